@@ -233,7 +233,7 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
     """Return by how much, relative, products differ from those with the Jacobian of unit cotangents."""
     subject = flat.subject
     if (
-        not subject.has_pull
+        not (subject.has_pull and subject.by_pulls)
         or (subject.has_push and not subject.traced)
         or not analytic.size
         or subject.most_calls is not None

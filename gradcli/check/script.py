@@ -32,6 +32,8 @@ class ScriptSubject(Traced):
     Of a script that runs backward itself, once and on one number, the leaves' `.grad` is checked.
     """
 
+    by_pulls = False  # one that runs backward itself claims what that left
+
     def __init__(
         self, script: ScriptProgram, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, out: str | None = None
     ):

@@ -111,6 +111,7 @@ class Subject:
     """
 
     traced = False
+    by_pulls = True  # whether its Jacobian is made of products with cotangents, where it gives these
     notes: tuple[str, ...] = ()
     restriction = ""
     """On which part of the space alone a pass says something, in words; "" for all of it."""

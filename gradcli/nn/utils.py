@@ -16,13 +16,10 @@ from ..tape.tensor import Tensor
 Tensors = Tensor | Iterable[Tensor]
 
 
-def as_list(tensors: Tensors) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
-
-
 def gradients(parameters: Tensors) -> list[Tensor]:
     """Return the gradients of those parameters that have one."""
-    return [p._grad for p in as_list(parameters) if p._grad is not None]
+    given = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p._grad for p in given if p._grad is not None]
 
 
 @no_grad()
@@ -33,7 +30,7 @@ def clip_grad_norm_(
 
     error_if_nonfinite: RuntimeError unless that is finite.
     """
-    order, grads = float(norm_type), gradients(as_list(parameters))
+    order, grads = float(norm_type), gradients(parameters)
     if not grads:
         return tensor(0.0)
     total = vector_norm(stack([vector_norm(g, order) for g in grads]), order)
