@@ -288,7 +288,7 @@ class Plan:
         assert self.pending is not None
         rest: list[tuple[Node, Cotangent]] = []
         for parent, g in pairs:
-            if parent is None or not parent.leaf:
+            if parent not in self.pending:  # no leaf, or none on a path to what is wanted
                 rest.append((parent, g))
                 continue
             held = waiting.pop(parent.seq, [parent, None, False])

@@ -332,3 +332,25 @@ def test_several_outputs_need_no_garbage_collector(no_collector):
     node = weakref.ref(a.grad_fn)
     del a, b
     assert node() is None
+
+
+def test_hooks_on_any_leaf_leave_gradients_of_single_inputs_alone():
+    x, y, other = leaf(2.0), leaf(3.0), leaf(1.0)
+    handle = other.register_post_accumulate_grad_hook(lambda x: None)
+    product = SavedProduct.apply(x, y)
+    assert g.autograd.grad(product, x)[0].item() == 3.0
+    handle.remove()
+
+
+class SavedProduct(Function):
+    """A product that always gives both gradients."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y, g * x
