@@ -201,14 +201,14 @@ def other_value(flat: Flat) -> Finding | None:
     )
 
 
+LOST = 1e-6  # the part of the largest product beside which small ones may be rounding
 MOST_SUBSETS = 4
 """Inputs up to which all subsets of those that require a gradient are tried; of more, each alone."""
 
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
     """Return that a gradient is another one where some of the inputs need none: a path of `needs_input_grad`."""
-    subject = flat.subject
-    names = list(subject.wrt)
+    subject, names = flat.subject, list(flat.subject.wrt)
     if len(names) < 2 or not subject.has_pull or subject.most_calls is not None:
         return None
     drawn = np.random.default_rng(seed + 19).standard_normal(len(flat.f0))
@@ -222,6 +222,7 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
         whole = whole or subject.pull(subject.at, cotangent)
         for name in chosen:
             size = np.abs(whole[name]).max(initial=0.0) + np.abs(apart[name]).max(initial=0.0)
+            size += LOST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
             if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= ROOM * size:
                 others = ", ".join(n for n in names if n not in chosen)
                 text = f"the gradient of {name} is another one where {others} needs none (needs_input_grad)"
@@ -245,8 +246,8 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
     ]
     got, weights = flat.pull(vectors), np.array(vectors, float)
     size = np.abs(weights) @ np.abs(analytic)
-    with np.errstate(all="ignore"):
-        gaps = np.where(size > 0, np.abs(got - weights @ analytic) / size, 0.0)
+    size += LOST * size.max(axis=1, keepdims=True) + np.finfo(float).tiny
+    gaps = np.abs(got - weights @ analytic) / size
     if not np.isfinite(gaps).all():
         return 0.0, None
     gap, row = float(gaps.max()), int(gaps.max(axis=1).argmax())
@@ -283,8 +284,6 @@ STALE = Finding(
     "backward uses values of another call: once the function was called elsewhere, the gradient changes (stale "
     "context); what backward needs is to be kept with each call, as save_for_backward does",
 )
-
-
 KEPT = Finding(
     "unsteady",
     "the gradient is that of another point, at which it was called before (the first one or the last one is kept)",
