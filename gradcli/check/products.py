@@ -171,8 +171,7 @@ def bend(
     return None
 
 
-ROOM = 1e-4
-"""The change of a gradient, relative, from which on it is none of rounding."""
+ROOM = 1e-4  # the change of a gradient, relative, from which on it is none of rounding
 SAME_VALUE = 1e-6
 """Up to which difference two values of a function are one, relative to them and to how they change beside the point."""
 
@@ -202,8 +201,7 @@ def other_value(flat: Flat) -> Finding | None:
 
 
 LOST = 1e-6  # the part of the largest product beside which small ones may be rounding
-MOST_SUBSETS = 4
-"""Inputs up to which all subsets of those that require a gradient are tried; of more, each alone."""
+MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient are tried; of more, each alone
 
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
@@ -247,7 +245,8 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
     got, weights = flat.pull(vectors), np.array(vectors, float)
     size = np.abs(weights) @ np.abs(analytic)
     size += LOST * size.max(axis=1, keepdims=True) + np.finfo(float).tiny
-    gaps = np.abs(got - weights @ analytic) / size
+    off = np.abs(got - weights @ analytic)
+    gaps = off / size
     if not np.isfinite(gaps).all():
         return 0.0, None
     gap, row = float(gaps.max()), int(gaps.max(axis=1).argmax())
@@ -255,6 +254,8 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
         gap <= COARSEST and gap * size[row].max() <= OWN_NOISE * largest_stair(flat.pull, vectors[row], gap)
     ):
         return 2 * gap, None  # the worst of three is not the worst of all
+    if off.max() <= OWN_NOISE * max(float(np.abs(flat.pull(vectors, at) - got).max()) for at in neighbours(subject)):
+        return 0.0, None
     text = (
         "the backward is not linear in grad_output: b(u) is not the product of u with the gradients that unit "
         f"cotangents give (off by {gap:.2g} relative)"
