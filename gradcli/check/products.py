@@ -171,6 +171,16 @@ def bend(
     return None
 
 
+def beside(subject: Subject) -> dict[str, np.ndarray]:
+    """Return the inputs at another point, those that stay fixed as they are."""
+    return {**subject.at, **point_beside({name: subject.at[name] for name in subject.wrt})}
+
+
+def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
+    drawn = np.random.default_rng(seed).standard_normal(len(flat.f0))
+    return drawn.astype(flat.out.real.dtype).view(flat.out_dtype).reshape(flat.out_shape)
+
+
 ROOM = 1e-4  # the change of a gradient, relative, from which on it is none of rounding
 SAME_VALUE = 1e-6
 """Up to which difference two values of a function are one, relative to them and to how they change beside the point."""
@@ -179,13 +189,12 @@ SAME_VALUE = 1e-6
 def other_value(flat: Flat) -> Finding | None:
     """Return that a backward pass belongs to another function: its own forward pass gives another value."""
     subject = flat.subject
-    if not subject.has_pull or subject.most_calls is not None or not flat.size:
+    if subject.recorded is None or subject.most_calls is not None or not flat.size:  # `nonlinearity` asked for products
         return None
-    away = {**subject.at, **point_beside({name: subject.at[name] for name in subject.wrt})}
+    away = beside(subject)
     try:
         subject.pull(subject.at, np.zeros(flat.out_shape, flat.out_dtype))
-        value = subject.recorded
-        if value is None or np.shape(value) != np.shape(flat.out):
+        if np.shape(value := subject.recorded) != np.shape(flat.out):
             return None
         change = np.abs(subject.value(away) - flat.out).max(initial=0.0)
     except CheckError:
@@ -209,8 +218,7 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
     subject, names = flat.subject, list(flat.subject.wrt)
     if len(names) < 2 or not subject.has_pull or subject.most_calls is not None:
         return None
-    drawn = np.random.default_rng(seed + 19).standard_normal(len(flat.f0))
-    cotangent = drawn.astype(flat.out.real.dtype).view(flat.out_dtype).reshape(flat.out_shape)
+    cotangent = random_cotangent(flat, seed + 19)
     sizes = range(1, len(names)) if len(names) <= MOST_SUBSETS else (1,)
     whole = None
     for chosen in itertools.chain.from_iterable(itertools.combinations(names, size) for size in sizes):
@@ -231,12 +239,8 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
 def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Finding | None]:
     """Return by how much, relative, products differ from those with the Jacobian of unit cotangents."""
     subject = flat.subject
-    if (
-        not (subject.has_pull and subject.by_pulls)
-        or (subject.has_push and not subject.traced)
-        or not analytic.size
-        or subject.most_calls is not None
-    ):
+    pulled = subject.has_pull and subject.by_pulls and (subject.traced or not subject.has_push)
+    if not pulled or not analytic.size or subject.most_calls is not None:
         return 0.0, None
     rng = np.random.default_rng(seed + 13)
     vectors = [
@@ -299,7 +303,7 @@ def claim_beside(flat: Flat) -> np.ndarray | None:
     subject = flat.subject
     if subject.traced or subject.costly or subject.most_calls is not None or subject.has_pull or subject.has_push:
         return None
-    away = {**subject.at, **point_beside({name: subject.at[name] for name in subject.wrt})}
+    away = beside(subject)
     try:
         return flat.jacobian(subject.jacobian(away))
     except CheckError:
@@ -307,16 +311,12 @@ def claim_beside(flat: Flat) -> np.ndarray | None:
 
 
 def staleness(flat: Flat, seed: int) -> Finding | None:
-    """Return that a call between forward and backward changes a gradient; None where it does not.
-
-    A budget of calls is not spent on it.
-    """
+    """Return that a call between forward and backward changes a gradient; no budget of calls is spent on it."""
     subject = flat.subject
     if not flat.size or not subject.has_pull or subject.most_calls is not None:
         return None
-    drawn = np.random.default_rng(seed + 11).standard_normal(len(flat.f0))
-    cotangent = drawn.astype(flat.out.real.dtype).view(flat.out_dtype).reshape(flat.out_shape)
-    away = {**subject.at, **point_beside({name: subject.at[name] for name in subject.wrt})}
+    cotangent = random_cotangent(flat, seed + 11)
+    away = beside(subject)
     try:
         late = subject.late_pull(subject.at, cotangent, away)
     except CheckError:  # the function is not defined there, or changes in place what backward needs
