@@ -34,11 +34,17 @@ def environment(variables: dict[str, str]) -> dict[str, str]:
     return {**os.environ, **SETTINGS, **variables}
 
 
-def gradcli(*words: object, cwd: Any = None, process: bool = False, **variables: str) -> subprocess.CompletedProcess:
-    """Run gradcli: in a fork, or where its start or its end matters in a process of its own."""
+def gradcli(
+    *words: object, cwd: Any = None, process: bool = False, frameworks: tuple[str, ...] = (), **variables: str
+) -> subprocess.CompletedProcess:
+    """Run gradcli: in a fork, or where its start or its end matters in a process of its own.
+
+    frameworks: what the process that is forked has imported too.
+    """
     if process or not fork_server.can_take(variables):
         return run([sys.executable, "-m", "gradcli", *words], cwd, **variables)
-    return fork_server.call([*map(str, words)], cwd, environment(variables), environment({}))
+    place = fork_server.place_of(environment({}), frameworks)
+    return fork_server.call(place, [*map(str, words)], cwd, environment(variables))
 
 
 def shell(line: str, cwd: Any = ROOT, process: bool = False, **variables: str) -> subprocess.CompletedProcess:
@@ -46,7 +52,7 @@ def shell(line: str, cwd: Any = ROOT, process: bool = False, **variables: str) -
     process = process or not fork_server.can_take(variables) or bool(NEEDS_PROCESS.search(line))
     if LINE.fullmatch(line) and not process:
         return gradcli(*shlex.split(line)[1:], cwd=cwd, **variables)
-    command = "-m gradcli" if process else f"-IS {fork_client.__file__} {fork_server.Server.place(environment({}))}"
+    command = "-m gradcli" if process else f"-IS {fork_client.__file__} {fork_server.place_of(environment({}))}"
     return run(["bash", "-c", FUNCTION % command + line], cwd, **variables)
 
 

@@ -27,6 +27,8 @@ FAR = 512
 """Descriptors from here on are free: received ones wait there while lower ones are closed."""
 AT_START = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS_", "OMP_", "MKL_", "SYMPY_")
 """How the names of variables begin that are read at the start of Python, or of libraries."""
+LATE = {"torch": ["torch.fx.experimental.symbolic_shapes"]}
+"""What a framework imports at its first backward pass only, which takes a second."""
 PATIENCE = 300
 """Seconds that a command may take."""
 
@@ -37,32 +39,36 @@ def can_take(variables: dict[str, str]) -> bool:
 
 
 class Server:
-    """The server of this process, from its first call on."""
+    """A server of this process, which has imported some frameworks too."""
 
-    process: Any = None
-    folder: Any = None
-
-    @classmethod
-    def place(cls, environment: dict[str, str]) -> str:
-        """Return the path of the server's socket; start the server where there is none."""
-        if cls.process is None:
-            cls.folder = tempfile.TemporaryDirectory()
-            path = os.path.join(cls.folder.name, "socket")
-            cls.process = subprocess.Popen(
-                [sys.executable, "-m", __name__, path],
-                env={**environment, "OPENBLAS_NUM_THREADS": "1"},
-                cwd=Path(__file__).parents[1],
-                stdin=subprocess.PIPE,  # its end tells the server that this process has ended
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            assert cls.process.stdout.readline() == "ready\n"
-        return os.path.join(cls.folder.name, "socket")
+    def __init__(self, frameworks: tuple[str, ...], environment: dict[str, str]):
+        self.folder = tempfile.TemporaryDirectory()
+        self.place = os.path.join(self.folder.name, "socket")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", __name__, self.place, *frameworks],
+            env={**environment, "OPENBLAS_NUM_THREADS": "1"},
+            cwd=Path(__file__).parents[1],
+            stdin=subprocess.PIPE,  # its end tells the server that this process has ended
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n"
 
 
-def call(words: list[str], cwd: Any, environment: dict[str, str], outside: dict[str, str]) -> Any:
-    """Run gradcli in a fork and return what came out; `outside` are the variables for a server that has to start."""
-    place = Server.place(outside)
+SERVERS: dict[tuple[str, ...], Server] = {}
+"""Those of this process, each from its first call on."""
+
+
+def place_of(environment: dict[str, str], frameworks: tuple[str, ...] = ()) -> str:
+    """Return the path of a server's socket; start the server where there is none, with variables."""
+    if frameworks not in SERVERS:
+        SERVERS[frameworks] = Server(frameworks, environment)
+    return SERVERS[frameworks].place
+
+
+def call(place: str, words: list[str], cwd: Any, environment: dict[str, str]) -> Any:
+    """Run gradcli in a fork of the server at a place and return what came out."""
     ends = [os.pipe(), os.pipe()]
     with open(os.devnull, "rb") as nothing:
         channel = fork_client.ask(
@@ -95,9 +101,9 @@ def read_all(descriptors: list[int], until: float, words: list[str], channel: so
     return [b"".join(p).decode().replace("\r\n", "\n").replace("\r", "\n") for p in pieces.values()]
 
 
-def serve(path: str) -> None:
+def serve(path: str, *frameworks: str) -> None:
     """Fork a process for every call, and tell its status, until standard input ends."""
-    load()
+    load(frameworks)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(64)
@@ -132,8 +138,8 @@ def serve(path: str) -> None:
                     os.kill(key.data, signal.SIGKILL)
 
 
-def load() -> None:
-    """Import what commands import, but what they tell of where it is loaded (SciPy, in locks)."""
+def load(frameworks: tuple[str, ...]) -> None:
+    """Import frameworks and what commands import, but what they tell of where it is loaded (SciPy, in locks)."""
     import importlib
     import pkgutil
 
@@ -147,6 +153,9 @@ def load() -> None:
 
     loaded = {name.partition(".")[0] for name in sys.modules}
     assert not loaded & {"scipy", "torch", "jax"}, "a fork would tell of these in a lock"
+    for framework in frameworks:
+        for name in (framework, *LATE.get(framework, ())):
+            importlib.import_module(name)
     gc.collect()
     gc.freeze()
 
@@ -226,4 +235,4 @@ def stream(number: int, there: bool) -> Any:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(*sys.argv[1:])

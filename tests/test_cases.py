@@ -61,8 +61,8 @@ def cases_of(path: Path) -> list[Case]:
     return found
 
 
-NIGHTLY = {"workers-1"}
-"""Cases that wait long, and go the way of others."""
+NIGHTLY = {"workers-1", "mutate-2", "mutate-4"}
+"""Cases that take long, and go the way of others."""
 
 
 def as_parameter(case: Case) -> object:

@@ -111,9 +111,10 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("framework", "words", "code"),
     [
         pytest.param(
+            name,
             words,
             code,
             marks=[pytest.mark.framework(name), *([pytest.mark.nightly] if words in ALIKE else [])],
@@ -122,13 +123,14 @@ ALIKE = {
         for name, words, code in CASES
     ],
 )
-def test_checks(folder, words, code):
-    assert (done := gradcli(*words.split(), cwd=folder)).returncode == code, done
+def test_checks(folder, framework, words, code):
+    assert (done := gradcli(*words.split(), cwd=folder, frameworks=(framework,))).returncode == code, done
 
 
 @pytest.mark.framework("torch")
 def test_the_report_names_precision_and_the_guilty_function(folder):
-    (check,) = json.loads(gradcli("gradcheck", "net.py:f", "x=[1,2]", "--json", cwd=folder).stdout)["checks"]
+    done = gradcli("gradcheck", "net.py:f", "x=[1,2]", "--json", cwd=folder, process=True)
+    (check,) = json.loads(done.stdout)["checks"]
     assert check["notes"] == ["PyTorch in float64"]
     assert "SquareBackward" in check["blame"]
     assert "return 2.02" in check["blame"]
@@ -136,16 +138,16 @@ def test_the_report_names_precision_and_the_guilty_function(folder):
 
 
 @pytest.mark.parametrize(
-    ("line", "printed"),
+    ("framework", "line", "printed"),
     [
-        ("grad net.py:f x=[1,2]", "x[0]\t2.02\nx[1]\t4.04\n"),
-        ("hvp net.py:plain x=[1,2] n=3 -t x=[1,0]", "x[0]\t6.0\nx[1]\t0.0\n"),
-        ("jvp jx.py:f x=[0,0] -t x=[1,2]", "out\t3.0\n"),
-        ("vjp jx.py:f x=[0,0] -g 2", "x[0]\t2.0\nx[1]\t2.0\n"),
-        ("jacobian jx.py:f x=[0,0]", "out/x[0]\t1.0\nout/x[1]\t1.0\n"),
+        ("torch", "grad net.py:f x=[1,2]", "x[0]\t2.02\nx[1]\t4.04\n"),
+        ("torch", "hvp net.py:plain x=[1,2] n=3 -t x=[1,0]", "x[0]\t6.0\nx[1]\t0.0\n"),
+        ("jax", "jvp jx.py:f x=[0,0] -t x=[1,2]", "out\t3.0\n"),
+        ("jax", "vjp jx.py:f x=[0,0] -g 2", "x[0]\t2.0\nx[1]\t2.0\n"),
+        ("jax", "jacobian jx.py:f x=[0,0]", "out/x[0]\t1.0\nout/x[1]\t1.0\n"),
     ],
 )
 @pytest.mark.framework("torch")
 @pytest.mark.framework("jax")
-def test_products_are_those_of_the_framework(folder, line, printed):
-    assert gradcli(*line.split(), cwd=folder).stdout == printed
+def test_products_are_those_of_the_framework(folder, framework, line, printed):
+    assert gradcli(*line.split(), cwd=folder, frameworks=(framework,)).stdout == printed

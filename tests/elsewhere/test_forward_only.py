@@ -45,7 +45,9 @@ def test_second_derivatives_of_it_are_an_error_that_says_why(loops):
     assert "reverse mode does not go through" in report.message
 
 
-@pytest.mark.parametrize(("calls", "verdict"), [(12, "inconclusive"), (60, "pass")])
+@pytest.mark.parametrize(
+    ("calls", "verdict"), [(12, "inconclusive"), pytest.param(60, "pass", marks=pytest.mark.nightly)]
+)
 def test_its_products_count_in_a_budget(loops, calls, verdict):
     runs = []
     report = check_gradient(lambda x: runs.append(x) or loops["power"](x), at={"x": X}, engine="jax", calls=calls)

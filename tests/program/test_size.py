@@ -25,7 +25,11 @@ def measured(*words: str) -> tuple[int, str, str, int, float]:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is bounded on Linux only")
 @pytest.mark.parametrize(
     "program",
-    ["sum(sin(linspace(0, x, 99999999)))", "std(x*linspace(0, 1, 99999999))", "sort(x*linspace(0, 1, 49999999))[3]"],
+    [
+        "std(x*linspace(0, 1, 99999999))",
+        pytest.param("sum(sin(linspace(0, x, 99999999)))", marks=pytest.mark.nightly),
+        pytest.param("sort(x*linspace(0, 1, 49999999))[3]", marks=pytest.mark.nightly),
+    ],
 )
 def test_values_of_the_largest_size_stay_within_two_gibibytes(program):
     code, out, error, peak, _ = measured("grad", program, "x=2")
@@ -42,7 +46,7 @@ def test_one_value_of_the_largest_size_is_allowed():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is bounded on Linux only")
-@pytest.mark.parametrize("kind", ["<c16", "<c32"])
+@pytest.mark.parametrize("kind", [pytest.param("<c16", marks=pytest.mark.nightly), "<c32"])
 def test_files_of_the_largest_size_stay_within_two_gibibytes(tmp_path, kind):
     path = tmp_path / "large.npy"
     with path.open("wb") as file:
@@ -56,7 +60,8 @@ def test_files_of_the_largest_size_stay_within_two_gibibytes(tmp_path, kind):
     assert peak <= 2 * GIB
 
 
-@pytest.mark.parametrize("letter", ["x", pytest.param("\u03b1", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("letter", ["x", "\u03b1"])
 def test_a_program_of_one_mebibyte_is_read_and_differentiated(tmp_path, letter):
     size = len(letter.encode())
     count = ((1 << 20) - size) // (size + 1)

@@ -283,7 +283,11 @@ def computed(call, xs):
 
 
 @pytest.mark.parametrize(
-    ("call", "function", "points", "edges", "interval"), POINTS, ids=[row[0].replace(" ", "") for row in POINTS]
+    ("call", "function", "points", "edges", "interval"),
+    [
+        pytest.param(*row, id=row[0].replace(" ", ""), marks=[pytest.mark.nightly] if "scaled" in row[0] else [])
+        for row in POINTS
+    ],
 )
 def test_special_points(call, function, points, edges, interval):
     near = [p + d for p in (*points, *edges) for d in DISTANCES]

@@ -92,7 +92,7 @@ DEATHS = [("f_crash", "SIGSEGV"), ("f_exit", "ended with status 3"), ("f_abort",
 def test_a_crash_is_an_error_and_nothing_else(name, message, jobs, folder):
     start = time.monotonic()
     derivative = f"void {name}(int n, const double *x, double *g)"
-    code, found, _ = gradcheck(F, F, "--grad", derivative, X, "--timeout", "2", "-j", jobs, cwd=folder)
+    code, found, _ = gradcheck(F, F, "--grad", derivative, X, "--timeout", "1", "-j", jobs, cwd=folder)
     assert time.monotonic() - start < 30
     assert (code, verdicts(found)) == (3, ["error", "error"])
     for check in found["checks"]:
