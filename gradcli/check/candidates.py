@@ -211,13 +211,11 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
         low, high = min(right[3], left[3]), max(right[3], left[3])
         outside = max(low - claim, claim - high) - CLOSE * largest - 4 * rounding[3]
         return max(0.0, outside / largest), True
-    known &= errors <= INFORMED * largest
-    if not known.any():
+    best = int(np.argmin(np.where(known, errors, np.inf)))
+    gap = abs(claim - slopes[best])
+    if not errors[best] <= INFORMED * largest or gap <= CLOSE * largest + errors[best]:
         return 0.0, False
-    gaps = np.abs(claim - slopes[known])
-    if (gaps <= CLOSE * largest + errors[known]).any():
-        return 0.0, False
-    return float(gaps.min() / largest), False
+    return float(gap / largest), False
 
 
 def claimed_parts(flat: Flat, weights: np.ndarray) -> np.ndarray:
@@ -246,11 +244,15 @@ class ElementSlopes:
         self.central = (up - down) / (2 * self.steps)
         self.sided = np.fmax(np.abs(up - middle), np.abs(middle - down)) / self.steps - self.rounding
 
-    def agrees(self, claim: float) -> bool:
-        """Return whether a claim is the slope over two steps, one after the other: then it is so at some scale."""
+    def agrees(self, claim: float, gap: float) -> bool:
+        """Return whether a claim is the slope over two steps, one after the other: then it is so at some scale.
+
+        gap: how far it is from what values tell, of which a tenth is no agreement.
+        """
         if not np.isfinite(claim) or not claim:
             return False
-        near = (np.abs(self.central - claim) <= INFORMED * abs(claim)) & (self.rounding <= INFORMED * abs(claim))
+        room = min(INFORMED * abs(claim), gap / GROWTH)
+        near = (np.abs(self.central - claim) <= room) & (self.rounding <= INFORMED * abs(claim))
         return bool((near[1:] & near[:-1]).any())
 
     def has_no_slope(self, claim: float, error: float) -> bool:

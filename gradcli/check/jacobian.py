@@ -79,6 +79,11 @@ class Reference:
     @functools.cached_property
     def noise(self) -> np.ndarray:
         """How much values scatter, by output: it costs calls, and is looked at when it is first needed."""
+        return self.scatter.max(axis=0)
+
+    @functools.cached_property
+    def scatter(self) -> np.ndarray:
+        """How much values scatter over three spacings: (3, m); what grows with them is a kink's, no noise."""
         return scatter_of_values(self.flat)
 
     @property
@@ -202,9 +207,9 @@ class Reference:
 
 
 def scatter_of_values(flat: Flat) -> np.ndarray:
-    """Return the noise of each output: how far values at close points scatter about a smooth curve.
+    """Return the noise of each output at three spacings: how far values at close points scatter about a smooth curve.
 
-    Fourth differences along a random direction, at three spacings; More and Wild (2011), equation 1.4.
+    Fourth differences along a random direction; More and Wild (2011), equation 1.4. Shape (3, m).
     """
     rng = np.random.default_rng(5)
     x = flat.x
@@ -216,7 +221,7 @@ def scatter_of_values(flat: Flat) -> np.ndarray:
     values = flat.points(x + offsets[:, None] * direction).reshape((len(spacings), len(steps), -1))
     with np.errstate(all="ignore"):
         fourth = np.diff(values, n=4, axis=1) / np.sqrt(70.0)
-        noise = np.sqrt((fourth**2).mean(axis=1)).max(axis=0)
+        noise = np.sqrt((fourth**2).mean(axis=1))
     return np.where(np.isfinite(noise), noise, 0.0)
 
 

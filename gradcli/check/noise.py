@@ -83,12 +83,12 @@ COARSE_UNITS = 100.0
 """... and over which a claim in float64 changes by so many of its rounding units."""
 
 
-def solver_tolerance(flat: Flat, judgement: Judgement) -> str | None:
+def solver_tolerance(flat: Flat, judgement: Judgement, scatter: np.ndarray) -> str | None:
     """Return that a solver inside the function may explain what was held against a claim; None where it does not.
 
     An iteration that stops at a tolerance computes another smooth function beside each point, off by about that
     tolerance. Seen from other starts, the difference between claim and values is small and jumps about; that of a
-    wrong formula changes smoothly.
+    wrong formula changes smoothly. scatter: of the claim between points that are rounding units apart.
     """
     a, value, wrong = judgement.analytic, judgement.value, judgement.state == FAIL
     with np.errstate(all="ignore"):
@@ -98,7 +98,9 @@ def solver_tolerance(flat: Flat, judgement: Judgement) -> str | None:
     largest = 0.0
     for place in np.argsort(np.where(wrong, relative, -1.0), axis=None)[::-1][: min(MOST, int(wrong.sum()))]:
         j, i = (int(k) for k in np.unravel_index(place, a.shape))
-        difference = difference_of_solver(flat, a.shape, j, i, float(judgement.reference.noise[j]))
+        difference = difference_of_solver(
+            flat, a.shape, j, i, float(judgement.reference.noise[j]), float(scatter[j, i])
+        )
         if difference is None:
             return None
         largest = max(largest, difference)
@@ -112,15 +114,14 @@ CLOSE = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabol
 ROUGHER = 5.0  # how many times rougher than the slopes of the values a claim is that is rough by itself
 
 
-def is_rough(flat: Flat, judgement: Judgement) -> bool:
+def is_rough(flat: Flat, judgement: Judgement, own: np.ndarray) -> bool:
     """Return whether a claim jumps about between close points where the function's slope is smooth.
 
     A claim in float16 or float32, from a table, or of an iteration that stops early does; one that rounding alone
-    makes rough jumps as much between points that are rounding units apart.
+    makes rough jumps as much between points that are rounding units apart: own.
     """
     a, wrong = judgement.analytic, judgement.state == FAIL
     gap = np.where(wrong, np.abs(a - judgement.value), -1.0)
-    own = scatter_of_claim(flat.subject, flat, a)
     for place in np.argsort(gap, axis=None)[::-1][: min(MOST, int(wrong.sum()))]:
         j, i = (int(k) for k in np.unravel_index(place, a.shape))
         if any(rougher(flat, a.shape, j, i, reach, float(own[j, i]), float(gap[j, i])) for reach in CLOSE):
@@ -147,13 +148,13 @@ def rougher(flat: Flat, shape: tuple, j: int, i: int, reach: float, own: float, 
     return bool(rough > max(ROUGHER * smooth, ROUGHER * own, ERRATIC * gap))
 
 
-def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float) -> float | None:
+def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float, scatter: float) -> float | None:
     """Return the size of the difference between claim and values around element i, relative; None if it is no
     solver's.
 
     It is one where the difference is erratic, at any reach at which the derivative is simple; or where the function
     calls a solver by name and the difference is no constant part of the derivative. noise: of the values; a
-    difference that is not clearly more than it makes is none.
+    difference that is not clearly more than it makes is none. scatter: of the claim by itself, which is none either.
     """
     x = flat.x
     scale = float(flat.scales[i])
@@ -176,7 +177,7 @@ def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float)
         if is_coarse(flat, shape, j, i, np.ptp([c[j, i] for c in claimed if c is not None]) / reach):
             return None
         named = np.ptp(ratio) > ERRATIC * np.abs(ratio).max() and calls_solver(getattr(flat.subject, "f", None))
-        if named or roughness_of(difference) > ERRATIC:
+        if named or roughness_of(difference) > max(ERRATIC, ROUGHER * scatter / size.max()):
             return float(size.max() / np.abs(numeric).max())
     return None
 

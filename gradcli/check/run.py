@@ -33,7 +33,7 @@ from .products import (
 )
 from .subject import CheckError, ComplexError, Flat, OutOfCallsError, Subject, WrongShapeError
 from .symmetric import restrict_to_symmetric
-from .verdict import CAP, FAIL, HIDDEN, UNSURE, Judgement, digits_of, rounding_slack
+from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, rounding_slack
 
 LINE = 81
 """Points of the function along the worst element."""
@@ -95,7 +95,7 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
     with np.errstate(all="ignore"):
         gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
         relative = gap / np.abs(value)
-        room = judgement.room(error, (slice(None), columns))
+        room = np.maximum(judgement.room(error, (slice(None), columns)), judgement.excusable[:, columns])
         known = np.isfinite(gap) & (np.abs(value) > judgement.margin * error) & ~hidden & ~at_kink
         excess = gap / (error + judgement.slack[:, columns] + np.finfo(float).tiny)
         excess = np.where(hidden, 0.0, excess)
@@ -127,6 +127,8 @@ DEFECT = "a defect of gradcli, please report it"
 """What is said where nobody foresaw an error."""
 SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
+JUMPS = 1e-3
+"""A claim that changes by more between points that are rounding units apart jumps there: that is no noise."""
 SLOW = 2.0
 """Seconds that one call per element may take for all elements to be looked at."""
 EXCUSE_LIMIT = 5_000_000
@@ -362,12 +364,10 @@ def claimed_jacobians(flat: Flat) -> tuple[np.ndarray, np.ndarray]:
     return analytic, flat.jacobian(subject.jacobian(subject.at))
 
 
-def rounding_of_claim(flat: Flat, analytic: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    asked = analytic.size <= SCATTER_LIMIT and not flat.subject.traced
-    own_noise = scatter_of_claim(flat.subject, flat, analytic) if asked else np.zeros_like(analytic)
+def rounding_of_claim(flat: Flat, analytic: np.ndarray, scatter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     unit = max((float(np.finfo(part.dtype).eps) / 2 for part in flat.parts), default=2.0**-53)
     unit = max(unit, flat.subject.claim_unit or 0.0)
-    return rounding_slack(analytic, own_noise, unit)
+    return rounding_slack(analytic, scatter, unit)
 
 
 def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0.0) -> Judgement:
@@ -375,21 +375,26 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
 
     coarse: the part of itself that the claim is not certain of.
     """
-    slack, floor = rounding_of_claim(flat, analytic)
+    asked = analytic.size <= SCATTER_LIMIT and not flat.subject.traced
+    scatter = scatter_of_claim(flat.subject, flat, analytic) if asked else np.zeros_like(analytic)
+    slack, floor = rounding_of_claim(flat, analytic, scatter)
     judgement = Judgement(analytic, Reference(flat), slack + coarse * np.abs(analytic), floor)
+    judgement.excusable = OWN_NOISE * np.where(scatter <= JUMPS * np.abs(analytic), scatter, 0.0)
     if not analytic.size:  # without elements the verdict is a pass in every way of checking
         return judgement
     judgement.run()
     settle_kinks(flat, judgement, seed)
     if judgement.verdict != "fail" or analytic.size > EXCUSE_LIMIT:
         return judgement
-    judgement.rough = is_rough(flat, judgement)
+    if flat.subject.traced:
+        scatter = scatter_of_claim(flat.subject, flat, analytic)
+    judgement.rough = is_rough(flat, judgement, scatter)
     if not judgement.rough:
         judgement.excuse(
-            roughness(flat.subject, flat, analytic),
+            np.fmax(roughness(flat.subject, flat, analytic), judgement.excusable / OWN_NOISE),
             "rounding hides the claimed derivative: between close points it scatters by about {:.1g} relative",
         )
-    solver = solver_tolerance(flat, judgement) if judgement.verdict == "fail" and not judgement.rough else None
+    solver = solver_tolerance(flat, judgement, scatter) if judgement.verdict == "fail" and not judgement.rough else None
     if solver is not None:
         judgement.excuse_all(solver)
     return judgement

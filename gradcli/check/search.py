@@ -183,7 +183,7 @@ class PointSearch:
         place = int(flat.edges[subject.wrt.index(item.name)] + np.ravel_multi_index(worst.place, x.shape))
         row = flat.row_of(worst.output, worst.output_part)
         line = ElementSlopes(flat, place, row)
-        if line.agrees(worst.analytic):
+        if line.agrees(worst.analytic, gap):
             return False
         return (
             not gap <= CLEARLY * worst.numeric_error

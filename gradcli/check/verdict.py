@@ -10,6 +10,7 @@ import numpy as np
 
 from .fit import Estimate
 from .jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
+from .line import STAIR
 
 CAP = 15.95
 """The digits that float64 has."""
@@ -57,7 +58,7 @@ class Judgement:
     entry passes by another candidate. state: PASS, FAIL, UNSURE, or HIDDEN (below the function's own rounding, and
     small beside the others: neither right nor wrong). reasons: why entries are unsure. kinks: columns with a kink, by
     row. slack: the rounding that an entry is seen to have; floor: differences that need a reference much better to
-    be held against it. margin: how many errors an entry may be off.
+    be held against it; excusable: what the entry's own scatter may excuse. margin: how many errors an entry may be off.
 
     Agreement with an interval that says nothing is no pass: see `states`.
     """
@@ -69,6 +70,7 @@ class Judgement:
     def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray, floor: np.ndarray):
         self.analytic, self.reference, self.slack, self.floor = analytic, reference, slack, floor
         self.value, self.error = reference.value.copy(), reference.error.copy()
+        self.excusable = np.zeros(analytic.shape)
         self.other = np.zeros(analytic.shape, bool)
         self.state = np.full(analytic.shape, UNSURE)
         self.notes: list[str] = []
@@ -227,9 +229,12 @@ class Judgement:
             effect = (off + scatter) * self.reference.flat.scales
             small = effect <= SMALL**3 * self.reference.changes[:, None]
             small |= effect <= NOTHING * self.known_effects().max(axis=0, initial=0.0)
+            known = off + scatter <= COARSE * np.abs(self.value)
         for j, i in np.argwhere(own):
             size = max(abs(self.analytic[j, i]), abs(self.value[j, i]))
-            self.state[j, i] = HIDDEN if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))
+            settled = PASS if known[j, i] else HIDDEN
+            self.state[j, i] = settled if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))
+        self.excusable = np.where(own, np.fmax(self.excusable, OWN_NOISE * scatter), self.excusable)
 
     def excuse_all(self, reason: str) -> None:
         """Take back all that was held against entries."""
@@ -278,6 +283,11 @@ class Judgement:
         reach = max(float(self.reference.flat.scales[i]), 1.0)
         if max(abs(a), abs(value)) * reach <= HIDDEN_UNITS * self.reference.rounding_at(j, i):
             return HIDDEN
+        noise = float(self.reference.scatter[:, j].min())
+        stair = STAIR * noise / float(estimate.width[k])
+        if noise > STAIR * estimate.noise[k] and abs(a - value) <= self.room(stair, (j, i)):
+            self.error[j, i] = stair
+            return self.entry_within(j, i, "rounding hides the derivative")
         return FAIL
 
     def entry_at_kink(self, j: int, i: int, k: int, estimate: Estimate) -> int:

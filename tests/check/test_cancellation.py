@@ -77,3 +77,23 @@ def test_steps_are_no_rounding(name, x):
 @pytest.mark.parametrize("x", [1e-10, 1e-8, 1e-6])
 def test_zero_is_wrong_where_the_function_only_seems_to_stand_still(name, x):
     assert verdict(CANCELLING[name][0], 0.0, x) == "fail"
+
+
+def entropy(z):
+    shifted = z - z.max()
+    logs = shifted - np.log(np.exp(shifted).sum())
+    return -(np.exp(logs) * logs).sum()
+
+
+@pytest.mark.parametrize("least", [-1.0, 0.0, 1.0, 2.0])
+@pytest.mark.parametrize(("off", "verdict"), [(1.0, "pass"), (1.1, "fail")])
+def test_a_small_element_among_the_stairs_of_a_large_sum(least, off, verdict):
+    """The sum is 1 + 1e-3 + 1e-13, and its last digits are a few hundredths of the smallest term."""
+
+    def grad(z):
+        shifted = z - z.max()
+        logs = shifted - np.log(np.exp(shifted).sum())
+        return -np.exp(logs) * (logs + entropy(z)) * [1, 1, off]
+
+    at = {"z": np.array([30.0, 23.0, least])}
+    assert check_gradient(entropy, at=at, grad=grad).verdict == verdict

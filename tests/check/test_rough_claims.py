@@ -62,3 +62,20 @@ def test_diagnoses_explain_what_is_wrong_and_nothing_else():
     assert kinds(lambda x: 2 * x + 1e-6, x) == ["dropped term"]
     assert kinds(lambda x: 2 * x[[1, 0, 2, 3]], x)[0] == "permuted"
     assert kinds(lambda x: 2.2 * x, x) == ["factor"]
+
+
+@pytest.mark.parametrize("off", [0.0, 3e-7])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_scatter_of_a_claim_is_in_the_stated_resolution(seed, off):
+    """Noise of 1e-7, alike at the same point: what passes is off by less than the pass says."""
+
+    def grad(x):
+        rng = np.random.default_rng([seed, *np.frombuffer(x.tobytes(), np.uint8)])
+        noise = 1e-7 * rng.uniform(-1, 1, x.shape)
+        return 4 * x**3 * (1 + noise + off * (np.arange(len(x)) == seed % 3))
+
+    report = check_gradient(lambda x: (x**4).sum(), at={"x": np.array([1.0, 1.2, 0.7])}, grad=grad)
+    assert report.verdict == ("fail" if report.verdict == "fail" and off else "pass"), report
+    if report.verdict == "pass":
+        assert report.inputs[0].resolution > 2e-7 + off
+        assert not report.inputs[0].hidden

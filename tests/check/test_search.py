@@ -51,6 +51,24 @@ WRONG = {
 }
 
 
+REGIONS = {
+    "x < -5": lambda x: x < -5,
+    "x < 0": lambda x: x < 0,
+    "x > 2": lambda x: x > 2,
+    "beside 0": lambda x: np.abs(x) < 0.1,
+}
+
+
+@pytest.mark.parametrize("off", [0.5, 0.01, 0.001])
+@pytest.mark.parametrize("region", REGIONS.values(), ids=REGIONS)
+def test_small_errors_in_a_region_are_found(region, off):
+    def grad(x):
+        return (np.cos(x) + 2 * x) * (1 + off * region(x))
+
+    at = {"x": np.array([0.6, 0.7, 0.8])}
+    assert Check(lambda x: (np.sin(x) + x * x).sum(), at, grad=grad, search=60).run().verdict == "fail"
+
+
 @pytest.mark.parametrize(("f", "grad", "at", "smallest"), WRONG.values(), ids=WRONG)
 def test_a_wrong_point_is_found_and_made_small(f, grad, at, smallest):
     assert Check(f, at, grad=grad).run().verdict == "pass" or smallest == [-1.0]
