@@ -116,6 +116,8 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
         used = tuple(names_in(code))
         if not is_framework(x.__module__):  # which lead to thousands of functions of their own
             variables = getattr(x, "__globals__", {})
+            for kind in getattr(x, "__annotations__", {}).values():
+                yield variables.get(kind.partition(".")[0]) if isinstance(kind, str) else kind, ()
             yield from ((variables[name], used) for name in used if name in variables)
             yield from ((sys.modules[root], ()) for root in frameworks_imported_in(code) if root in sys.modules)
         for cell in getattr(x, "__closure__", None) or ():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.program.detect_framework import calls_solver, framework_of, reachable_from
+from gradcli.program.detect_framework import calls_solver, engine_of, framework_of, reachable_from
 
 pytestmark = pytest.mark.framework("torch")
 
@@ -90,3 +90,21 @@ def test_torchs_autograd_is_not_hips_autograd():
     assert framework_of(forces) == "torch"
     assert framework_of(inside) == "autograd"
     assert autograd not in list(reachable_from(forces))
+
+
+def test_what_is_annotated_as_a_tensor_is_the_frameworks_beside_gradcli():
+    torch = pytest.importorskip("torch")
+    names = {"torch": torch, "Tensor": torch.Tensor, "gradcli": pytest.importorskip("gradcli")}
+    code = """
+def plain(x):
+    return (x * x).sum()
+def of_class(x: Tensor):
+    return (x * x).sum()
+def of_attribute(x: "torch.Tensor", n: "int | None" = None):
+    return (x * x).sum()
+def returned(x) -> Tensor:
+    return (x * x).sum()
+"""
+    exec(code, names)
+    found = {name: engine_of(names[name], None) for name in ("plain", "of_class", "of_attribute", "returned")}
+    assert found == {"plain": None, "of_class": "torch", "of_attribute": "torch", "returned": "torch"}
