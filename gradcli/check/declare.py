@@ -10,6 +10,8 @@ from typing import Any
 from ..show.check_results import CheckReport
 from .check import Check
 
+RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
+"""Packages whose frames are not of the code that declares a check."""
 REGISTRY: list[Check] = []
 """All checks declared in this process, in order."""
 
@@ -30,7 +32,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     f may be the address of code elsewhere, as on the command line, whose own derivative is checked; for a library
     grad=, vjp= and jvp= are declarations; config: what a model is called with.
     """
-    file, line = caller()
+    file, line = place_of_declaration()
     if isinstance(f, str):
         from .external import DeclaredAddress
 
@@ -45,20 +47,33 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
         )
 
     def declare(function: Callable) -> Callable:
-        where = source_place(function) if f is None else None
-        REGISTRY.append(
-            Check(function, at, file=(where or (file, line))[0], line=(where or (file, line))[1], **options)
-        )
+        where = source_place(function)
+        own = f is None and where is not None and where[0] == file
+        REGISTRY.append(Check(function, at, file=file, line=where[1] if own and where else line, **options))
         return function
 
     return declare if f is None else declare(f)
 
 
-def caller() -> tuple[str, int]:
-    """Return file and line of the code outside this package that called."""
+def caller() -> Any:
+    """Return the frame of the code outside this package that called."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("gradcli."):
         frame = frame.f_back
+    return frame
+
+
+def place_of_declaration() -> tuple[str, int]:
+    """Return file and line of the module whose import declares a check, through whatever functions of others.
+
+    Where no module is being imported, those of the code that called.
+    """
+    frame = outer = caller()
+    while outer is not None and outer.f_globals.get("__name__", "").partition(".")[0] not in RUNNERS:
+        if outer.f_code.co_name == "<module>":
+            frame = outer
+            break
+        outer = outer.f_back
     return frame.f_code.co_filename, frame.f_lineno
 
 
@@ -86,7 +101,8 @@ def check_gradient(
         names = parameter_names(f)
         values = at if isinstance(at, tuple | list) and len(names) > 1 else (at,)
         at = dict(zip(names, values, strict=False))
-    file, line = source_place(f) or caller()
+    frame = caller()
+    file, line = source_place(f) or (frame.f_code.co_filename, frame.f_lineno)
     return Check(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, **options).run()
 
 

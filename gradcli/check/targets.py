@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import os
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, did_you_mean
-from ..lang.limits import MAX_TEXT
+from ..lang.limits import MAX_TEXT, Bound, enforce
 from ..program.arguments import (
     WHOLE,
     annotation_name,
@@ -63,6 +64,26 @@ def mentions_checks(path: str) -> bool:
     return bool(DECLARING & (imported | attributes))
 
 
+def declares_checks(path: str) -> bool:
+    """Return whether a Python file that is named may declare checks: by itself, or by a module beside it.
+
+    That counts where the file does not speak of gradcli: else it may be a script that uses functions with checks.
+    """
+    if mentions_checks(path):
+        return True
+    text = read_source(path)
+    if "gradcli" in text:
+        return False
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        for node in ast.parse(text).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            beside = (os.path.join(os.path.dirname(path), *name.split(".")) + ".py" for name in names)
+            if any(map(mentions_checks, beside)):
+                return True
+    return False
+
+
 def files_in(folder: str) -> list[str]:
     """Return the Python files below a folder that may declare checks, sorted; hidden folders are left out."""
     paths = []
@@ -72,7 +93,17 @@ def files_in(folder: str) -> list[str]:
     return [path for path in paths if mentions_checks(path)]
 
 
-def import_checks(path: str, folders: Folders, stdout: Any = None) -> list[Check] | CheckReport:
+PATIENCE = 60.0
+"""Seconds that an import may take at least where --timeout bounds checks: frameworks take some."""
+
+
+def bound_of_import(timeout: float | None) -> Bound | None:
+    return None if timeout is None else Bound(max(timeout, PATIENCE))
+
+
+def import_checks(
+    path: str, folders: Folders, stdout: Any = None, timeout: float | None = None
+) -> list[Check] | CheckReport:
     """Import a file and return the checks that it declares; a report of what went wrong when it cannot be.
 
     A file that it imports declares its checks by that, and not again when its own turn comes.
@@ -80,7 +111,8 @@ def import_checks(path: str, folders: Folders, stdout: Any = None) -> list[Check
     before = len(REGISTRY)
     start = time.perf_counter()
     try:
-        load_module(path, stdout, folders)
+        with enforce(bound_of_import(timeout)):
+            load_module(path, stdout, folders)
     except GradcliError as error:
         del REGISTRY[before:]
         return CheckReport(
@@ -172,7 +204,7 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckRe
         if (
             len(targets) == 1
             or target.inline
-            or not (target.text.endswith(".py") and os.path.isfile(target.text) and (not mentions_checks(target.text)))
+            or not (target.text.endswith(".py") and os.path.isfile(target.text) and not declares_checks(target.text))
         ):
             checks += of_target(target, wanted)
     if not checks:
@@ -199,7 +231,7 @@ def of_target(target: Target, wanted: Wanted) -> list[Check | CheckReport]:
         return [hand_written_check(path + ".py", name, target, wanted)]
     if colon and not target.inline and (check := by_framework(path + ".py", name, target, wanted)) is not None:
         return [check]
-    if not target.inline and text.endswith(".py") and os.path.isfile(text) and mentions_checks(text):
+    if not target.inline and text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
         return of_file(text, target, wanted)
     if by_hand:
         raise GradcliError(
@@ -216,7 +248,7 @@ def of_file(path: str, target: Target, wanted: Wanted) -> list[Check | CheckRepo
     wanted.refuse_for(path)
     refuse_arguments(target, f"{path} declares checks, so it")
     assert target.folders is not None
-    declared = import_checks(path, target.folders, target.stdout)
+    declared = import_checks(path, target.folders, target.stdout, wanted.timeout)
     if isinstance(declared, CheckReport):
         return [declared]
     for check in declared:
@@ -229,7 +261,8 @@ def hand_written_check(path: str, name: str, target: Target, wanted: Wanted) -> 
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     source = read_source(path)
     refuse_arguments(target, f"{path}:{name} is no script, so it")
-    module = load_module(path, target.stdout, target.folders, source)
+    with enforce(bound_of_import(wanted.timeout)):
+        module = load_module(path, target.stdout, target.folders, source)
 
     def named(function: str) -> Any:
         return check_callable(find_in(module, path, function), path, function)
@@ -270,7 +303,8 @@ def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Check 
         return None
     start = time.perf_counter()
     try:
-        function = find_in(load_module(path, target.stdout, target.folders, read_source(path)), path, name)
+        with enforce(bound_of_import(wanted.timeout)):
+            function = find_in(load_module(path, target.stdout, target.folders, read_source(path)), path, name)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             raise

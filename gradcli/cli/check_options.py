@@ -16,7 +16,7 @@ from ..errors import GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, enforce
 from ..show.check_results import CheckReport
 from . import messages
-from .call import Asked, Call, no_target
+from .call import Asked, Call, is_language, no_target
 from .param_types import shapes_of
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
@@ -55,7 +55,8 @@ def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
         targets.insert(0, call.as_target(call.asked.expression, inline=True))
     if not targets:
         raise no_target()
-    with enforce(call.bound(targets[0])):
+    program = targets[0].inline or is_language(targets[0].text)
+    with enforce(call.bound(targets[0]) if program else None):
         checks = checks_of(targets, wanted_of(call, manner))
     every = manner.show == "all" or call.output.form == "csv"  # which holds every element
     for option in ("fast", "calls", "taylor"):
