@@ -76,3 +76,41 @@ def claims(function: Function, rng: np.random.Generator) -> dict[str, np.ndarray
     if np.isfinite(other).all():
         found["another point"] = other
     return found
+
+
+def passes(function: Function) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return backward passes and gradients by hand by what they are: "right" or "wrong", and the claim.
+
+    All wrong ones but the rough are right at the point, for the cotangent 1.
+    """
+    gradient, x = function.gradient, function.x
+    found = {"a right product": ("right", {"vjp": lambda w, x: w * gradient(x)})}
+    beside = gradient(x * (1 + 0.01 * np.arange(1, len(x) + 1)))
+    if not (np.isfinite(beside).all() and np.isfinite(gradient(x)).all() and gradient(x).any()):
+        return found
+    found["right for ones alone"] = ("wrong", {"vjp": lambda w, x: (w == 1) * gradient(x)})
+    found["clipped cotangents"] = ("wrong", {"vjp": lambda w, x: np.clip(w, -5, 5) * gradient(x)})
+    found["rounded cotangents"] = ("wrong", {"vjp": lambda w, x: np.round(w) * gradient(x)})
+    if np.abs(beside - gradient(x)).max() > 1e-3 * np.abs(gradient(x)).max():
+        kept: list[np.ndarray] = []
+        found["kept from the first call"] = (
+            "wrong",
+            {"grad": lambda x: gradient((kept or kept.append(x.copy()) or kept)[0])},
+        )
+    steep = int(np.argmax(np.abs(gradient(x) * x)))
+    found["rough"] = ("wrong", {"grad": lambda x: gradient(x) * (1 + 0.01 * np.sin(1e12 * x + 1))})
+    found["partial"] = ("wrong", {"grad": lambda x: np.where(np.arange(len(x)) == steep, 0.0, gradient(x))})
+    return found
+
+
+def relative_gap(claimed: np.ndarray, right: np.ndarray) -> float:
+    """Return the largest relative error of a claim; nan and infinity count as 1 and more."""
+    with np.errstate(all="ignore"):
+        gap = np.abs(claimed - right)
+        return float(np.nanmax(np.where(gap > 0, gap / np.abs(right), 0.0), initial=0.0))
+
+
+def is_honest(report: Any, size: float) -> bool:
+    """Return whether a pass says that an error of such a size could not be seen, or that there is a kink."""
+    resolution = max(item.resolution or 0.0 for item in report.inputs)
+    return size <= resolution or any("kink" in note for note in report.notes)

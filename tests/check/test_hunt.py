@@ -4,11 +4,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from gradcli import check_gradient
 from gradcli.check.hand_written import HandWritten
 from gradcli.check.run import Place, run_check
 
 from .atoms import ATOMS
-from .hunt import ABSURD, NAMES, Function, claims
+from .hunt import ABSURD, NAMES, Function, claims, is_honest, passes, relative_gap
 
 FUNCTIONS, CHUNKS = 500, 20
 
@@ -39,11 +40,19 @@ def test_verdicts_on_random_functions(chunk):
         right = found.pop("right")
         assert report(function, right).verdict != "fail", (k, function)
         what = list(found)[k % len(found)]
-        with np.errstate(all="ignore"):
-            gap = np.abs(found[what] - right)
-            size = float(np.nanmax(np.where(gap > 0, gap / np.abs(right), 0.0)))
         checked = report(function, found[what])
         if checked.verdict == "pass":
-            resolution = max(item.resolution or 0.0 for item in checked.inputs)
-            kink = any("kink" in note for note in checked.notes)
-            assert what not in ABSURD[:4] and (size <= resolution or kink), (k, what, function)
+            honest = is_honest(checked, relative_gap(found[what], right))
+            assert what not in ABSURD[:4] and honest, (k, what, function)
+
+
+@pytest.mark.parametrize("chunk", [0, *(pytest.param(k, marks=pytest.mark.nightly) for k in range(1, CHUNKS))])
+def test_verdicts_on_backward_passes_of_random_functions(chunk):
+    for k in range(chunk, FUNCTIONS, CHUNKS):
+        function = Function(np.random.default_rng([17, k]))
+        with np.errstate(all="ignore"):
+            found = passes(function)
+        for what, (label, claim) in found.items():
+            report = check_gradient(function.value, at={"x": function.x}, **claim)
+            passed = report.verdict == "pass" and not is_honest(report, np.inf)
+            assert report.verdict != "fail" if label == "right" else not passed, (k, what, function)

@@ -1,0 +1,139 @@
+"""How often the verdict is right: a table of the banks under tests/check, with counts of right and of wrong claims.
+
+python -m tests.calibrate                       prints the table
+python -m tests.calibrate --functions 500 FILE  writes it, too, as JSON: `man.generate` puts it into gradcli-verdict(7)
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+
+from gradcli import check_gradient
+
+from .check import bank, hunt, test_cancellation, test_kink, test_products, test_rough_claims, test_search
+
+Trial = tuple[str, Any, np.ndarray, dict[str, Any], float]
+"""Whether a claim is "right" or "wrong", the function, its point, the claim with options, and its relative error."""
+FUNCTIONS = 100
+COUNTED = ("right", "accused", "left open", "wrong", "found", "not decided", "within what was stated", "missed")
+
+
+def proven(_: int) -> Iterator[Trial]:
+    """Yield sums of functions of one variable and coupled ones, whose derivatives mpmath proves in 50 digits."""
+    for k, case in enumerate([*bank.elementwise(), *bank.coupled()]):
+        yield "right", case.f, case.x, {"grad": case.grad}, 0.0
+        for j, (_, grad) in enumerate(bank.mistakes(case)):
+            if (k + j) % 4 == 0 and (size := case.relative_error(grad)) >= bank.WRONG_FROM:
+                yield "wrong", case.f, case.x, {"grad": grad}, size
+
+
+def random_claims(count: int, **options: Any) -> Iterator[Trial]:
+    """Yield random functions with their gradient, with one that is off by 1e-1 to 1e-6, and with absurd ones."""
+    for k in range(count):
+        rng = np.random.default_rng([21, k])
+        function = hunt.Function(rng)
+        with np.errstate(all="ignore"):
+            found = hunt.claims(function, rng)
+        right = found.pop("right")
+        yield "right", function.value, function.x, {"grad": lambda x, g=right: g, **options}, 0.0
+        for what in (list(found)[0], list(found)[1 + k % (len(found) - 1)]):
+            if np.isfinite(right).all() and (size := hunt.relative_gap(found[what], right)) > 0:
+                yield "wrong", function.value, function.x, {"grad": lambda x, g=found[what]: g, **options}, size
+
+
+def backward_passes(count: int) -> Iterator[Trial]:
+    """Yield backward passes that are right, not linear, clipped or rounded, and gradients kept, rough or partial."""
+    for k in range(count):
+        function = hunt.Function(np.random.default_rng([22, k]))
+        with np.errstate(all="ignore"):
+            found = hunt.passes(function)
+        for label, claim in found.values():
+            yield label, function.value, function.x, claim, np.inf if label == "wrong" else 0.0
+    for claim in test_products.WRONG.values():
+        yield "wrong", np.sin, test_products.X, {"vjp": claim}, np.inf
+    for claim in test_rough_claims.ROUGH.values():
+        yield "wrong", test_rough_claims.total, test_rough_claims.X, {"grad": claim}, np.inf
+
+
+def kinks(_: int) -> Iterator[Trial]:
+    """Yield elements of generalized gradients at kinks, and vectors beside them."""
+    for name, (f, x, right, wrong) in test_kink.CASES.items():
+        if name not in test_kink.LARGE:
+            for label, claims in (("right", right), ("wrong", wrong)):
+                for g in claims:
+                    claim = {"grad": lambda x, g=g: np.asarray(g, float)}
+                    yield label, f, np.asarray(x, float), claim, np.inf if label == "wrong" else 0.0
+
+
+def cancelling(_: int) -> Iterator[Trial]:
+    """Yield functions that lose digits, with derivatives by mpmath in 60 digits, right and half as large again."""
+    for f, exact in test_cancellation.CANCELLING.values():
+        for x in test_cancellation.PLACES:
+            with mp.workdps(60):
+                true = float(mp.diff(exact, mp.mpf(x), h=mp.mpf(10) ** -25))
+            for label, claimed in (("right", true), ("wrong", 1.5 * true)):
+                yield label, f, np.array(x), {"grad": lambda x, g=claimed: np.array(g)}, abs(claimed / true - 1)
+
+
+def regions(_: int) -> Iterator[Trial]:
+    """Yield gradients that are wrong by 50 % to 0.1 % in a region away from the point, searched with 60 points."""
+    x = np.array([0.6, 0.7, 0.8])
+    for region in test_search.REGIONS.values():
+        for off in (0.0, 0.5, 0.01, 0.001):
+
+            def grad(x, region=region, off=off):
+                return (np.cos(x) + 2 * x) * (1 + off * region(x))
+
+            label = "wrong" if off else "right"
+            yield label, lambda x: (np.sin(x) + x * x).sum(), x, {"grad": grad, "search": 60}, off
+
+
+BANKS = {
+    "functions with proven derivatives": proven,
+    "random functions": random_claims,
+    "the same along directions (--fast)": lambda count: random_claims(count, fast=True),
+    "the same with 50 calls (--calls 50)": lambda count: random_claims(count, calls=50),
+    "backward passes of random functions": backward_passes,
+    "kinks": kinks,
+    "functions that lose digits": cancelling,
+    "errors in a region (--search 60)": regions,
+}
+
+
+def outcome(trial: Trial) -> str:
+    """Return which of the counts besides its label a trial belongs to; "" for a right claim that passes."""
+    label, f, x, claim, size = trial
+    report = check_gradient(f, at={"x": x}, **claim)
+    if label == "right":
+        return {"pass": "", "fail": "accused"}.get(report.verdict, "left open")
+    if report.verdict == "pass":
+        return "within what was stated" if hunt.is_honest(report, size) else "missed"
+    return "found" if report.verdict == "fail" else "not decided"
+
+
+def calibrate(count: int) -> list[dict[str, Any]]:
+    """Return one row of counts per bank."""
+    rows = []
+    for name, trials in BANKS.items():
+        counts: Counter = Counter()
+        for trial in trials(count):
+            counts.update([trial[0], outcome(trial)])
+        rows.append({"bank": name, **{key: counts[key] for key in COUNTED}})
+        print(name, *(f"{key} {counts[key]}" for key in COUNTED), sep="\t", flush=True)
+    return rows
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--functions", type=int, default=FUNCTIONS, help="random functions per bank")
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE")
+    asked = parser.parse_args()
+    table = {"functions": asked.functions, "banks": calibrate(asked.functions)}
+    if asked.file is not None:
+        asked.file.write_text(json.dumps(table, indent=2) + "\n")
