@@ -298,10 +298,11 @@ class Directions:
         checks = []
         for k, name in enumerate(flat.subject.wrt):
             columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
-            mine = effects if self.claim.rows is None else effects[:, columns]
-            largest = mine.max(axis=1, initial=0.0)
+            mine, scales = effects if self.claim.rows is None else effects[:, columns], flat.scales[columns]
+            largest = (mine / (scales.max(initial=0.0) if self.claim.rows is None else scales)).max(axis=1, initial=0.0)
             known = largest > 0
-            resolution = float((hidden[known] / largest[known]).max()) if known.any() else None
+            least = scales.min(initial=np.inf)  # an element with a small scale hides the largest error
+            resolution = float((hidden[known] / least / largest[known]).max()) if known.any() else None
             counted = verdict == "pass" and self.claim.single
             small = int(((mine > 0) & (COARSE * mine < hidden[:, None])).sum()) if counted else 0
             below = float(hidden.max() / flat.scales[columns].min()) if small else 0.0
