@@ -6,7 +6,7 @@ OLDEST := .venv-oldest
 ELSEWHERE := .venv-elsewhere
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all test-oldest test-elsewhere lint format man bench clean
+.PHONY: demo test test-all test-oldest test-elsewhere lint format man bench calibrate clean
 
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
@@ -37,6 +37,11 @@ format: $(READY)
 	$(BIN)/ruff format gradcli tests man
 
 man: $(READY)
+	$(BIN)/python -m man.generate man
+
+# Counts how often the verdict is right; the page gradcli-verdict(7) holds the table.
+calibrate: $(READY)
+	$(BIN)/python -W ignore -m tests.calibrate --functions 1000 man/generate/calibration.json
 	$(BIN)/python -m man.generate man
 
 bench: $(READY)

@@ -6,6 +6,7 @@ that is off by is taken out, and the rest is searched again while something is l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -233,9 +234,10 @@ def at_kink(claimed: float, left: float, right: float, room: float) -> ElementFi
     return ElementFinding(claimed, value, room / MARGIN, state, "a kink", (left, right))
 
 
-def certain(look: Directions) -> bool:
-    """Return whether the derivative is wrong beyond doubt along a direction."""
-    return any(is_certain(look, k).any() or not np.isfinite(look.compare(k)[0]).all() for k in range(len(look.lines)))
+def certain(look: Directions, enough: Callable = any) -> bool:
+    """Return whether the derivative is wrong beyond doubt along any direction, or along all of them."""
+    lines = range(len(look.lines))
+    return enough(is_certain(look, k).any() or not np.isfinite(look.compare(k)[0]).all() for k in lines)
 
 
 def is_certain(look: Directions, k: int) -> np.ndarray:
@@ -300,7 +302,7 @@ class WrongElements(GroupTesting):
             *max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
         )
         needed = look.for_search() if short else None
-        if certain(look):
+        if certain(look, all if short and not self.factors() else any):
             more = f"; {needed} calls (--calls) would name the element" if short else "; no single element shows it"
             return replace(look.outcome("fail", text + more, needed), findings=self.factors())
         if short and needed is not None:

@@ -14,6 +14,7 @@ from .documents import json_page
 from .language import expressions_page
 from .overview import overview_page
 from .protocol import protocol_page
+from .verdict import verdict_page
 
 DATE = "November 21, 2026"
 
@@ -32,4 +33,5 @@ def pages(date: str = DATE) -> dict[str, str]:
         "gradcli-json.5": json_page(date),
         "gradcli-expressions.7": expressions_page(date),
         "gradcli-protocol.7": protocol_page(date),
+        "gradcli-verdict.7": verdict_page(date),
     }

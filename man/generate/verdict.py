@@ -1,0 +1,106 @@
+"""The page gradcli-verdict(7): what a verdict means, how it is found, what it can miss, and how that is tested."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .mdoc import page, paragraphs, section, see_also, tag_list
+
+MEASURED = Path(__file__).with_name("calibration.json")
+DESCRIPTION = """
+gradcli-gradcheck(1) compares a claimed derivative with values of the function, and says one of four things. There is
+no tolerance to choose: what is compared is an interval, and how wide that is follows from the values themselves.
+"""
+VERDICTS = [
+    (
+        "Cm pass",
+        "Every element that can be decided agrees with its interval, and the claim behaves as a derivative does: its "
+        "products are linear, the same when asked again, and those of this point and no other. The line says to how "
+        "many digits the worst element agrees, and the smallest relative error that would have been seen in every "
+        "decided element. What a claim scatters by itself is part of that size.",
+    ),
+    (
+        "Cm fail",
+        "An element is further from its interval than rounding of the claim, and of the function, explains; or a "
+        "product is not linear, changes from call to call, or is that of another point; or the value that a rule "
+        "computes is another one than the function's. A diagnosis names the mistake where the claim, corrected by "
+        "it, would agree.",
+    ),
+    (
+        "Cm inconclusive",
+        "Neither can be said: the function jumps at the point, noise or rounding is wider than what has to be seen, "
+        "a budget of calls is used up, or no element is above the function's own rounding. The message says which, "
+        "and what would decide.",
+    ),
+    ("Cm error", "The function or the claim raised, or does not end in its time; nothing is said of the derivative."),
+]
+METHOD = """
+Along an element, the function is sampled at symmetric points. Three central differences within a twentieth of the
+scale of x are extrapolated (Romberg 1955), and two narrow ones have to agree with them; that settles most elements.
+The others are sampled at Chebyshev nodes on intervals from the scale of x down to its rounding. The coefficients of
+the Chebyshev series fall until they reach the noise of the values, which gives the derivative and its error at once
+(Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7). Noise is taken from high
+differences (More and Wild, Estimating Computational Noise, 2011). Where one-sided slopes stay apart there is a kink,
+and the claim has to lie in the generalized gradient (Clarke 1983), which gradients at points beside it span.
+
+Functions that are expensive, and those checked with `--fast` or `--calls`, are sampled along random directions, in
+which every element takes part by at least half its scale. A direction that disagrees is halved until the wrong
+element is found, as in group testing (Dorfman 1943).
+
+An element fails when it is further from the numeric value than 2.5 times its error, 32 rounding units of the claim
+and what the claim is seen to scatter between points that are rounding units apart. Before it does, gradcli asks
+whether noise that only a wide look shows, a solver inside the function, or a kink explains the difference, and
+whether the claim alone is rough. Backward passes are asked for cotangents between 1/1024 and 1024, again at the same
+point, and at another point first.
+"""
+MISSED = """
+An error that is smaller than the size that a pass states, in every element. Elements that change the output by less
+than a hundredth of what others do, and less than rounding shows, are neither right nor wrong: a note counts them.
+
+At a kink, a claim that lies in the generalized gradient by accident.
+
+An error at another point. `--search N` looks at N more points that people forget; it finds an error of 0.1 % in a
+region that one of them hits, and says nothing of regions that none of them hits.
+
+With `--fast` and `--calls`: errors in several elements that cancel along every direction that was taken, and a single
+one below the size that is stated.
+
+A function and a claim with the same mistake: values are all that a claim is held against.
+"""
+TABLE = """
+The repository's banks hold right and wrong claims about functions whose derivatives are known: by mpmath in 50
+digits, or by hand. `make calibrate` judges all of them; the table is what it printed, with {functions} random functions
+in each bank of these. A right claim is accused (fail), left open (inconclusive or error), or passes. A wrong one is
+found, not decided, or passes: within what the pass stated, or beyond it: that is a miss. Right claims that are left
+open and wrong ones that are not decided are mostly those where rounding hides the derivative, or the calls do not
+suffice.
+"""
+HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", "missed")
+
+
+def calibration() -> list[str]:
+    """Return the table of counts as it was measured."""
+    measured = json.loads(MEASURED.read_text())
+    lines = [*paragraphs(TABLE.format(functions=measured["functions"])), ".Bl -tag -width Ds"]
+    for row in measured["banks"]:
+        name, *counts = row.values()
+        told = [f"{count} {head}" for head, count in zip(HEADS, counts, strict=True)]
+        lines += [f".It {name[0].upper()}{name[1:].replace('-', chr(92) + '-')}", f"{', '.join(told[:3])};"]
+        lines += [f"{', '.join(told[3:])}."]
+    return [*lines, ".El"]
+
+
+def verdict_page(date: str) -> str:
+    """Return the page."""
+    return page(
+        "gradcli-verdict",
+        7,
+        "what a verdict means, and what it can miss",
+        date,
+        section("DESCRIPTION", [*paragraphs(DESCRIPTION), *tag_list(VERDICTS)]),
+        section("METHOD", paragraphs(METHOD)),
+        section("WHAT CAN BE MISSED", paragraphs(MISSED)),
+        section("CALIBRATION", calibration()),
+        section("SEE ALSO", see_also(["gradcli(1)", "gradcli-gradcheck(1)", "gradcli-json(5)"])),
+    )
