@@ -33,7 +33,7 @@ CLEAR = 3e-7
 """The relative error that settles an element in the cheap look."""
 CLEARLY = 30.0
 """How many times its noise a change of the function is one."""
-ENOUGH = 20
+ENOUGH = 10
 """Elements found wrong by a close look, after which the others are not looked at closely."""
 MARGIN = 2.5
 """An analytic value further away than so many error estimates is wrong."""

@@ -120,6 +120,7 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
         worst,
         hidden=int(hidden.sum()),
         hidden_below=float((np.abs(value) + room)[hidden].max()) if hidden.any() else 0.0,
+        of_largest=float(room[known].max() / np.abs(value[known]).max()) if known.any() else None,
     )
 
 

@@ -63,7 +63,7 @@ class InputCheck:
     """What was found for one input.
 
     resolution: the relative error above which any element would have been called wrong; None where no derivative
-    is known to be other than zero. hidden: how many elements are below the function's own rounding, so that they are
+    is known to be other than zero; of_largest: the same relative to the largest derivative. hidden: how many elements are below the function's own rounding, so that they are
     neither right nor wrong; hidden_below: how large they may be without being seen. Where every element was asked
     for: elements, all of them; point, the input's value; line, the function along the worst element.
     """
@@ -81,6 +81,7 @@ class InputCheck:
     elements: Elements | None = None
     point: np.ndarray | None = None
     line: Line | None = None
+    of_largest: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse a pass that says nothing. Raises ValueError."""
@@ -185,11 +186,12 @@ class CheckReport:
 
 
 class CheckSummary(NamedTuple):
-    """All checks of a run."""
+    """All checks of a run. seconds: of the checks; whole: with imports, where that is known."""
 
     target: str
     checks: tuple[CheckReport, ...]
     seconds: float
+    whole: float = 0.0
 
     def count(self, verdict: str) -> int:
         return sum(check.verdict == verdict for check in self.checks)

@@ -65,6 +65,10 @@ def basis(check: CheckReport) -> str:
     return f"{elements}{closely}, by values at {evidence.points} points"
 
 
+UNEQUAL = 10.0
+"""How many times more an error of the smallest element must be, relative, to be told beside that of the largest."""
+
+
 def agreement(check: CheckReport) -> str:
     """Return what a pass says: to how many digits a derivative agrees, and which error would have been seen."""
     if check.evidence is not None and check.evidence.directions:
@@ -87,6 +91,12 @@ def agreement(check: CheckReport) -> str:
         return check.notes[0] if check.notes else f"the derivative is zero to within {error:.1g}"
     seen = max(item.resolution for item in known if item.resolution is not None)
     digits = min(item.digits for item in known)
+    largest = max(item.of_largest or 0.0 for item in known)
+    if seen > UNEQUAL * largest > 0:
+        return (
+            f"{digits:.1f} digits agree; errors above {largest:.1g} of the largest slope would have been seen, in the "
+            f"smallest elements above {seen:.1g} relative"
+        )
     return f"{digits:.1f} digits agree; an error above {seen:.1g} relative would have been seen"
 
 
@@ -123,6 +133,10 @@ def taylor_lines(taylor: Taylor) -> list[str]:
     return [*lines, f"rate of the Taylor remainder: {rate}"]
 
 
+NOTICED = 1.0
+"""Seconds that imports may take without being told."""
+
+
 def summary_line(result: CheckSummary) -> str:
     words = [("passed", "pass"), ("failed", "fail"), ("inconclusive", "inconclusive"), ("errors", "error")]
     parts = [
@@ -130,7 +144,8 @@ def summary_line(result: CheckSummary) -> str:
         for word, verdict in words
         if (count := result.count(verdict)) or word == "passed"
     ]
-    return f"{', '.join(parts)} in {result.seconds:.2f} s"
+    whole = f" ({result.whole:.2f} s with imports)" if result.whole > result.seconds + NOTICED else ""
+    return f"{', '.join(parts)} in {result.seconds:.2f} s{whole}"
 
 
 SHORT = {"": "", "re": "Re ", "im": "Im "}

@@ -1,12 +1,14 @@
 """Every element of a check, and the parts of complex ones."""
 
+import re
+
 import numpy as np
 import pytest
 
 import gradcli
 from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
-from gradcli.show.checks import headline
+from gradcli.show.checks import agreement, headline
 from tests.tape.build import function
 
 X = np.array([1.0, 2.0, 4.0])
@@ -81,3 +83,15 @@ def test_wrong_imaginary_parts_are_told_together():
 def test_one_element_is_and_two_are(count, words):
     claim = np.where(np.arange(3) < count, np.nan, 2 * X)
     assert words in check_gradient(lambda x: (x**2).sum(), lambda x: claim, {"x": X}).diagnosis[0].text
+
+
+def test_a_pass_tells_small_elements_from_the_largest():
+    x = np.r_[np.linspace(-1, 1, 9), 14.0]
+    report = check_gradient(lambda x: np.tanh(x).sum(), lambda x: 1 / np.cosh(x) ** 2, at={"x": x})
+    assert report.verdict == "pass"
+    said = re.search(
+        r"errors above (.*) of the largest slope .*, in the smallest elements above (.*) rel", str(agreement(report))
+    )
+    assert float(said[1]) < 1e-7 < 1e-4 < float(said[2])
+    same = check_gradient(lambda x: np.tanh(x).sum(), lambda x: 1 / np.cosh(x) ** 2, at={"x": x[:9]})
+    assert "largest slope" not in agreement(same)

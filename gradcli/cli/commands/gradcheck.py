@@ -56,6 +56,7 @@ def gradcheck(
     loaded, only -j 2 does that. -f html writes a page: of what did not pass all elements, maps, and the function
     with both slopes.
     """
+    began = time.perf_counter()
     output, manner = call.output, pick(Manner, options)
     output.check()
     if output.form in PICTURES and not manner.taylor:
@@ -74,7 +75,7 @@ def gradcheck(
     target = call.asked.words[0] if call.asked.expression is None else call.asked.expression
     if list:
         return list_checks(output, target, checks)
-    summary, interrupted = run_checks(output, target, checks, jobs, stop)
+    summary, interrupted = run_checks(output, target, checks, jobs, stop, began)
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
         write_file(saved.path, text)
     if junit:
@@ -106,11 +107,12 @@ STREAMED = ("table", "tsv", "github")
 
 
 def run_checks(
-    output: Output, target: str, checks: list[Check | CheckReport], jobs: int, stop: bool
+    output: Output, target: str, checks: list[Check | CheckReport], jobs: int, stop: bool, began: float
 ) -> tuple[CheckSummary, bool]:
     """Run checks and show their reports in order; return all that were done, and whether they were interrupted.
 
-    Files that could not be imported come first. Of interrupted checks, those are shown that others held up.
+    Files that could not be imported come first. Of interrupted checks, those are shown that others held up. began:
+    when the command did.
     """
     start = time.perf_counter()
     streamed = output.form in STREAMED and output.path is None
@@ -144,7 +146,8 @@ def run_checks(
     except KeyboardInterrupt:
         interrupted = True
     show([early[place] for place in sorted(early)])
-    summary = CheckSummary(target, tuple(reports), time.perf_counter() - start)
+    now = time.perf_counter()
+    summary = CheckSummary(target, tuple(reports), now - start, now - began)
     if streamed:
         output.show(CheckTotal(summary))
     else:
