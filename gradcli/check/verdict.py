@@ -22,7 +22,9 @@ def digits_of(relative: float) -> float:
 
 
 ROUNDING = 32
-"""How many rounding units of itself an analytic value may be off."""
+"""How many rounding units of itself an analytic value may be off, ..."""
+HALF_COARSE = 0.01
+"""... but in float16, where they are 2 %, so much of itself."""
 FLOOR = {8: 2e-9, 4: 4e-6, 2: 8e-3}
 """Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
 LEEWAY = 1000.0
@@ -305,8 +307,9 @@ class Judgement:
         state = int(self.states((j, i)))
         if state != UNSURE:
             return state
-        value, error = self.value[j, i], self.error[j, i]
-        return self.unsure(j, i, f"{reason} to say more than {value:.3g} ± {self.margin * error:.2g}")
+        value, error, trouble = self.value[j, i], self.error[j, i], self.reference.flat.subject.trouble
+        beside = f"; beside the point {trouble}" if trouble else ""
+        return self.unsure(j, i, f"{reason} to say more than {value:.3g} ± {self.margin * error:.2g}{beside}")
 
     def unsure(self, j: int, i: int, reason: str) -> int:
         """Note why an entry is open; return UNSURE."""
@@ -334,4 +337,7 @@ def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tu
     size = np.where(np.isfinite(analytic), np.abs(analytic), 0.0)
     largest = size.max(axis=1, keepdims=True, initial=0.0)
     noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
-    return noisy + ROUNDING * unit * size, FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2] * size
+    slack = noisy + ROUNDING * unit * size
+    if unit > 1e-5:
+        slack = np.minimum(slack, HALF_COARSE * size)
+    return slack, FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2] * size

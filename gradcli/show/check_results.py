@@ -63,9 +63,10 @@ class InputCheck:
     """What was found for one input.
 
     resolution: the relative error above which any element would have been called wrong; None where no derivative
-    is known to be other than zero; of_largest: the same relative to the largest derivative. hidden: how many elements are below the function's own rounding, so that they are
-    neither right nor wrong; hidden_below: how large they may be without being seen. Where every element was asked
-    for: elements, all of them; point, the input's value; line, the function along the worst element.
+    is known to be other than zero; of_largest: the same relative to the largest derivative. hidden: how many elements
+    are below the function's own rounding, so that they are neither right nor wrong; hidden_below: how large they may
+    be without being seen. Where every element was asked for: elements, all of them; point, the input's value; line,
+    the function along the worst element.
     """
 
     name: str
