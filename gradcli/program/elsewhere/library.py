@@ -190,6 +190,11 @@ class Library(Elsewhere):
             return shapes[self.output.name]
         if "m" in self.whole:
             return (int(self.whole["m"]),)
+        mine = (self.output.name, f"{self.output.name}'")
+        for function in filter(None, (self.grad, self.back, self.forward)):
+            roles = self.roles(function)
+            if any(p.kind == "number" and roles[p.name] in mine for p in function.parameters if p.kind != "whole"):
+                return ()  # the function writes one number, which a derivative takes by value
         raise GradcliError(
             f"{self.f.name}: the size of '{self.output.name}' cannot be known",
             hint=f"give it: --shape {self.output.name}=3",
@@ -334,7 +339,12 @@ def as_argument(p: Parameter, x: Any) -> Any:
     if p.kind == "whole":
         return x
     raw = np.asarray(x, p.type)
-    return (raw if p.kind == "number" else raw.reshape(-1)).tolist()
+    if p.kind != "number":
+        return raw.reshape(-1).tolist()
+    if raw.size != 1:
+        message = f"'{p.name}' is declared as one number, and stands for {raw.size}"
+        raise GradcliError(message, hint=f"declare it as an array: const double *{p.name}", kind="shape")
+    return raw.item()
 
 
 def whole_number(name: str, x: Any) -> int:

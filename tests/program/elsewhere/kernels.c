@@ -80,3 +80,12 @@ void pair_grad(int nx, const double *x, int ny, const double *y, double *first, 
     for (int i = 0; i < nx; i++) first[i] *= fy;
     for (int i = 0; i < ny; i++) second[i] *= fx;
 }
+
+/* One number through a pointer, whose cotangent comes by value. */
+void sum_of_squares(int n, const double *x, double *y) {
+    *y = 0;
+    for (int i = 0; i < n; i++) *y += x[i] * x[i];
+}
+void sum_of_squares_b(int n, const double *x, double yb, double *xb) {
+    for (int i = 0; i < n; i++) xb[i] = 2 * yb * x[i];
+}

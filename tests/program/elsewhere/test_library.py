@@ -22,6 +22,8 @@ H_B = ("--vjp", "void h_b(int n, const double *x, double *xb, int m, double *y, 
 H_BAR = "void h_bar(int n, const double *x, int m, const double *y, const double *y_bar, double *x_bar)"
 E_B = "int e_b(size_t n, const double *x, const double *y, const double *grad_y, double *grad_x)"
 S_GRAD = ("--grad", "void s_grad(float a, const float *x, float *da, float *dx)")
+Q = "libk.so:void sum_of_squares(int n, const double *x, double *y)"
+Q_B = ("--vjp", "void sum_of_squares_b(int n, const double *x, double yb, double *xb)")
 PAIR_GRAD = "void pair_grad(int nx, const double *x, int ny, const double *y, double *first, double *second)"
 
 
@@ -44,6 +46,8 @@ RIGHT = [
     (E, "--vjp", E_B, X, "--shape", "y=3"),
     (S, *S_GRAD, "a=2", "x=[1,3]"),
     (S, *S_GRAD, "a=2", "x=[1,3]", "--wrt", "x"),
+    (Q, *Q_B, X),
+    (Q, *Q_B, X, "--shape", "y=1"),
     ("libk.so:double cube(double t)", "--grad", "double cube_grad(double t)", "t=1.5"),
     (PAIR, "--grad", PAIR_GRAD, "x=[1,2]", "y=[0.5,1,2]"),
 ]
@@ -105,6 +109,7 @@ def test_a_crash_is_an_error_and_nothing_else(name, message, jobs, folder):
     "words, code, message",
     [
         ((F, X), 2, "against a derivative from it"),
+        ((Q, *Q_B, X, "--shape", "y=2"), 3, "'yb' is declared as one number"),
         ((F, "--grad", "g", X), 2, "no declaration"),
         ((F, *F_GRAD), 2, "needs a value for 'x'"),
         ((F, *F_GRAD, X, "y=1"), 2, "no parameter 'y'"),
