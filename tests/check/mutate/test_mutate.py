@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.check.mutate.mutants import SourceFunction, numeric_mutants, source_mutants
+from gradcli.check.mutate.run import Mutator
 from gradcli.errors import GradcliError
 from tests.test_cases import cases_of
 
@@ -73,3 +74,17 @@ def test_a_function_must_be_in_the_file():
         SourceFunction("from a import loss", ["loss"], "f.py")
     with pytest.raises(GradcliError, match="cannot be parsed"):
         SourceFunction("def", ["loss"], "f.py")
+
+
+def test_calls_in_processes_that_a_command_forks_are_watched(tmp_path):
+    path = tmp_path / "grads.py"
+    path.write_text(
+        "import gradcli\n\n\ndef grad(x):\n    return 3 * x**2\n\n\n"
+        'gradcli.check(lambda x: (x**3).sum(), at={"x": [1.0, 2.0]}, grad=grad)\n'
+    )
+    with Mutator(str(path), "grad", [sys.executable, "-m", "gradcli", "gradcheck", str(path)]) as mutator:
+        assert mutator.run("record").status == 0
+        report = mutator.read_report()
+    sizes = {mutant.name: size["relative"] for mutant, size in zip(mutator.mutants, report["sizes"], strict=True)}
+    assert sizes["transposition"] == 0
+    assert sizes["sign"] == 2

@@ -86,7 +86,19 @@ def start():
     job.activate(which)
     if which == "record":
         atexit.register(finish, job)
+        os._exit = finish_before(job, os._exit)
     run_as_main(job)
+
+
+def finish_before(job, leave):
+    """Return what ends a process, as forks of a command end, after the calls that were recorded there are told."""
+
+    def call(status):
+        if job.calls:
+            finish(job)
+        leave(status)
+
+    return call
 
 
 def hook(job):
