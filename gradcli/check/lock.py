@@ -14,6 +14,7 @@ import numpy as np
 from .. import __version__
 from ..errors import EXIT_TARGET, GradcliError
 from ..lang.limits import enforce
+from ..program.detect_framework import reachable_from
 from ..show.check_results import CheckReport, Comparison, Difference, Lock, Verification
 from .check import Check
 from .search import array_of, plain_of, read_document
@@ -27,6 +28,8 @@ SPACINGS, ALIKE = ((1e-3, 1.0), (1e-4, 10.0)), 4.0
 """Spacings of close points, beside the inputs, with the weight of each; how alike differences of noise are."""
 OWN_UNITS, LARGEST_UNITS = 32.0, 4.0
 """... beside so many rounding units of the number itself, and of the largest in its array."""
+LARGEST = 1_000_000
+"""Elements up to which an array that a function uses is moved, too."""
 LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
 
 Numbers = dict[str | None, np.ndarray]
@@ -50,26 +53,50 @@ def numbers_of(subject: Subject, arrays: Mapping[str, np.ndarray]) -> Numbers:
 def errors_of(subject: Subject, numbers: Numbers) -> Numbers:
     """Return how uncertain value and gradient are by rounding.
 
-    The inputs are moved by up to two units of their own rounding at random, as any rounding before the call may do;
-    the largest change seen, or what `scatter_nearby` sees of rounding inside, times SPREAD, is the error, with
-    units of rounding of the numbers themselves added. The first of the calls is at the point itself:
+    The inputs, and the arrays that the functions lead to, are moved by up to two units of their own rounding at
+    random, as any rounding before the call may do, or inside: another way to solve a system computes the solution of
+    one that is as close. The largest change seen, or what `scatter_nearby` sees of rounding inside, times SPREAD, is
+    the error, with units of rounding of the numbers themselves added. The first of the calls is at the point itself:
     what does not repeat is no more certain than that.
     """
     rng = np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
+    constants = arrays_behind(subject)
     for k in range(NEIGHBOURS + 1):
         near = dict(subject.at)
         for key in subject.wrt if k else ():
             x = subject.at[key]
             unit = max(float(np.finfo(x.dtype).eps), 2 * (subject.claim_unit or 0.0))
             near[key] = (x * (1 + unit * rng.integers(-2, 3, x.shape))).astype(x.dtype)
-        with contextlib.suppress(CheckError):
+        with contextlib.suppress(CheckError), moved(constants if k else [], rng):
             for name, x in numbers_of(subject, near).items():
                 if x.shape == most[name].shape:
                     change = np.abs(x - numbers[name])
                     most[name] = np.fmax(most[name], np.where(np.isfinite(change), change, 0.0))
     inside = scatter_nearby(subject, numbers)
     return {name: SPREAD * np.fmax(most[name], inside[name]) + own_rounding(subject, x) for name, x in numbers.items()}
+
+
+def arrays_behind(subject: Subject) -> list[np.ndarray]:
+    """Return the arrays of numbers that code of a subject's functions leads to, by name or in closures."""
+    found: dict[int, np.ndarray] = {}
+    for function in filter(callable, vars(subject).values()):
+        arrays = (x for x in reachable_from(function) if isinstance(x, np.ndarray))
+        found |= {id(x): x for x in arrays if x.dtype.kind in "fc" and x.flags.writeable and x.size <= LARGEST}
+    return list(found.values())
+
+
+@contextlib.contextmanager
+def moved(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[None]:
+    """Have arrays moved by up to two of their rounding units inside of the block."""
+    kept = [x.copy() for x in arrays]
+    try:
+        for x in arrays:
+            x *= (1 + np.finfo(x.dtype).eps * rng.integers(-2, 3, x.shape)).astype(x.dtype)
+        yield
+    finally:
+        for x, before in zip(arrays, kept, strict=True):
+            x[...] = before
 
 
 def scatter_nearby(subject: Subject, numbers: Numbers) -> Numbers:

@@ -28,6 +28,28 @@ def test_the_error_of_a_gradient_covers_its_rounding(x):
     assert error <= 1e-13
 
 
+def test_another_way_to_solve_a_system_is_the_same_and_its_matrix_is_left_as_it_was():
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.normal(size=(5, 5)))[0] for _ in range(2))
+    matrix = left @ np.diag(np.logspace(0, -7, 5)) @ right
+    before, x = matrix.copy(), np.arange(1.0, 6.0)
+
+    def checked(solve, off=0.0):
+        def grad(x):
+            return 2 * (1 + off) * solve(matrix.T, solve(matrix, x))
+
+        return Check(lambda x: (solve(matrix, x) ** 2).sum(), {"x": x}, grad=grad, name="f")
+
+    locked = lock("f", [checked(np.linalg.solve)], {})
+
+    def inverted(matrix, x):
+        return np.linalg.inv(matrix) @ x
+
+    verdicts = [verify("g", locked, [c]).checks[0].verdict for c in (checked(inverted), checked(inverted, 1e-6))]
+    assert verdicts == ["same", "changed"]
+    np.testing.assert_array_equal(matrix, before)
+
+
 def test_noise_counts_as_error():
     rng = np.random.default_rng(0)
     check = Check(lambda x: x * x, {"x": 3.0}, grad=lambda x: 2 * x + 1e-6 * rng.random())

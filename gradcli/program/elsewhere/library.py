@@ -191,7 +191,8 @@ class Library(Elsewhere):
         if "m" in self.whole:
             return (int(self.whole["m"]),)
         mine = (self.output.name, f"{self.output.name}'")
-        for function in filter(None, (self.grad, self.back, self.forward)):
+        derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
+        for function in derivatives:
             roles = self.roles(function)
             if any(p.kind == "number" and roles[p.name] in mine for p in function.parameters if p.kind != "whole"):
                 return ()  # the function writes one number, which a derivative takes by value
