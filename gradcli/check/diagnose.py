@@ -6,6 +6,8 @@ otherwise nothing is said.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Iterator
 from itertools import chain
 
@@ -16,6 +18,7 @@ from .patterns import (
     Case,
     conjugate,
     float32,
+    lengths,
     not_finite,
     part_factor,
     part_sign,
@@ -27,7 +30,7 @@ from .patterns import (
     zero,
 )
 from .subject import Flat
-from .verdict import Judgement
+from .verdict import FAIL, Judgement
 
 
 def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
@@ -49,6 +52,9 @@ def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
             f"sign({case.name})": np.sign(x),
         }
     yield from own.items()
+    if case.array.ndim == 2 and len({*case.array.shape}) == 1 and np.isfinite(x).all():
+        with contextlib.suppress(np.linalg.LinAlgError):
+            yield f"inv({case.name}).T (a log-determinant)", np.linalg.inv(case.array).T.reshape(-1).astype(float)
     for name, other in case.flat.subject.at.items():
         if name != case.name and other.dtype.kind == "f":
             try:
@@ -116,6 +122,34 @@ def term(case: Case) -> tuple[str, str] | None:
     return None
 
 
+def part_without_mean(case: Case) -> tuple[str, str] | None:
+    """A penalty is right, and what stands beside it lacks 1/N: the claim is N times the whole, less N - 1 of it."""
+    if not enough(case, case.wrong) or case.array.dtype.kind == "c":
+        return None
+    for n, what in lengths(case):
+        for name, penalty in ((case.name, case.x), (f"sign({case.name})", np.sign(case.x))):
+            rest, wide = n * case.r - case.a, np.broadcast_to(penalty, case.a.shape)
+            known = case.known & (wide != 0)
+            if int(known.sum()) < 3:
+                continue
+            c = float(np.median(rest[known] / wide[known]))
+            if c and case.explains(n * case.r - c * wide):
+                text = f"a term {abs(c) / (n - 1):.6g} * {name} is right, and the rest is {n} times what it should be"
+                return "missing 1/N", f"{text} ({n} is {what}): a missing 1/N (sum instead of mean)"
+    return None
+
+
+def what_is_right(flat: Flat, judgement: Judgement) -> str:
+    """Return which of three and more inputs are right, and how much of the others is wrong."""
+    columns = [slice(int(a), int(b)) for a, b in itertools.pairwise(flat.edges)]
+    wrong = {
+        name: (judgement.state[:, own] == FAIL).any(axis=0) for name, own in zip(flat.subject.wrt, columns, strict=True)
+    }
+    right = [name for name, own in wrong.items() if not own.any()]
+    parts = [f"{name} in {int(own.sum())} of {own.size} elements" for name, own in wrong.items() if own.any()]
+    return f"right: {', '.join(right)}; wrong: {', '.join(parts)}" if right and len(wrong) > 2 else ""
+
+
 def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     """Return what fits, the most telling first; empty when nothing does."""
     cases = [Case(flat, judgement, k) for k in range(len(flat.subject.wrt))]
@@ -145,6 +179,7 @@ def block_findings(case: Case) -> list[Finding]:
         part_zero,
         part_factor,
         chain_factor,
+        part_without_mean,
         term,
     ):
         match = pattern(case)

@@ -14,11 +14,10 @@ import numpy as np
 from .. import __version__
 from ..errors import EXIT_TARGET, GradcliError
 from ..lang.limits import enforce
-from ..program.detect_framework import reachable_from
 from ..show.check_results import CheckReport, Comparison, Difference, Lock, Verification
 from .check import Check
 from .search import array_of, plain_of, read_document
-from .subject import CheckError, Subject
+from .subject import CheckError, Subject, arrays_behind
 
 NEIGHBOURS = 5
 """Points a few rounding units away at which value and gradient are asked again."""
@@ -61,7 +60,7 @@ def errors_of(subject: Subject, numbers: Numbers) -> Numbers:
     """
     rng = np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
-    constants = arrays_behind(subject)
+    constants = [x for x in arrays_behind(subject) if x.dtype.kind in "fc" and x.flags.writeable and x.size <= LARGEST]
     for k in range(NEIGHBOURS + 1):
         near = dict(subject.at)
         for key in subject.wrt if k else ():
@@ -75,15 +74,6 @@ def errors_of(subject: Subject, numbers: Numbers) -> Numbers:
                     most[name] = np.fmax(most[name], np.where(np.isfinite(change), change, 0.0))
     inside = scatter_nearby(subject, numbers)
     return {name: SPREAD * np.fmax(most[name], inside[name]) + own_rounding(subject, x) for name, x in numbers.items()}
-
-
-def arrays_behind(subject: Subject) -> list[np.ndarray]:
-    """Return the arrays of numbers that code of a subject's functions leads to, by name or in closures."""
-    found: dict[int, np.ndarray] = {}
-    for function in filter(callable, vars(subject).values()):
-        arrays = (x for x in reachable_from(function) if isinstance(x, np.ndarray))
-        found |= {id(x): x for x in arrays if x.dtype.kind in "fc" and x.flags.writeable and x.size <= LARGEST}
-    return list(found.values())
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from .jacobian import MARGIN
-from .subject import Flat
+from .subject import Flat, arrays_behind
 from .verdict import FAIL, Judgement
 
 CONSTANTS = {
@@ -175,7 +175,9 @@ def lengths(case: Case) -> Iterator[tuple[int, str]]:
             if n > 1 and n not in seen:
                 seen.add(n)
                 yield n, what
-    for n, what in [*((n, "a length of the output") for n in case.flat.out_shape)]:
+    around = {n for x in arrays_behind(case.flat.subject) for n in (*x.shape, x.size)}
+    ours = [(n, "a length of the output") for n in case.flat.out_shape]
+    for n, what in [*ours, *((n, "a length of an array that the code uses") for n in sorted(around))]:
         if n > 1 and n not in seen:
             seen.add(n)
             yield n, what

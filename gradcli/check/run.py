@@ -257,8 +257,9 @@ def judge_elements(
         judgement = judge_closely(flat, analytic, options.seed, coarse)
     verdict = "fail" if findings else judgement.verdict
     if judgement.verdict == "fail":
-        from .diagnose import diagnose
+        from .diagnose import diagnose, what_is_right
 
+        judgement.notes += filter(None, [what_is_right(flat, judgement)])
         mistakes = diagnose(flat, judgement)
         if beside is not None and np.array_equal(beside, analytic) and not any(f.kind not in PLACES for f in mistakes):
             mistakes = (KEPT,)

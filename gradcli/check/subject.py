@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import ENDINGS, describe_error, text_of
 from ..program.arguments import OutputPart, Path, element_at
+from ..program.detect_framework import reachable_from
 from ..show.check_results import InputCheck, WorstElement
 
 
@@ -448,3 +449,10 @@ def scales_of(x: np.ndarray) -> np.ndarray:
         return np.where(size > least, size, 1.0)
     middle = np.sort(known)[(known.size - 1) // 2 : known.size // 2 + 1].mean()  # np.median would load numpy.ma
     return np.where(size > least, size, middle)
+
+
+def arrays_behind(subject: Subject) -> list[np.ndarray]:
+    """Return the arrays that code of a subject's functions leads to, by name or in closures."""
+    functions = filter(callable, vars(subject).values())
+    arrays = (x for function in functions for x in reachable_from(function) if isinstance(x, np.ndarray))
+    return list({id(x): x for x in arrays}.values())

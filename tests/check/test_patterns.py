@@ -66,3 +66,34 @@ def test_a_claim_in_float32_is_no_solver_in_the_function(seed):
         lambda x: np.exp(x).sum(), at={"x": x}, grad=lambda x: np.exp(x.astype(np.float32)).astype(float)
     )
     assert any("precision lost to float32" in text for text in texts(report))
+
+
+RNG = np.random.default_rng(0)
+DATA, AIM, W = RNG.normal(size=(20, 6)), RNG.normal(size=20), RNG.normal(size=6)
+S = 2 * np.eye(3) + 0.1 * RNG.normal(size=(3, 3))
+
+
+def ridge(w):
+    return ((DATA @ w - AIM) ** 2).mean() + 0.3 * (w @ w)
+
+
+@pytest.mark.parametrize(
+    ("f", "grad", "x", "kind", "says"),
+    [
+        (ridge, lambda w: 2 * DATA.T @ (DATA @ w - AIM) + 0.6 * w, W, "missing 1/N", "a term 0.6 * x is right"),
+        (lambda s: (s * s).sum() + np.log(np.linalg.det(s)), lambda s: 2 * s, S, "dropped term", "log-determinant"),
+    ],
+    ids=["a penalty beside a sum", "a log-determinant"],
+)
+def test_parts_of_a_sum_that_are_right_are_told_from_wrong_ones(f, grad, x, kind, says):
+    report = check_gradient(f, grad, at={"x": x})
+    assert report.verdict == "fail"
+    assert report.diagnosis[0].kind == kind and says in report.diagnosis[0].text
+
+
+def test_it_is_said_which_inputs_are_right():
+    def grad(a, b, c):
+        return b * c[0], a * c[0], np.array([a * b, 1.0])
+
+    report = check_gradient(lambda a, b, c: a * b * c[0], grad, at={"a": 2.0, "b": 3.0, "c": np.array([4.0, 5.0])})
+    assert report.notes[-1] == "right: a, b; wrong: c in 1 of 2 elements"
