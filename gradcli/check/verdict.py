@@ -273,15 +273,21 @@ class Judgement:
             return FAIL
         if kind == "kink":
             return self.entry_at_kink(j, i, k, estimate)
-        if abs(a - value) <= self.room(error, (j, i)):
-            return self.entry_within(
-                j, i, "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
-            )
         other, other_error = float(estimate.other[k]), float(estimate.other_error[k])
         informed = np.isfinite(other) and self.room(other_error, (j, i)) <= COARSE * abs(other)
-        contradicts = abs(other - value) > CONTRADICTION * other_error
-        if informed and contradicts and abs(a - other) <= self.room(other_error, (j, i)):
-            return self.pass_by_other((j, i), other, other_error)
+        contradicts = informed and abs(other - value) > CONTRADICTION * other_error
+        apart = (
+            2 * abs(other - value) / self.margin if contradicts and abs(other - value) <= COARSE * abs(value) else 0.0
+        )
+        if abs(a - value) <= self.room(error, (j, i)):
+            reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
+            state = self.entry_within(j, i, reason)
+            if state == UNSURE and a == 0 and abs(other) <= other_error and self.is_nothing(j, i, other_error):
+                return self.pass_by_other((j, i), 0.0, other_error)  # it stands still between edges close by
+            self.error[j, i] = max(self.error[j, i], apart)  # what a curve and the pieces it is made of differ by
+            return state
+        if contradicts and abs(a - other) <= self.room(other_error, (j, i)):
+            return self.pass_by_other((j, i), other, max(other_error, apart))
         reach = max(float(self.reference.flat.scales[i]), 1.0)
         if max(abs(a), abs(value)) * reach <= HIDDEN_UNITS * self.reference.rounding_at(j, i):
             return HIDDEN
@@ -291,6 +297,10 @@ class Judgement:
             self.error[j, i] = stair
             return self.entry_within(j, i, "rounding hides the derivative")
         return FAIL
+
+    def is_nothing(self, j: int, i: int, error: float) -> bool:
+        """Return whether a slope of such a size over the scale of element i is small beside what output j changes."""
+        return bool(self.margin * error * self.reference.flat.scales[i] <= SMALL * self.reference.changes[j])
 
     def entry_at_kink(self, j: int, i: int, k: int, estimate: Estimate) -> int:
         low, high = sorted((float(estimate.left[k]), float(estimate.right[k])))

@@ -97,3 +97,23 @@ def test_a_small_element_among_the_stairs_of_a_large_sum(least, off, verdict):
 
     at = {"z": np.array([30.0, 23.0, least])}
     assert check_gradient(entropy, at=at, grad=grad).verdict == verdict
+
+
+@pytest.mark.parametrize("count", [3001, 10001, 100001])
+def test_the_curve_behind_a_table_and_the_slope_of_its_cell_are_not_told_apart_in_silence(count):
+    nodes = np.linspace(0, 10, count)
+    values, width = np.sin(nodes), nodes[1]
+    for x in np.random.default_rng(1).uniform(1, 9, 4):
+        cell = int(x // width)
+        slope = (values[cell + 1] - values[cell]) / width
+        for claimed in (slope, np.cos(x)):
+            report = check_gradient(lambda t: np.interp(t, nodes, values), lambda t, c=claimed: c, at={"t": x})
+            assert report.verdict == "pass" or claimed != slope
+            if report.verdict == "pass" and claimed != slope:
+                assert report.inputs[0].resolution > abs(np.cos(x) / slope - 1)
+
+
+def test_many_values_with_close_neighbours_are_sorted():
+    x = np.random.default_rng(0).normal(size=400)
+    report = check_gradient(np.sort, lambda x: np.eye(400)[np.argsort(x)], at={"x": x})
+    assert report.verdict == "pass"
