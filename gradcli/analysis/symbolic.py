@@ -104,7 +104,6 @@ def as_expressions(x: Any) -> np.ndarray:
 
 
 def differentiate(exprs: Iterable[Any], symbols: np.ndarray) -> list[Any]:
-    """Return the derivatives of each expression by each symbol."""
     return [drop_jumps(sympy.diff(expr, s)) for expr in exprs for s in symbols.flat]
 
 

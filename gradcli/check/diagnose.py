@@ -69,7 +69,6 @@ def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def constant_term(case: Case) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the constant 1."""
     yield "1", np.ones(len(case.x))
 
 

@@ -101,7 +101,6 @@ def representable(x: Any, offsets: np.ndarray) -> np.ndarray:
 
 
 def fit_centred(line: Line, x: Any, width: float, unit: float) -> Fit:
-    """Fit a line on [-width, width]."""
     offsets = representable(x, POINTS * width)
     return Fit(offsets / width, line(offsets), width, unit, AT_CENTRE / width)
 

@@ -340,7 +340,6 @@ class Decision(Plateaus):
     """Chooses among the fits of one line, and looks closer where they do not settle it."""
 
     def result(self) -> Estimate:
-        """Return the estimate."""
         result = Estimate(len(self.f0))
         usable = np.where(self.rounded, self.errors, np.inf)
         chosen = usable.argmin(axis=0)

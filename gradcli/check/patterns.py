@@ -119,7 +119,6 @@ def not_finite(case: Case) -> tuple[str, str] | None:
 
 
 def zero(case: Case) -> tuple[str, str] | None:
-    """All zeros."""
     if not (case.a == 0).all() or not case.wrong.any():
         return None
     return "zero", "the gradient is zero everywhere (detached?), but the function depends on this input"

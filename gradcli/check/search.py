@@ -85,7 +85,6 @@ class SavedPoints:
             raise GradcliError(f"{path} holds an entry that is no point", hint="correct or delete it") from None
 
     def of(self, file: str | None, name: str) -> list[dict[str, np.ndarray]]:
-        """Return the points of a check."""
         return [at for key, at in zip(self.keys, self.arrays, strict=True) if key == (file, name)]
 
     def text_with(self, reports: Iterable[CheckReport]) -> str | None:

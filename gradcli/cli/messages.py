@@ -34,7 +34,6 @@ def colourful(stream: Any) -> bool:
 
 
 def is_terminal(stream: Any) -> bool:
-    """Return whether a stream is a terminal; a closed one is none."""
     try:
         return stream.isatty()
     except (AttributeError, ValueError):

@@ -101,7 +101,6 @@ class LanguagePrinter(StrPrinter):
 
 
 def text(expr: Any) -> str:
-    """Return an expression in the expression language."""
     return LanguagePrinter().doprint(expr)
 
 

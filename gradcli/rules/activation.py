@@ -97,7 +97,6 @@ elementwise(
 
 
 def below_zero(x):
-    """minimum(x, 0); with slope 0 at 0."""
     return np.where(x < 0, x, 0.0)
 
 
@@ -347,7 +346,6 @@ def mish_dx(_, x):
 
 
 def soft_ramp(x):
-    """log(1 + exp(x))."""
     return softplus_entry(x, beta=1.0, threshold=np.inf)
 
 
@@ -445,7 +443,6 @@ def log_softmax_forward(x, *, axis):
 
 
 def log_softmax_vjp(g, out, _x_shape, *, axis):
-    """g - softmax(x) sum(g)."""
     return g - np.exp(conjugate(out)) * sum_kept(g, axis)
 
 

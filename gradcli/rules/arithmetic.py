@@ -124,7 +124,6 @@ def where_dx(g, out_shape, condition, x_shape, _y):
 
 
 def where_dy(g, out_shape, condition, _x, y_shape):
-    """g where y was chosen."""
     return fit(np.where(condition, 0.0, g), y_shape, len(out_shape))
 
 
@@ -172,7 +171,6 @@ elementwise(
 
 
 def inverse(_, _x, y):
-    """1 / y."""
     try:
         return 1 / y
     except ZeroDivisionError:  # Python's zero, which NumPy would divide by

@@ -17,7 +17,6 @@ SMALLEST = float(np.float32(1e-12))
 
 
 def x_log_x(x):
-    """x log(x), 0 at 0."""
     return x * np.log(np.where(x == 0, 1.0, x))
 
 
@@ -54,18 +53,15 @@ def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> No
 
 
 def square(x, y):
-    """(x - y)^2."""
     difference = x - y
     return difference * difference
 
 
 def square_loss_dx(g, _out, x, y, *, axis, total):
-    """2 g (x - y) / total."""
     return 2 / total * (x - y) * unreduce(g, x.shape, axis, False)
 
 
 def square_loss_dy(g, _out, x, y, *, axis, total):
-    """2 g (y - x) / total."""
     return square_loss_dx(g, None, y, x, axis=axis, total=total)
 
 
@@ -86,12 +82,10 @@ def cross_entropy(x, t):
 
 
 def probability_loss_dx(g, _out, x, t, *, axis, total):
-    """g (x - t) / (x (1 - x)) / total."""
     return unreduce(g, x.shape, axis, False) * ((x - t) / np.maximum((1 - x) * x, SMALLEST)) / total
 
 
 def probability_loss_dt(g, _out, x, _t, *, axis, total):
-    """g (log(1 - x) - log(x)) / total."""
     return unreduce(g, x.shape, axis, False) * (np.log1p(-x) - np.log(x)) / total
 
 
@@ -107,12 +101,10 @@ loss_entry(
 
 
 def logit_loss_dx(g, _out, x, t, *, axis, total):
-    """(sigmoid(x) - t) g / total."""
     return (sigmoid(x) - t) * unreduce(g, x.shape, axis, False) / total
 
 
 def logit_loss_dt(g, _out, x, _t, *, axis, total):
-    """-x g / total."""
     return -x * unreduce(g, x.shape, axis, False) / total
 
 

@@ -31,32 +31,26 @@ PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))
 
 
 def inner_dx(g, _, _x, y):
-    """g y."""
     return g[..., None] * y.conj()
 
 
 def inner_dy(g, _, x, _y):
-    """g x."""
     return g[..., None] * x.conj()
 
 
 def mv_dx(g, _, _x, y):
-    """The outer product of g and y."""
     return g[..., :, None] * y.conj()
 
 
 def mv_dy(g, _, x, _y):
-    """x^H g."""
     return g @ x.conj()
 
 
 def vm_dx(g, _, _x, y):
-    """g y^H."""
     return g @ adjoint(y)
 
 
 def vm_dy(g, _, x, _y):
-    """The outer product of x and g."""
     return x.conj()[:, None] * g[..., None, :]
 
 
@@ -142,17 +136,14 @@ mm = general(
 
 
 def affine_db(g, _out, _b, _x, _w):
-    """g summed over the rows."""
     return g.sum(axis=-2)
 
 
 def affine_dx(g, _out, _b, _x, w):
-    """g conj(w)."""
     return g @ w.conj()
 
 
 def affine_dw(g, _out, _b, x, _w):
-    """g^T conj(x)."""
     return swap_last_axes(g) @ x.conj()
 
 
@@ -285,7 +276,6 @@ def outer(x, y):
 
 @numpy_function(Sample(A(2, 3), A(2, 2)), Sample(A(2), A(3)), Sample(A(2), A(2, 2)), size=count_pairs)
 def kron(x, y):
-    """Kronecker product."""
     x, y = as_array(x), as_array(y)
     ndim = max(rank(x), rank(y))
     a = (1,) * (ndim - rank(x)) + shape_of(x)

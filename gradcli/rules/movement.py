@@ -44,7 +44,6 @@ def fill_in_length(old: Shape, wanted: Shape) -> Shape:
 
 
 def reshape_vjp(g, _, x_shape, *, shape):
-    """The old shape again."""
     return g.reshape(lead_of(g, shape) + x_shape)
 
 
@@ -76,7 +75,6 @@ def expand_signature(x, axis):
 
 
 def expand_vjp(g, _, _x, *, axis):
-    """The axes taken away again."""
     return g.squeeze(tuple(axis))
 
 
@@ -125,7 +123,6 @@ linear(
 
 
 def broadcast_vjp(g, _, x_shape, *, shape):
-    """Summed over the repeated axes."""
     return fit(g, x_shape, len(shape))
 
 
@@ -178,7 +175,6 @@ def transpose_signature(x, axes=None, *more):
 
 
 def transpose_vjp(g, _, _x, *, axes):
-    """The inverse permutation."""
     return np.transpose(g, (*range(g.ndim - len(axes)), *(a + g.ndim for a in invert_permutation(axes))))
 
 
@@ -203,7 +199,6 @@ def swap_forward(x, *, axis1, axis2):
 
 
 def swap_vjp(g, _, _x, *, axis1, axis2):
-    """The same exchange."""
     return g if axis1 == axis2 else g.swapaxes(axis1, axis2)
 
 
@@ -264,7 +259,6 @@ linear(
 
 
 def clone_vjp(g, _, _x):
-    """The same cotangent."""
     return g
 
 
@@ -291,7 +285,6 @@ linear(
 
 
 def flip_vjp(g, _, _x, *, axis):
-    """Flipped again."""
     return np.flip(g, axis)
 
 
@@ -308,7 +301,6 @@ flip = linear(
 
 
 def roll_vjp(g, _, _x, *, shift, axis):
-    """Rolled back."""
     return np.roll(g, tuple(-s for s in shift), axis)
 
 

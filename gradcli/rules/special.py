@@ -161,7 +161,6 @@ def polygamma_forward(x, *, n):
 
 
 def polygamma_dx(_, x, *, n):
-    """The next order."""
     return polygamma(x, n=n + 1)
 
 
@@ -235,7 +234,6 @@ def gamma_density(_, x, *, a):
 
 
 def zeta_slope(_, x, *, a):
-    """-a * zeta(a + 1, x)."""
     a = in_floats_of(x, a)
     return -a * zeta(x, a=a + 1)
 

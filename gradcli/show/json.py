@@ -55,7 +55,6 @@ def as_plain_data(x: Any, precision: int | None = None) -> Any:
 
 
 def document(style: Style, target: str, **parts: Any) -> str:
-    """Return a document with the keys that all have."""
     return json_line({**head(style, target), **parts})
 
 
@@ -167,7 +166,6 @@ def render_gradients(result: Gradients, style: Style) -> str:
 
 
 def first_check(result: Any) -> dict[str, Any] | None:
-    """Return the check beside a result, None where there is none."""
     return next((check_part(report) for report in getattr(result, "witnesses", ())), None)
 
 

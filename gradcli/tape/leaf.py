@@ -142,7 +142,6 @@ def text_of_modified(array: Any, stamp: _Stamp, node: Node, position: int) -> st
 
 
 def name_in_messages(name: str) -> str:
-    """Return the name of a node as messages have it."""
     return f"torch::autograd::{name}" if name.startswith("Copy") else re.sub(r"Backward\d*$", "", name)
 
 

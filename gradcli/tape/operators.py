@@ -239,7 +239,6 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
 
 
 def matrix_product(self: Tensor, other: Any) -> Any:
-    """self @ other."""
     return matmul_checking(self, as_operand(other)) if operand(other) else NotImplemented
 
 

@@ -252,7 +252,6 @@ class Engine:
         return x.dtype.kind == "b"
 
     def constant(self, x: Tensor) -> Tensor:
-        """Return a Tensor that is not differentiated."""
         return x.detach()
 
     def make_exact(self, tensor: Tensor) -> None:
@@ -272,7 +271,6 @@ class Mode:
 
 
 def recorder() -> Any:
-    """Return what records in this thread."""
     return state.recorder or ENGINE
 
 

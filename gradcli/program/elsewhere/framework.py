@@ -199,7 +199,6 @@ class FrameworkCall(Elsewhere):
 
     @staticmethod
     def array(x: np.ndarray) -> Any:
-        """Return an array as the framework's."""
         return x
 
     def constant(self, x: np.ndarray) -> Any:
