@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -33,14 +32,6 @@ from .rules.spectral import QRResult
 from .tape.modes import no_grad
 from .tape.record import relabel
 from .tape.tensor import Tensor, as_raw
-
-CholeskyEx = namedtuple("CholeskyEx", ["L", "info"])
-LUFactor = namedtuple("LUFactor", ["LU", "pivots"])
-LUFactorEx = namedtuple("LUFactorEx", ["LU", "pivots", "info"])
-
-
-# -- LU ------------------------------------------------------------------------------------------
-
 
 # -- QR ------------------------------------------------------------------------------------------
 
@@ -126,10 +117,6 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
     ones = np.ones((*x.shape, 1), x.dtype)
     factors = np.broadcast_to(x[..., None], (*x.shape, count - 1))
     return entry("cumprod").function(entry("concatenate").function([ones, factors], -1), -1)
-
-
-InvEx = namedtuple("InvEx", ["inverse", "info"])
-SolveEx = namedtuple("SolveEx", ["result", "info"])
 
 
 def is_vector(a: Tensor, b: Tensor) -> bool:

@@ -264,9 +264,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> T
 
 SVD = namedtuple("SVD", ["U", "S", "V"])
 QR = namedtuple("QR", ["Q", "R"])
-LU = namedtuple("LU", ["P", "L", "U"])
 Slogdet = namedtuple("Slogdet", ["sign", "logabsdet"])
-TriangularSolve = namedtuple("TriangularSolve", ["solution", "cloned_coefficient"])
 
 # -- functions of one square matrix --------------------------------------------------------------
 

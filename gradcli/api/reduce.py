@@ -167,9 +167,6 @@ def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     return relabel(reduce_by_entry("min", input, dim, keepdim), "AminBackward0")
 
 
-MinMax = namedtuple("MinMax", ["min", "max"])
-
-
 @public
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Position of the largest element."""

@@ -97,6 +97,7 @@ elementwise(
 
 
 def below_zero(x):
+    """minimum(x, 0); with slope 0 at 0."""
     return np.where(x < 0, x, 0.0)
 
 
@@ -346,6 +347,7 @@ def mish_dx(_, x):
 
 
 def soft_ramp(x):
+    """log(1 + exp(x))."""
     return softplus_entry(x, beta=1.0, threshold=np.inf)
 
 

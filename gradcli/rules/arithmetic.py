@@ -171,6 +171,7 @@ elementwise(
 
 
 def inverse(_, _x, y):
+    """1 / y."""
     try:
         return 1 / y
     except ZeroDivisionError:  # Python's zero, which NumPy would divide by

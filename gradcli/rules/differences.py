@@ -55,6 +55,7 @@ def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
 
 
 def number_elements(shape):
+    """Return the number of each element, in a shape."""
     return np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
 
 

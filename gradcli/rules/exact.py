@@ -75,6 +75,7 @@ def exact_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
 
 
 def exact_log_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
+    """x - log(sum(exp(x)))."""
     return without_field(x) - by_name(field, "log", sum_axes(by_name(field, "exp", without_field(x)), axis))
 
 

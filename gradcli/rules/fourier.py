@@ -21,6 +21,7 @@ NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
 
 
 def multiply_by(x, scale):
+    """x * scale without a copy for 1."""
     return x if scale == 1 else x * scale
 
 
@@ -102,6 +103,7 @@ def scale_of(kind, norm, count):
 
 
 def as_complex(x):
+    """x with complex elements."""
     return x if x.dtype.kind == "c" else x.astype(np.result_type(np.dtype(x.dtype), np.complex64))
 
 
@@ -225,4 +227,5 @@ def fftshift(x, axes=None):
 
 @numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name="fft.ifftshift", public=False)
 def ifftshift(x, axes=None):
+    """fftshift undone."""
     return roll_half(x, axes, -1)

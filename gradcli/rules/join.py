@@ -161,6 +161,7 @@ def column_stack(xs):
 
 @numpy_function(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0))
 def append(x, values, axis=None):
+    """values joined to the end of x."""
     return concatenate.function((as_array(x), as_array(values)), axis)
 
 

@@ -17,6 +17,7 @@ SMALLEST = float(np.float32(1e-12))
 
 
 def x_log_x(x):
+    """x log(x), 0 at 0."""
     return x * np.log(np.where(x == 0, 1.0, x))
 
 
@@ -53,6 +54,7 @@ def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> No
 
 
 def square(x, y):
+    """(x - y)^2."""
     difference = x - y
     return difference * difference
 

@@ -144,6 +144,7 @@ def affine_dx(g, _out, _b, _x, w):
 
 
 def affine_dw(g, _out, _b, x, _w):
+    """g^T conj(x)."""
     return swap_last_axes(g) @ x.conj()
 
 
@@ -276,6 +277,7 @@ def outer(x, y):
 
 @numpy_function(Sample(A(2, 3), A(2, 2)), Sample(A(2), A(3)), Sample(A(2), A(2, 2)), size=count_pairs)
 def kron(x, y):
+    """Kronecker product."""
     x, y = as_array(x), as_array(y)
     ndim = max(rank(x), rank(y))
     a = (1,) * (ndim - rank(x)) + shape_of(x)

@@ -257,6 +257,7 @@ def nanmedian(x, axis=None, *, keepdims=False):
 
 
 def replace_nan(x, value):
+    """Return x with nan replaced."""
     x = as_array(x)
     return np.where(np.isnan(x), np.asarray(value, dtype_of(x)), x)
 

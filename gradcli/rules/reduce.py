@@ -181,6 +181,7 @@ def variance_signature(x, axis=None, keepdims=False, *, correction=None, ddof=No
 
 
 def subtract_mean(x, axis):
+    """x minus its mean over axis."""
     return x - sum_kept(x, axis) / max(count(x.shape, axis), 1)
 
 

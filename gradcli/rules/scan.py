@@ -26,10 +26,12 @@ def scan_forward(a, b):
 
 
 def shift_right(x):
+    """x[..., k-1] with 0 in front."""
     return np.concatenate([np.zeros_like(x[..., :1]), x[..., :-1]], axis=-1)
 
 
 def shift_left(x):
+    """x[..., k+1] with 0 behind."""
     return np.concatenate([x[..., 1:], np.zeros_like(x[..., :1])], axis=-1)
 
 

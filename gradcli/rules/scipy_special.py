@@ -185,6 +185,7 @@ of_order(
 
 
 def log_beta_slope(_, x, y):
+    """digamma(x) - digamma(x + y)."""
     return digamma(x) - digamma(x + y)
 
 

@@ -158,6 +158,7 @@ def lead_of(g: Any, shape: Shape) -> Shape:
 
 
 def swap_last_axes(x: Any) -> Any:
+    """Return `x` with its last two axes swapped."""
     return x.swapaxes(-1, -2)
 
 

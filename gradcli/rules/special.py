@@ -234,6 +234,7 @@ def gamma_density(_, x, *, a):
 
 
 def zeta_slope(_, x, *, a):
+    """-a * zeta(a + 1, x)."""
     a = in_floats_of(x, a)
     return -a * zeta(x, a=a + 1)
 

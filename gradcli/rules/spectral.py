@@ -115,11 +115,13 @@ def diagonals(x):
 
 
 def off_diagonal(numerator, denominator):
+    """numerator / denominator with 0 on the diagonal."""
     diagonal = np.eye(numerator.shape[-1], dtype=bool)
     return np.where(diagonal, 0.0, numerator / np.where(diagonal, 1.0, denominator))
 
 
 def differences(x):
+    """x_j - x_i at (i, j)."""
     return x[..., None, :] - x[..., :, None]
 
 
@@ -257,6 +259,7 @@ def eigvals(a):
 
 
 def skew(x):
+    """x - x^H."""
     return x - adjoint(x)
 
 

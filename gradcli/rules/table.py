@@ -195,6 +195,7 @@ class Primitive:
         return self.forward(*operands, **params)
 
     def node_name(self, shape: tuple[int, ...], params: dict) -> str:
+        """Return the name of a node of this primitive for an operand of a shape."""
         return backward_name(self.node(shape, params)) if callable(self.node) else self.node
 
     def variant(self, operands: Iterable) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from .mdoc import page, paragraphs, section, see_also, tag_list
+from .commands import environment, exit_status
+from .mdoc import examples, page, paragraphs, section, see_also, tag_list
 
 MEASURED = Path(__file__).with_name("calibration.json")
 DESCRIPTION = """
@@ -76,6 +77,10 @@ found, not decided, or passes: within what the pass stated, or beyond it: that i
 open and wrong ones that are not decided are mostly those where rounding hides the derivative, or the calls do not
 suffice.
 """
+EXAMPLES = [
+    "gradcli gradcheck 'sum(sin(x))' x='[1, 2]' -v",
+    "gradcli gradcheck 'sum(tanh(x))' x='[1, 14]' --show all",
+]
 HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", "missed")
 
 
@@ -98,9 +103,16 @@ def verdict_page(date: str) -> str:
         7,
         "what a verdict means, and what it can miss",
         date,
-        section("DESCRIPTION", [*paragraphs(DESCRIPTION), *tag_list(VERDICTS)]),
-        section("METHOD", paragraphs(METHOD)),
-        section("WHAT CAN BE MISSED", paragraphs(MISSED)),
-        section("CALIBRATION", calibration()),
+        section(
+            "DESCRIPTION",
+            [
+                *[*paragraphs(DESCRIPTION), *tag_list(VERDICTS), ".Ss Method", *paragraphs(METHOD)],
+                *[".Ss What can be missed", *paragraphs(MISSED), ".Ss Calibration", *calibration()],
+            ],
+        ),
+        environment(),
+        section("FILES", tag_list([("Pa tests/calibrate.py", "Counts how often the verdict is right.")], compact=True)),
+        exit_status(),
+        section("EXAMPLES", examples(EXAMPLES)),
         section("SEE ALSO", see_also(["gradcli(1)", "gradcli-gradcheck(1)", "gradcli-json(5)"])),
     )
