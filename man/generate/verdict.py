@@ -77,10 +77,7 @@ found, not decided, or passes: within what the pass stated, or beyond it: that i
 open and wrong ones that are not decided are mostly those where rounding hides the derivative, or the calls do not
 suffice.
 """
-EXAMPLES = [
-    "gradcli gradcheck 'sum(sin(x))' x='[1, 2]' -v",
-    "gradcli gradcheck 'sum(tanh(x))' x='[1, 14]' --show all",
-]
+EXAMPLES = ["gradcli gradcheck 'sum(sin(x))' x='[1, 2]' -v", "gradcli gradcheck 'sum(tanh(x))' x='[1, 14]' --show all"]
 HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", "missed")
 
 
