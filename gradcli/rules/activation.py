@@ -445,6 +445,7 @@ def log_softmax_forward(x, *, axis):
 
 
 def log_softmax_vjp(g, out, _x_shape, *, axis):
+    """g - softmax(x) sum(g)."""
     return g - np.exp(conjugate(out)) * sum_kept(g, axis)
 
 

@@ -124,6 +124,7 @@ def where_dx(g, out_shape, condition, x_shape, _y):
 
 
 def where_dy(g, out_shape, condition, _x, y_shape):
+    """g where y was chosen."""
     return fit(np.where(condition, 0.0, g), y_shape, len(out_shape))
 
 

@@ -143,6 +143,7 @@ def getitem_vjp(g, out_shape, x_shape, *, index, label=None):
 
 
 def put_vjp(g, out_shape, _, *, index, lead):
+    """The taken elements of g."""
     return getitem(g, index=index)
 
 
@@ -199,6 +200,7 @@ put = linear(
 
 
 def set_dx(g, _out, _x, _value, *, index, label=None):
+    """g with 0 at the replaced elements."""
     return replace(g, 0.0, index=index)
 
 

@@ -60,10 +60,12 @@ def square(x, y):
 
 
 def square_loss_dx(g, _out, x, y, *, axis, total):
+    """2 g (x - y) / total."""
     return 2 / total * (x - y) * unreduce(g, x.shape, axis, False)
 
 
 def square_loss_dy(g, _out, x, y, *, axis, total):
+    """2 g (y - x) / total."""
     return square_loss_dx(g, None, y, x, axis=axis, total=total)
 
 
@@ -84,10 +86,12 @@ def cross_entropy(x, t):
 
 
 def probability_loss_dx(g, _out, x, t, *, axis, total):
+    """g (x - t) / (x (1 - x)) / total."""
     return unreduce(g, x.shape, axis, False) * ((x - t) / np.maximum((1 - x) * x, SMALLEST)) / total
 
 
 def probability_loss_dt(g, _out, x, _t, *, axis, total):
+    """g (log(1 - x) - log(x)) / total."""
     return unreduce(g, x.shape, axis, False) * (np.log1p(-x) - np.log(x)) / total
 
 
@@ -103,10 +107,12 @@ loss_entry(
 
 
 def logit_loss_dx(g, _out, x, t, *, axis, total):
+    """(sigmoid(x) - t) g / total."""
     return (sigmoid(x) - t) * unreduce(g, x.shape, axis, False) / total
 
 
 def logit_loss_dt(g, _out, x, _t, *, axis, total):
+    """-x g / total."""
     return -x * unreduce(g, x.shape, axis, False) / total
 
 

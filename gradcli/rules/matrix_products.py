@@ -31,26 +31,32 @@ PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))
 
 
 def inner_dx(g, _, _x, y):
+    """g y."""
     return g[..., None] * y.conj()
 
 
 def inner_dy(g, _, x, _y):
+    """g x."""
     return g[..., None] * x.conj()
 
 
 def mv_dx(g, _, _x, y):
+    """The outer product of g and y."""
     return g[..., :, None] * y.conj()
 
 
 def mv_dy(g, _, x, _y):
+    """x^H g."""
     return g @ x.conj()
 
 
 def vm_dx(g, _, _x, y):
+    """g y^H."""
     return g @ adjoint(y)
 
 
 def vm_dy(g, _, x, _y):
+    """The outer product of x and g."""
     return x.conj()[:, None] * g[..., None, :]
 
 
@@ -136,10 +142,12 @@ mm = general(
 
 
 def affine_db(g, _out, _b, _x, _w):
+    """g summed over the rows."""
     return g.sum(axis=-2)
 
 
 def affine_dx(g, _out, _b, _x, w):
+    """g conj(w)."""
     return g @ w.conj()
 
 

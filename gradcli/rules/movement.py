@@ -44,6 +44,7 @@ def fill_in_length(old: Shape, wanted: Shape) -> Shape:
 
 
 def reshape_vjp(g, _, x_shape, *, shape):
+    """The old shape again."""
     return g.reshape(lead_of(g, shape) + x_shape)
 
 
@@ -75,6 +76,7 @@ def expand_signature(x, axis):
 
 
 def expand_vjp(g, _, _x, *, axis):
+    """The axes taken away again."""
     return g.squeeze(tuple(axis))
 
 
@@ -123,6 +125,7 @@ linear(
 
 
 def broadcast_vjp(g, _, x_shape, *, shape):
+    """Summed over the repeated axes."""
     return fit(g, x_shape, len(shape))
 
 
@@ -175,6 +178,7 @@ def transpose_signature(x, axes=None, *more):
 
 
 def transpose_vjp(g, _, _x, *, axes):
+    """The inverse permutation."""
     return np.transpose(g, (*range(g.ndim - len(axes)), *(a + g.ndim for a in invert_permutation(axes))))
 
 
@@ -199,6 +203,7 @@ def swap_forward(x, *, axis1, axis2):
 
 
 def swap_vjp(g, _, _x, *, axis1, axis2):
+    """The same exchange."""
     return g if axis1 == axis2 else g.swapaxes(axis1, axis2)
 
 
@@ -259,6 +264,7 @@ linear(
 
 
 def clone_vjp(g, _, _x):
+    """The same cotangent."""
     return g
 
 
@@ -285,6 +291,7 @@ linear(
 
 
 def flip_vjp(g, _, _x, *, axis):
+    """Flipped again."""
     return np.flip(g, axis)
 
 
@@ -301,6 +308,7 @@ flip = linear(
 
 
 def roll_vjp(g, _, _x, *, shift, axis):
+    """Rolled back."""
     return np.roll(g, tuple(-s for s in shift), axis)
 
 

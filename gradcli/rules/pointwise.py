@@ -16,10 +16,12 @@ def real_vjp(g, _, _x):
 
 
 def imag_vjp(g, _, _x):
+    """i g."""
     return g * 1j
 
 
 def conj_vjp(g, _, _x):
+    """conj(g)."""
     return g.conj()
 
 
@@ -110,6 +112,7 @@ def pairs_signature(x):
 
 
 def pairs_vjp(g, _, _x):
+    """The pairs as complex numbers."""
     return pairs_as_complex(np.ascontiguousarray(g) if isinstance(g, np.ndarray) else g)
 
 
@@ -154,6 +157,7 @@ elementwise(
 
 
 def scale_vjp(g, _, _x, *, exponent):
+    """The same scaling."""
     return scale_exponent(g, exponent=exponent)
 
 

@@ -130,6 +130,7 @@ general(
 
 
 def cumsum_vjp(g, _, _x):
+    """Cumulative sum from the other end."""
     return cumsum_last(g[..., ::-1])[..., ::-1]
 
 

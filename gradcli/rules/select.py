@@ -62,6 +62,7 @@ def take_along_axis(x, indices, axis=-1):
 
 
 def pick_dx(g, _, x_shape, indices, *, axis):
+    """g added at the picked places."""
     return unpick(g, np.broadcast_to(indices, g.shape), axis=axis, length=x_shape[axis])
 
 
@@ -227,10 +228,12 @@ def triangle_signature(name):
 
 
 def triu_vjp(g, _, _x, *, k):
+    """The same triangle of g."""
     return np.triu(g, k)
 
 
 def tril_vjp(g, _, _x, *, k):
+    """The same triangle of g."""
     return np.tril(g, k)
 
 

@@ -79,10 +79,12 @@ def windows_signature(x, windows):
 
 
 def unfold_vjp(g, _, _x, *, windows):
+    """The windows of g added up."""
     return fold_windows(g, windows=windows)
 
 
 def fold_vjp(g, _, _x, *, windows):
+    """The windows of g."""
     return unfold_windows(g, windows=windows)
 
 
@@ -204,6 +206,7 @@ def fold_leading_axes(function: Callable, g: Any, ndim: int, into: int, out_of: 
 
 
 def convolve_dx(g, _out, _x, w, *, windows):
+    """x from g and w."""
     return fold_leading_axes(lambda y: unconvolve(y, w.conj(), windows=windows), g, w.ndim, 0, 0)
 
 
@@ -213,6 +216,7 @@ def convolve_dw(g, _out, x, _w, *, windows):
 
 
 def unconvolve_dy(g, _out, _y, w, *, windows):
+    """y from g and w."""
     return fold_leading_axes(lambda x: convolve(x, w.conj(), windows=windows), g, w.ndim, 0, 0)
 
 
@@ -222,10 +226,12 @@ def unconvolve_dw(g, _out, y, _w, *, windows):
 
 
 def weigh_dx(g, _out, _x, y, *, windows):
+    """x from y and g."""
     return fold_leading_axes(lambda w: unconvolve(y.conj(), w, windows=windows), g, y.ndim, 2, 2)
 
 
 def weigh_dy(g, _out, x, _y, *, windows):
+    """y from x and g."""
     return fold_leading_axes(lambda w: convolve(x.conj(), w, windows=windows), g, x.ndim, 1, 2)
 
 

@@ -128,6 +128,7 @@ def square_signature(x):
 
 
 def inv_vjp(g, out, _):
+    """-A^-H g A^-H."""
     return -(adjoint(out) @ g @ adjoint(out))
 
 
@@ -240,6 +241,7 @@ def solve_da(g, out, a, b_shape):
 
 
 def solve_db(g, out_shape, a, b_shape):
+    """A^-H g."""
     return fit(solve_columns(adjoint(a), g), b_shape, len(out_shape))
 
 
@@ -305,6 +307,7 @@ def triangular_da(g, out, a, b_shape, *, lower, unit):
 
 
 def triangular_db(g, out_shape, a, b_shape, *, lower, unit):
+    """A^-H g."""
     return fit(solve_triangular(adjoint(a), g, lower=not lower, unit=unit), b_shape, len(out_shape))
 
 
@@ -383,6 +386,7 @@ def factor_solve(b, factor, *, upper):
 
 
 def factor_solve_db(g, out_shape, b_shape, factor, *, upper):
+    """(L L^H)^-1 g."""
     return fit(cholesky_solve(g, factor, upper=upper), b_shape, len(out_shape))
 
 

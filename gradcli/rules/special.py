@@ -161,6 +161,7 @@ def polygamma_forward(x, *, n):
 
 
 def polygamma_dx(_, x, *, n):
+    """The next order."""
     return polygamma(x, n=n + 1)
 
 

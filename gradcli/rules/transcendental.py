@@ -55,6 +55,7 @@ sigmoid_slope: Primitive = elementwise(
 
 
 def sigmoid_dx(out, x):
+    """out * (1 - out)."""
     return sigmoid_slope(out, x)
 
 
@@ -208,6 +209,7 @@ tanh_slope: Primitive = elementwise(
 
 
 def tanh_dx(out, x):
+    """1 - out^2."""
     return tanh_slope(out, x)
 
 
