@@ -298,14 +298,17 @@ KEPT = Finding(
 def claim_beside(flat: Flat) -> np.ndarray | None:
     """Return what a gradient gives at another point: one that keeps it, or lags a call behind, is wrong from then on.
 
-    None where it is no single call, or a dear one, or where there is no gradient at that point.
+    None where it is no single call, or a dear one, or where there is no gradient at that point. A backward pass is
+    called there once as well.
     """
     subject = flat.subject
-    if subject.traced or subject.costly or subject.most_calls is not None or subject.has_pull or subject.has_push:
+    if subject.traced or subject.costly or subject.most_calls is not None or not flat.size:
         return None
     away = beside(subject)
     try:
-        return flat.jacobian(subject.jacobian(away))
+        if subject.has_pull:
+            subject.pull(away, random_cotangent(flat, 0))
+        return None if subject.has_pull or subject.has_push else flat.jacobian(subject.jacobian(away))
     except CheckError:
         return None
 

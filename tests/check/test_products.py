@@ -163,3 +163,8 @@ def test_a_gradient_that_is_rounding_alone_is_not_held_against_products():
         return slope, np.full_like(y, slope.sum())
 
     assert check_gradient(f, at={"x": X, "y": np.array([0.1, 0.2])}, vjp=vjp).verdict == "pass"
+
+
+def test_a_backward_pass_that_keeps_the_first_point_fails():
+    grad = first_point()
+    assert vjp_report(lambda w, x: w * grad(x)).verdict == "fail"
