@@ -93,12 +93,12 @@ def files_in(folder: str) -> list[str]:
     return [path for path in paths if mentions_checks(path)]
 
 
-PATIENCE = 60.0
-"""Seconds that an import may take at least where --timeout bounds checks: frameworks take some."""
+PATIENCE, LEAST_SECONDS = 10.0, 30.0
+"""How many times longer than a check (--timeout) an import may take, and how long at least: frameworks take long."""
 
 
 def bound_of_import(timeout: float | None) -> Bound | None:
-    return None if timeout is None else Bound(max(timeout, PATIENCE))
+    return None if timeout is None else Bound(max(PATIENCE * timeout, LEAST_SECONDS))
 
 
 def import_checks(
