@@ -81,7 +81,8 @@ A pass names the resolution, an error above which would have been seen in every 
 where it is coarser than 2 % of an element that matters, the verdict is inconclusive. Elements below the function's
 own rounding are counted as not decidable and do not fail; where small elements are known less well than the largest
 ones, both are told. gradcli-verdict(7) says how all this is found, and what it can miss. With `--timeout S` a check
-has S seconds; importing a file is not counted, and may take ten times as long, or half a minute. With `--fast` a pass says how large a single wrong element
+has S seconds; importing a file is not counted, and may take ten times as long, or half a minute.
+With `--fast` a pass says how large a single wrong element
 could be that hides from the random directions. A backward is also given cotangents of zeros, of both signs, and sums
 of two: it must be linear in them. A function that raises or returns another shape beside the point is looked at from
 the side on which it does not; a small difference that jumps about from start to start is that of a solver inside the
