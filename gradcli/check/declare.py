@@ -47,9 +47,9 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
         )
 
     def declare(function: Callable) -> Callable:
-        where = source_place(function)
-        own = f is None and where is not None and where[0] == file
-        REGISTRY.append(Check(function, at, file=file, line=where[1] if own and where else line, **options))
+        place = source_place(function) if f is None else None
+        here = place[1] if place is not None and place[0] == file else line
+        REGISTRY.append(Check(function, at, file=file, line=here, **options))
         return function
 
     return declare if f is None else declare(f)
@@ -74,6 +74,10 @@ def place_of_declaration() -> tuple[str, int]:
             frame = outer
             break
         outer = outer.f_back
+    return place_of(frame)
+
+
+def place_of(frame: Any) -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
@@ -101,8 +105,7 @@ def check_gradient(
         names = parameter_names(f)
         values = at if isinstance(at, tuple | list) and len(names) > 1 else (at,)
         at = dict(zip(names, values, strict=False))
-    frame = caller()
-    file, line = source_place(f) or (frame.f_code.co_filename, frame.f_lineno)
+    file, line = source_place(f) or place_of(caller())
     return Check(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, **options).run()
 
 

@@ -7,7 +7,6 @@ otherwise nothing is said.
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator
 from itertools import chain
 
@@ -30,7 +29,7 @@ from .patterns import (
     zero,
 )
 from .subject import Flat
-from .verdict import FAIL, Judgement
+from .verdict import Judgement
 
 
 def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
@@ -98,21 +97,26 @@ def chain_factor(case: Case) -> tuple[str, str] | None:
     return None
 
 
+def coefficient(case: Case, base: np.ndarray, q: np.ndarray) -> float | None:
+    """Return c where the claim is base + c q; None where it is not, or where too few elements tell."""
+    wide = np.broadcast_to(q, base.shape)
+    known = case.known & (wide != 0)
+    if int(known.sum()) < 3:
+        return None
+    c = float(np.median((case.a - base)[known] / wide[known]))
+    return c if case.explains(base + c * wide) else None
+
+
 def term(case: Case) -> tuple[str, str] | None:
     """The difference is proportional to a known quantity: a term was dropped, or is one too many."""
-    gap = np.where(np.isfinite(case.r), case.a - case.r, 0.0)
     if not enough(case, case.wrong) or case.array.dtype.kind == "c":
         return None
     pairs: Iterator[tuple[str, np.ndarray]] = chain(constant_term(case), forgotten_quantities(case))
     for name, q in pairs:
         if not np.isfinite(q).all():
             continue
-        wide = np.broadcast_to(q, gap.shape)
-        known = case.known & (wide != 0)
-        if int(known.sum()) < 3:
-            continue
-        c = float(np.median(gap[known] / wide[known]))
-        if c and case.explains(case.r + c * wide):
+        c = coefficient(case, case.r, q)
+        if c:
             word = "an additive constant" if name == "1" else f"a term {abs(c):.6g} * {name}"
             action = "dropped, or of the wrong sign" if c < 0 else "too many"
             if name == "1":
@@ -127,26 +131,20 @@ def part_without_mean(case: Case) -> tuple[str, str] | None:
         return None
     for n, what in lengths(case):
         for name, penalty in ((case.name, case.x), (f"sign({case.name})", np.sign(case.x))):
-            rest, wide = n * case.r - case.a, np.broadcast_to(penalty, case.a.shape)
-            known = case.known & (wide != 0)
-            if int(known.sum()) < 3:
-                continue
-            c = float(np.median(rest[known] / wide[known]))
-            if c and case.explains(n * case.r - c * wide):
+            c = coefficient(case, n * case.r, penalty)
+            if c:
                 text = f"a term {abs(c) / (n - 1):.6g} * {name} is right, and the rest is {n} times what it should be"
                 return "missing 1/N", f"{text} ({n} is {what}): a missing 1/N (sum instead of mean)"
     return None
 
 
-def what_is_right(flat: Flat, judgement: Judgement) -> str:
-    """Return which of three and more inputs are right, and how much of the others is wrong."""
-    columns = [slice(int(a), int(b)) for a, b in itertools.pairwise(flat.edges)]
-    wrong = {
-        name: (judgement.state[:, own] == FAIL).any(axis=0) for name, own in zip(flat.subject.wrt, columns, strict=True)
-    }
+def what_is_right(flat: Flat, judgement: Judgement) -> list[str]:
+    """Return a note on which of three and more inputs are right, and how much of the others is wrong."""
+    cases = (Case(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+    wrong = {case.name: case.wrong.any(axis=0) for case in cases}
     right = [name for name, own in wrong.items() if not own.any()]
     parts = [f"{name} in {int(own.sum())} of {own.size} elements" for name, own in wrong.items() if own.any()]
-    return f"right: {', '.join(right)}; wrong: {', '.join(parts)}" if right and len(wrong) > 2 else ""
+    return [f"right: {', '.join(right)}; wrong: {', '.join(parts)}"] if right and len(wrong) > 2 else []
 
 
 def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:

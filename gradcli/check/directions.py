@@ -305,7 +305,7 @@ class Directions:
             resolution = float((hidden[known] / least / largest[known]).max()) if known.any() else None
             counted = verdict == "pass" and self.claim.single
             small = int(((mine > 0) & (COARSE * mine < hidden[:, None])).sum()) if counted else 0
-            below = float(hidden.max() / flat.scales[columns].min()) if small else 0.0
+            below = float(hidden.max() / least) if small else 0.0
             shape, error = flat.arrays[k].shape, resolution or 0.0
             worst = max(
                 (x for i in range(columns.start, columns.stop) if (x := self.element(i))), default=None, key=off

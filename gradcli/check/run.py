@@ -259,7 +259,7 @@ def judge_elements(
     if judgement.verdict == "fail":
         from .diagnose import diagnose, what_is_right
 
-        judgement.notes += filter(None, [what_is_right(flat, judgement)])
+        judgement.notes += what_is_right(flat, judgement)
         mistakes = diagnose(flat, judgement)
         if beside is not None and np.array_equal(beside, analytic) and not any(f.kind not in PLACES for f in mistakes):
             mistakes = (KEPT,)
@@ -381,7 +381,8 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
     scatter = scatter_of_claim(flat.subject, flat, analytic) if asked else np.zeros_like(analytic)
     slack, floor = rounding_of_claim(flat, analytic, scatter)
     judgement = Judgement(analytic, Reference(flat), slack + coarse * np.abs(analytic), floor)
-    judgement.excusable = OWN_NOISE * np.where(scatter <= JUMPS * np.abs(analytic), scatter, 0.0)
+    steady = np.where(scatter <= JUMPS * np.abs(analytic), scatter, 0.0)
+    judgement.excusable = OWN_NOISE * steady
     if not analytic.size:  # without elements the verdict is a pass in every way of checking
         return judgement
     judgement.run()
@@ -393,7 +394,7 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
     judgement.rough = is_rough(flat, judgement, scatter)
     if not judgement.rough:
         judgement.excuse(
-            np.fmax(roughness(flat.subject, flat, analytic), judgement.excusable / OWN_NOISE),
+            np.fmax(roughness(flat.subject, flat, analytic), steady),
             "rounding hides the claimed derivative: between close points it scatters by about {:.1g} relative",
         )
     solver = solver_tolerance(flat, judgement, scatter) if judgement.verdict == "fail" and not judgement.rough else None

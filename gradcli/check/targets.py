@@ -26,7 +26,7 @@ from ..program.arguments import (
     named_parameters,
     pass_by_name,
 )
-from ..program.detect_framework import engine_of
+from ..program.detect_framework import engine_of, modules_imported
 from ..program.elsewhere import is_elsewhere
 from ..program.elsewhere.framework import as_whole, framework_arguments, is_whole
 from ..program.target import Target, read_source, refuse_arguments
@@ -75,12 +75,8 @@ def declares_checks(path: str) -> bool:
     if "gradcli" in text:
         return False
     with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        for node in ast.parse(text).body:
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
-            beside = (os.path.join(os.path.dirname(path), *name.split(".")) + ".py" for name in names)
-            if any(map(mentions_checks, beside)):
-                return True
+        names = [name.lstrip(".") for name in modules_imported(ast.parse(text).body)]
+        return any(mentions_checks(os.path.join(os.path.dirname(path), *name.split(".")) + ".py") for name in names)
     return False
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -57,13 +57,17 @@ def framework_around(function: Any) -> str | None:
 
 def framework_imported(source: str) -> str | None:
     """Return the first framework that a script's text imports; None without one."""
-    for node in ast.walk(ast.parse(source)):
-        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-        for root in (name.partition(".")[0] for name in names):
-            if root in FRAMEWORKS:
-                return root
-    return None
+    roots = (name.partition(".")[0] for name in modules_imported(ast.walk(ast.parse(source))))
+    return next((root for root in roots if root in FRAMEWORKS), None)
+
+
+def modules_imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the modules that statements import; relative ones begin with dots."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
 
 
 def calls_solver(function: Any) -> bool:

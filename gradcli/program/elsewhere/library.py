@@ -135,13 +135,13 @@ class Library(Elsewhere):
         self.whole = {p.name: inputs[p.name] for p in self.f.parameters if p.kind == "whole" and p.name in inputs}
         self.wrt = names if options.wrt is None else list(options.wrt)
         self.output = self.output_of(options.out)
+        self.derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
         self.shape = self.output_shape(options.shapes)
         self.process = process
         self.recent: tuple[Any, Any] = (None, None)
-        derivatives = [function for function in (self.grad, self.back, self.forward) if function]
-        for function in (self.f, *derivatives):
+        for function in (self.f, *self.derivatives):
             self.sizes(function)
-        for function in derivatives:
+        for function in self.derivatives:
             self.roles(function)
 
     def points(self, names: list[str], inputs: Arrays) -> dict[str, np.ndarray]:
@@ -191,8 +191,7 @@ class Library(Elsewhere):
         if "m" in self.whole:
             return (int(self.whole["m"]),)
         mine = (self.output.name, f"{self.output.name}'")
-        derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
-        for function in derivatives:
+        for function in self.derivatives:
             roles = self.roles(function)
             if any(p.kind == "number" and roles[p.name] in mine for p in function.parameters if p.kind != "whole"):
                 return ()  # the function writes one number, which a derivative takes by value
