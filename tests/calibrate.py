@@ -83,15 +83,10 @@ def cancelling(_: int) -> Iterator[Trial]:
 
 def regions(_: int) -> Iterator[Trial]:
     """Yield gradients that are wrong by 50 % to 0.1 % in a region away from the point, searched with 60 points."""
-    x = np.array([0.6, 0.7, 0.8])
     for region in test_search.REGIONS.values():
         for off in (0.0, 0.5, 0.01, 0.001):
-
-            def grad(x, region=region, off=off):
-                return (np.cos(x) + 2 * x) * (1 + off * region(x))
-
-            label = "wrong" if off else "right"
-            yield label, lambda x: (np.sin(x) + x * x).sum(), x, {"grad": grad, "search": 60}, off
+            label, claim = "wrong" if off else "right", {"grad": test_search.off_in(region, off), "search": 60}
+            yield label, test_search.wave_on_parabola, test_search.BESIDE_REGIONS, claim, off
 
 
 BANKS = {

@@ -103,6 +103,26 @@ def passes(function: Function) -> dict[str, tuple[str, dict[str, Any]]]:
     return found
 
 
+def product(base: type, wrong: bool) -> Any:
+    """Return a product as an engine's custom Function (base), perhaps wrong where one gradient is wanted alone."""
+
+    class Product(base):  # type: ignore[misc, valid-type]
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            first, second = ctx.needs_input_grad
+            if wrong and not (first and second):
+                x, y = y, x
+            return g * y if first else None, g * x if second else None
+
+    return Product.apply
+
+
 def relative_gap(claimed: np.ndarray, right: np.ndarray) -> float:
     """Return the largest relative error of a claim; nan and infinity count as 1 and more."""
     with np.errstate(all="ignore"):

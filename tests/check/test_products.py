@@ -7,6 +7,8 @@ import scipy.sparse
 import gradcli
 from gradcli import check_gradient
 
+from .hunt import product
+
 X = np.array([0.3, 1.2, -0.7])
 
 
@@ -100,24 +102,9 @@ def test_where_nothing_is_decidable_the_check_is_inconclusive():
     assert report.verdict == "inconclusive"
 
 
-class Product(gradcli.autograd.Function):
-    """A product whose backward is wrong where one of the two gradients is wanted alone."""
-
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y
-
-    @staticmethod
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        first, second = ctx.needs_input_grad
-        x, y = (x, y) if first and second else (y, x)
-        return g * y if first else None, g * x if second else None
-
-
 def test_gradients_of_some_inputs_alone_are_tried():
-    report = check_gradient(lambda x, y: Product.apply(x, y) * 1.0, at={"x": X, "y": 2 * X})
+    apply = product(gradcli.autograd.Function, wrong=True)
+    report = check_gradient(lambda x, y: apply(x, y) * 1.0, at={"x": X, "y": 2 * X})
     assert report.verdict == "fail"
     assert [finding.kind for finding in report.diagnosis] == ["partial gradients"]
     assert check_gradient(lambda x, y: x * y, at={"x": X, "y": 2 * X}).verdict == "pass"

@@ -59,14 +59,23 @@ REGIONS = {
 }
 
 
+BESIDE_REGIONS = np.array([0.6, 0.7, 0.8])
+
+
+def wave_on_parabola(x):
+    return (np.sin(x) + x * x).sum()
+
+
+def off_in(region, off):
+    """Return the gradient of that, off by a part of itself in a region."""
+    return lambda x: (np.cos(x) + 2 * x) * (1 + off * region(x))
+
+
 @pytest.mark.parametrize("off", [0.5, 0.01, 0.001])
 @pytest.mark.parametrize("region", REGIONS.values(), ids=REGIONS)
 def test_small_errors_in_a_region_are_found(region, off):
-    def grad(x):
-        return (np.cos(x) + 2 * x) * (1 + off * region(x))
-
-    at = {"x": np.array([0.6, 0.7, 0.8])}
-    assert Check(lambda x: (np.sin(x) + x * x).sum(), at, grad=grad, search=60).run().verdict == "fail"
+    check = Check(wave_on_parabola, {"x": BESIDE_REGIONS}, grad=off_in(region, off), search=60)
+    assert check.run().verdict == "fail"
 
 
 @pytest.mark.parametrize(("f", "grad", "at", "smallest"), WRONG.values(), ids=WRONG)

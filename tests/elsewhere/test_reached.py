@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import gradcli
 from gradcli.program.detect_framework import calls_solver, engine_of, framework_of, reachable_from
 
 pytestmark = pytest.mark.framework("torch")
@@ -93,8 +94,9 @@ def test_torchs_autograd_is_not_hips_autograd():
 
 
 def test_what_is_annotated_as_a_tensor_is_the_frameworks_beside_gradcli():
-    torch = pytest.importorskip("torch")
-    names = {"torch": torch, "Tensor": torch.Tensor, "gradcli": pytest.importorskip("gradcli")}
+    import torch
+
+    names = {"torch": torch, "Tensor": torch.Tensor, "gradcli": gradcli}
     code = """
 def plain(x):
     return (x * x).sum()

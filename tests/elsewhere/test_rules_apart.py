@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
+from tests.check.hunt import product
 
 X, Y = np.array([0.3, 1.2, -0.7]), np.array([1.0, 2.0, 3.0])
 
@@ -21,30 +22,12 @@ def test_the_value_of_fwd_is_that_of_the_function(factor, verdict):
     assert [finding.kind for finding in report.diagnosis] == ["other value"] * (verdict == "fail")
 
 
-def product(wrong):
-    import torch
-
-    class Product(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.save_for_backward(x, y)
-            return x * y
-
-        @staticmethod
-        def backward(ctx, g):
-            x, y = ctx.saved_tensors
-            first, second = ctx.needs_input_grad
-            if wrong and not (first and second):
-                x, y = y, x
-            return g * y if first else None, g * x if second else None
-
-    return Product.apply
-
-
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize(("wrong", "verdict"), [(False, "pass"), (True, "fail")])
 def test_gradients_of_some_inputs_alone(wrong, verdict):
-    apply = product(wrong)
+    import torch
+
+    apply = product(torch.autograd.Function, wrong)
     report = check_gradient(lambda x, y: 1.0 * apply(x, y), at={"x": X, "y": Y}, engine="torch")
     assert report.verdict == verdict
     assert [finding.kind for finding in report.diagnosis] == ["partial gradients"] * wrong
