@@ -282,7 +282,8 @@ class Judgement:
         if abs(a - value) <= self.room(error, (j, i)):
             reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
             state = self.entry_within(j, i, reason)
-            if state == UNSURE and a == 0 and abs(other) <= other_error and self.is_nothing(j, i, other_error):
+            nothing = abs(other) <= self.room(other_error, (j, i)) and self.is_nothing(j, i, other_error)
+            if state == UNSURE and a == 0 and nothing:
                 return self.pass_by_other((j, i), 0.0, other_error)  # it stands still between edges close by
             self.error[j, i] = max(self.error[j, i], apart)  # what a curve and the pieces it is made of differ by
             return state
