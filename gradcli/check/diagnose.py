@@ -17,7 +17,9 @@ from .patterns import (
     Case,
     conjugate,
     float32,
+    half_of_pairs,
     lengths,
+    mostly_sign,
     not_finite,
     part_factor,
     part_sign,
@@ -178,6 +180,8 @@ def block_findings(case: Case) -> list[Finding]:
         chain_factor,
         part_without_mean,
         term,
+        half_of_pairs,
+        mostly_sign,
     ):
         match = pattern(case)
         if match is not None:

@@ -290,6 +290,37 @@ def part_sign(case: Case) -> tuple[str, str] | None:
     return "sign", f"the sign is wrong {where_text(case)}"
 
 
+MOSTLY = 0.9
+"""The part of wrong elements that a pattern explains where a few are wrong in another way, too."""
+
+
+def mostly_sign(case: Case) -> tuple[str, str] | None:
+    """Nearly all wrong elements have the wrong sign; what the others are is another mistake."""
+    minus = case.wrong & (np.abs(case.a + case.r) <= case.room(-case.r))
+    if minus.sum() < MOSTLY * case.wrong.sum() or minus.sum() < 1 / (1 - MOSTLY):
+        return None
+    others = np.flatnonzero((case.wrong & ~minus).any(axis=0))
+    return "sign", f"the sign is wrong in {int(minus.sum())} elements; wrong in another way {place_text(case, others)}"
+
+
+def half_of_pairs(case: Case) -> tuple[str, str] | None:
+    """What a pair gives to one of the two alone: the last (or first) has nothing, and the sum is not zero."""
+    if case.array.ndim < 1 or case.array.shape[0] < 3 or case.array.dtype.kind != "f" or len(case.a) > 1:
+        return None
+    a, r, error, wrong = (each.reshape(len(case.array), -1) for each in (case.a, case.r, case.error, case.wrong))
+    balanced = np.abs(r.sum(axis=0)) <= MARGIN * error.sum(axis=0) + SLIGHT * np.abs(r).sum(axis=0)
+    if not balanced.all() or not wrong.any(axis=1)[1:-1].all():
+        return None
+    for right, nothing in ((0, -1), (-1, 0)):
+        if not wrong[right].any() and wrong[nothing].any() and not a[nothing].any():
+            places = f"all of index {right % len(a)} is right, nothing of index {nothing % len(a)}"
+            return (
+                "half of the pairs",
+                f"{places}, and the derivative sums to zero: what a pair (i, j) takes from one of the two is missing",
+            )
+    return None
+
+
 def part_zero(case: Case) -> tuple[str, str] | None:
     """Some elements zero, the others right."""
     if not case.explains(np.where(case.wrong, 0.0, case.r)) or case.wrong.all():

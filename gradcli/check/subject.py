@@ -238,7 +238,7 @@ class Subject:
         return False
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """Tell who watches how far it is."""
+        """Tell who watches how far it is; total: 0 where that is not known."""
         if self.watch is not None:
             self.watch(what, done, total)
 
@@ -414,6 +414,7 @@ class Flat:
     def evaluate(self, stacks: dict[str, np.ndarray], count: int) -> np.ndarray:
         """Return f at stacked inputs as real vectors."""
         self.calls += count
+        self.subject.tell("call", self.calls, 0)
         out = self.subject.values(stacks, count, self.out)
         return real_view(out.astype(self.out_dtype)).astype(float).reshape((count, -1))
 

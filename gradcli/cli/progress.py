@@ -1,4 +1,4 @@
-"""How far long checks and sweeps are: one line on a terminal."""
+"""How far long checks and sweeps are: one line on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -14,40 +14,45 @@ from .output import terminal_size
 LONG = 1.0
 """Seconds from which on a check is long."""
 OFTEN = 0.1
+SILENCE = 10.0
+"""Seconds after which a check says in a log that it goes on; then after twice as many, and so on."""
 MANY = 5
 
 
 class Waiting:
-    """The line, on standard error; nothing where that is no terminal.
+    """How far checks are, on standard error: one line that changes on a terminal, else a line for a long silence.
 
     names: those of all checks. done: how many are.
     """
 
     def __init__(self, names: list[str]):
-        self.names, self.done, self.shown, self.last = names, 0, False, 0.0
+        self.names, self.done, self.shown, self.last = names, 0, False, time.monotonic()
         self.starts: dict[tuple[int, str, int], tuple[float, int]] = {}
-
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody could see it."""
-        return messages.is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not messages.settings.quiet
+        self.changes = messages.is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
+        self.long, self.often = (LONG, OFTEN) if self.changes else (0.0, SILENCE)
 
     def watch(self, place: int, what: str, done: int, total: int) -> None:
         """Show how far check number `place` is, where it has gone on for a while."""
         now = time.monotonic()
         start, first = self.starts.setdefault((place, what, total), (now, done))
-        if now - start < LONG or now - self.last < OFTEN:
+        if now - start < self.long or now - self.last < (self.often if total else max(self.often, LONG)):
             return
         self.last = now
         left = (now - start) * (total - done) / max(done - first, 1)
-        text = f"{what} {done}/{total}, {duration(left)} left  {self.names[place]}"
+        text = (
+            f"{what} {done}/{total}, {duration(left)} left" if total else f"{what} {done}"
+        ) + f"  {self.names[place]}"
         if len(self.names) > 1:
             text = f"{self.done}/{len(self.names)} checks, {text}"
-        self.write(text)
+        if self.changes:
+            self.write(text)
+        else:
+            self.often *= 2
+            messages.say(text)
 
     def count(self) -> None:
         """Show how many checks are done, where there are many."""
-        if len(self.names) >= MANY and self.wanted:
+        if len(self.names) >= MANY and self.changes:
             self.write(f"checking {self.done}/{len(self.names)}")
 
     def write(self, text: str) -> None:

@@ -121,7 +121,7 @@ def run_checks(
     broken = len(reports)
     early: dict[int, CheckReport] = {}
     progress = Waiting([check.name for check in waiting])
-    watch = progress.watch if progress.wanted else None
+    watch = None if messages.settings.quiet else progress.watch
     interrupted = False
 
     def show(ready: list[CheckReport]) -> None:
