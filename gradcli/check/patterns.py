@@ -307,7 +307,8 @@ def half_of_pairs(case: Case) -> tuple[str, str] | None:
     """What a pair gives to one of the two alone: the last (or first) has nothing, and the sum is not zero."""
     if case.array.ndim < 1 or case.array.shape[0] < 3 or case.array.dtype.kind != "f" or len(case.a) > 1:
         return None
-    a, r, error, wrong = (each.reshape(len(case.array), -1) for each in (case.a, case.r, case.error, case.wrong))
+    a, r, error = (each.reshape(len(case.array), -1) for each in (case.a, case.r, case.error))
+    wrong = case.wrong.reshape(a.shape)
     balanced = np.abs(r.sum(axis=0)) <= MARGIN * error.sum(axis=0) + SLIGHT * np.abs(r).sum(axis=0)
     if not balanced.all() or not wrong.any(axis=1)[1:-1].all():
         return None
