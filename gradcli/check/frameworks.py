@@ -60,6 +60,11 @@ def hand_written_subject(
     ):
         return HandWritten(f, at, wrt=wrt, **claims)
     arguments = Arguments(at, fixed)
+    if not arguments.arrays:
+        raise CheckError(
+            f"no input is an array of floating-point numbers: {', '.join(at)}",
+            "of a sparse matrix give its data, and build the matrix inside of the function",
+        )
     wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}
     names = expand_paths(wrt, list(arguments.arrays))
     return HandWritten(Flattened(f, arguments, "f"), arguments.arrays, wrt=names, **wrapped)

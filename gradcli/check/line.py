@@ -191,7 +191,7 @@ class Plateaus:
         and does not see the noise: then what wide fits say counts. The narrow one is a second candidate, unless
         it is a constant that rounding explains.
         """
-        far_apart = fitted & (self.widths[chosen] > APART * self.unit_of_x)
+        far_apart = fitted & (RATIO * self.widths[chosen] > APART * self.unit_of_x)  # the next one has seen an edge
         member = self.plateau(np.where(far_apart, self.far, 0))
         noisy = member.any(axis=0) & ~skip
         if not noisy.any():

@@ -290,8 +290,7 @@ STALE = Finding(
     "context); what backward needs is to be kept with each call, as save_for_backward does",
 )
 KEPT = Finding(
-    "unsteady",
-    "the gradient is that of another point, at which it was called before (the first one or the last one is kept)",
+    "unsteady", "the gradient is the same at another point: the first (or the last) one is kept, or it is a constant"
 )
 
 

@@ -53,6 +53,10 @@ LARGE = 20_000
 PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
 
 
+SHORT = 1e-2
+"""The width beside the scale of an element below which a function that stands still is on a step."""
+
+
 class Judgement:
     """What was decided about every entry of a Jacobian.
 
@@ -280,7 +284,10 @@ class Judgement:
             2 * abs(other - value) / self.margin if contradicts and abs(other - value) <= COARSE * abs(value) else 0.0
         )
         if abs(a - value) <= self.room(error, (j, i)):
+            width = float(estimate.width[k])
+            step = abs(value) <= error and width < SHORT * self.reference.flat.scales[i]
             reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
+            reason = f"the function stands still over ±{width:.1g} alone, too little" if step else reason
             state = self.entry_within(j, i, reason)
             nothing = abs(other) <= self.room(other_error, (j, i)) and self.is_nothing(j, i, other_error)
             if state == UNSURE and a == 0 and nothing:

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
+from scipy.sparse import csr_matrix
 from scipy.special import softmax
 
 from gradcli import check_gradient
@@ -223,3 +224,10 @@ def test_forms_of_gradients():
     assert verdict(lambda x: (x**2).sum(), lambda x: (6.0,), [3.0]) == "pass"
     assert verdict(lambda x: (x**2).sum(), lambda x: np.array([6.0, 2.0], object), [3.0, 1.0]) == "pass"
     assert judge(lambda x: (x**2).sum(), vjp=lambda c, x: (6.0 * c,), x=[3.0]).verdict == "pass"
+
+
+def test_a_sparse_input_is_an_error_that_says_what_to_do():
+    at = {"a": csr_matrix(np.eye(2))}
+    report = check_gradient(lambda a: a.multiply(a).sum(), lambda a: 2 * a, at=at)
+    assert (report.verdict, report.message) == ("error", "no input is an array of floating-point numbers: a")
+    assert "build the matrix inside" in report.hint
