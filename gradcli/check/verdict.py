@@ -53,8 +53,8 @@ LARGE = 20_000
 PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
 
 
-SHORT = 1e-2
-"""The width beside the scale of an element below which a function that stands still is on a step."""
+SHORT = (1e-8, 1e-2)
+"""The widths beside the scale of an element at which a function that stands still is on a step."""
 
 
 class Judgement:
@@ -285,7 +285,7 @@ class Judgement:
         )
         if abs(a - value) <= self.room(error, (j, i)):
             width = float(estimate.width[k])
-            step = abs(value) <= error and width < SHORT * self.reference.flat.scales[i]
+            step = abs(value) <= error and SHORT[0] < width / self.reference.flat.scales[i] < SHORT[1]
             reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
             reason = f"the function stands still over ±{width:.1g} alone, too little" if step else reason
             state = self.entry_within(j, i, reason)

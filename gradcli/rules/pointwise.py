@@ -8,6 +8,7 @@ from .exact import exact_angle, exact_part
 from .shapes import as_floats, dtype_of, is_complex, mask, shape_of
 from .special import scipy_function
 from .table import POSITIVE, A, Sample, constant, elementwise, general, linear, numpy_function
+from .transcendental import positive, within
 
 
 def real_vjp(g, _, _x):
@@ -216,23 +217,28 @@ def xlogy_dx(_, x, y):
     return np.where((x == 0) & (y <= 0), 0.0, np.log(y))
 
 
+def xlogy_dy(_, x, y):
+    """x / y."""
+    return x / np.where(x == 0, y, positive(y))
+
+
+def xlog1py_dy(_, x, y):
+    """x / (y + 1)."""
+    return x / np.where(x == 0, y + 1, positive(y + 1))
+
+
 def xlog1py_dx(_, x, y):
     """log(1 + y), and 0 where x = 0 and y <= -1."""
     return np.where((x == 0) & (y <= -1), 0.0, np.log1p(y))
 
 
 scipy_function(
-    "xlogy",
-    xlogy_dx,
-    lambda _, x, y: x / y,
-    domain=((0.1, 3.0), POSITIVE),
-    twin="x * log(y)",
-    doc="x log(y), 0 where x = 0.",
+    "xlogy", xlogy_dx, xlogy_dy, domain=((0.1, 3.0), POSITIVE), twin="x * log(y)", doc="x log(y), 0 where x = 0."
 )
 scipy_function(
     "xlog1py",
     xlog1py_dx,
-    lambda _, x, y: x / (y + 1),
+    xlog1py_dy,
     node="SpecialXlog1Py",
     domain=((0.1, 3.0), (-0.8, 3.0)),
     twin="x * log(1 + y)",
@@ -240,7 +246,8 @@ scipy_function(
 )
 scipy_function(
     "entr",
-    lambda _, x: -1 - np.log(x),
+    lambda _, x: -1 - np.log(positive(x)),
+    slope="-1 - log(x)",
     node="SpecialEntr",
     domain=(POSITIVE,),
     twin="-x * log(x)",
@@ -263,10 +270,11 @@ def logit_twin(params):
 
 def logit_dx(_, x, *, eps):
     """1 / (x (1 - x)); outside [eps, 1 - eps] 0, or nan where there is no eps."""
-    low = 0.0 if eps is None else eps
-    inside = (x >= low) & (x <= 1 - low)
-    slope = 1 / np.where(inside, x * (1 - x), 1.0)
-    return np.where(inside, slope, np.nan if eps is None else 0.0)
+    if eps is None:
+        x = within(x, low=0.0, high=1.0)
+        return 1 / (x * (1 - x))
+    limited = (x < eps) | (x > 1 - eps)
+    return np.where(limited, 0.0, 1 / np.where(limited, 1.0, x * (1 - x)))
 
 
 elementwise(

@@ -10,6 +10,7 @@ import numpy as np
 from .shapes import in_floats_of
 from .special import PROBABILITY, digamma, from_scipy, kummer, scipy_function
 from .table import POSITIVE, A, Sample, elementwise
+from .transcendental import positive
 
 # -- functions of one operand --------------------------------------------------------------------
 
@@ -71,7 +72,12 @@ scipy_function(
 )
 scipy_function("exp10", lambda out, _: out * math.log(10), twin="10**x", doc="10 to the power x.")
 scipy_function(
-    "exp1", lambda _, x: -np.exp(-x) / x, domain=(POSITIVE,), twin="expint(1, x)", doc="Exponential integral E1."
+    "exp1",
+    lambda _, x: -np.exp(-x) / positive(x),
+    slope="-exp(-x) / x",
+    domain=(POSITIVE,),
+    twin="expint(1, x)",
+    doc="Exponential integral E1.",
 )
 scipy_function("expi", lambda _, x: np.exp(x) / x, domain=(POSITIVE,), twin="Ei(x)", doc="Exponential integral Ei.")
 scipy_function(

@@ -12,19 +12,66 @@ from .table import POSITIVE, Primitive, elementwise
 LN2, LN10 = math.log(2), math.log(10)
 INSIDE = (-0.9, 0.9)
 
+
+def within_forward(x, *, low, high):
+    """x, and nan outside [low, high], of real numbers."""
+    if np.iscomplexobj(x):
+        return x
+    outside = (x < low) | (x > high) if high < math.inf else x < low
+    return np.where(outside, math.nan, x) if np.any(outside) else x
+
+
+# What a rule computes of it is nan outside the function's domain, and so are the derivatives of that.
+within: Primitive = elementwise(
+    within_forward,
+    lambda out, _x, *, low, high: np.where(np.isnan(out), math.nan, 1.0),
+    name="within",
+    public=False,
+    samples=(),
+    twin="x",
+    doc="x, and nan outside an interval.",
+)
+
+
+def positive(x):
+    """x, and nan below 0: where a real logarithm is not defined."""
+    return within(x, low=0.0, high=math.inf)
+
+
 # -- exponentials and logarithms ------------------------------------------------------------------
 
 elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
 elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
 elementwise(np.expm1, lambda _, x: np.exp(x), twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
-elementwise(np.log, lambda _, x: 1 / x, domain=(POSITIVE,), aliases=("ln",), twin="log(x)", doc="Natural logarithm.")
-elementwise(np.log2, lambda _, x: 1 / (x * LN2), domain=(POSITIVE,), twin="log(x) / log(2)", doc="Logarithm to base 2.")
 elementwise(
-    np.log10, lambda _, x: 1 / (x * LN10), domain=(POSITIVE,), twin="log(x) / log(10)", doc="Logarithm to base 10."
+    np.log,
+    lambda _, x: 1 / positive(x),
+    slope="1 / x",
+    domain=(POSITIVE,),
+    aliases=("ln",),
+    twin="log(x)",
+    doc="Natural logarithm.",
+)
+elementwise(
+    np.log2,
+    lambda _, x: 1 / (positive(x) * LN2),
+    slope="1 / (x * log(2))",
+    domain=(POSITIVE,),
+    twin="log(x) / log(2)",
+    doc="Logarithm to base 2.",
+)
+elementwise(
+    np.log10,
+    lambda _, x: 1 / (positive(x) * LN10),
+    slope="1 / (x * log(10))",
+    domain=(POSITIVE,),
+    twin="log(x) / log(10)",
+    doc="Logarithm to base 10.",
 )
 elementwise(
     np.log1p,
-    lambda _, x: 1 / (x + 1),
+    lambda _, x: 1 / positive(x + 1),
+    slope="1 / (x + 1)",
     node="Log1P",
     domain=((-0.8, 3.0),),
     twin="log(1 + x)",
@@ -242,7 +289,8 @@ arctanh_slope = elementwise(
 )
 elementwise(
     np.arctanh,
-    lambda _, x: arctanh_slope(x),
+    lambda _, x: arctanh_slope(within(x, low=-1.0, high=1.0)),
+    slope="1 / (1 - x**2)",
     aliases=("atanh",),
     node="Atanh",
     domain=(INSIDE,),

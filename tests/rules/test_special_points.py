@@ -5,6 +5,7 @@ is asked. The bound is 1e-13 of the right answer. Where a quantity is ill-condit
 alone changes it by more, `allowance` scales it with the condition number; nowhere else is anything let go.
 """
 
+import itertools
 import math
 import re
 
@@ -12,7 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 
-import gradcli.api  # noqa: F401 - gives Tensors their operators
+import gradcli.api
 from gradcli.rules import entry, full_table
 from gradcli.tape.backward import grad
 from gradcli.tape.tensor import Tensor
@@ -305,4 +306,45 @@ def test_special_points(call, function, points, edges, interval):
 
 def test_every_function_of_one_number_is_there():
     there = {row[0].split("(")[0] for row in POINTS}
-    assert {name for name, e in full_table().items() if e.kind == "elementwise" and e.arity == 1} <= there
+    entries = full_table().items()
+    assert {name for name, e in entries if e.kind == "elementwise" and e.arity == 1 and e.samples} <= there
+
+
+POLES = {"betaln", "divide", "remainder", "fmod", "floor_divide", "digamma", "gammasgn"}
+"""Not defined at single points, where they have the slope of arithmetic, as in PyTorch."""
+ORDERS = {
+    "polygamma": (1,),
+    "gammainc": (1.5,),
+    "gammaincc": (1.5,),
+    "zeta": (3,),
+    "betainc": (1.5, 2.0),
+} | dict.fromkeys(("jv", "yv", "iv", "kv", "ive", "kve"), (0.5,))
+ALONG = (-1e3, -3.7, -2.0, -1.5, -1.0, -0.3, 0.0, 0.4, 1.0, 1.5, 2.0, 3.7, 1e3)
+PLANE = tuple(itertools.product((-2.5, -1.0, 0.0, 0.3, 2.0), repeat=2))
+
+
+def undefined(values):
+    return [not np.isfinite(v.item()) for v in values if v is not None]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, entry in full_table().items()
+        if entry.kind == "elementwise" and entry.public and entry.arity < 3 and name not in {*POLES, "threshold"}
+    ],
+)
+def test_where_the_value_is_nan_so_are_all_derivatives(name):
+    function = full_table()[name].function
+    for point in PLANE if full_table()[name].arity == 2 else [(x,) for x in ALONG]:
+        xs = [gradcli.tensor(x, requires_grad=True) for x in point]
+        y = function(*ORDERS.get(name, ()), *xs)
+        if not y.requires_grad:
+            continue
+        first = grad(y, xs, create_graph=True, allow_unused=True)
+        if np.isnan(y.item()):
+            assert all(undefined(first)), point
+        for slope in first:
+            if slope is not None and slope.requires_grad and np.isnan(slope.item()):
+                assert all(undefined(grad(slope, xs, retain_graph=True, allow_unused=True))), point
