@@ -98,7 +98,7 @@ class Multiprecision(Field):
 
     def partial(self, primitive: Primitive, place: int, operands: tuple, params: dict) -> Any:
         rule = primitive.rules[place]
-        if not callable(rule):
+        if not callable(rule) and rule == int(rule):
             return self.number(rule)
         twin, more = self.twin(primitive, params)
         single = is_single(primitive.twin)
@@ -125,6 +125,8 @@ class Multiprecision(Field):
         rounded = [np.asarray(complex(x) if self.is_complex(x) else float(self.number(x))) for x in xs]
         with np.errstate(all="ignore"):
             out = primitive.forward(*rounded, **params)
+            if not callable(primitive.rules[place]):
+                return self.number(primitive.rules[place])
             return self.number(np.asarray(primitive.rules[place](out, *rounded, **params)).item())
 
 

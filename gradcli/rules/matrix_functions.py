@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .exact import rounded_alone
 from .matrix_products import cross, matmul, outer, tensordot
 from .movement import moveaxis
 from .reduce import vector_norm
@@ -220,6 +221,7 @@ matrix_exp = general(
     node="LinalgMatrixExp",
     domain=((-1.0, 1.0),),
     samples=SQUARE,
+    exact=rounded_alone("matrix_exp"),
     doc="Exponential of a square matrix.",
 )
 
