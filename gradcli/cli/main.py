@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, GradcliError, did_you_mean, shorten
+from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, EXIT_TARGET, GradcliError, did_you_mean, shorten
 from ..lang.limits import Bound, bound, deadline, out_of_memory
 from . import messages, output
 
@@ -115,8 +115,19 @@ def main(argv: list[str] | None = None) -> int:
         return EXIT_OK
     except Exception as error:
         return fail(as_gradcli_error(error, words), "json" in formats)
+    except SystemExit as stop:  # click raises none: a hook or a backward has called exit
+        from ..program.user_code import exit_text
+
+        return fail(ended(exit_text(stop.code)), "json" in formats)
+    except BaseException as error:
+        return fail(ended(f"raised {type(error).__name__}"), "json" in formats)
     finally:
         output.release()
+
+
+def ended(how: str) -> GradcliError:
+    """Return the error for code that was to be run, and ended the run."""
+    return GradcliError(f"the code that was called {how}", kind="target", exit_code=EXIT_TARGET)
 
 
 def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:

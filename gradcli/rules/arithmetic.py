@@ -263,10 +263,21 @@ elementwise(
     twin="cbrt(x)",
     doc="Cube root, real also for negative numbers.",
 )
+hypot_slope: Primitive = elementwise(
+    lambda x, y: x / np.hypot(x, y),
+    lambda _, x, y: hypot_slope(y, x) * hypot_slope(y, x) / np.hypot(x, y),  # 1 - out^2 has no digits near 1
+    lambda out, x, y: -out * hypot_slope(y, x) / np.hypot(x, y),
+    name="hypot_slope",
+    complex=False,
+    public=False,
+    samples=(),
+    twin="x / sqrt(x**2 + y**2)",
+    doc="Derivative of the length of (x, y) with respect to x.",
+)
 elementwise(
     np.hypot,
-    lambda out, x, _: x / out,
-    lambda out, _, y: y / out,
+    lambda _, x, y: hypot_slope(x, y),
+    lambda _, x, y: hypot_slope(y, x),
     complex=False,
     twin="sqrt(x**2 + y**2)",
     doc="Length of the vector (x, y), without overflow.",

@@ -103,9 +103,9 @@ def cumprod(x, axis=None):
 
 
 def prod_vjp(g, out, x, *, axis, keepdims):
-    """g times the product of the other elements; out / x where no element is 0."""
+    """g times the product of the other elements; out / x where neither is 0."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
-    if not (x == 0).any():
+    if not ((x == 0).any() or (out == 0).any()):
         return g * conjugate(out / x)
     others = tuple(i for i in range(-x.ndim, 0) if i not in axis)
     order = tuple(i + x.ndim for i in (*others, *axis))

@@ -449,7 +449,7 @@ elementwise(
 )
 elementwise(
     np.sinc,
-    lambda _, x: -(math.pi**2) * x * spherical_ratio(math.pi * x, n=1),
+    lambda _, x: 0.0 - math.pi**2 * x * spherical_ratio(math.pi * x, n=1),
     numpy=(np.sinc,),
     domain=((0.1, 3.0),),
     slope="(cos(pi * x) - sinc(x)) / x",

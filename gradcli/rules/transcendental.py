@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .shapes import as_floats
+from .shapes import as_floats, is_complex
 from .table import POSITIVE, Primitive, elementwise
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -261,14 +261,14 @@ def tanh_dx(out, x):
 
 
 elementwise(np.tanh, tanh_dx, twin="tanh(x)", doc="Hyperbolic tangent.")
-elementwise(
-    np.arcsinh,
-    lambda _, x: 1 / np.sqrt(x * x + 1),
-    aliases=("asinh",),
-    node="Asinh",
-    twin="asinh(x)",
-    doc="Inverse hyperbolic sine.",
-)
+
+
+def arcsinh_dx(_, x):
+    """1 / sqrt(x**2 + 1)."""
+    return 1 / (np.sqrt(x * x + 1) if is_complex(x) else np.hypot(x, 1.0))
+
+
+elementwise(np.arcsinh, arcsinh_dx, aliases=("asinh",), node="Asinh", twin="asinh(x)", doc="Inverse hyperbolic sine.")
 elementwise(
     np.arccosh,
     lambda _, x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
