@@ -27,6 +27,7 @@ from .table import SELECTION, TEST, A, Sample, constant, general, linear, no_gra
 @numpy_function(Sample(A(3, 4), np.array([0, 2, 2])), Sample(A(3, 4), np.array([[1], [0]]), axis=0))
 def take(x, indices, axis=None):
     """Elements at integer positions along axis."""
+    indices = list(indices) if isinstance(indices, tuple) else indices  # positions, and no index of several axes
     if axis is None:
         return getitem.function(x.reshape((-1,)), indices)
     return getitem.function(x, at_axis(negative_axis(axis, rank(x)), indices))
