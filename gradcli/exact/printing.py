@@ -270,8 +270,18 @@ class _C(C99CodePrinter):
     """C99 whose array elements are indexed."""
 
     def __init__(self, names: UniqueNames):
-        super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}})  # sympy takes abs for whole numbers
+        # sympy takes abs for whole numbers, and macros such as M_PI that C99 does not have
+        super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}, "math_macros": {}})
         self.names = names
+
+    def _print_NumberSymbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        return repr(float(expr))
+
+    def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        return "1"
+
+    def _print_BooleanFalse(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        return "0"
 
     def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         parameter, index, shape = self.names.elements.get(expr.name, (expr.name, (), ()))
