@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import describe_missing
 from ..rules import lookup
-from ..rules.table import Primitive
+from ..rules.table import Primitive, rename_keywords
 from ..tape.dtypes import as_pytorch
 from ..tape.operators import recorder_for
 from ..tape.record import name_nodes
@@ -77,7 +77,7 @@ def public(
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
-                kwargs = {NUMPY_WORDS.get(k, k): v for k, v in kwargs.items()}
+                kwargs = rename_keywords(kwargs, NUMPY_WORDS)
             try:
                 result = function(*args, **kwargs)
             except ValueError as error:

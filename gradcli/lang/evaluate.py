@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import EXIT_TARGET, GradcliError, NotBatchableError, did_you_mean
 from ..rules import entry
 from ..rules.shapes import as_shape
+from ..rules.table import rename_keywords
 from ..tape.dtypes import defaults
 from ..tape.inplace import setitem
 from ..tape.modes import state
@@ -251,7 +252,7 @@ class Evaluator:
             raise GradcliError(
                 f"unknown function '{name}'", span=self.program.span(node.place), hint=advice_for(name), kind="name"
             )
-        named = {SYNONYMS.get(k, k): as_argument(v) for k, v in named.items()}
+        named = {k: as_argument(v) for k, v in self.guard(node, rename_keywords, named, SYNONYMS).items()}
         args = tuple(as_argument(x) for x in args)
         if name in ("rand", "randn"):
             return self.random(name, args, node)

@@ -359,6 +359,15 @@ def align_ranks(operands: Sequence, flags: Sequence[bool]) -> list:
     ]
 
 
+def rename_keywords(named: dict, synonyms: dict) -> dict:
+    """Return keyword arguments under one name each. Raises TypeError where one is given under two."""
+    renamed = {synonyms.get(name, name): value for name, value in named.items()}
+    if len(renamed) < len(named):
+        twice = [name for name in named if any(synonyms.get(name, name) == synonyms.get(k, k) for k in named if k != name)]
+        raise TypeError(f"{' and '.join(map(repr, twice[:2]))} are two names of one argument; give one of them")
+    return renamed
+
+
 def with_axis(x: Any, size: int) -> Any:
     """Return an operand repeated, without a copy, along a new leading axis; None stays None."""
     return None if x is None else np.broadcast_to(x, (size, *shape_of(x)))

@@ -340,6 +340,8 @@ def unpack_operands(primitive: Primitive, operands: tuple) -> tuple[list, list]:
             raws.append(data)
             nodes.append(x._node)
         else:
+            if x is None and primitive.kind == "elementwise":
+                raise TypeError(f"{primitive.name}(): None is no number")
             alike = alike and (type(x) is float or type(x) is int)
             raws.append(x)
             nodes.append(None)
