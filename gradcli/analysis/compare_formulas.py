@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 import sympy
 
+from ..errors import GradcliError
 from ..exact import printing
+from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown
 from ..program.base import Program
 from ..show.formula_results import Agreement
 from .gradient import Request
+from .precision import gradient_at
 from .symbolic import (
+    KINK,
     MAX_SYMBOLS,
     TIMEOUT,
     Rounded,
@@ -23,12 +27,15 @@ from .symbolic import (
     derivatives,
     derive_in_time,
     differentiate,
+    kink_at,
+    kink_note,
     number_at,
+    numbers_around,
     point_of,
 )
 
-EngineAt = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
-
+OWN_DIGITS = 50
+"""In so many digits the engine's own rules are run where a formula disagrees with them in floating point."""
 
 UNSEEN = 1e-13
 """Where a formula gives 0, a difference below this share of the largest number around may be a sum that cancels."""
@@ -37,8 +44,7 @@ UNSEEN = 1e-13
 class FormulaComparison:
     """What is to be compared: a program, its point, and how much time and size formulas may take.
 
-    read: reads the given values, exact ones where exact arithmetic is in force. engine_at: the engine's answer for
-    other values of the inputs, to tell its rounding from its rules.
+    read: reads the given values, exact ones where exact arithmetic is in force.
     """
 
     def __init__(
@@ -48,58 +54,51 @@ class FormulaComparison:
         request: Request,
         max_symbols: int = MAX_SYMBOLS,
         timeout: float = TIMEOUT,
-        engine_at: EngineAt | None = None,
     ):
-        self.timeout = timeout
-        self.engine_at = engine_at
+        self.program, self.read, self.request, self.timeout = program, read, request, timeout
         with exactly(Symbolic()):
             self.given = read()
         self.symbols = derive_in_time(timeout, lambda: Symbols(program, self.given, request, max_symbols))
 
     def against(
-        self, derive: Callable[[], list], values: Mapping[str, np.ndarray], engine: Mapping[str, np.ndarray]
+        self,
+        derive: Callable[[], list],
+        values: Mapping[str, np.ndarray],
+        engine: Mapping[str, np.ndarray],
+        own_rules: Callable[[], Mapping[str, np.ndarray]] | None = None,
     ) -> tuple[Agreement, ...]:
-        """Return how expressions compare with the engine's arrays, by label. values: those of all inputs."""
+        """Return how expressions compare with the engine's arrays, by label. values: those of all inputs.
+
+        own_rules: the engine's arrays again, in many digits, to tell its rounding from its rules.
+        """
         at = {**dict(values), **self.given}
 
         def work() -> list[Agreement]:
             point = point_of(self.symbols, at)
             expressions = derive()
             items = compare_with_engine(expressions, point, engine)
-            if self.engine_at is None or all(item.agrees for item in items):
+            if own_rules is None or all(item.agrees for item in items):
                 return items
+            try:
+                exact = own_rules()
+            except GradcliError:  # an operation has no exact form
+                return items
+            again = compare_with_engine(expressions, point, exact)
             return [
-                self.explain(item, parts, values) if not item.agrees else item
-                for item, parts in zip(items, expressions, strict=True)
+                item if item.agrees or not rule.agrees else rounded(rule, engine[item.name], exact[item.name])
+                for item, rule in zip(items, again, strict=True)
             ]
 
         return tuple(derive_in_time(self.timeout, work))
 
-    def explain(self, item: Agreement, parts: tuple, values: Mapping[str, np.ndarray]) -> Agreement:
-        """Return a disagreement, or what rounding explains of it: there the error changes from point to point.
-
-        Rounding errors beside the point are of the size of that at the point.
-        """
-        assert self.engine_at is not None
-        label, _, exprs = parts
-        rng = np.random.default_rng(0)
-        errors, sizes = [], []
-        for _ in range(6):
-            near = {name: np.asarray(x * (1 + 1e-3 * rng.uniform(-1, 1, np.shape(x)))) for name, x in values.items()}
-            mine = np.asarray(self.engine_at(near)[label]).ravel()
-            point = point_of(self.symbols, near)
-            exact = np.array([complex(as_number(number_at(resolve_unknown(e), point))).real for e in exprs])
-            sizes.append(np.max(np.abs(exact), initial=1e-300))
-            errors.append((mine - exact) / sizes[-1])
-        mean, spread = np.abs(np.mean(errors, axis=0)), np.std(errors, axis=0)
-        lost = float(np.max(np.abs(errors)))
-        if not (mean <= 2 * spread + 1e-9).all() or not item.error <= 100 * lost * max(sizes):
-            return item
-        note = f"rounding leaves the engine's value about {max(-np.log10(max(lost, 1e-17)), 0):.0f} right digits here"
-        return item._replace(agrees=True, notes=(*item.notes, note), decided=False)
+    def gradient_by_own_rules(self) -> dict[str, np.ndarray]:
+        field = Multiprecision(OWN_DIGITS)
+        with exactly(field):
+            _, grads, _ = gradient_at(self.program, self.read(), self.request, field)
+        return {name: np.vectorize(complex, otypes=[complex])(x) for name, x in grads.items()}
 
     def gradient(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        return self.against(lambda: derivatives(self.symbols, 1), values, engine)
+        return self.against(lambda: derivatives(self.symbols, 1), values, engine, self.gradient_by_own_rules)
 
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         """Return how the formulas of the Jacobian compare, block by block."""
@@ -145,6 +144,8 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mappin
             exact_value = as_number(number)
             difference = abs(exact_value - mine)
             if same(exact_value, mine):
+                if kink := kink_at(expr, point):
+                    notes.append(kink)
                 continue
             if np.isfinite(difference) and difference <= 1e-9 * max(scale, abs(exact_value)):
                 error = max(error, difference)
@@ -174,23 +175,17 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mappin
     return results
 
 
+def rounded(rule: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement:
+    """Return an agreement of the engine's rules with a formula, where its floating point does not agree."""
+    lost = float(np.max(np.abs(engine - exact) / np.maximum(np.abs(exact), 1e-300), initial=1e-17))
+    digits = round(max(-np.log10(lost), 0))
+    note = f"rounding leaves about {digits} right digits; the same rules agree in {OWN_DIGITS} digits"
+    return rule._replace(notes=(*rule.notes, note), decided=False)
+
+
 def same(a: Any, b: Any) -> bool:
     """Return whether two numbers are the same infinity, or both nan."""
     return a == b or (a != a and b != b)
-
-
-KINK = sympy.Rational(1, 10**20)
-"""So near, relative to the point, two sides of a kink are looked at."""
-
-
-def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.Generator) -> list[Any]:
-    free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
-    nearby = []
-    for _ in range(6):
-        signs = rng.choice([-1, 1], len(free)).tolist()
-        moved = {s: point[s] + size * sign * max(abs(point[s]), size) for s, sign in zip(free, signs, strict=True)}
-        nearby.append(as_number(number_at(expr, {**point, **moved})))
-    return [*nearby, as_number(number_at(expr, point))]
 
 
 def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: list[str]) -> bool:
@@ -211,6 +206,6 @@ def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: l
             return not all(np.isfinite(x) for x in nearby)
         if low - room <= mine.real <= high + room:
             if why == "kink" and high - low > room:
-                notes.append(f"at a kink: the slopes beside it are {low:.6g} and {high:.6g}")
+                notes.append(kink_note(low, high))
             return True
     return False

@@ -119,7 +119,21 @@ def drop_jumps(expr: Any) -> Any:
     ]
     if flat:
         expr = expr.xreplace(dict.fromkeys(flat, sympy.Integer(0)))
-    return expr.replace(lambda e: isinstance(e, sympy.polylog) and e.args[0] == 1, lambda e: -sympy.log(1 - e.args[1]))
+    expr = expr.replace(lambda e: isinstance(e, sympy.polylog) and e.args[0] == 1, lambda e: -sympy.log(1 - e.args[1]))
+    return expr.replace(sympy.Mul, join_powers)
+
+
+def join_powers(*factors: Any) -> Any:
+    """Return a product in which x**y / x is x**(y - 1), which has a value at 0."""
+    powers = [f for f in factors if isinstance(f, sympy.Pow) and not f.exp.is_number]
+    for power in powers:
+        divisor = next(
+            (f for f in factors if isinstance(f, sympy.Pow) and f.base == power.base and f.exp.is_negative), None
+        )
+        if divisor is not None:
+            rest = [f for f in factors if f is not power and f is not divisor]
+            return sympy.Mul(*rest, sympy.Pow(power.base, power.exp + divisor.exp))
+    return sympy.Mul(*factors)
 
 
 def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
@@ -256,6 +270,37 @@ def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
         return sympy.nan
 
 
+KINK = sympy.Rational(1, 10**20)
+"""So near, relative to the point, two sides of a kink are looked at."""
+
+
+def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.Generator) -> list[Any]:
+    free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
+    nearby = []
+    for _ in range(6):
+        signs = rng.choice([-1, 1], len(free)).tolist()
+        moved = {s: point[s] + size * sign * max(abs(point[s]), size) for s, sign in zip(free, signs, strict=True)}
+        nearby.append(as_number(number_at(expr, {**point, **moved})))
+    return [*nearby, as_number(number_at(expr, point))]
+
+
+def kink_note(low: float, high: float) -> str:
+    size = max(abs(low), abs(high))
+    low, high = (x if abs(x) > 1e-9 * size else 0.0 for x in (low, high))
+    return f"at a kink: the slopes beside it are {low:.6g} and {high:.6g}"
+
+
+def kink_at(expr: Any, point: dict[Any, Any]) -> str | None:
+    """Return what there is to say of a derivative's value at a kink: others are as right."""
+    if not sympy.sympify(expr).has(sympy.Piecewise, sympy.sign):
+        return None
+    around = map(complex, numbers_around(expr, point, KINK, np.random.default_rng(0)))
+    slopes = [x.real for x in around if np.isfinite(x)]
+    if not slopes or max(slopes) - min(slopes) <= 1e-9 * max(map(abs, slopes)) + KINK:
+        return None
+    return kink_note(min(slopes), max(slopes))
+
+
 def evaluate_at(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
     value = number_at(expr, point, digits)
     if value in (sympy.zoo, sympy.nan):
@@ -282,7 +327,8 @@ def sides(expr: Any, point: Mapping[Any, Any]) -> str:
         others = {t: x for t, x in point.items() if t is not s}
         try:
             with within(time_left(5)):
-                left, right = (sympy.limit(expr.xreplace(others), s, point[s], side) for side in "-+")
+                formula = sympy.sympify(expr).xreplace(others).rewrite(sympy.Piecewise)
+                left, right = (sympy.limit(formula, s, point[s], side) for side in "-+")
         except (TimeIsUp, NotImplementedError, ValueError, TypeError):
             continue
         return f"singular: {left} from below, {right} from above, in {s.name}".replace("oo", "inf")
@@ -362,11 +408,12 @@ def derive_formulas(
             for label, e in zip(labels("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
             if symbols.grads is None
         ]
-        slopes = [
-            derivative(label, e)
-            for name, shape, exprs in formulas
-            for label, e in zip(labels(name, shape), exprs, strict=True)
+        labelled = [
+            (label, e) for name, shape, exprs in formulas for label, e in zip(labels(name, shape), exprs, strict=True)
         ]
+        slopes = [derivative(label, e) for label, e in labelled]
+        if point is not None:
+            notes.extend(f"{label}: {kink}" for label, e in labelled if (kink := kink_at(e, point)))
         text = ""
         if code:
             writer = {"python": functions.python_code, "c": functions.c_code}[code]

@@ -20,7 +20,7 @@ from .messages import examples_of
 from .output import Output
 
 if TYPE_CHECKING:
-    from ..analysis.compare_formulas import EngineAt, FormulaComparison
+    from ..analysis.compare_formulas import FormulaComparison
     from ..analysis.gradient import Request
     from ..program.base import Program
     from ..program.hooks import Hook
@@ -265,16 +265,11 @@ def compute_in_digits(
     return in_time(lambda: compute(program, call.values, request, digits), digits, call.asked.timeout or TIMEOUT)
 
 
-def formulas_of(call: Call, program: Program, max_symbols: int, engine_at: EngineAt | None = None) -> FormulaComparison:
-    """Return the formulas that a result is to be compared with.
-
-    engine_at: the engine's answer for other values of the inputs.
-    """
+def formulas_of(call: Call, program: Program, max_symbols: int) -> FormulaComparison:
+    """Return the formulas that a result is to be compared with."""
     from ..analysis.compare_formulas import TIMEOUT, FormulaComparison
-    from ..analysis.gradient import Request
 
-    request = Request(wrt=call.asked.wrt, out=call.asked.out, vector=call.vector())
-    return FormulaComparison(program, call.values, request, max_symbols, call.asked.timeout or TIMEOUT, engine_at)
+    return FormulaComparison(program, call.values, call.request(), max_symbols, call.asked.timeout or TIMEOUT)
 
 
 def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:

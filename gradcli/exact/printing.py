@@ -235,6 +235,12 @@ class _Python(PythonCodePrinter):
 
     _print_ComplexInfinity = _print_NaN  # noqa: N815
 
+    def _print_maximum(self, expr: Any) -> str:
+        return f"{self._module_format('builtins.max')}({', '.join(map(self._print, expr.args))})"
+
+    def _print_minimum(self, expr: Any) -> str:
+        return f"{self._module_format('builtins.min')}({', '.join(map(self._print, expr.args))})"
+
     def imports(self) -> str:
         lines = []
         for module in sorted({module for module, _ in self.called}):
@@ -271,7 +277,9 @@ class _C(C99CodePrinter):
 
     def __init__(self, names: UniqueNames):
         # sympy takes abs for whole numbers, and macros such as M_PI that C99 does not have
-        super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}, "math_macros": {}})
+        super().__init__(
+            {"strict": True, "user_functions": {"Abs": "fabs", "maximum": "fmax", "minimum": "fmin"}, "math_macros": {}}
+        )
         self.names = names
 
     def _print_NumberSymbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name

@@ -46,6 +46,43 @@ class const(sympy.Function):  # noqa: N801 - so it is written in programs
         return self.args[0].is_extended_real
 
 
+class Extreme(sympy.Function):
+    """The larger or smaller of two; at a tie, half of the slope is each one's, as in the engine."""
+
+    nargs = 2
+    chooses_first: Callable
+
+    @classmethod
+    def eval(cls, x: Any, y: Any) -> Any:
+        first = cls.chooses_first(x, y)
+        return (x if first else y) if first in (sympy.true, sympy.false) else None
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        x, y = self.args if argindex == 1 else reversed(self.args)
+        is_mine = sympy.Gt if type(self) is maximum else sympy.Lt
+        return sympy.Piecewise((1, is_mine(x, y)), (sympy.Rational(1, 2), sympy.Eq(x, y)), (0, True))
+
+    def _eval_is_extended_real(self) -> Any:
+        return all(x.is_extended_real for x in self.args) or None
+
+    def _eval_rewrite_as_Piecewise(self, x: Any, y: Any, **_: Any) -> Any:  # noqa: N802 - sympy looks for this name
+        return choose_symbolic(type(self).chooses_first(x, y), x, y)
+
+
+class maximum(Extreme):  # noqa: N801 - so it is written in programs
+    chooses_first = sympy.Ge
+
+    def _latex(self, printer: Any) -> str:
+        return rf"\max\left({', '.join(map(printer.doprint, self.args))}\right)"
+
+
+class minimum(Extreme):  # noqa: N801 - so it is written in programs
+    chooses_first = sympy.Le
+
+    def _latex(self, printer: Any) -> str:
+        return rf"\min\left({', '.join(map(printer.doprint, self.args))}\right)"
+
+
 class Symbolic(Field):
     """Expressions in real symbols."""
 
@@ -232,14 +269,6 @@ def rational(text: str) -> Any:
     return sympy.nan if text == "nan" else sympy.Rational(text)
 
 
-def larger(a: Any, b: Any) -> Any:
-    return choose_symbolic(sympy.Ge(a, b), a, b)
-
-
-def smaller(a: Any, b: Any) -> Any:
-    return choose_symbolic(sympy.Le(a, b), a, b)
-
-
 def choose_symbolic(condition: Any, a: Any, b: Any) -> Any:
     if condition in (sympy.true, sympy.false):
         return a if condition else b
@@ -261,8 +290,8 @@ FUNCTIONS: dict[str, Any] = {
     "cbrt": lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
     "trunc": lambda x: sympy.sign(x) * sympy.floor(sympy.Abs(x)),
     "round": lambda x: sympy.floor(x + sympy.Rational(1, 2)),
-    "maximum": larger,
-    "minimum": smaller,
+    "maximum": maximum,
+    "minimum": minimum,
     "gammainc_regularized": lambda a, x: sympy.lowergamma(a, x) / sympy.gamma(a),
     "gammaincc_regularized": lambda a, x: sympy.uppergamma(a, x) / sympy.gamma(a),
     "matrix": lambda array: sympy.Matrix(array.tolist()),

@@ -76,7 +76,7 @@ elementwise(
     lambda out, _: step(out > 0, out),
     name="relu",
     complex=False,
-    twin="maximum(x, 0)",
+    twin="Piecewise((0, x <= 0), (x, True))",
     doc="Ramp max(x, 0).",
     subgradient="0 at 0",
 )
@@ -161,8 +161,8 @@ elementwise(
     doc="x times the standard normal distribution function.",
 )
 
-SELU_ALPHA = 1.6732632423543772848170429916717
-SELU_SCALE = 1.0507009873554804934193349852946
+SELU_ALPHA = "1.6732632423543772848170429916717"
+SELU_SCALE = "1.0507009873554804934193349852946"
 
 
 def inside(x, low, high):
@@ -190,7 +190,7 @@ elementwise(
     bind=bind_parameters(min_val=-1.0, max_val=1.0),
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), -0.5, 2.0)),
-    twin="minimum(maximum(x, min_val), max_val)",
+    twin="Piecewise((max_val, x >= max_val), (min_val, x <= min_val), (x, True))",
     doc="x limited to [min_val, max_val], -1 to 1 unless given.",
     subgradient="0 at a bound",
 )
@@ -200,7 +200,7 @@ elementwise(
     name="relu6",
     node="Hardtanh",
     complex=False,
-    twin="minimum(maximum(x, 0), 6)",
+    twin="Piecewise((6, x >= 6), (0, x <= 0), (x, True))",
     doc="x limited to [0, 6].",
     subgradient="0 at a bound",
 )
@@ -209,7 +209,7 @@ elementwise(
     lambda _, x: step((x > -3) & (x < 3), x) / 6,
     name="hardsigmoid",
     complex=False,
-    twin="minimum(maximum(x + 3, 0), 6) / 6",
+    twin="Piecewise((1, x >= 3), (0, x <= -3), ((x + 3) / 6, True))",
     doc="Ramp from 0 at -3 to 1 at 3.",
     subgradient="0 at -3 and 3",
 )
@@ -225,7 +225,7 @@ elementwise(
     hardswish_dx,
     name="hardswish",
     complex=False,
-    twin="x * minimum(maximum(x + 3, 0), 6) / 6",
+    twin="Piecewise((x, x >= 3), (0, x <= -3), (x * (x + 3) / 6, True))",
     doc="x times hardsigmoid(x).",
     subgradient="0 at -3, 1 at 3",
 )
@@ -247,7 +247,7 @@ elementwise(
     bind=bind_parameters(lambd=0.5),
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), lambd=1.0)),
-    twin="sign(x) * maximum(abs(x) - lambd, 0)",
+    twin="Piecewise((x - lambd * sign(x), abs(x) > lambd), (0, True))",
     doc="x moved towards 0 by lambd, 0 where |x| <= lambd.",
     subgradient="0 at -lambd and lambd",
 )
@@ -297,9 +297,9 @@ elementwise(
     scaled_elu_dx,
     name="selu",
     node="Elu",
-    bind=lambda x: ((x,), {"alpha": SELU_ALPHA, "scale": SELU_SCALE, "rate": 1.0}),
+    bind=lambda x: ((x,), {"alpha": float(SELU_ALPHA), "scale": float(SELU_SCALE), "rate": 1.0}),
     complex=False,
-    twin="scale * Piecewise((x, x > 0), (alpha * (exp(rate * x) - 1), True))",
+    twin=f"{SELU_SCALE} * Piecewise((x, x > 0), ({SELU_ALPHA} * (exp(x) - 1), True))",
     doc="elu scaled so that it keeps mean 0 and variance 1 (Klambauer et al. 2017).",
     subgradient="1.7581 at 0",
 )

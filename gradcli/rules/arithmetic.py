@@ -76,7 +76,7 @@ elementwise(
     lambda _, x, y: mask((x >= y) | np.isnan(y), x),
     lambda _, x, y: mask(~((x >= y) | np.isnan(y)), x),
     complex=False,
-    twin="maximum(x, y)",
+    twin="Piecewise((x, x >= y), (y, True))",
     doc="Larger of two, ignoring nan.",
     subgradient="all to x at a tie",
 )
@@ -85,7 +85,7 @@ elementwise(
     lambda _, x, y: mask((x <= y) | np.isnan(y), x),
     lambda _, x, y: mask(~((x <= y) | np.isnan(y)), x),
     complex=False,
-    twin="minimum(x, y)",
+    twin="Piecewise((x, x <= y), (y, True))",
     doc="Smaller of two, ignoring nan.",
     subgradient="all to x at a tie",
 )
@@ -112,7 +112,7 @@ clip = elementwise(
     complex=False,
     domain=(REAL, (-1.5, -1.3), (0.6, 0.8)),
     samples=(Sample(A(3, 4), -1.0, 1.0), Sample(A(3, 4), A(4), A(3, 1)), Sample(A(5), min=0.5), Sample(A(), max=1.0)),
-    twin="minimum(maximum(x, y), z)",
+    twin="Piecewise((z, x > z), (minimum(y, z), x < y), (x, True))",
     doc="x limited to the interval [min, max].",
     subgradient="1 at a bound",
 )

@@ -264,7 +264,7 @@ def logit_forward(x, *, eps):
 
 def logit_twin(params):
     """Return the formula where x is limited."""
-    limited = "minimum(maximum(x, eps), 1 - eps)"
+    limited = "Piecewise((eps, x < eps), (1 - eps, x > 1 - eps), (x, True))"
     return None if params.get("eps") is None else f"log({limited} / (1 - {limited}))"
 
 

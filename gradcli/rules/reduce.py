@@ -79,7 +79,7 @@ def extreme_vjp(g, out, x, *, axis, keepdims, ignore_nan=False):
     """Share g equally among the elements that attain the extreme."""
     out, g = unreduce(out, x.shape, axis, keepdims), unreduce(g, x.shape, axis, keepdims)
     chosen = mask((x == out) | ((x != x) & (out != out)), x)
-    return g * (chosen / sum_kept(chosen, axis))
+    return g / sum_kept(chosen, axis) * chosen
 
 
 for name, alias, ufunc, functions in [

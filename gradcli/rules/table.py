@@ -363,7 +363,8 @@ def rename_keywords(named: dict, synonyms: dict) -> dict:
     """Return keyword arguments under one name each. Raises TypeError where one is given under two."""
     renamed = {synonyms.get(name, name): value for name, value in named.items()}
     if len(renamed) < len(named):
-        twice = [name for name in named if any(synonyms.get(name, name) == synonyms.get(k, k) for k in named if k != name)]
+        chosen = [synonyms.get(name, name) for name in named]
+        twice = [name for name, one in zip(named, chosen, strict=True) if chosen.count(one) > 1]
         raise TypeError(f"{' and '.join(map(repr, twice[:2]))} are two names of one argument; give one of them")
     return renamed
 

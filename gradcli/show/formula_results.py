@@ -20,15 +20,11 @@ class Formula(NamedTuple):
 
 
 class Derivative(NamedTuple):
-    """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for.
-
-    steps: how the chain rule makes it, if asked for.
-    """
+    """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for."""
 
     name: str
     formula: Formula
     value: str | None = None
-    notes: tuple[str, ...] = ()
 
 
 class FormulaMatrix(NamedTuple):

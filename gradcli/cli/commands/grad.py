@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,12 +51,7 @@ def grad(
     if program.is_script and sum(item.value.size for item in result.inputs) > SHOWN_WHOLE and asked.wrt is None:
         result = result._replace(summary=True)
     if symbolic:
-        vector = call.vector()
-
-        def engine_at(near: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-            return slopes_of(compute_gradient(program, near, Request(wrt=asked.wrt, out=asked.out, vector=vector)))
-
-        formulas = formulas_of(call, program, max_symbols, engine_at)
+        formulas = formulas_of(call, program, max_symbols)
         inputs = {item.name: item.value for item in result.inputs}
         result = result._replace(symbolic=formulas.gradient(inputs, slopes_of(result)))
     if check:
