@@ -165,9 +165,10 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mappin
                 continue
             agrees = False
             error = max(error, difference) if np.isfinite(difference) else float("inf")
+        shown = [printing.with_decimals(e) for e in exprs]
         words = (
-            map(printing.text, exprs),
-            map(printing.latex, exprs),
+            map(printing.text, shown),
+            map(printing.latex, shown),
             (Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers),
         )
         texts, latex, values = (np.array(list(items), object).reshape(shape) for items in words)

@@ -477,5 +477,5 @@ def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, form
 
 
 def write_formula(expr: Any, unicode: bool) -> Formula:
-    expr = resolve_unknown(expr)
+    expr = printing.with_decimals(resolve_unknown(expr))
     return Formula(printing.text(expr), printing.latex(expr), printing.pretty(expr, unicode))

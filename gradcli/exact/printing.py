@@ -100,6 +100,13 @@ class LanguagePrinter(StrPrinter):
     _print_ComplexInfinity = _print_ImaginaryUnit = _print_constant  # noqa: N815
 
 
+def with_decimals(expr: Any) -> Any:
+    """Return an expression in which a long decimal fraction is written as one: 1.0507009873554804934."""
+    unit = 10**400
+    long = [r for r in sympy.sympify(expr).atoms(sympy.Rational) if max(abs(r.p), r.q) > EXACT and unit % r.q == 0]
+    return expr.xreplace({r: sympy.Float(r, len(str(r * unit).strip("-0"))) for r in long}) if long else expr
+
+
 def text(expr: Any) -> str:
     return LanguagePrinter().doprint(expr)
 
@@ -131,7 +138,9 @@ C_NAMES = frozenset(
     # keywords
     "alignas alignof asm auto bool break case char const constexpr continue default do double else enum extern false "
     "float for goto if inline int long nullptr register restrict return short signed sizeof static static_assert "
-    "struct switch thread_local true typedef typeof typeof_unqual union unsigned void volatile while "
+    "struct switch thread_local true typedef typeof typeof_unqual union unsigned void volatile while _Alignas _Alignof "
+    "_Atomic _BitInt _Bool _Complex _Decimal32 _Decimal64 _Decimal128 _Generic _Imaginary _Noreturn _Static_assert "
+    "_Thread_local "
     # functions of math.h
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma "
     "fmax fmin fmod fpclassify frexp hypot ilogb isfinite isinf isnan isnormal ldexp lgamma llrint llround log log10 "

@@ -161,8 +161,7 @@ elementwise(
     doc="x times the standard normal distribution function.",
 )
 
-SELU_ALPHA = "1.6732632423543772848170429916717"
-SELU_SCALE = "1.0507009873554804934193349852946"
+SELU_ALPHA, SELU_SCALE, SELU_UNIT = 16732632423543772848170429916717, 10507009873554804934193349852946, 10**31
 
 
 def inside(x, low, high):
@@ -297,9 +296,9 @@ elementwise(
     scaled_elu_dx,
     name="selu",
     node="Elu",
-    bind=lambda x: ((x,), {"alpha": float(SELU_ALPHA), "scale": float(SELU_SCALE), "rate": 1.0}),
+    bind=lambda x: ((x,), {"alpha": SELU_ALPHA / SELU_UNIT, "scale": SELU_SCALE / SELU_UNIT, "rate": 1.0}),
     complex=False,
-    twin=f"{SELU_SCALE} * Piecewise((x, x > 0), ({SELU_ALPHA} * (exp(x) - 1), True))",
+    twin=f"Piecewise((x, x > 0), ((exp(x) - 1) * {SELU_ALPHA} / {SELU_UNIT}, True)) * {SELU_SCALE} / {SELU_UNIT}",
     doc="elu scaled so that it keeps mean 0 and variance 1 (Klambauer et al. 2017).",
     subgradient="1.7581 at 0",
 )

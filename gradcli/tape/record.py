@@ -340,7 +340,7 @@ def unpack_operands(primitive: Primitive, operands: tuple) -> tuple[list, list]:
             raws.append(data)
             nodes.append(x._node)
         else:
-            if x is None and primitive.kind == "elementwise":
+            if x is None and (primitive.kind == "elementwise" or isinstance(primitive.forward, np.ufunc)):
                 raise TypeError(f"{primitive.name}(): None is no number")
             alike = alike and (type(x) is float or type(x) is int)
             raws.append(x)
