@@ -40,7 +40,17 @@ CLASHES = [
     ("value_and_gradient * y1", {"value_and_gradient": 2.0, "y1": 3.0}),
 ]
 """Inputs whose names the functions that are written would use themselves, or that C reserves."""
-CASES += CLASHES
+TIES = [
+    ("maximum(x, y) + 3*minimum(x, 2*y)", {"x": 2.0, "y": 2.0}),
+    ("maximum(x, 0) + 3*minimum(0, y)", {"x": 0.0, "y": 0.0}),
+    ("fmax(x, y) + 3*fmin(y, x)", {"x": 1.0, "y": 1.0}),
+    ("relu(x) + 3*relu6(y) + 5*abs(x)", {"x": 0.0, "y": 6.0}),
+    ("hardtanh(x) + 3*hardsigmoid(y) + 5*hardswish(y)", {"x": 1.0, "y": 3.0}),
+    ("hardswish(x) + 3*hardsigmoid(x) + 5*softshrink(y)", {"x": -3.0, "y": 0.5}),
+    ("clip(x, 1, 2) + 3*clip(y, 1, 2)", {"x": 1.0, "y": 2.0}),
+    ("max([x, x*y]) + selu(x)", {"x": 1.0, "y": 1.0}),
+]
+CASES += CLASHES + TIES
 
 
 def prepared(text, values, code):
