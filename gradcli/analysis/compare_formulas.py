@@ -85,7 +85,7 @@ class FormulaComparison:
                 return items
             again = compare_with_engine(expressions, point, exact)
             return [
-                item if item.agrees or not rule.agrees else rounded(rule, engine[item.name], exact[item.name])
+                item if item.agrees or not rule.agrees else rounded(item, engine[item.name], exact[item.name])
                 for item, rule in zip(items, again, strict=True)
             ]
 
@@ -176,12 +176,12 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mappin
     return results
 
 
-def rounded(rule: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement:
-    """Return an agreement of the engine's rules with a formula, where its floating point does not agree."""
+def rounded(item: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement:
+    """Return a disagreement as one that rounding explains: in many digits the engine's rules agree."""
     lost = float(np.max(np.abs(engine - exact) / np.maximum(np.abs(exact), 1e-300), initial=1e-17))
     digits = round(max(-np.log10(lost), 0))
     note = f"rounding leaves about {digits} right digits; the same rules agree in {OWN_DIGITS} digits"
-    return rule._replace(notes=(*rule.notes, note), decided=False)
+    return item._replace(agrees=True, notes=(*item.notes, note), decided=False)
 
 
 def same(a: Any, b: Any) -> bool:

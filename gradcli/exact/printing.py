@@ -244,11 +244,8 @@ class _Python(PythonCodePrinter):
 
     _print_ComplexInfinity = _print_NaN  # noqa: N815
 
-    def _print_maximum(self, expr: Any) -> str:
-        return f"{self._module_format('builtins.max')}({', '.join(map(self._print, expr.args))})"
-
-    def _print_minimum(self, expr: Any) -> str:
-        return f"{self._module_format('builtins.min')}({', '.join(map(self._print, expr.args))})"
+    def _print_ExtremeBase(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        return f"{self._module_format('builtins.' + expr.short_name)}({', '.join(map(self._print, expr.args))})"
 
     def imports(self) -> str:
         lines = []

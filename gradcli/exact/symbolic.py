@@ -46,11 +46,16 @@ class const(sympy.Function):  # noqa: N801 - so it is written in programs
         return self.args[0].is_extended_real
 
 
-class Extreme(sympy.Function):
-    """The larger or smaller of two; at a tie, half of the slope is each one's, as in the engine."""
+class ExtremeBase(sympy.Function):
+    """The larger or smaller of two; at a tie, half of the slope is each one's, as in the engine.
+
+    chooses_first, is_ahead: the relation of the first to the second where it is the result, and where it alone is.
+    sympy's printers look for a base class of functions only where its name ends so.
+    """
 
     nargs = 2
     chooses_first: Callable
+    is_ahead: Callable
 
     @classmethod
     def eval(cls, x: Any, y: Any) -> Any:
@@ -59,8 +64,7 @@ class Extreme(sympy.Function):
 
     def fdiff(self, argindex: int = 1) -> Any:
         x, y = self.args if argindex == 1 else reversed(self.args)
-        is_mine = sympy.Gt if type(self) is maximum else sympy.Lt
-        return sympy.Piecewise((1, is_mine(x, y)), (sympy.Rational(1, 2), sympy.Eq(x, y)), (0, True))
+        return sympy.Piecewise((1, type(self).is_ahead(x, y)), (sympy.Rational(1, 2), sympy.Eq(x, y)), (0, True))
 
     def _eval_is_extended_real(self) -> Any:
         return all(x.is_extended_real for x in self.args) or None
@@ -68,19 +72,20 @@ class Extreme(sympy.Function):
     def _eval_rewrite_as_Piecewise(self, x: Any, y: Any, **_: Any) -> Any:  # noqa: N802 - sympy looks for this name
         return choose_symbolic(type(self).chooses_first(x, y), x, y)
 
-
-class maximum(Extreme):  # noqa: N801 - so it is written in programs
-    chooses_first = sympy.Ge
-
-    def _latex(self, printer: Any) -> str:
-        return rf"\max\left({', '.join(map(printer.doprint, self.args))}\right)"
-
-
-class minimum(Extreme):  # noqa: N801 - so it is written in programs
-    chooses_first = sympy.Le
+    @property
+    def short_name(self) -> str:
+        return type(self).__name__[:3]
 
     def _latex(self, printer: Any) -> str:
-        return rf"\min\left({', '.join(map(printer.doprint, self.args))}\right)"
+        return rf"\{self.short_name}\left({', '.join(map(printer.doprint, self.args))}\right)"
+
+
+class maximum(ExtremeBase):  # noqa: N801 - so it is written in programs
+    chooses_first, is_ahead = sympy.Ge, sympy.Gt
+
+
+class minimum(ExtremeBase):  # noqa: N801 - so it is written in programs
+    chooses_first, is_ahead = sympy.Le, sympy.Lt
 
 
 class Symbolic(Field):
