@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .exact import Field, by_name, map_elements, without_field
+from .exact import Field, NoTwinError, by_name, map_elements, without_field
 from .shapes import adjoint, fit, is_complex, rank, shape_of
 from .table import A, Sample, batch_aligned, composition, general, numpy_function
 
@@ -94,14 +94,18 @@ def exact_solve(field: Field, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @over_stacks
 def exact_cholesky(field: Field, a: np.ndarray) -> np.ndarray:
-    """The lower triangle L with L L^T = a."""
-    n = len(a)
+    """The lower triangle L with L L^H = a, as a function of the mean of a and its adjoint."""
+    if any(field.as_float(x) not in (None, 0.0) for x in (a - adjoint(a)).flat):
+        raise NoTwinError("cholesky has no exact twin for a matrix that is not symmetric")
+    n, hermitian = len(a), any(map(field.is_complex, a.flat))
+    a = (a + adjoint(a)) / field.number(2)
     out = map_elements(field.number, (np.zeros((n, n)).astype(object),))
     root = field.functions["sqrt"]
     for j in range(n):
-        out[j, j] = root(a[j, j] - out[j, :j] @ out[j, :j] if j else a[j, j])
+        row = out[j, :j].conj() if hermitian else out[j, :j]
+        out[j, j] = root(a[j, j] - out[j, :j] @ row if j else a[j, j])
         for i in range(j + 1, n):
-            out[i, j] = (a[i, j] - out[i, :j] @ out[j, :j] if j else a[i, j]) / out[j, j]
+            out[i, j] = (a[i, j] - out[i, :j] @ row if j else a[i, j]) / out[j, j]
     return out
 
 
@@ -344,6 +348,8 @@ def solve_right(a, b):
     return adjoint(solve_triangular(adjoint(a), adjoint(b), lower=False, unit=False))
 
 
+TRIANGLE = "Its lower triangle is read, and the gradient is the symmetric one, as in PyTorch."
+
 # -- Cholesky ------------------------------------------------------------------------------------
 
 
@@ -369,8 +375,7 @@ cholesky_lower = general(
 
 @numpy_function(
     home=np.linalg,
-    doc="Lower triangular L with A = L L^H for a positive definite A (its lower triangle is read).",
-    subgradient="the symmetric gradient, as in PyTorch",
+    doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}",
 )
 def cholesky(x, /, *, upper=False):
     """L with A = L L^H or, if upper, U with A = U^H U; the triangle of that name is read."""

@@ -10,7 +10,7 @@ from collections import namedtuple
 import numpy as np
 
 from .shapes import adjoint, lead_of, shape_of
-from .solve import SQUARE, matrix_signature, solve_columns, solve_right, square_signature
+from .solve import SQUARE, TRIANGLE, matrix_signature, solve_columns, solve_right, square_signature
 from .table import A, Sample, general, numpy_function
 
 QRResult = namedtuple("QRResult", ["Q", "R"])
@@ -137,6 +137,13 @@ def check_phase(imaginary, name):
 # -- Hermitian matrices --------------------------------------------------------------------------
 
 
+def hermitian_of(x, lower):
+    """The Hermitian matrix of which one triangle is given."""
+    part = np.tril(x, -1) if lower else np.triu(x, 1)
+    diagonal = np.real(diagonals(x))
+    return part + adjoint(part) + diagonal[..., None] * np.eye(x.shape[-1], dtype=diagonal.dtype)
+
+
 def eigh_vjp(gs, outs, _):
     """V (diag(g_w) + V^H g_V / (w_j - w_i)) V^H. Giles 2008, section 3.1."""
     gw, gv = gs
@@ -163,12 +170,14 @@ eigh_outputs = general(
 )
 
 
-def from_triangle(a, lower=True):
-    """The Hermitian matrix of which one triangle is given; the other one is not read."""
-    (a,), _ = square_signature(a)
-    part = np.tril(a, -1) if lower else np.triu(a, 1)
-    diagonal = np.where(np.eye(a.shape[-1], dtype=bool), a, 0.0)
-    return part + adjoint(part) + (np.real(diagonal) if a.dtype.kind == "c" else diagonal)
+from_triangle = general(
+    "from_triangle",
+    lambda x, *, lower: hermitian_of(x, lower),
+    lambda g, _, _x, *, lower: 0.5 * (g + adjoint(g)),
+    samples=(),
+    public=False,
+    doc="The Hermitian matrix of which one triangle is read; its gradient is the Hermitian one, as in PyTorch.",
+)
 
 
 def is_lower(triangle):
@@ -181,12 +190,12 @@ def is_lower(triangle):
 @numpy_function(home=np.linalg, public=False, doc="Eigenvalues and vectors, Hermitian.")
 def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
-    return EighResult(*eigh_outputs(from_triangle(a, is_lower(UPLO))))
+    return EighResult(*eigh_outputs(from_triangle(*square_signature(a)[0], lower=is_lower(UPLO))))
 
 
-@numpy_function(*SQUARE, Sample(A(3, 3), UPLO="U"), home=np.linalg)
+@numpy_function(home=np.linalg, doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}")
 def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
-    """Eigenvalues of a symmetric (Hermitian) matrix in rising order; its lower triangle is read."""
+    """Eigenvalues of a Hermitian matrix in rising order, of which one triangle is read."""
     return eigh(a, UPLO).eigenvalues
 
 
@@ -312,7 +321,7 @@ svd_outputs = general(
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, S in falling order and V^H with A = U S V^H; S alone unless compute_uv."""
     matrix_signature(a)
-    a = from_triangle(a) if hermitian else a
+    a = from_triangle(a, lower=True) if hermitian else a
     if not compute_uv:
         return svdvals(a)
     return SVDResult(*svd_outputs(a, full=bool(full_matrices)))
