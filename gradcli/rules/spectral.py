@@ -10,7 +10,7 @@ from collections import namedtuple
 import numpy as np
 
 from .shapes import adjoint, lead_of, shape_of
-from .solve import SQUARE, TRIANGLE, matrix_signature, solve_columns, solve_right, square_signature
+from .solve import TRIANGLE, matrix_signature, solve_columns, solve_right, square_signature
 from .table import A, Sample, general, numpy_function
 
 QRResult = namedtuple("QRResult", ["Q", "R"])
