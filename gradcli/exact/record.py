@@ -214,7 +214,7 @@ class Exact(Engine):
 
 BOOLEAN = {"add": "logical_or", "multiply": "logical_and", "subtract": "", "negative": ""}
 """Operations that NumPy has for booleans, under a name of logic, or refuses."""
-COUNTING = ("sum", "cumsum_last", "mean")
+COUNTING = ("sum", "cumsum_along", "mean")
 """Operations in which a condition counts as 1 where it holds."""
 DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 
@@ -227,7 +227,7 @@ def copy_exact(x: Any) -> Any:
 
 
 def name_for_users(primitive: Primitive) -> str:
-    return re.sub(r"_(outputs?|last|columns)$", "", primitive.name)
+    return re.sub(r"_(outputs?|along|columns)$", "", primitive.name)
 
 
 @contextlib.contextmanager

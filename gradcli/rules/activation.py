@@ -393,10 +393,17 @@ def finite_max(x, axis):
     return np.where(np.isfinite(top), top, 0.0).astype(top.dtype)
 
 
+def log_of_sum(shifted, axis):
+    """log(sum(exp(shifted))): elements beside one that is 0, the largest, keep their digits."""
+    top = shifted == 0
+    rest = np.add.reduce(np.where(top, 0, np.exp(shifted)), axis=axis, keepdims=True)
+    return np.log1p(rest + (np.add.reduce(top, axis=axis, keepdims=True, dtype=rest.dtype) - 1))
+
+
 def logsumexp_forward(x, *, axis, keepdims):
     """log(sum(exp(x))), shifted by the largest element so that nothing overflows."""
     shift = finite_max(x, axis)
-    total = np.log(np.add.reduce(np.exp(x - shift), axis=axis, keepdims=True)) + shift
+    total = log_of_sum(x - shift, axis) + shift
     return total if keepdims else np.squeeze(total, axis)
 
 
@@ -425,9 +432,10 @@ def softmax_forward(x, *, axis):
 
 
 def softmax_vjp(g, out, _x_shape, *, axis):
-    """s (g - sum(g s))."""
+    """s (g - sum(g s)), with g less its value where s is largest, which changes nothing but keeps digits there."""
     s = conjugate(out)
-    scaled = g * s
+    at_top = (np.abs(out) == largest(np.abs(out), axis)).astype(s.dtype)
+    scaled = s * (g - sum_kept(at_top * g, axis) / sum_kept(at_top, axis))
     return scaled - s * sum_kept(scaled, axis)
 
 
@@ -440,12 +448,15 @@ def finite_softmax_forward(x, *, axis):
 def log_softmax_forward(x, *, axis):
     """x less its largest element, less the logarithm of the sum of its exponentials."""
     shifted = x - largest(x, axis)
-    return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
+    return shifted - log_of_sum(shifted, axis)
 
 
 def log_softmax_vjp(g, out, _x_shape, *, axis):
-    """g - softmax(x) sum(g)."""
-    return g - np.exp(conjugate(out)) * sum_kept(g, axis)
+    """g - softmax(x) sum(g); (1 - softmax(x)) g - softmax(x) (sum of the others) where one element outweighs them."""
+    out = conjugate(out)
+    outweighs = np.real(out) > -0.5
+    others = sum_kept(np.where(outweighs, 0, g), axis)
+    return np.where(outweighs, -np.expm1(out) * g - np.exp(out) * others, g - np.exp(out) * sum_kept(g, axis))
 
 
 def softmax_signature(x, axis=-1):

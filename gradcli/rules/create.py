@@ -8,7 +8,7 @@ import numpy as np
 
 from .join import concatenate
 from .movement import clone
-from .scan import cumprod_last
+from .scan import cumprod_along
 from .select import diag
 from .shapes import Shape, as_array, as_int, as_shape, count_product, count_shape, count_steps, rank, shape_of, size_of
 from .table import A, Sample, composition, constant, numpy_function
@@ -125,7 +125,7 @@ def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     powers = ones[:, :n]
     if n > 1:
         repeated = np.broadcast_to(x[:, None], (shape_of(x)[0], n - 1))
-        powers = concatenate.function((ones, cumprod_last(repeated)), 1)
+        powers = concatenate.function((ones, cumprod_along(repeated, axis=-1)), 1)
     return powers if increasing else powers[:, ::-1]
 
 

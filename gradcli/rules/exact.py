@@ -157,6 +157,6 @@ def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -
     return x if any(f is None for f in numbers) else np.array(numbers).astype(dtype).reshape(np.shape(x))
 
 
-def exact_logcumsumexp(field: Field, x: Any) -> Any:
-    """Logarithms of cumulated sums of exponentials along the last axis."""
-    return by_name(field, "log", np.cumsum(by_name(field, "exp", without_field(x)), axis=-1))
+def exact_logcumsumexp(field: Field, x: Any, *, axis: int) -> Any:
+    """Logarithms of cumulated sums of exponentials along an axis."""
+    return by_name(field, "log", np.cumsum(by_name(field, "exp", without_field(x)), axis=axis))

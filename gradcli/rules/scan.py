@@ -66,40 +66,46 @@ linear_scan = general(
 
 def product_before(x):
     """Product of all elements before each one along the last axis."""
-    return np.concatenate([np.ones_like(x[..., :1]), cumprod_last(x[..., :-1])], axis=-1)
+    return np.concatenate([np.ones_like(x[..., :1]), cumprod_along(x[..., :-1], axis=-1)], axis=-1)
 
 
-def cumprod_vjp(g, _, x):
+def scan_signature(x, *, axis):
+    """Bind a scan, whose axis is negative."""
+    return (x,), {"axis": axis}
+
+
+def cumprod_vjp(g, _, x, *, axis):
     """before(x) times the reversed recurrence s[k] = g[k] + x[k+1] s[k+1]: no division, so zeros are fine."""
-    return conjugate(product_before(x)) * backward_scan(x, g)
+    g, x = g.swapaxes(axis, -1), x.swapaxes(axis, -1)
+    return (conjugate(product_before(x)) * backward_scan(x, g)).swapaxes(axis, -1)
 
 
-cumprod_last = general(
-    "cumprod_last",
-    lambda x: np.multiply.accumulate(x, axis=-1),
+cumprod_along = general(
+    "cumprod_along",
+    lambda x, *, axis: np.multiply.accumulate(x, axis=axis),
     cumprod_vjp,
     node="Cumprod",
-    samples=(Sample(A(3, 4)), Sample(A(5))),
+    bind=scan_signature,
+    samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
     public=False,
     pattern=LANES,
-    doc="Cumulative product along the last axis.",
+    doc="Cumulative product along an axis.",
 )
 
 
-def along_last(function, x, axis):
-    """Apply a last-axis function of x along `axis`, or of the flattened array where that is None."""
+def along(function, x, axis):
+    """Run a scan of x along `axis`, or of the flattened array where that is None."""
     if axis is None:
-        return function(x.reshape((-1,)))
+        return function(x.reshape((-1,)), axis=-1)
     if rank(x) == 0:
-        return function(x.reshape((1,))).reshape(())
-    axis = negative_axis(axis, rank(x))
-    return function(x) if axis == -1 else function(x.swapaxes(axis, -1)).swapaxes(axis, -1)
+        return function(x.reshape((1,)), axis=-1).reshape(())
+    return function(x, axis=negative_axis(axis, rank(x)))
 
 
 @numpy_function(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)), folds=(np.multiply.accumulate,))
 def cumprod(x, axis=None):
     """Cumulative product along axis."""
-    return along_last(cumprod_last, x, axis)
+    return along(cumprod_along, x, axis)
 
 
 def prod_vjp(g, out, x, *, axis, keepdims):
@@ -129,36 +135,38 @@ general(
 )
 
 
-def cumsum_vjp(g, _, _x):
+def cumsum_vjp(g, _, _x, *, axis):
     """Cumulative sum from the other end."""
-    return cumsum_last(g[..., ::-1])[..., ::-1]
+    return np.flip(cumsum_along(np.flip(g, axis), axis=axis), axis)
 
 
-cumsum_last = linear(
-    "cumsum_last",
-    lambda x: np.add.accumulate(x, axis=-1),
+cumsum_along = linear(
+    "cumsum_along",
+    lambda x, *, axis: np.add.accumulate(x, axis=axis),
     cumsum_vjp,
     node="Cumsum",
-    samples=(Sample(A(3, 4)), Sample(A(5))),
+    bind=scan_signature,
+    samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
     public=False,
     pattern=LANES,
-    doc="Cumulative sum along the last axis.",
+    doc="Cumulative sum along an axis.",
 )
 
 
 @numpy_function(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2)), folds=(np.add.accumulate,))
 def cumsum(x, axis=None):
     """Cumulative sum along axis."""
-    return along_last(cumsum_last, x, axis)
+    return along(cumsum_along, x, axis)
 
 
-def logcumsumexp_forward(x):
+def logcumsumexp_forward(x, *, axis):
     """log(cumsum(exp(x))), one step at a time so that nothing overflows."""
     if x.dtype.kind != "c":
-        return np.logaddexp.accumulate(x, axis=-1)
+        return np.logaddexp.accumulate(x, axis=axis)
     out = x.copy()
-    for k in range(1, x.shape[-1]):
-        out[..., k] = logaddexp(out[..., k - 1], x[..., k])
+    lanes = np.moveaxis(out, axis, 0)
+    for k in range(1, len(lanes)):
+        lanes[k] = logaddexp(lanes[k - 1], lanes[k])
     return out
 
 
@@ -167,26 +175,29 @@ def exp_difference(x, y):
     return np.exp(np.where(x == y, 0.0, x - y))
 
 
-def logcumsumexp_vjp(g, out, x):
+def logcumsumexp_vjp(g, out, x, *, axis):
     """s[k] exp(x[k] - out[k]) with s[k] = g[k] + exp(out[k] - out[k+1]) s[k+1]: no factor exceeds 1."""
-    return conjugate(exp_difference(x, out)) * backward_scan(exp_difference(shift_right(out), out), g)
+    g, out, x = (part.swapaxes(axis, -1) for part in (g, out, x))
+    slope = conjugate(exp_difference(x, out)) * backward_scan(exp_difference(shift_right(out), out), g)
+    return slope.swapaxes(axis, -1)
 
 
-logcumsumexp_last = general(
-    "logcumsumexp_last",
+logcumsumexp_along = general(
+    "logcumsumexp_along",
     logcumsumexp_forward,
     logcumsumexp_vjp,
     node="Logcumsumexp",
-    samples=(Sample(A(3, 4)), Sample(A(5))),
+    bind=scan_signature,
+    samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
     public=False,
     exact=exact_logcumsumexp,
-    doc="Logarithm of the cumulative sum of exponentials along the last axis.",
+    doc="Logarithm of the cumulative sum of exponentials along an axis.",
 )
 
 
 def logcumsumexp(x, axis=None):
     """Logarithm of the cumulative sum of exponentials along axis."""
-    return along_last(logcumsumexp_last, x, axis)
+    return along(logcumsumexp_along, x, axis)
 
 
 composition(

@@ -373,10 +373,7 @@ cholesky_lower = general(
 )
 
 
-@numpy_function(
-    home=np.linalg,
-    doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}",
-)
+@numpy_function(home=np.linalg, doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}")
 def cholesky(x, /, *, upper=False):
     """L with A = L L^H or, if upper, U with A = U^H U; the triangle of that name is read."""
     (x,), _ = square_signature(x)

@@ -37,7 +37,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
             node, g, owned = waiting.pop(heappop(heap))
         rule = node.rule
         if is_special or node.hooks is not None:
-            pairs = plan.visit(node, g, owned, waiting)
+            pairs = plan.visit(node, g, owned)
             if pairs is None:
                 node = None
                 continue
@@ -54,6 +54,8 @@ def walk(roots: Pairs, plan: Plan) -> None:
         if frees and rule.saves:
             node.kept_out = node.kept_x = node.kept_y = node.all_kept = None
             node.rule = rule.used_up or used_up_rule(rule.name)
+        if plan.pending is not None:
+            pairs = plan.deliver(pairs, waiting)
         received, node = g, None
         for parent, part in pairs:
             if parent is None or part is None:
@@ -155,7 +157,7 @@ class Plan:
         else:
             self.wanted[node] = g
 
-    def visit(self, node: Node, g: Cotangent, owned: bool, waiting: dict[int, list]) -> Pairs | None:
+    def visit(self, node: Node, g: Cotangent, owned: bool) -> Pairs | None:
         """Run one node with its hooks, along the paths that count; return its parents with their cotangents.
 
         None where the node was not run.
@@ -166,10 +168,8 @@ class Plan:
         if state.anomaly:
             from .anomaly import run_observed
 
-            pairs = run_observed(self.run_node, node, parents, g)
-        else:
-            pairs = self.run_node(node, parents, g)
-        return pairs if self.pending is None else self.deliver(pairs, waiting)
+            return run_observed(self.run_node, node, parents, g)
+        return self.run_node(node, parents, g)
 
     def run_node(self, node: Node, parents: tuple, g: Cotangent) -> Pairs:
         """Return what a node hands to its parents, some of which may want nothing."""

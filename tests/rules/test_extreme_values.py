@@ -1,5 +1,6 @@
 """Values and gradients where numbers are as large, as small, or as infinite as they get."""
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -36,3 +37,22 @@ def test_pairs_get_the_gradient_of_a_real_part():
     x = gradcli.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     gradcli.view_as_complex(x).real.sum().backward()
     assert x.grad.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.0, 27.0, 36.0, 300.0])
+def test_softmax_keeps_its_digits_beside_a_large_element(gap):
+    """The probability of the other element is sigmoid(-gap), for any way to ask for it."""
+    small = mpmath.mp.mpf(1) / (1 + mpmath.mp.exp(gap))
+    x = gradcli.tensor([0.0, gap], dtype=gradcli.float64, requires_grad=True)
+    slope = float(small * (1 - small))
+    for y, value, gradient in (
+        (gradcli.softmax(x, 0)[0], float(small), [slope, -slope]),
+        (gradcli.softmax(x, 0)[1], float(1 - small), [-slope, slope]),
+        (gradcli.log_softmax(x, 0)[1], float(mpmath.log1p(-small)), [-float(small), float(small)]),
+        (gradcli.logsumexp(x, 0) - gap, float(-mpmath.log1p(-small)), [float(small), float(1 - small)]),
+    ):
+        (first,) = gradcli.autograd.grad(y, x, create_graph=True)
+        assert y.item() == pytest.approx(value, rel=1e-13, abs=1e-14 * gap)
+        assert first.tolist() == pytest.approx(gradient, rel=1e-13)
+    (first,) = gradcli.autograd.grad(gradcli.log_softmax(x, 0)[1], x, create_graph=True)
+    assert gradcli.autograd.grad(first[1], x)[0].tolist() == pytest.approx([slope, -slope], rel=1e-13)

@@ -17,6 +17,39 @@ def test_hooks_after_accumulation_run_for_chosen_inputs_too(x):
     assert len(seen) == 1
 
 
+def test_a_hook_that_raises_after_accumulation_has_used_up_the_graph(x):
+    def refuse(_):
+        raise ValueError("no")
+
+    x.register_post_accumulate_grad_hook(refuse)
+    y = (x * x).sum()
+    with pytest.raises(ValueError, match="no"):
+        y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "logcumsumexp"])
+def test_a_scan_along_any_axis_is_one_node(name, dim):
+    x = ones(2, 3).requires_grad_()
+    y = getattr(gradcli, name)(x, dim)
+    assert y.grad_fn.name() == f"{name.capitalize()}Backward0"
+    seen = []
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    weights = gradcli.arange(6.0).reshape(2, 3)
+    (y * weights).sum().backward()
+    assert seen == [weights.tolist()]
+
+
+@pytest.mark.parametrize(("dim", "name"), [(None, "_unique2"), (0, "unique_dim")])
+def test_unique_has_no_derivative_and_says_so(x, dim, name):
+    y = gradcli.unique(x, dim=dim)
+    with pytest.raises(NotImplementedError, match=f"the derivative for '{name}' is not implemented"):
+        y.sum().backward()
+
+
 @pytest.mark.parametrize("chosen", [False, True])
 def test_hooks_of_a_leafs_node(x, chosen):
     y = x * 2 + x
