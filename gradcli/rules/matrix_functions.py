@@ -145,7 +145,7 @@ pinv_outputs = general(
 def pinv_with(x, absolute, relative, hermitian=False):
     """The pseudo-inverse, where singular values up to max(absolute, relative * largest) count as 0."""
     matrix_signature(x)
-    x = from_triangle(x, lower=True) if hermitian else x
+    x = from_triangle(x) if hermitian else x
     return pinv_outputs(x, absolute=absolute, relative=relative)
 
 

@@ -137,7 +137,7 @@ def check_phase(imaginary, name):
 # -- Hermitian matrices --------------------------------------------------------------------------
 
 
-def hermitian_of(x, lower):
+def hermitian_forward(x, *, lower):
     """The Hermitian matrix of which one triangle is given."""
     part = np.tril(x, -1) if lower else np.triu(x, 1)
     diagonal = np.real(diagonals(x))
@@ -170,14 +170,20 @@ eigh_outputs = general(
 )
 
 
-from_triangle = general(
-    "from_triangle",
-    lambda x, *, lower: hermitian_of(x, lower),
+hermitian_of = general(
+    "hermitian_of",
+    hermitian_forward,
     lambda g, _, _x, *, lower: 0.5 * (g + adjoint(g)),
     samples=(),
     public=False,
     doc="The Hermitian matrix of which one triangle is read; its gradient is the Hermitian one, as in PyTorch.",
 )
+
+
+def from_triangle(a, lower=True):
+    """The Hermitian matrix of which one triangle is given; the other one is not read."""
+    (a,), _ = square_signature(a)
+    return hermitian_of(a, lower=lower)
 
 
 def is_lower(triangle):
@@ -190,7 +196,7 @@ def is_lower(triangle):
 @numpy_function(home=np.linalg, public=False, doc="Eigenvalues and vectors, Hermitian.")
 def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
-    return EighResult(*eigh_outputs(from_triangle(*square_signature(a)[0], lower=is_lower(UPLO))))
+    return EighResult(*eigh_outputs(from_triangle(a, is_lower(UPLO))))
 
 
 @numpy_function(home=np.linalg, doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}")
@@ -321,7 +327,7 @@ svd_outputs = general(
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, S in falling order and V^H with A = U S V^H; S alone unless compute_uv."""
     matrix_signature(a)
-    a = from_triangle(a, lower=True) if hermitian else a
+    a = from_triangle(a) if hermitian else a
     if not compute_uv:
         return svdvals(a)
     return SVDResult(*svd_outputs(a, full=bool(full_matrices)))

@@ -184,6 +184,12 @@ def test_one_triangle_is_read_and_the_gradient_is_the_symmetric_one():
         assert_allclose(g._data, (want + want.T) / 2, atol=1e-8)
 
 
+@pytest.mark.parametrize("call", [np.linalg.svd, np.linalg.pinv])
+def test_only_a_square_matrix_is_hermitian(call):
+    with pytest.raises(ValueError, match=r"a square matrix is needed, got shape \(3, 2\)"):
+        call(Tensor._wrap(np.ones((3, 2)), None), hermitian=True)
+
+
 def test_repeated_eigenvalues_have_a_gradient_without_vectors():
     leaf = Tensor._wrap(np.eye(3), None).requires_grad_()
     assert_allclose(grad(np.linalg.eigvalsh(leaf).sum(), leaf)[0]._data, np.eye(3), atol=1e-15)
