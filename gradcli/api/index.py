@@ -353,8 +353,10 @@ def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
     """The different elements (or slices along dim) in rising order; with their places and counts where asked."""
+    values = entry("unique_outputs")(input, axis=dim)
+    if not (return_inverse or return_counts):
+        return values
     _, inverse, counts = np.unique(as_raw(input), return_inverse=True, return_counts=True, axis=dim)
     inverse = inverse.reshape(input.shape if dim is None else -1)
     wanted = [inverse] * return_inverse + [counts] * return_counts
-    results = (entry("unique_outputs")(input, axis=dim), *(Tensor._wrap(x, None) for x in wanted))
-    return results if len(results) > 1 else results[0]
+    return (values, *(Tensor._wrap(x, None) for x in wanted))

@@ -434,7 +434,8 @@ def softmax_forward(x, *, axis):
 def softmax_vjp(g, out, _x_shape, *, axis):
     """s (g - sum(g s)), with g less its value where s is largest, which changes nothing but keeps digits there."""
     s = conjugate(out)
-    at_top = (np.abs(out) == largest(np.abs(out), axis)).astype(s.dtype)
+    size = np.abs(out)
+    at_top = (size == largest(size, axis)).astype(s.dtype)
     scaled = s * (g - sum_kept(at_top * g, axis) / sum_kept(at_top, axis))
     return scaled - s * sum_kept(scaled, axis)
 
@@ -454,9 +455,10 @@ def log_softmax_forward(x, *, axis):
 def log_softmax_vjp(g, out, _x_shape, *, axis):
     """g - softmax(x) sum(g); (1 - softmax(x)) g - softmax(x) (sum of the others) where one element outweighs them."""
     out = conjugate(out)
-    outweighs = np.real(out) > -0.5
+    s, outweighs = np.exp(out), np.real(out) > -0.5
+    top = sum_kept(np.where(outweighs, g, 0), axis)
     others = sum_kept(np.where(outweighs, 0, g), axis)
-    return np.where(outweighs, -np.expm1(out) * g - np.exp(out) * others, g - np.exp(out) * sum_kept(g, axis))
+    return np.where(outweighs, -np.expm1(out) * g, g - s * top) - s * others
 
 
 def softmax_signature(x, axis=-1):

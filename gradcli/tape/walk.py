@@ -24,11 +24,11 @@ def walk(roots: Pairs, plan: Plan) -> None:
     place only in memory that was made here, or by a rule that says so. The newest parent of the node just run is
     not queued when nothing newer waits: that halves the time of a chain.
     """
-    frees, newest, is_special = not plan.retain, leaf.newest, plan.is_special
+    frees, newest, is_special, pending = not plan.retain, leaf.newest, plan.is_special, plan.pending
     waiting: dict[int, list] = {}
     heap: list[int] = []
     node: Any = None
-    for start, vector in roots if plan.pending is None else plan.deliver(roots, waiting):
+    for start, vector in roots if pending is None else plan.deliver(roots, waiting):
         send(start, vector, waiting, heap)
     while True:
         if node is None:
@@ -54,7 +54,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
         if frees and rule.saves:
             node.kept_out = node.kept_x = node.kept_y = node.all_kept = None
             node.rule = rule.used_up or used_up_rule(rule.name)
-        if plan.pending is not None:
+        if pending is not None:
             pairs = plan.deliver(pairs, waiting)
         received, node = g, None
         for parent, part in pairs:
