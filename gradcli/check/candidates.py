@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..program.detect_framework import reachable_from
-from .subject import Flat
+from .flat import Flat
 
 SPECIAL: tuple[float, ...] = (
     *(0.0, 1.0, -1.0, 0.5, 2.0, -0.5, -2.0, 1e-3, 30.0, -30.0, 1e-8, 90.0, -90.0, 1e4, -1e4, -1e-8, 3.0, -3.0),
@@ -184,7 +184,7 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
     parts = claimed_parts(flat, weights) * direction
-    claim, size = float(parts.sum()), float(np.abs(parts).max())
+    claimed, size = float(parts.sum()), float(np.abs(parts).max())
     x = flat.x
     steps = np.array([WIDE, HALF, 4 * unit ** (1 / 3), 4 * unit**0.5])
     offsets = np.concatenate([steps, -steps])
@@ -201,7 +201,7 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     known = np.isfinite(slopes) & np.isfinite(errors)
     largest = max(size if np.isfinite(size) else 0.0, float(np.abs(slopes[known]).max(initial=0.0)))
     sided = np.isfinite(right[3]) or np.isfinite(left[3])
-    if not np.isfinite(claim):
+    if not np.isfinite(claimed):
         return (np.inf if sided else 0.0), False
     if not largest:
         return 0.0, False
@@ -209,24 +209,24 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     kink = bool((jump[2:] > 1e-3 * largest + 4 * rounding[2:]).all() and jump[3] > 0.5 * jump[2])
     if kink:
         low, high = min(right[3], left[3]), max(right[3], left[3])
-        outside = max(low - claim, claim - high) - CLOSE * largest - 4 * rounding[3]
+        outside = max(low - claimed, claimed - high) - CLOSE * largest - 4 * rounding[3]
         return max(0.0, outside / largest), True
     best = int(np.argmin(np.where(known, errors, np.inf)))
-    gap = abs(claim - slopes[best])
+    gap = abs(claimed - slopes[best])
     if not errors[best] <= INFORMED * largest or gap <= CLOSE * largest + errors[best]:
         return 0.0, False
     return float(gap / largest), False
 
 
 def claimed_parts(flat: Flat, weights: np.ndarray) -> np.ndarray:
-    """Return the claimed derivative of a weighted sum of the outputs. Raises CheckError."""
-    subject = flat.subject
+    """Return the claimed derivative of a weighted sum of the outputs. Raises CallError."""
+    claim = flat.claim
     real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
-    if real and subject.has_pull:
+    if real and claim.has_pull:
         cotangent = weights.astype(flat.out_dtype).reshape(flat.out_shape)
-        pulled = subject.pull(subject.at, cotangent)
-        return np.concatenate([np.ravel(pulled[name]).astype(float) for name in subject.wrt])
-    return weights @ flat.jacobian(subject.jacobian(subject.at))
+        pulled = claim.pull(claim.at, cotangent)
+        return np.concatenate([np.ravel(pulled[name]).astype(float) for name in claim.wrt])
+    return weights @ flat.matrix()
 
 
 class ElementSlopes:
@@ -244,29 +244,29 @@ class ElementSlopes:
         self.central = (up - down) / (2 * self.steps)
         self.sided = np.fmax(np.abs(up - middle), np.abs(middle - down)) / self.steps - self.rounding
 
-    def agrees(self, claim: float, gap: float) -> bool:
+    def agrees(self, claimed: float, gap: float) -> bool:
         """Return whether a claim is the slope over two steps, one after the other: then it is so at some scale.
 
         gap: how far it is from what values tell, of which a tenth is no agreement.
         """
-        if not np.isfinite(claim) or not claim:
+        if not np.isfinite(claimed) or not claimed:
             return False
-        room = min(INFORMED * abs(claim), gap / GROWTH)
-        near = (np.abs(self.central - claim) <= room) & (self.rounding <= INFORMED * abs(claim))
+        room = min(INFORMED * abs(claimed), gap / GROWTH)
+        near = (np.abs(self.central - claimed) <= room) & (self.rounding <= INFORMED * abs(claimed))
         return bool((near[1:] & near[:-1]).any())
 
-    def has_no_slope(self, claim: float, error: float) -> bool:
+    def has_no_slope(self, claimed: float, error: float) -> bool:
         """Return whether values say that there is no slope at any scale, though a claim has one that would matter.
 
         None that grows towards small steps, as beside a pole, and none nearly as large as the claim; a wave that is
         faster than numbers are close has any.
         """
-        flat, subject = self.flat, self.flat.subject
+        flat, claim = self.flat, self.flat.claim
         near = float(np.nanmax(self.sided[self.steps < NEAR * self.steps[0]], initial=0.0))
         if near > GROWTH * float(np.nanmax(self.sided[:4], initial=0.0)):
             return False
-        size = abs(claim)
-        jacobian = flat.jacobian(subject.jacobian(subject.at))[self.row]
+        size = abs(claimed)
+        jacobian = flat.matrix()[self.row]
         if not np.isfinite(size):  # rounding inside the function may hide an infinite slope, too
             seen = max(abs(float(flat.f0[self.row])) / self.steps[0], float(self.sided[0]))
             effects = np.abs(jacobian[np.isfinite(jacobian)] * np.maximum(flat.scales, 1.0)[np.isfinite(jacobian)])
@@ -277,10 +277,10 @@ class ElementSlopes:
         if size * self.steps[0] < MATTERS * largest or (seen[1:] & seen[:-1]).any():
             return False
         k = flat.input_of(self.place)
-        name, x = subject.wrt[k], flat.arrays[k]
-        beside = {**subject.at, name: x * (1 + 2 * np.finfo(x.dtype).eps)}
-        moved = flat.jacobian(subject.jacobian(beside))[self.row, self.place]
-        return bool(abs(moved - claim) <= 1e-3 * size)
+        name, x = claim.wrt[k], flat.arrays[k]
+        beside = {**claim.at, name: x * (1 + 2 * np.finfo(x.dtype).eps)}
+        moved = flat.matrix(beside)[self.row, self.place]
+        return bool(abs(moved - claimed) <= 1e-3 * size)
 
 
 MOST_CALLS = 150

@@ -17,14 +17,14 @@ import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TimeIsUp
 from ..lang.limits import enforce, time_left, within
+from ..program.claim import CallError, Claim, call_failed, callable_name
 from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
+from ..program.elsewhere.framework import framework_call, second_order
+from ..program.hand_written import claim_by_hand, value_and_gradient
 from ..program.target import Target
 from ..show.check_results import CheckReport
-from .frameworks import claim_of_framework, hand_written_subject, second_order
-from .hand_written import value_and_gradient
 from .options import Options, complaints, is_shape, point_of, tolerances_of
 from .run import Place, run_check
-from .subject import CheckError, Subject, as_check_error, callable_name
 
 BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
 WHOLE_NUMBERS = "--arg NAME='[2, 0]' gives whole numbers, as does a parameter annotated with int or NDArray[np.int64]"
@@ -101,7 +101,7 @@ class Check:
         self.repeated, self.arguments = "", ""
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
-        """Return the arrays of one sample. Raises CheckError for an `at` that gives none."""
+        """Return the arrays of one sample. Raises CallError for an `at` that gives none."""
         at = self.at
         if callable(at) and not isinstance(at, Mapping):
             try:
@@ -109,7 +109,7 @@ class Check:
             except ENDINGS:
                 raise
             except BaseException as error:
-                raise as_check_error(callable_name(self.at), error) from error
+                raise call_failed(callable_name(self.at), error) from error
         return point_of(at, rng, self.options.max_elements)
 
     @property
@@ -122,29 +122,28 @@ class Check:
         """At how many points to check: one, where they do not differ."""
         return self.options.samples if self.random else 1
 
-    def subject(self, at: Mapping[str, Any]) -> Subject:
+    def claim(self, at: Mapping[str, Any]) -> Claim:
         """Return what is to be checked at a point."""
         f, claims = self.f, {"grad": self.grad, "vjp": self.vjp, "jvp": self.jvp}
         if self.value_and_grad:
             f, claims["grad"] = value_and_gradient(f)
         if any(claim is not None for claim in claims.values()):
             if self.options.order != 1:
-                raise CheckError("order=2 needs a function of Tensors, without a derivative by hand")
-            return hand_written_subject(f, at, claims, self.wrt)
+                raise CallError("order=2 needs a function of Tensors, without a derivative by hand")
+            return claim_by_hand(f, at, claims, self.wrt)
         engine = engine_of(self.origin, self.options.engine)
         if engine is not None:
             refuse_foreign(framework_of(self.origin), self.name, engine)
-            claimed = claim_of_framework(engine, self.origin, at, self.name, self.wrt, self.single)
-            return claimed if self.options.order == 1 else second_order(claimed, self.options.seed)
+            try:
+                call = framework_call(engine, self.origin, at, self.name, wrt=self.wrt, single=self.single)
+            except GradcliError as error:
+                raise error if isinstance(error, CallError) else CallError(error.message) from error
+            return call if self.options.order == 1 else second_order(call, self.options.seed)
         refuse_foreign(framework_of(self.origin), self.name)
-        from .tensor_function import Traced
+        from ..program.recorded import SecondOrder, Traced
 
-        subject = Traced(self.f, at, wrt=self.wrt, title=self.name)
-        if self.options.order == 1:
-            return subject
-        from .tensor_function import SecondOrder
-
-        return SecondOrder(subject, self.options.seed)
+        claim = Traced(self.f, at, wrt=self.wrt, title=self.name)
+        return claim if self.options.order == 1 else SecondOrder(claim, self.options.seed)
 
     def run(self) -> CheckReport:
         """Check all samples; return the first that fails, made as simple as possible, else the worst.
@@ -190,15 +189,15 @@ class Check:
         options = self.options._replace(seed=seed, calls=calls)
         drawn: dict[str, Any] = {}
 
-        def make() -> Subject:
+        def make() -> Claim:
             drawn.update(self.point(np.random.default_rng(seed)))
-            return self.subject(drawn)
+            return self.claim(drawn)
 
         report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), options)
         if (options.digits is not None or options.symbolic) and drawn:
             from .witnesses import with_witnesses
 
-            report = with_witnesses(report, self.subject(drawn), options.digits, options.symbolic, seed)
+            report = with_witnesses(report, self.claim(drawn), options.digits, options.symbolic, seed)
         if report.verdict == "error" and report.error is not None and self.knows_no_tensors:
             report = replace(report, hint=BY_HAND)
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
@@ -241,7 +240,7 @@ class Check:
             if any(((rounded[name] == 0) & (x != 0)).any() for name, x in drawn.items()):
                 continue
             again = run_check(
-                lambda at=rounded: self.subject(at),  # type: ignore[misc]
+                lambda at=rounded: self.claim(at),  # type: ignore[misc]
                 Place(self.name, self.file, self.line, report.replay),
                 options,
             )
@@ -259,9 +258,9 @@ class Check:
 
 
 def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") -> None:
-    """Raise CheckError for code of another framework: the engine would run its values, and never its rules."""
+    """Raise CallError for code of another framework: the engine would run its values, and never its rules."""
     if framework is not None and framework != engine:
-        raise CheckError(
+        raise CallError(
             f"{name} uses {FRAMEWORKS[framework]}, whose own derivative rules "
             f"{FRAMEWORKS.get(engine, 'gradcli')}'s engine does not run, so nothing would be said about them: check "
             "the derivative that the framework gives, with --grad or --vjp"

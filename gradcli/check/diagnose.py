@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 
 from ..show.check_results import Finding
+from .flat import Flat
 from .patterns import (
     Case,
     conjugate,
@@ -30,7 +31,6 @@ from .patterns import (
     whole_factor,
     zero,
 )
-from .subject import Flat
 from .verdict import Judgement
 
 
@@ -56,7 +56,7 @@ def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
     if case.array.ndim == 2 and len({*case.array.shape}) == 1 and np.isfinite(x).all():
         with contextlib.suppress(np.linalg.LinAlgError):
             yield f"inv({case.name}).T (a log-determinant)", np.linalg.inv(case.array).T.reshape(-1).astype(float)
-    for name, other in case.flat.subject.at.items():
+    for name, other in case.flat.claim.at.items():
         if name != case.name and other.dtype.kind == "f":
             try:
                 wide = np.broadcast_to(other, case.array.shape).reshape(-1).astype(float)
@@ -142,7 +142,7 @@ def part_without_mean(case: Case) -> tuple[str, str] | None:
 
 def what_is_right(flat: Flat, judgement: Judgement) -> list[str]:
     """Return a note on which of three and more inputs are right, and how much of the others is wrong."""
-    cases = (Case(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+    cases = (Case(flat, judgement, k) for k in range(len(flat.claim.wrt)))
     wrong = {case.name: case.wrong.any(axis=0) for case in cases}
     right = [name for name, own in wrong.items() if not own.any()]
     parts = [f"{name} in {int(own.sum())} of {own.size} elements" for name, own in wrong.items() if own.any()]
@@ -151,7 +151,7 @@ def what_is_right(flat: Flat, judgement: Judgement) -> list[str]:
 
 def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     """Return what fits, the most telling first; empty when nothing does."""
-    cases = [Case(flat, judgement, k) for k in range(len(flat.subject.wrt))]
+    cases = [Case(flat, judgement, k) for k in range(len(flat.claim.wrt))]
     swapped = swap(cases)
     if swapped is not None:
         return (swapped,)
@@ -160,7 +160,7 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
 
 
 def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
-    cases = (Case(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+    cases = (Case(flat, judgement, k) for k in range(len(flat.claim.wrt)))
     return tuple(finding for case in cases if case.wrong.any() for finding in places_of_wrong(case))
 
 

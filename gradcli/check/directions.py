@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..show.check_results import Evidence, Finding, InputCheck, Taylor, TaylorRow, WorstElement
+from .flat import Flat
 from .jacobian import LIMIT, MARGIN, MORE, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
-from .subject import Flat
 from .verdict import COARSE, FLOOR, LEEWAY, ROUNDING, SMALL, digits_of
 
 MOST_ROWS = 8
@@ -22,7 +22,7 @@ MOST_ROWS = 8
 COMBINATIONS = 2
 
 
-class Claim:
+class ClaimedRows:
     """Rows of a claimed Jacobian, or combinations of them.
 
     weights: (R, m), the combinations of outputs; single: they are the outputs. rows: (R, n), what is claimed for
@@ -32,21 +32,21 @@ class Claim:
 
     def __init__(self, flat: Flat, rng: np.random.Generator, sizes: np.ndarray):
         """Ask for rows. sizes: how much each output changes along a direction."""
-        self.flat, subject, m = flat, flat.subject, len(flat.f0)
+        self.flat, claim, m = flat, flat.claim, len(flat.f0)
         self.unit = max(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts)
-        self.unit = max(self.unit, subject.claim_unit or 0.0)
+        self.unit = max(self.unit, claim.claim_unit or 0.0)
         self.rows: np.ndarray | None = None
         self.whole: np.ndarray | None = None
         self.again: np.ndarray | None = None
         self.single = m <= MOST_ROWS
         self.weights = np.eye(m) if self.single else combinations(rng, sizes)
-        if subject.has_pull:
-            subject.claims = "vjp"
+        if claim.has_pull:
+            claim.claims = "vjp"
             self.rows = flat.pull(self.weights)
-        elif subject.has_push:
-            subject.claims = "jvp"
+        elif claim.has_push:
+            claim.claims = "jvp"
         else:
-            self.whole, self.again = (flat.jacobian(subject.jacobian(subject.at)) for _ in range(2))
+            self.whole, self.again = (flat.matrix() for _ in range(2))
             self.rows = self.weights @ self.whole
 
     def column(self, i: int) -> np.ndarray | None:
@@ -135,7 +135,7 @@ class Outcome:
     def evidence(self, flat: Flat) -> Evidence:
         """Return what the verdict rests on."""
         elements = len(flat.f0) * flat.size
-        return Evidence(elements, self.closely, flat.subject.calls, self.products, self.needed)
+        return Evidence(elements, self.closely, flat.claim.calls, self.products, self.needed)
 
 
 class Directions:
@@ -158,15 +158,15 @@ class Directions:
         self.slopes: list[Slope] = []
         self.searched = False
         self.axes = flat.size == 1 or (self.wanted is None and (flat.size == 2 and self.left >= PLAN - 2))
-        self.plan = PLAN + flat.subject.calls - 1 + flat.subject.claim_calls
+        self.plan = PLAN + flat.claim.calls - 1 + flat.claim.claim_calls
 
     @property
     def left(self) -> float:
         """How many calls there may still be, those for the claim put aside."""
-        subject = self.flat.subject
-        if subject.most_calls is None:
+        claim = self.flat.claim
+        if claim.most_calls is None:
             return math.inf
-        return subject.most_calls - subject.calls - (0 if self.slopes else subject.claim_calls)
+        return claim.most_calls - claim.calls - (0 if self.slopes else claim.claim_calls)
 
     def draw(self, k: int) -> SampledLine:
         """Return line k, in a random direction or along an element."""
@@ -181,7 +181,7 @@ class Directions:
         steps = [PAIRS * REACH if self.left >= 6 else PAIRS[1:] * REACH / 10]
         if self.wanted is not None:
             steps = [self.wanted]
-        elif not flat.subject.costly and self.left == math.inf:
+        elif not flat.claim.costly and self.left == math.inf:
             steps *= COUNT
         elif self.left >= PLAN - 2:
             steps.append(PAIRS[1:] * REACH)
@@ -189,9 +189,9 @@ class Directions:
         self.lines = [self.draw(k) for k in range(len(steps))]
         values = [line.pairs(h) for line, h in zip(self.lines, steps, strict=True)]
         up, down = values[0]
-        self.claim = Claim(flat, self.rng, np.abs(up[0] - down[0]) + 1e6 * self.rounding())
+        self.claimed = ClaimedRows(flat, self.rng, np.abs(up[0] - down[0]) + 1e6 * self.rounding())
         for line in self.lines:
-            line.weights = self.claim.weights
+            line.weights = self.claimed.weights
         for k, (line, h) in enumerate(zip(self.lines, steps, strict=True)):
             trusted = None if len(h) != 2 else self.trust() if k else 1.0
             self.slopes.append(line.best(h) if len(h) > 3 else line.romberg(h, trusted))
@@ -210,14 +210,14 @@ class Directions:
 
     def noise(self) -> float:
         """Return how much combined values scatter, relative to their parts."""
-        size = np.abs(self.claim.weights) @ np.abs(self.flat.f0)
+        size = np.abs(self.claimed.weights) @ np.abs(self.flat.f0)
         return max(float((slope.noise / np.maximum(size, TINY)).max(initial=0.0)) for slope in self.slopes)
 
     def compare(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return claimed products along direction k, how far they are off, and how far they may be."""
         direction, slope = self.lines[k].direction, self.slopes[k]
-        claimed = self.claim.along(direction)
-        room = self.claim.room(direction, claimed, slope.error, min(self.noise(), 1e-6))
+        claimed = self.claimed.along(direction)
+        room = self.claimed.room(direction, claimed, slope.error, min(self.noise(), 1e-6))
         return claimed, np.abs(claimed - slope.value), room
 
     def agrees(self, k: int) -> bool:
@@ -238,7 +238,7 @@ class Directions:
 
     def effects(self) -> np.ndarray:
         """Return how much elements change combinations over their scale: (R, n), or (R, 1)."""
-        return self.claim.effects(self.compare(0)[0])
+        return self.claimed.effects(self.compare(0)[0])
 
     def needed(self) -> np.ndarray:
         """Return what may hide at most: 2 % of every element that matters beside the largest: (R,)."""
@@ -246,7 +246,7 @@ class Directions:
         matter = effects > SMALL * effects.max(axis=1, keepdims=True, initial=0.0)
         least = COARSE * np.where(matter, effects, np.inf).min(axis=1, initial=np.inf)
         changes = np.max([line.change() for line in self.lines], axis=0)
-        nothing = np.abs(self.claim.weights) @ np.maximum(1e4 * self.rounding(), SMALL * changes)  # beside zeros
+        nothing = np.abs(self.claimed.weights) @ np.maximum(1e4 * self.rounding(), SMALL * changes)  # beside zeros
         return np.where(np.isfinite(least), least, nothing)
 
     @property
@@ -272,7 +272,7 @@ class Directions:
         Fits, before they were made, are taken to know eight times as much as the first look.
         """
         wanted = float((self.hideable() / np.maximum(self.needed(), TINY)).max()) / (1 if self.searched else 8)
-        calls = max(self.plan, self.flat.subject.calls) + PER_FIT * (4 + MORE + 3 * min(wanted, LIMIT) ** 2)
+        calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + MORE + 3 * min(wanted, LIMIT) ** 2)
         return int(float(f"{calls:.1e}")) if calls < LIMIT else None
 
     def for_search(self) -> int:
@@ -293,17 +293,19 @@ class Directions:
         flat, hidden, effects, digits, most = self.flat, self.hideable(), self.effects(), 17.0, 0.0
         for k, line in enumerate(self.lines):
             claimed, gap, _ = self.compare(k)
-            relative = gap / np.maximum(self.claim.size(line.direction, claimed), TINY)
+            relative = gap / np.maximum(self.claimed.size(line.direction, claimed), TINY)
             digits, most = min(digits, digits_of(float(relative.max()))), max(most, float(gap.max()))
         checks = []
-        for k, name in enumerate(flat.subject.wrt):
+        for k, name in enumerate(flat.claim.wrt):
             columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
-            mine, scales = effects if self.claim.rows is None else effects[:, columns], flat.scales[columns]
-            largest = (mine / (scales.max(initial=0.0) if self.claim.rows is None else scales)).max(axis=1, initial=0.0)
+            mine, scales = effects if self.claimed.rows is None else effects[:, columns], flat.scales[columns]
+            largest = (mine / (scales.max(initial=0.0) if self.claimed.rows is None else scales)).max(
+                axis=1, initial=0.0
+            )
             known = largest > 0
             least = scales.min(initial=np.inf)  # an element with a small scale hides the largest error
             resolution = float((hidden[known] / least / largest[known]).max()) if known.any() else None
-            counted = verdict == "pass" and self.claim.single
+            counted = verdict == "pass" and self.claimed.single
             small = int(((mine > 0) & (COARSE * mine < hidden[:, None])).sum()) if counted else 0
             below = float(hidden.max() / least) if small else 0.0
             shape, error = flat.arrays[k].shape, resolution or 0.0
@@ -320,7 +322,7 @@ class Directions:
         claimed, _, _ = self.compare(i)
         j, scale, slope = int(np.argmax(excess(self, i))), float(self.flat.scales[i]), self.slopes[i]
         values = float(claimed[j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
-        return self.flat.worst(j if self.claim.single else None, i, *values)
+        return self.flat.worst(j if self.claimed.single else None, i, *values)
 
     def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
         """Return what was found, without a look at elements."""
@@ -340,12 +342,12 @@ def excess(look: Directions, k: int) -> np.ndarray:
 
 def is_cheap(flat: Flat) -> bool:
     """Return whether every element is to be looked at by itself where something is suspicious."""
-    return flat.size <= FEW or (not flat.subject.costly and flat.size * flat.seconds < PATIENCE)
+    return flat.size <= FEW or (not flat.claim.costly and flat.size * flat.seconds < PATIENCE)
 
 
 def too_few(flat: Flat, needed: int | None, bought: str = "") -> str:
     """Return that a budget does not decide, what it bought, and which one would decide."""
-    most = flat.subject.most_calls
+    most = flat.claim.most_calls
     text = "1 call (--calls) does not decide" if most == 1 else f"{most} calls (--calls) do not decide"
     return f"{text}{bought}; " + (f"{needed} would" if needed else "no number would")
 
@@ -358,7 +360,7 @@ def could_hide(look: Directions) -> str:
 
 
 def short_of_calls(look: Directions) -> Outcome:
-    most = look.flat.subject.most_calls or 0
+    most = look.flat.claim.most_calls or 0
     needed: int | None = look.plan if look.plan > most else look.for_search()
     if not look.agree and most >= look.for_search():  # what that takes was had: averages took it
         needed = None
@@ -395,14 +397,14 @@ def taylor_of(look: Directions) -> Taylor:
     Those that rounding, or noise, spoils take no part in it.
     """
     line, flat = look.lines[0], look.flat
-    claimed = look.claim.along(line.direction)
+    claimed = look.claimed.along(line.direction)
     up, down = (values @ line.weights.T for values in line.pairs(STEPS))
     base = line.weights @ flat.f0
     remainders = np.linalg.norm(up - base - STEPS[:, None] * claimed, axis=1)
     even = up + down - 2 * base  # falls by 16 from step to step, but for noise
     measured = np.abs(even[1:] - even[:-1] / 16)[-3:].max(axis=0)
     noise = np.linalg.norm(np.maximum(line.floor(*line.pairs(STEPS)), measured / 2))
-    own = ROUNDING * look.claim.unit * np.linalg.norm(look.claim.size(line.direction, claimed))
+    own = ROUNDING * look.claimed.unit * np.linalg.norm(look.claimed.size(line.direction, claimed))
     clear = np.isfinite(remainders) & (remainders > CLEAR * noise + own * STEPS)
     rows: list[TaylorRow] = []
     before: tuple[float, float] | None = None

@@ -12,12 +12,10 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..program.arguments import check_known
+from ..program.claim import Arrays, CallError, Claim, GoneError
 from ..program.elsewhere.address import CallOptions, open_address, refuse_to_execute
-from ..program.elsewhere.base import Arrays, Elsewhere, ElsewhereError
 from ..show.check_results import CheckReport
 from .check import Check
-from .hand_written import Claimed, what_ends
-from .subject import CheckError, Subject
 
 
 class RemoteCheck(Check):
@@ -25,19 +23,17 @@ class RemoteCheck(Check):
 
     bounds_answers = True
 
-    def __init__(self, make: Callable[[Arrays], Elsewhere], at: Mapping[str, Any], **options: Any):
+    def __init__(self, make: Callable[[Arrays], Claim], at: Mapping[str, Any], **options: Any):
         super().__init__(make, at, **options)
         self.make = make
-        self.program: Elsewhere | None = None
+        self.program: Claim | None = None
 
-    def subject(self, at: Mapping[str, Any]) -> Subject:
+    def claim(self, at: Mapping[str, Any]) -> Claim:
         if self.options.order != 1:
-            raise CheckError("order=2 needs a function of Tensors; this one runs elsewhere")
-        try:
-            self.program = self.make({name: np.asarray(x) for name, x in at.items()})
-        except ElsewhereError as error:
-            raise what_ends(error) from error
-        return Claimed(self.program, self.program.wrt if self.wrt is None else self.wrt)
+            raise CallError("order=2 needs a function of Tensors; this one runs elsewhere")
+        self.program = self.make({name: np.asarray(x) for name, x in at.items()})
+        self.program.wrt = self.program.wrt if self.wrt is None else list(self.wrt)
+        return self.program
 
     def run(self) -> CheckReport:
         try:
@@ -72,10 +68,10 @@ class DeclaredAddress(RemoteCheck):
         document = None if config is None else json.dumps(config)
 
         @functools.cache
-        def opened() -> Callable[[Arrays], Elsewhere]:
+        def opened() -> Callable[[Arrays], Claim]:
             return open_address(text, CallOptions(grad=grad, vjp=vjp, jvp=jvp, wrt=chosen, config=document))
 
-        def make(inputs: Arrays) -> Elsewhere:
+        def make(inputs: Arrays) -> Claim:
             return opened()(inputs)
 
         super().__init__(make, at, wrt=chosen, name=name or text, **options)
@@ -107,16 +103,16 @@ def of_address(target: Any, wanted: Any) -> Check | CheckReport:
     make = open_address(text, asked)
     try:
         program = make({**wanted.values, **{name: rng.standard_normal(shape) for name, shape in own.items()}})
-    except ElsewhereError as error:
+    except (CallError, GoneError) as error:
         return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
-    if not (program.has_vjp or program.has_jvp):
+    if not (program.has_pull or program.has_push):
         raise GradcliError(
             f"{program.title}: a function of a library is checked against a derivative from it",
             hint=f"add {getattr(program, 'advice', '--grad')}",
             kind="usage",
         )
     if wanted.wrt is not None:
-        check_known(wanted.wrt, program.inputs, "--wrt")
+        check_known(wanted.wrt, program.at, "--wrt")
     replay = wanted.replay(target)
     check = RemoteCheck(make, {**wanted.values, **own}, wrt=wanted.wrt, name=text, replay=replay)
     check.program = program

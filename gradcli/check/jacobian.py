@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, rounding_of
+from .flat import Flat
 from .line import estimate
-from .subject import Flat
 
 REACH = 0.05
 """The half-width of the cheap look, in units of the scale of x."""
@@ -98,10 +98,10 @@ class Reference:
         chosen = np.arange(flat.size) if columns is None else columns
         steps = np.concatenate([PAIRS * reach, NARROW])
         chunk = max(1, 50_000_000 // (16 * len(steps) * max(len(flat.f0), 1)))
-        if flat.subject.watch is not None:
+        if flat.claim.watch is not None:
             chunk = max(1, min(chunk, int(WATCHED / (2 * len(steps) * max(flat.seconds, 1e-6)))))
         for start in range(0, len(chosen), chunk):
-            flat.subject.tell("element", start, len(chosen))
+            flat.claim.tell("element", start, len(chosen))
             elements = chosen[start : start + chunk]
             h = self.steps(elements, steps)
             offsets = np.concatenate([h, -h], axis=1)
@@ -406,9 +406,9 @@ class SampledLine:
         """Return the mean of more fits about as wide as the best one, where these agree."""
         place = int(np.argmin([np.where(fit.resolved, fit.error, np.inf).max() for fit in fits]))
         wanted = float(np.nan_to_num((best.error / enough)[best.resolved].max(initial=0.0), posinf=1e9)) ** 2
-        most, subject = MOST, self.flat.subject
-        if subject.most_calls is not None:
-            most = min((subject.most_calls - subject.calls) // PER_FIT, LIMIT // PER_FIT)
+        most, claim = MOST, self.flat.claim
+        if claim.most_calls is not None:
+            most = min((claim.most_calls - claim.calls) // PER_FIT, LIMIT // PER_FIT)
         count = int(min(max(1.5 * wanted, MORE), most))
         more = [self.fit(WIDTHS[place] * part, more=1) for part in np.linspace(0.55, 0.95, max(count, 1))]
         values, errors = np.array([fit.value for fit in more]), np.array([fit.error for fit in more])

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..program.claim import OutOfCallsError
 from ..show.check_results import Finding, InputCheck
 from .directions import DRIFT, PLAN, TINY, Directions, Outcome, excess, is_cheap, short_of_calls, too_few, too_noisy
+from .flat import Flat
 from .jacobian import MARGIN, PAIRS, REACH, SURE, SampledLine, Slope
 from .line import estimate
-from .subject import Flat, OutOfCallsError
 from .symmetric import restrict_to_symmetric
 from .verdict import COARSE, FAIL, PASS, UNSURE, digits_of
 
@@ -57,9 +58,9 @@ class GroupTesting:
     """
 
     def __init__(self, look: Directions):
-        self.look, self.flat, self.claim = look, look.flat, look.claim
+        self.look, self.flat, self.claimed = look, look.flat, look.claimed
         self.row = int(np.argmax(np.max([excess(look, k) for k in range(len(look.lines))], axis=0)))
-        self.weights = self.claim.weights[self.row : self.row + 1]
+        self.weights = self.claimed.weights[self.row : self.row + 1]
         self.elements: dict[int, ElementFinding] = {}
         self.lines: dict[int, SampledLine] = {}
         self.parts: dict[tuple[int, int, int], Part] = {}
@@ -100,8 +101,8 @@ class GroupTesting:
 
     def choose_by_factor(self) -> int | None:
         """Return the element to look at first: the largest one where all products are off by one factor."""
-        if self.claim.rows is not None and self.common is not None:
-            return int(np.argmax(self.claim.effects(np.zeros(0))[self.row]))
+        if self.claimed.rows is not None and self.common is not None:
+            return int(np.argmax(self.claimed.effects(np.zeros(0))[self.row]))
         return self.descend(int(np.argmax([excess(self.look, k)[self.row] for k in range(len(self.look.lines))])))
 
     def factor(self, parts: list[Part]) -> float | None:
@@ -131,9 +132,9 @@ class GroupTesting:
 
     def room(self, direction: np.ndarray, claimed: float, error: float) -> float:
         """Return how far a product with a direction may be off."""
-        every = np.full(len(self.claim.weights), claimed)
+        every = np.full(len(self.claimed.weights), claimed)
         noise = min(self.look.noise(), 1e-6)
-        return float(self.claim.room(direction, every, np.full(len(every), error), noise)[self.row])
+        return float(self.claimed.room(direction, every, np.full(len(every), error), noise)[self.row])
 
     def only(self, k: int, begin: int, end: int) -> np.ndarray:
         """Return part of direction k, zeros elsewhere."""
@@ -144,8 +145,8 @@ class GroupTesting:
     def descend(self, k: int) -> int | None:
         """Return the element that halving leads to; None where no half disagrees. Raises OutOfCallsError."""
         begin, end = 0, self.flat.size
-        if self.claim.rows is not None and not np.isfinite(self.claim.rows[self.row]).all():
-            return int(np.argmin(np.isfinite(self.claim.rows[self.row])))
+        if self.claimed.rows is not None and not np.isfinite(self.claimed.rows[self.row]).all():
+            return int(np.argmin(np.isfinite(self.claimed.rows[self.row])))
         while end - begin > 1:
             middle = self.middle(begin, end)
             halves = [(k, begin, middle), (k, middle, end)]
@@ -176,13 +177,13 @@ class GroupTesting:
         direction = self.only(k, begin, end)
         line = SampledLine(self.flat, direction, self.weights, self.look.drift)
         slope = line.search(np.zeros(1)) if closely else line.romberg(STEPS)
-        claimed = float(self.claim.along(direction)[self.row])
+        claimed = float(self.claimed.along(direction)[self.row])
         self.parts[k, begin, end] = Part(claimed, float(slope.value[0]), float(slope.error[0]))
 
     def look_at(self, i: int) -> ElementFinding:
         """Return what is to be said about one element. Raises OutOfCallsError."""
         scale = float(self.flat.scales[i])
-        line, claimed = self.line_of(i), float(self.claim.along(self.unit(i))[self.row]) / scale
+        line, claimed = self.line_of(i), float(self.claimed.along(self.unit(i))[self.row]) / scale
         first = line.romberg(STEPS)
         gap = abs(claimed * scale - float(first.value[0]))
         slope = line.search(np.array([gap / (4 * SURE)]))
@@ -190,7 +191,7 @@ class GroupTesting:
             value, error = float(slope.value[0]) / scale, float(slope.error[0]) / scale
             wrong = not abs(claimed - value) * scale <= self.room(self.unit(i), claimed * scale, error * scale)
             return ElementFinding(claimed, value, error, FAIL if wrong else PASS)
-        if self.flat.subject.most_calls is not None:
+        if self.flat.claim.most_calls is not None:
             (left, right), errors = (x[:, 0] / scale for x in line.one_sided())
             return at_kink(claimed, left, right, MARGIN * errors.max())
         return self.look_closely(i, claimed)
@@ -259,9 +260,9 @@ class WrongElements(GroupTesting):
         Where only combinations of outputs are pulled back, halves of them lead there; this needs no values.
         """
         element, scale = self.elements[i], float(self.flat.scales[i])
-        if self.claim.single:
+        if self.claimed.single:
             return self.row, element
-        whole, places = self.claim.column(i), np.arange(len(self.flat.f0))
+        whole, places = self.claimed.column(i), np.arange(len(self.flat.f0))
         if whole is not None:
             numeric = self.along_outputs(i, np.eye(len(places)))
             off = np.abs(whole * scale - numeric.value) / np.maximum(numeric.error, 1e-300)
@@ -360,7 +361,7 @@ class WrongElements(GroupTesting):
         findings = self.factors()
         if not findings and explained:
             cases = self.cases(output, element, worst)
-            known = self.claim.rows is not None
+            known = self.claimed.rows is not None
             from .diagnose import diagnose, place_in
 
             findings = diagnose(flat, cases) if known else place_in(flat, cases)  # type: ignore[arg-type]
@@ -370,11 +371,11 @@ class WrongElements(GroupTesting):
 
     def cases(self, output: int, worst: ElementFinding, place: int) -> SimpleNamespace:
         """Return what is known as a judgement on one row: elements that agree along the directions are as claimed."""
-        row = self.claim.row(output)
+        row = self.claimed.row(output)
         a = np.full((1, self.flat.size), np.nan) if row is None else row[None].copy()
         value, error = a.copy(), abs(worst.error / worst.value if worst.value else 0.0) * np.abs(a)
         state = np.full(a.shape, PASS)
-        for i in self.wrong if self.claim.single else [place]:
+        for i in self.wrong if self.claimed.single else [place]:
             element = worst if i == place else self.elements[i]
             a[0, i], value[0, i], error[0, i], state[0, i] = element[:4]
             value[0, i] = np.nan if element.sides else element.value
@@ -383,7 +384,7 @@ class WrongElements(GroupTesting):
     def factors(self) -> tuple[Finding, ...]:
         """Return by which factor all of an input is off, where every part of it that was looked at is off by that."""
         findings, flat, common = [], self.flat, self.common
-        for k, name in enumerate(flat.subject.wrt):
+        for k, name in enumerate(flat.claim.wrt):
             begin, end = int(flat.edges[k]), int(flat.edges[k + 1])
             parts = [part for (_, b, e), part in self.parts.items() if begin <= b and e <= end]
             parts += [Part(*element[:3]) for i, element in self.elements.items() if begin <= i < end]
@@ -401,9 +402,7 @@ class WrongElements(GroupTesting):
     def count(self) -> tuple[Finding, ...]:
         """Return that some elements are wrong, where not all of them were looked for."""
         names = [self.flat.label(i)[0] for i in self.wrong]
-        texts = [
-            (n, names.count(n), self.flat.arrays[self.flat.subject.wrt.index(n)].size) for n in dict.fromkeys(names)
-        ]
+        texts = [(n, names.count(n), self.flat.arrays[self.flat.claim.wrt.index(n)].size) for n in dict.fromkeys(names)]
         return tuple(
             Finding("some elements", f"{n}: at least {count} of {size} elements are wrong; no more were looked for", n)
             for n, count, size in texts
@@ -434,7 +433,7 @@ def judge_along(look: Directions) -> Outcome | None:
     if narrower is not None:
         look.begin(Flat(narrower))
         return judge_along(look)
-    if flat.subject.most_calls is None and not drift.any() and is_cheap(flat):
+    if flat.claim.most_calls is None and not drift.any() and is_cheap(flat):
         return None
     try:
         look.look_longer()

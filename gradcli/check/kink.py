@@ -20,7 +20,7 @@ import itertools
 
 import numpy as np
 
-from .subject import Flat
+from .flat import Flat
 from .verdict import FAIL, Judgement
 
 

@@ -14,10 +14,11 @@ import numpy as np
 from .. import __version__
 from ..errors import EXIT_TARGET, GradcliError
 from ..lang.limits import enforce
+from ..program.claim import CallError, Claim
 from ..show.check_results import CheckReport, Comparison, Difference, Lock, Verification
 from .check import Check
+from .flat import Flat, arrays_behind
 from .search import array_of, plain_of, read_document
-from .subject import CheckError, Subject, arrays_behind
 
 NEIGHBOURS = 5
 """Points a few rounding units away at which value and gradient are asked again."""
@@ -37,19 +38,20 @@ Numbers = dict[str | None, np.ndarray]
 class Known:
     """Value (under None) and gradients of a check at a point, by input, and their errors."""
 
-    def __init__(self, subject: Subject):
-        self.at = subject.at
-        self.numbers = numbers_of(subject, subject.at)
-        self.errors = errors_of(subject, self.numbers)
+    def __init__(self, claim: Claim):
+        self.at = claim.at
+        flat = Flat(claim)
+        self.numbers = numbers_of(flat, claim.at)
+        self.errors = errors_of(flat, self.numbers)
 
 
-def numbers_of(subject: Subject, arrays: Mapping[str, np.ndarray]) -> Numbers:
-    """Return value and claimed gradient at arrays by name. Raises CheckError."""
-    blocks = subject.jacobian(arrays)
-    return {None: np.asarray(subject.value(arrays)), **{name: np.asarray(blocks[name]) for name in subject.wrt}}
+def numbers_of(flat: Flat, arrays: Mapping[str, np.ndarray]) -> Numbers:
+    """Return value and claimed gradient at arrays by name. Raises CallError."""
+    numbers: Numbers = dict(flat.blocks(flat.matrix(arrays)).items())
+    return numbers | {None: np.asarray(flat.claim.value(arrays))}
 
 
-def errors_of(subject: Subject, numbers: Numbers) -> Numbers:
+def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
     """Return how uncertain value and gradient are by rounding.
 
     The inputs, and the arrays that the functions lead to, are moved by up to two units of their own rounding at
@@ -58,22 +60,23 @@ def errors_of(subject: Subject, numbers: Numbers) -> Numbers:
     the error, with units of rounding of the numbers themselves added. The first of the calls is at the point itself:
     what does not repeat is no more certain than that.
     """
-    rng = np.random.default_rng(1)
+    claim, rng = flat.claim, np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
-    constants = [x for x in arrays_behind(subject) if x.dtype.kind in "fc" and x.flags.writeable and x.size <= LARGEST]
+    constants = [x for x in arrays_behind(claim) if x.dtype.kind in "fc" and x.flags.writeable and x.size <= LARGEST]
     for k in range(NEIGHBOURS + 1):
-        near = dict(subject.at)
-        for key in subject.wrt if k else ():
-            x = subject.at[key]
-            unit = max(float(np.finfo(x.dtype).eps), 2 * (subject.claim_unit or 0.0))
+        near = dict(claim.at)
+        for key in claim.wrt if k else ():
+            x = claim.at[key]
+            unit = max(float(np.finfo(x.dtype).eps), 2 * (claim.claim_unit or 0.0))
             near[key] = (x * (1 + unit * rng.integers(-2, 3, x.shape))).astype(x.dtype)
-        with contextlib.suppress(CheckError), moved(constants if k else [], rng):
-            for name, x in numbers_of(subject, near).items():
+        with contextlib.suppress(CallError), moved(constants if k else [], rng):
+            for name, x in numbers_of(flat, near).items():
                 if x.shape == most[name].shape:
                     change = np.abs(x - numbers[name])
                     most[name] = np.fmax(most[name], np.where(np.isfinite(change), change, 0.0))
-    inside = scatter_nearby(subject, numbers)
-    return {name: SPREAD * np.fmax(most[name], inside[name]) + own_rounding(subject, x) for name, x in numbers.items()}
+    inside = scatter_nearby(flat, numbers)
+    own = {name: own_rounding(claim, claim.at.get(name, x).dtype, x) for name, x in numbers.items()}  # type: ignore[arg-type]
+    return {name: SPREAD * np.fmax(most[name], inside[name]) + own[name] for name in numbers}
 
 
 @contextlib.contextmanager
@@ -89,24 +92,22 @@ def moved(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[No
             x[...] = before
 
 
-def scatter_nearby(subject: Subject, numbers: Numbers) -> Numbers:
+def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
     """Return how far numbers close by are off a smooth curve: what cancels inside, and no unit of the inputs shows.
 
     Differences of fourth and sixth order along a line, divided by the root of the sum of their squared weights, are
     equal for noise and fall for a smooth curve (More and Wild, SIAM J. Sci. Comput. 33, 2011); so they are at another
     spacing, other than beside a kink.
     """
-    rng = np.random.default_rng(2)
-    signs = {name: rng.choice([-1.0, 1.0], subject.at[name].shape) for name in subject.wrt}
+    claim, rng = flat.claim, np.random.default_rng(2)
+    signs = {name: rng.choice([-1.0, 1.0], claim.at[name].shape) for name in claim.wrt}
     least = {name: np.full(x.shape, np.inf) for name, x in numbers.items()}
     for spacing, weight in SPACINGS:
         rows: list[Numbers] = []
         for k in range(-4, 5):
-            near = {
-                n: (subject.at[n] * (1 + spacing * k * sign)).astype(subject.at[n].dtype) for n, sign in signs.items()
-            }
-            with contextlib.suppress(CheckError):
-                rows.append(numbers_of(subject, {**subject.at, **near}))
+            near = {n: (claim.at[n] * (1 + spacing * k * sign)).astype(claim.at[n].dtype) for n, sign in signs.items()}
+            with contextlib.suppress(CallError):
+                rows.append(numbers_of(flat, {**claim.at, **near}))
         for name, x in numbers.items():
             stack = np.stack([row[name] for row in rows if row[name].shape == x.shape]) if rows else np.zeros(0)
             noise = np.zeros(x.shape)
@@ -123,14 +124,14 @@ def deviation(stack: np.ndarray, order: int) -> np.ndarray:
     return np.sqrt((differences**2).mean(axis=0) / math.comb(2 * order, order))
 
 
-def own_rounding(subject: Subject, x: np.ndarray) -> np.ndarray:
-    unit = max(float(np.finfo(x.dtype).eps) / 2, subject.claim_unit or 0.0)
+def own_rounding(claim: Claim, dtype: np.dtype, x: np.ndarray) -> np.ndarray:
+    unit = max(float(np.finfo(dtype).eps) / 2, claim.claim_unit or 0.0)
     size = np.where(np.isfinite(x), np.abs(x), 0.0)
     return unit * (OWN_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
 
 
 def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
-    """Return what a check gives at a point, or at its own. Raises CheckError."""
+    """Return what a check gives at a point, or at its own. Raises CallError."""
     with (
         check.surroundings,
         contextlib.redirect_stdout(sys.stdout),
@@ -138,7 +139,7 @@ def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
         np.errstate(all="ignore"),
         enforce(check.options.bound),
     ):
-        return Known(check.subject(check.point(np.random.default_rng(check.options.seed)) if at is None else at))
+        return Known(check.claim(check.point(np.random.default_rng(check.options.seed)) if at is None else at))
 
 
 def add_keys(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, str], Check]]:
@@ -158,7 +159,7 @@ def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[s
     for (file, name), check in add_keys(only_checks(checks)):
         try:
             known = compute_at(check)
-        except CheckError as error:
+        except CallError as error:
             raise GradcliError(f"{name}: {error}", kind="target", exit_code=EXIT_TARGET) from error
         grads = {key: x for key, x in known.numbers.items() if key is not None}
         entries.append(
@@ -240,7 +241,7 @@ def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
         raise GradcliError(f"{path}: the line of {name} holds no numbers", kind="file") from None
     try:
         now = compute_at(check, at)
-    except CheckError as error:
+    except CallError as error:
         return Comparison(name, file, "error", message=str(error))
     if shapes := different_shapes(old, now.numbers):
         return Comparison(name, file, "changed", message=shapes)

@@ -6,56 +6,57 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ..program.claim import CallError, Claim
 from ..program.detect_framework import calls_solver
+from .flat import Flat
 from .jacobian import Reference
-from .subject import CheckError, Flat, Subject
 from .verdict import FAIL, PASS, Judgement
 
 NEIGHBOURS = 3
 """Points a few rounding units away at which a derivative is asked again to see its own rounding."""
 
 
-def scatter_of_claim(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
+def scatter_of_claim(claim: Claim, flat: Flat, analytic: np.ndarray) -> np.ndarray:
     """Return how much the claimed derivative changes a few rounding units away from the point."""
     most = np.zeros_like(analytic)
-    for near in neighbours(subject):
+    for near in neighbours(claim):
         moved = claim_at(flat, near, analytic.shape)
         if moved is not None:
             most = np.fmax(most, np.abs(moved - analytic))
     return np.where(np.isfinite(most), most, 0.0)
 
 
-def neighbours(subject: Subject) -> Iterator[dict[str, np.ndarray]]:
+def neighbours(claim: Claim) -> Iterator[dict[str, np.ndarray]]:
     """Yield points a few rounding units away."""
     rng = np.random.default_rng(1)
     for _ in range(NEIGHBOURS):
         moves = {}
-        for name in subject.wrt:
-            x = subject.at[name]
-            unit = max(np.finfo(x.dtype).eps, 2 * (subject.claim_unit or 0))
+        for name in claim.wrt:
+            x = claim.at[name]
+            unit = max(np.finfo(x.dtype).eps, 2 * (claim.claim_unit or 0))
             moves[name] = unit * rng.integers(-2, 3, x.shape)
-        yield move_by(subject, moves)
+        yield move_by(claim, moves)
 
 
-def move_by(subject: Subject, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    at = subject.at
+def move_by(claim: Claim, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    at = claim.at
     return {**at, **{name: (at[name] * (1 + move)).astype(at[name].dtype) for name, move in moves.items()}}
 
 
-def roughness(subject: Subject, flat: Flat, analytic: np.ndarray) -> np.ndarray:
+def roughness(claim: Claim, flat: Flat, analytic: np.ndarray) -> np.ndarray:
     """Return how far the claimed derivative scatters about a smooth curve through close points.
 
     Third differences along a line of random signs (as in More and Wild, 2011), of which the lower quartile counts: an
     edge raises only those beside it.
     """
     rng = np.random.default_rng(1)
-    signs = {name: rng.choice([-1.0, 1.0], subject.at[name].shape) for name in subject.wrt}
+    signs = {name: rng.choice([-1.0, 1.0], claim.at[name].shape) for name in claim.wrt}
     most = np.zeros_like(analytic)
     for spacing in (3e-9, 3e-11):
         rows = []
         for k in range(-4, 5):
             moves = {name: spacing * k * sign for name, sign in signs.items()}
-            row = claim_at(flat, move_by(subject, moves), analytic.shape)
+            row = claim_at(flat, move_by(claim, moves), analytic.shape)
             if row is None:
                 return np.zeros_like(analytic)
             rows.append(row)
@@ -137,7 +138,7 @@ def rougher(flat: Flat, shape: tuple, j: int, i: int, reach: float, own: float, 
     scale = float(flat.scales[i])
     starts = np.repeat(flat.x[None], len(STARTS), axis=0)
     starts[:, i] += reach * scale * STARTS
-    claims = [claim_at(flat, {**flat.subject.at, **flat.arrays_at(start)}, shape) for start in starts]
+    claims = [claim_at(flat, {**flat.claim.at, **flat.arrays_at(start)}, shape) for start in starts]
     if any(claim is None for claim in claims):
         return False
     claimed = np.array([claim[j, i] for claim in claims if claim is not None])
@@ -165,7 +166,7 @@ def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float,
         numeric = slopes_at(flat, starts, i, step)[:, j]
         if not np.isfinite(numeric).all() or roughness_of(numeric) > SIMPLE:
             continue
-        claimed = [claim_at(flat, {**flat.subject.at, **flat.arrays_at(start)}, shape) for start in starts]
+        claimed = [claim_at(flat, {**flat.claim.at, **flat.arrays_at(start)}, shape) for start in starts]
         if any(c is None for c in claimed):
             return None
         difference = np.array([c[j, i] for c in claimed if c is not None]) - numeric
@@ -176,7 +177,7 @@ def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float,
         ratio = difference / numeric
         if is_coarse(flat, shape, j, i, np.ptp([c[j, i] for c in claimed if c is not None]) / reach):
             return None
-        named = np.ptp(ratio) > ERRATIC * np.abs(ratio).max() and calls_solver(getattr(flat.subject, "f", None))
+        named = np.ptp(ratio) > ERRATIC * np.abs(ratio).max() and calls_solver(getattr(flat.claim, "f", None))
         if named or roughness_of(difference) > max(ERRATIC, ROUGHER * scatter / size.max()):
             return float(size.max() / np.abs(numeric).max())
     return None
@@ -189,7 +190,7 @@ def is_coarse(flat: Flat, shape: tuple, j: int, i: int, change: float) -> bool:
     """
     moved = flat.x.copy()
     moved[i] += FINE * float(flat.scales[i])
-    here, there = (claim_at(flat, {**flat.subject.at, **flat.arrays_at(x)}, shape) for x in (flat.x, moved))
+    here, there = (claim_at(flat, {**flat.claim.at, **flat.arrays_at(x)}, shape) for x in (flat.x, moved))
     if here is None or there is None or here[j, i] != there[j, i] or flat.points(moved[None])[0, j] == flat.f0[j]:
         return False
     return bool(FINE * change > COARSE_UNITS * np.finfo(float).eps * abs(here[j, i]))
@@ -213,8 +214,8 @@ def roughness_of(values: np.ndarray) -> float:
 def claim_at(flat: Flat, arrays: Mapping[str, np.ndarray], shape: tuple) -> np.ndarray | None:
     """Return the claimed derivative at inputs by name; None where it has none."""
     try:
-        claimed = flat.jacobian(flat.subject.jacobian(arrays))
-    except CheckError:
+        claimed = flat.matrix(arrays)
+    except CallError:
         return None
     return claimed if claimed.shape == shape else None
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..lang.limits import DEFAULT_MAX_ELEMENTS, Bound
+from ..program.claim import CallError
 from ..program.detect_framework import ADAPTED
-from .subject import CheckError
 
 
 class Options(NamedTuple):
@@ -21,7 +21,7 @@ class Options(NamedTuple):
     remainder. tolerances: (eps, atol, rtol) for PyTorch's rule. digits, symbolic: further answers, of so many digits
     and of formulas. search: at how many more points to look for a wrong derivative. engine: what differentiates, None
     for the one that the code leads to. elements: report every element. blame: look for the guilty part after a fail.
-    bound: how long it may take. watch: told how far it is, see Subject.
+    bound: how long it may take. watch: told how far it is, see Claim.
     """
 
     order: int = 1
@@ -105,29 +105,29 @@ def complaints(check: Any) -> Iterator[str]:
 
 
 def point_of(at: Any, rng: np.random.Generator, limit: int) -> dict[str, Any]:
-    """Return the arrays of a point, shapes replaced by random numbers. Raises CheckError."""
+    """Return the arrays of a point, shapes replaced by random numbers. Raises CallError."""
     if at is None:
         at = {}
     if not isinstance(at, Mapping):
-        raise CheckError(f"at must be a dict of arrays by name, got {type(at).__name__}")
+        raise CallError(f"at must be a dict of arrays by name, got {type(at).__name__}")
     if not at:
-        raise CheckError("no inputs: at names no array")
+        raise CallError("no inputs: at names no array")
     for name, x in at.items():
         if not isinstance(name, str):
-            raise CheckError(f"at must be a dict of arrays by name; {name!r} is no name")
+            raise CallError(f"at must be a dict of arrays by name; {name!r} is no name")
         if is_shape(x):
             refuse_shape(name, x, limit)
     return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
 
 
 def refuse_shape(name: str, shape: tuple[int, ...], limit: int) -> None:
-    """Raise CheckError for a shape that cannot be, or whose array would be too large."""
+    """Raise CallError for a shape that cannot be, or whose array would be too large."""
     if any(n < 0 for n in shape):
-        raise CheckError(f"at: '{name}' has the shape {shape}, with a negative length")
+        raise CallError(f"at: '{name}' has the shape {shape}, with a negative length")
     if len(shape) > MOST_AXES:
-        raise CheckError(f"at: '{name}' has {len(shape)} axes; NumPy has {MOST_AXES}")
+        raise CallError(f"at: '{name}' has {len(shape)} axes; NumPy has {MOST_AXES}")
     size = math.prod(map(int, shape))
     if size > limit:
-        raise CheckError(
+        raise CallError(
             f"at: '{name}' of shape {shape} would have {size} elements; the limit is {limit} (see --max-elements)"
         )

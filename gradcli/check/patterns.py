@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from .flat import Flat, arrays_behind
 from .jacobian import MARGIN
-from .subject import Flat, arrays_behind
 from .verdict import FAIL, Judgement
 
 CONSTANTS = {
@@ -38,7 +38,7 @@ class Case:
     def __init__(self, flat: Flat, judgement: Judgement, k: int):
         columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
         self.first = columns.start
-        self.name, self.array = flat.subject.wrt[k], flat.arrays[k]
+        self.name, self.array = flat.claim.wrt[k], flat.arrays[k]
         self.a = judgement.analytic[:, columns]
         self.r = judgement.value[:, columns]
         self.error = judgement.error[:, columns]
@@ -54,14 +54,14 @@ class Case:
 
     def output_of_wrong(self) -> str:
         """Return in which output, and in which part of complex numbers, all wrong elements are, if in one."""
-        if len(self.wrong) != self.out_size or not self.flat.subject.layout:
+        if len(self.wrong) != self.out_size or not self.flat.claim.layout:
             return ""
         rows = [self.flat.row(int(j)) for j in np.flatnonzero(self.wrong.any(axis=1))]
         part, *others = {which for _, which in rows}
         depths = zip(*(path for path, _ in rows), strict=False)
         shared = [keys[0] for keys in itertools.takewhile(lambda keys: len({*keys}) == 1, depths)]
         word = PARTS_OF_OUTPUT[part] if not others else ""
-        several = len(self.flat.subject.layout) > 1
+        several = len(self.flat.claim.layout) > 1
         return f", all in {word}out{shared or ''}" if word or (several and shared) else ""
 
     @functools.cached_property
@@ -169,12 +169,12 @@ def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
 def lengths(case: Case) -> Iterator[tuple[int, str]]:
     """Yield sizes that a forgotten or doubled mean or broadcast would bring in as a factor."""
     seen = {1, 2}
-    for name, x in case.flat.subject.at.items():
+    for name, x in case.flat.claim.at.items():
         for n, what in [*((n, f"a length of {name}") for n in x.shape), (x.size, f"the size of {name}")]:
             if n > 1 and n not in seen:
                 seen.add(n)
                 yield n, what
-    around = {n for x in arrays_behind(case.flat.subject) for n in (*x.shape, x.size)}
+    around = {n for x in arrays_behind(case.flat.claim) for n in (*x.shape, x.size)}
     ours = [(n, "a length of the output") for n in case.flat.out_shape]
     for n, what in [*ours, *((n, "a length of an array that the code uses") for n in sorted(around))]:
         if n > 1 and n not in seen:

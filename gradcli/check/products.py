@@ -8,22 +8,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..program.elsewhere.base import point_beside
+from ..program.claim import CallError, Claim, NoForwardError, point_beside
 from ..show.check_results import CheckReport, Finding
+from .flat import Flat
 from .noise import neighbours
-from .subject import CheckError, Flat, NoForwardError, Subject
 from .verdict import OWN_NOISE, digits_of
 
 ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
 """To how many digits forward and reverse mode must agree, by the bytes of a number."""
 
 
-def with_adjoint_test(checked: CheckReport, subject: Subject, seed: int) -> CheckReport:
+def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:
     """Return a report with what forward mode says; when it contradicts reverse mode, one of them is wrong."""
-    if not (subject.has_pull and subject.has_push):
+    if not (claim.has_pull and claim.has_push):
         return checked
     try:
-        agreement, least = adjoint_test(subject, seed)
+        agreement, least = adjoint_test(claim, seed)
     except NoForwardError:  # reverse mode alone is what is checked
         return checked
     if np.isnan(agreement):
@@ -33,7 +33,7 @@ def with_adjoint_test(checked: CheckReport, subject: Subject, seed: int) -> Chec
         return checked
     text = f"forward and reverse mode agree to {agreement:.1f} digits only"
     if checked.verdict == "pass":
-        right, wrong = ("forward", "reverse") if subject.claims == "jvp" else ("reverse", "forward")
+        right, wrong = ("forward", "reverse") if claim.claims == "jvp" else ("reverse", "forward")
         text += (
             f"; the values confirm {right} mode, so {wrong} mode ({'vjp' if right == 'forward' else 'jvp'}) is wrong"
         )
@@ -43,15 +43,15 @@ def with_adjoint_test(checked: CheckReport, subject: Subject, seed: int) -> Chec
     return replace(checked, verdict="fail", message=text, diagnosis=findings)
 
 
-def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
+def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:
     """Return to how many digits <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
 
     Of three pairs (of the engine's own modes, one) the worst counts; nan where they are not finite.
     """
     rng = np.random.default_rng(seed + 2)
-    out = subject.value_here()
-    types = [out.dtype, *(subject.at[n].dtype for n in subject.wrt)]
-    unit = max(subject.claim_unit or 0.0, *(float(np.finfo(x).eps) / 2 for x in types if x.kind in "fc"))
+    out = claim.value_here()
+    types = [out.dtype, *(claim.at[n].dtype for n in claim.wrt)]
+    unit = max(claim.claim_unit or 0.0, *(float(np.finfo(x).eps) / 2 for x in types if x.kind in "fc"))
     least, worst = ADJOINT_DIGITS[8 if unit < 1e-10 else 4 if unit < 1e-5 else 2], 17.0
 
     def draw(like: np.ndarray) -> np.ndarray:
@@ -60,14 +60,14 @@ def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
         )
         return np.asarray(parts, like.dtype)
 
-    for _ in range(1 if subject.traced else 3):
-        tangents, w = {name: draw(subject.at[name]) for name in subject.wrt}, draw(out)
-        forward, reverse, size = products_of_both_modes(subject, subject.at, tangents, w)
+    for _ in range(1 if claim.traced else 3):
+        tangents, w = {name: draw(claim.at[name]) for name in claim.wrt}, draw(out)
+        forward, reverse, size = products_of_both_modes(claim, claim.at, tangents, w)
         digits = digits_of(abs(forward - reverse) / size)
         if np.isnan(digits):
             return digits, least
         if digits < least:  # nothing but rounding scatters as much between points that are rounding units apart
-            near = [products_of_both_modes(subject, at, tangents, w)[:2] for at in neighbours(subject)]
+            near = [products_of_both_modes(claim, at, tangents, w)[:2] for at in neighbours(claim)]
             if abs(forward - reverse) <= OWN_NOISE * float(np.abs(np.array(near) - (forward, reverse)).max()):
                 return np.nan, least
         worst = min(worst, digits)
@@ -75,11 +75,11 @@ def adjoint_test(subject: Subject, seed: int) -> tuple[float, float]:
 
 
 def products_of_both_modes(
-    subject: Subject, at: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray], w: np.ndarray
+    claim: Claim, at: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray], w: np.ndarray
 ) -> tuple[float, float, float]:
     """Return <w, J v>, <J^T w, v>, and the sum of the sizes of their parts, whichever is larger."""
-    pushed, pulled = subject.push(at, tangents), subject.pull(at, w)
-    forward, reverse = np.conj(w) * pushed, [np.conj(pulled[name]) * tangents[name] for name in subject.wrt]
+    pushed, pulled = claim.push(at, tangents), claim.pull(at, w)
+    forward, reverse = np.conj(w) * pushed, [np.conj(pulled[name]) * tangents[name] for name in claim.wrt]
     size = max(float(np.abs(forward).sum()), float(sum(np.abs(p).sum() for p in reverse)), 1e-300)
     return float(forward.real.sum()), float(sum(p.real.sum() for p in reverse)), size
 
@@ -102,7 +102,7 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
 
     PyTorch calls the first of them "backward not multiplied by grad_output".
     """
-    subject = flat.subject
+    claim = flat.claim
     if not flat.size:
         return None
     rng = np.random.default_rng(seed + 7)
@@ -114,12 +114,12 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
     def draw_tangent() -> np.ndarray:
         return SIZE * rng.standard_normal(flat.size)
 
-    if subject.has_pull:
+    if claim.has_pull:
         words = ("backward not multiplied by grad_output: a gradient of zeros", "backward", "grad_output")
         finding = bend(flat, flat.pull, draw_cotangent, room, *words)
         if finding is not None:
             return finding
-    if subject.has_push and not subject.traced:
+    if claim.has_push and not claim.traced:
         words = ("jvp not multiplied by its tangents: tangents of zeros", "jvp", "its tangents")
         return bend(flat, flat.push, draw_tangent, room, *words)
     return None
@@ -157,7 +157,7 @@ def bend(
         gap = float(np.abs(got - expected).max(initial=0.0))
         if gap <= room * size or gap <= OWN_NOISE * max(
             max(part * float(np.abs(moved[0] - first).max()), float(np.abs(moved[place] - got).max()))
-            for moved in (products(vectors, near) for near in neighbours(flat.subject))
+            for moved in (products(vectors, near) for near in neighbours(flat.claim))
         ):
             continue
         longest = vectors[4 if place < 5 else place]
@@ -171,9 +171,9 @@ def bend(
     return None
 
 
-def beside(subject: Subject) -> dict[str, np.ndarray]:
+def beside(claim: Claim) -> dict[str, np.ndarray]:
     """Return the inputs at another point, those that stay fixed as they are."""
-    return {**subject.at, **point_beside({name: subject.at[name] for name in subject.wrt})}
+    return {**claim.at, **point_beside({name: claim.at[name] for name in claim.wrt})}
 
 
 def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
@@ -188,19 +188,19 @@ SAME_VALUE = 1e-6
 
 def other_value(flat: Flat) -> Finding | None:
     """Return that a backward pass belongs to another function: its own forward pass gives another value."""
-    subject = flat.subject
-    if subject.recorded is None or subject.most_calls is not None or not flat.size:  # `nonlinearity` asked for products
+    claim = flat.claim
+    if claim.recorded is None or claim.most_calls is not None or not flat.size:  # `nonlinearity` asked for products
         return None
-    away = beside(subject)
+    away = beside(claim)
     try:
-        subject.pull(subject.at, np.zeros(flat.out_shape, flat.out_dtype))
-        if np.shape(value := subject.recorded) != np.shape(flat.out):
+        claim.pull(claim.at, np.zeros(flat.out_shape, flat.out_dtype))
+        if np.shape(value := claim.recorded) != np.shape(flat.out):
             return None
-        change = np.abs(subject.value(away) - flat.out).max(initial=0.0)
-    except CheckError:
+        change = np.abs(claim.value(away) - flat.out).max(initial=0.0)
+    except CallError:
         return None
     size, gap = np.abs(flat.out).max(initial=0.0) + change, np.abs(value - flat.out).max(initial=0.0)
-    if not gap > max(SAME_VALUE, 1e4 * (subject.claim_unit or 0.0)) * size:
+    if not gap > max(SAME_VALUE, 1e4 * (claim.claim_unit or 0.0)) * size:
         return None
     return Finding(
         "other value",
@@ -215,17 +215,17 @@ MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
     """Return that a gradient is another one where some of the inputs need none: a path of `needs_input_grad`."""
-    subject, names = flat.subject, list(flat.subject.wrt)
-    if len(names) < 2 or not subject.has_pull or subject.most_calls is not None:
+    claim, names = flat.claim, list(flat.claim.wrt)
+    if len(names) < 2 or not claim.has_pull or claim.most_calls is not None:
         return None
     cotangent = random_cotangent(flat, seed + 19)
     sizes = range(1, len(names)) if len(names) <= MOST_SUBSETS else (1,)
     whole = None
     for chosen in itertools.chain.from_iterable(itertools.combinations(names, size) for size in sizes):
-        apart = subject.pull_of(subject.at, cotangent, chosen)
+        apart = claim.pull_of(claim.at, cotangent, chosen)
         if apart is None:
             return None
-        whole = whole or subject.pull(subject.at, cotangent)
+        whole = whole or claim.pull(claim.at, cotangent)
         for name in chosen:
             size = np.abs(whole[name]).max(initial=0.0) + np.abs(apart[name]).max(initial=0.0)
             size += LOST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
@@ -238,13 +238,13 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
 
 def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Finding | None]:
     """Return by how much, relative, products differ from those with the Jacobian of unit cotangents."""
-    subject = flat.subject
-    pulled = subject.has_pull and subject.by_pulls and (subject.traced or not subject.has_push)
-    if not pulled or not analytic.size or subject.most_calls is not None:
+    claim = flat.claim
+    pulled = claim.has_pull and claim.pulls_apart and (claim.traced or not claim.has_push)
+    if not pulled or not analytic.size or claim.most_calls is not None:
         return 0.0, None
     rng = np.random.default_rng(seed + 13)
     vectors = [
-        SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype) for _ in range(1 if subject.traced else 3)
+        SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype) for _ in range(1 if claim.traced else 3)
     ]
     got, weights = flat.pull(vectors), np.array(vectors, float)
     size = np.abs(weights) @ np.abs(analytic)
@@ -258,7 +258,7 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
         gap <= COARSEST and gap * size[row].max() <= OWN_NOISE * largest_stair(flat.pull, vectors[row], gap)
     ):
         return 2 * gap, None  # the worst of three is not the worst of all
-    if off.max() <= OWN_NOISE * max(float(np.abs(flat.pull(vectors, at) - got).max()) for at in neighbours(subject)):
+    if off.max() <= OWN_NOISE * max(float(np.abs(flat.pull(vectors, at) - got).max()) for at in neighbours(claim)):
         return 0.0, None
     text = (
         "the backward is not linear in grad_output: b(u) is not the product of u with the gradients that unit "
@@ -270,7 +270,7 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
 def room_of_products(flat: Flat) -> float:
     types = [flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)]
     room = {8: 1e-5, 4: 1e-3}.get(min(types), 0.1)
-    return max(room, 1e-3) if (flat.subject.claim_unit or 0) > 1e-10 else room
+    return max(room, 1e-3) if (flat.claim.claim_unit or 0) > 1e-10 else room
 
 
 def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
@@ -300,38 +300,38 @@ def claim_beside(flat: Flat) -> np.ndarray | None:
     None where it is no single call, or a dear one, or where there is no gradient at that point. A backward pass is
     called there once as well.
     """
-    subject = flat.subject
-    if subject.traced or subject.costly or subject.most_calls is not None or not flat.size:
+    claim = flat.claim
+    if claim.traced or claim.costly or claim.most_calls is not None or not flat.size:
         return None
-    away = beside(subject)
+    away = beside(claim)
     try:
-        if subject.has_pull:
-            subject.pull(away, random_cotangent(flat, 0))
-        return None if subject.has_pull or subject.has_push else flat.jacobian(subject.jacobian(away))
-    except CheckError:
+        if claim.has_pull:
+            claim.pull(away, random_cotangent(flat, 0))
+        return None if claim.has_pull or claim.has_push else flat.matrix(away)
+    except CallError:
         return None
 
 
 def staleness(flat: Flat, seed: int) -> Finding | None:
     """Return that a call between forward and backward changes a gradient; no budget of calls is spent on it."""
-    subject = flat.subject
-    if not flat.size or not subject.has_pull or subject.most_calls is not None:
+    claim = flat.claim
+    if not flat.size or not claim.has_pull or claim.most_calls is not None:
         return None
     cotangent = random_cotangent(flat, seed + 11)
-    away = beside(subject)
+    away = beside(claim)
     try:
-        late = subject.late_pull(subject.at, cotangent, away)
-    except CheckError:  # the function is not defined there, or changes in place what backward needs
+        late = claim.late_pull(claim.at, cotangent, away)
+    except CallError:  # the function is not defined there, or changes in place what backward needs
         return None
     if late is None:
         return None
-    first = subject.pull(subject.at, cotangent)
+    first = claim.pull(claim.at, cotangent)
 
     def gap(x: Mapping[str, np.ndarray]) -> float:
-        return max(np.abs(x[name] - first[name]).max(initial=0.0) for name in subject.wrt)
+        return max(np.abs(x[name] - first[name]).max(initial=0.0) for name in claim.wrt)
 
-    size = max(np.abs(first[name]).max(initial=0.0) for name in subject.wrt)
+    size = max(np.abs(first[name]).max(initial=0.0) for name in claim.wrt)
     if gap(late) <= ROOM * size:
         return None
-    own = gap(subject.pull(subject.at, cotangent))  # of one that is different every time
+    own = gap(claim.pull(claim.at, cotangent))  # of one that is different every time
     return STALE if gap(late) > 10 * own else None

@@ -14,15 +14,16 @@ from ..errors import add_advice as noted
 from ..func.forward import push_all
 from ..func.trace import pull
 from ..program.arguments import Path
+from ..program.claim import CallError, Claim, NoForwardError, callable_name
+from ..program.recorded import SecondOrder, Traced, tensor
 from ..show.check_results import CheckReport, InputCheck, WorstElement
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
+from .flat import Flat
 from .noise import ATOL, EPS, RTOL, central
 from .options import Options
 from .products import adjoint_test
 from .run import Place, run_check
-from .subject import CheckError, Flat, NoForwardError, Subject, callable_name
-from .tensor_function import SecondOrder, Traced, tensor
 
 
 class PytorchFunction(Traced):
@@ -32,7 +33,7 @@ class PytorchFunction(Traced):
     changed: AssertionError | None = None
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Call f with gradients on. Raises CheckError."""
+        """Call f with gradients on. Raises CallError."""
         names = list(self.at)
         for name, x in zip(names, tensors, strict=True):
             if name in self.wrt and x._node is None:
@@ -66,9 +67,9 @@ class PytorchFunction(Traced):
         try:
             outputs = super().values(stacks, count, like)
         except ValueError:
-            outputs = Subject.values(self, stacks, count, like)
+            outputs = Claim.values(self, stacks, count, like)
         if self.changed is not None:
-            raise CheckError(str(self.changed)) from self.changed
+            raise CallError(str(self.changed)) from self.changed
         return outputs
 
     def place_of(self, worst: WorstElement) -> tuple[int, Path, str]:
@@ -84,7 +85,7 @@ class ForwardFunction(PytorchFunction):
 
     has_pull = False
 
-    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def whole(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         blocks = {}
         for place, name in enumerate(self.wrt):
             columns = [self.column(arrays, place, index) for index in np.ndindex(*arrays[name].shape)]
@@ -103,13 +104,13 @@ class ForwardFunction(PytorchFunction):
         return np.zeros(out.shape, out._data.dtype) if tangent is None else np.asarray(tangent)
 
 
-def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, *, linear: bool = True) -> str | None:
+def complaint(claim: Traced, nondet_tol: float, batched: bool, forward: bool, *, linear: bool = True) -> str | None:
     """Return what is wrong with a backward pass beside its values; None if nothing is. linear: look at that, too.
 
     It must be linear (0 gives 0), give the same twice up to nondet_tol, and agree with itself on a batch, if that
     is asked for, and with forward mode.
     """
-    record = subject.record_call(subject.at)
+    record = claim.record_call(claim.at)
     (out,) = record.outputs
     if out._node is None:
         return None
@@ -138,7 +139,7 @@ def complaint(subject: Traced, nondet_tol: float, batched: bool, forward: bool, 
                 return f"gradcheck or gradgradcheck failed while testing batched gradient computation: input {i}"
     if forward:
         with contextlib.suppress(NoForwardError):
-            if np.less(*adjoint_test(subject, 0)):
+            if np.less(*adjoint_test(claim, 0)):
                 return "forward and reverse mode disagree"
     return None
 
@@ -223,7 +224,7 @@ def _check(
     wanted = [name for name, x in tensors.items() if x._node is not None]
     check_inputs(given, wanted)
     places = [i for i, x in enumerate(given) if isinstance(x, Tensor)]
-    subjects: list[PytorchFunction] = []
+    claims_made: list[PytorchFunction] = []
 
     def call(*xs: Tensor) -> Any:
         arguments = list(given)
@@ -233,11 +234,9 @@ def _check(
 
     def make() -> Traced:
         arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
-        subject = (PytorchFunction if backward else ForwardFunction)(
-            call, arrays, wrt=wanted, title=callable_name(func)
-        )
-        subjects[:] = [subject]
-        return SecondOrder(subject, 0) if order == 2 else subject
+        claim = (PytorchFunction if backward else ForwardFunction)(call, arrays, wrt=wanted, title=callable_name(func))
+        claims_made[:] = [claim]
+        return SecondOrder(claim, 0) if order == 2 else claim
 
     connected = order == 2 or depends(func(*given))
     if connected is None:
@@ -249,7 +248,7 @@ def _check(
     if report.error is not None:
         raise report.error
     if report.verdict != "pass":
-        text = failure_message(report, subjects[0] if order is None and subjects else None)
+        text = failure_message(report, claims_made[0] if order is None and claims_made else None)
         if connected and backward:
             text = complaint(make(), extra[0], False, False, linear=False) or text
         if not connected:
@@ -262,24 +261,24 @@ def _check(
         error: BaseException = GradcheckError(text)
         worst = next((x for x in report.inputs if x.verdict != "pass" and x.worst is not None), None)
         if worst is not None and order is None and text.startswith("gradcheck: fail"):
-            error = noted(GradcheckError(mismatch(subjects[0], worst)), text)
+            error = noted(GradcheckError(mismatch(claims_made[0], worst)), text)
         raise error
     return not text
 
 
-def mismatch(subject: PytorchFunction, item: InputCheck) -> str:
+def mismatch(claim: PytorchFunction, item: InputCheck) -> str:
     """Return PyTorch's words for a wrong derivative, with both matrices: a row for each element of the input."""
-    output, _, part = subject.place_of(item.worst)  # type: ignore[arg-type]
-    sizes = [math.prod(s) * (1 + d.is_complex) for s, d in subject.outlines or ()]
+    output, _, part = claim.place_of(item.worst)  # type: ignore[arg-type]
+    sizes = [math.prod(s) * (1 + d.is_complex) for s, d in claim.outlines or ()]
     rows = slice(sum(sizes[:output]), sum(sizes[: output + 1]))
-    x = subject.at[item.name]
+    x = claim.at[item.name]
     text = f"{part}Jacobian mismatch for output {output} with respect to {item.name},\n"
     if x.size * (rows.stop - rows.start) > SHOWN or x.dtype.kind == "c" or part:
         return text
-    flat = Flat(subject)
-    first = int(flat.edges[subject.wrt.index(item.name)])
+    flat = Flat(claim)
+    first = int(flat.edges[claim.wrt.index(item.name)])
     numeric = central(flat, np.arange(first, first + x.size), EPS)[rows].T
-    analytic = subject.jacobian(subject.at)[item.name].reshape(-1, x.size)[rows].T
+    analytic = flat.matrix()[rows, first : first + x.size].T
     shown = [Tensor._wrap(np.ascontiguousarray(m), None) for m in (numeric, analytic)]
     return text + "\n".join(f"{word}:{m!r}" for word, m in zip(("numerical", "analytical"), shown, strict=True)) + "\n"
 
@@ -316,13 +315,13 @@ def depends(result: Any) -> bool | None:
     return any(x.requires_grad for x in parts) if parts else None
 
 
-def failure_message(report: CheckReport, subject: PytorchFunction | None) -> str:
-    """Return a report as an exception's message; the subject knows which output an element belongs to."""
+def failure_message(report: CheckReport, claim: PytorchFunction | None) -> str:
+    """Return a report as an exception's message; the claim knows which output an element belongs to."""
     lines = []
     for item in report.inputs:
         if item.verdict != "pass" and item.worst is not None:
             worst = item.worst
-            output, place, part = subject.place_of(worst) if subject is not None else (0, worst.output, "")
+            output, place, part = claim.place_of(worst) if claim is not None else (0, worst.output, "")
             lines.append(
                 f"{part}Jacobian mismatch for output {output} with respect to {item.name}, at {list(place)} and "
                 f"{list(worst.place)}: numerical: {worst.numeric:.12g} (error {worst.numeric_error:.2g}), "

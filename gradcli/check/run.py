@@ -13,9 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import GradcliError, describe_error, lines_of_file, text_of
+from ..program.claim import CallError, Claim, ComplexError, OutOfCallsError, WrongShapeError
 from ..program.user_code import users_trace
 from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
 from .directions import PLAN, STEPS, Directions, Outcome, taylor_of
+from .flat import Flat
 from .jacobian import Reference
 from .judge import judge_along
 from .kink import settle_kinks
@@ -31,7 +33,6 @@ from .products import (
     staleness,
     with_adjoint_test,
 )
-from .subject import CheckError, ComplexError, Flat, OutOfCallsError, Subject, WrongShapeError
 from .symmetric import restrict_to_symmetric
 from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, rounding_slack
 
@@ -42,7 +43,7 @@ VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden"])
 
 def input_checks(flat: Flat, judgement: Judgement, every: bool = False) -> tuple[InputCheck, ...]:
     """Return what was found, input by input; where every element is wanted, with all of them."""
-    checks = tuple(one_input(flat, judgement, k) for k in range(len(flat.subject.wrt)))
+    checks = tuple(one_input(flat, judgement, k) for k in range(len(flat.claim.wrt)))
     if not every:
         return checks
     return tuple(with_elements(flat, judgement, k, item) for k, item in enumerate(checks))
@@ -82,7 +83,7 @@ def elements_of(flat: Flat, judgement: Judgement, k: int) -> Elements:
 
 def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
     columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
-    name, shape = flat.subject.wrt[k], flat.arrays[k].shape
+    name, shape = flat.claim.wrt[k], flat.arrays[k].shape
     state, a = judgement.state[:, columns], judgement.analytic[:, columns]
     value, error = judgement.value[:, columns], judgement.error[:, columns]
     if not a.size:
@@ -130,6 +131,8 @@ SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
 JUMPS = 1e-3
 """A claim that changes by more between points that are rounding units apart jumps there: that is no noise."""
+SPARSE = 10_000
+"""Elements of a Jacobian from which on its pattern is looked at."""
 SLOW = 2.0
 """Seconds that one call per element may take for all elements to be looked at."""
 EXCUSE_LIMIT = 5_000_000
@@ -152,8 +155,8 @@ def source_at(place: Place) -> str:
         return lines[0]
 
 
-def run_check(make: Callable[[], Subject], place: Place, options: Options | None = None) -> CheckReport:
-    """Check the subject that `make` returns; whatever goes wrong becomes a report."""
+def run_check(make: Callable[[], Claim], place: Place, options: Options | None = None) -> CheckReport:
+    """Check the claim that `make` returns; whatever goes wrong becomes a report."""
     options = options or Options()
     start = time.perf_counter()
 
@@ -170,19 +173,20 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
             **more,  # type: ignore[arg-type]
         )
 
-    subject: Subject | None = None
+    claim: Claim | None = None
 
     def guilty() -> str | None:
         """Return the custom function whose backward raised or gave a wrong shape, where one did."""
         with contextlib.suppress(Exception):
-            return subject.blame(is_wrong) if options.blame and subject is not None else None
+            parts = claim.parts() if options.blame and claim is not None else ()
+            return next((describe() for part, describe in parts if is_wrong(part)), None)
         return None
 
     try:
         with np.errstate(all="ignore"):
-            subject = make()
-            subject.watch = options.watch
-            checked = judge(subject, options, report)
+            claim = make()
+            claim.watch = options.watch
+            checked = judge(claim, options, report)
             blamed = guilty() if checked.verdict == "fail" and options.calls is None else None
             return replace(checked, blame=blamed)
     except WrongShapeError as error:
@@ -190,7 +194,7 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
         return report("fail", str(error), diagnosis=(finding,), blame=guilty())
     except ComplexError as error:
         return report("fail", str(error), diagnosis=(Finding("complex", "a real input has a real gradient"),))
-    except CheckError as error:
+    except CallError as error:
         cause = error.__cause__
         known = cause if isinstance(cause, Exception) else None
         hint = error.hint or getattr(cause, "hint", None)
@@ -209,10 +213,10 @@ def run_check(make: Callable[[], Subject], place: Place, options: Options | None
         return report("error", f"{DEFECT}: {describe_error(error)}")
 
 
-def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]) -> CheckReport:
-    """Return the report on a subject, by directions where these are enough, else by elements. Raises CheckError."""
-    subject.most_calls = options.calls
-    flat = Flat(subject)
+def judge(claim: Claim, options: Options, report: Callable[..., CheckReport]) -> CheckReport:
+    """Return the report on a claim, by directions where these are enough, else by elements. Raises CallError."""
+    claim.most_calls = options.calls
+    flat = Flat(claim)
     beside = claim_beside(flat)
     few = not options.elements and (options.forced or is_costly(flat))
     along = bool(options.tolerances is None and len(flat.f0) * flat.size and few)
@@ -235,16 +239,16 @@ def judge(subject: Subject, options: Options, report: Callable[..., CheckReport]
 def judge_elements(
     flat: Flat, bent: Finding | None, beside: np.ndarray | None, options: Options, report: Callable[..., CheckReport]
 ) -> CheckReport:
-    """Return the report on a subject whose elements are looked at one by one.
+    """Return the report on a claim whose elements are looked at one by one.
 
     bent: what is wrong with products. beside: what the gradient gave at another point.
     """
-    subject = flat.subject
+    claim = flat.claim
     if bent is None and options.tolerances is None and not options.elements:
-        right = subject.all_right(flat)
+        right = all_right(flat)
         if right is not None:
             evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
-            return with_adjoint_test(report("pass", inputs=right, evidence=evidence), subject, options.seed)
+            return with_adjoint_test(report("pass", inputs=right, evidence=evidence), claim, options.seed)
     analytic, again = claimed_jacobians(flat)
     coarse = 0.0
     if bent is None and options.tolerances is None:
@@ -266,15 +270,15 @@ def judge_elements(
         if judgement.rough and all(f.kind in PLACES for f in mistakes):
             mistakes = (ROUGH, *mistakes)
         findings = (*findings, *mistakes)
-    message = judgement.reason() if verdict == "inconclusive" else subject.restriction
+    message = judgement.reason() if verdict == "inconclusive" else claim.restriction
     if findings and judgement.verdict != "fail":
         message = findings[0].text
     inputs = input_checks(flat, judgement, options.elements)
-    notes = [*subject.notes, *judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
+    notes = [*claim.notes, *judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
     if verdict == "pass" and analytic.size and sum(item.hidden for item in inputs) == analytic.size:
         verdict, message = "inconclusive", "no element is decidable: all are below the function's own rounding"
     if judgement.kinks and verdict == "pass":
-        notes.insert(len(subject.notes), "a kink: the claimed value lies between the one-sided derivatives")
+        notes.insert(len(claim.notes), "a kink: the claimed value lies between the one-sided derivatives")
     checked = report(
         verdict,
         message,
@@ -288,12 +292,21 @@ def judge_elements(
         on_symmetric = None if narrower is None else judge(narrower, options, report)
         if on_symmetric is not None and all(item.verdict == "pass" for item in on_symmetric.inputs):
             return on_symmetric
-    return with_adjoint_test(checked, subject, options.seed)
+    return with_adjoint_test(checked, claim, options.seed)
+
+
+def all_right(flat: Flat) -> tuple[InputCheck, ...] | None:
+    """Return what was found for each input of a large sparse Jacobian, where one look shows every element right."""
+    if not flat.claim.traced or len(flat.f0) * flat.size < SPARSE:
+        return None
+    from .sparse_jacobian import all_right
+
+    return all_right(flat.claim, flat)  # type: ignore[arg-type]
 
 
 def is_costly(flat: Flat) -> bool:
-    if flat.subject.costly or flat.subject.traced:
-        return flat.subject.costly
+    if flat.claim.costly or flat.claim.traced:
+        return flat.claim.costly
     flat.value_again()
     return flat.size * flat.seconds > SLOW
 
@@ -305,8 +318,8 @@ def wrong_products(flat: Flat, seed: int) -> Finding | None:
 
 def within_budget(flat: Flat, seed: int) -> Finding | None:
     """Return what is wrong with the claim's products; None where asking costs more calls than there are."""
-    subject = flat.subject
-    if subject.most_calls is not None and subject.calls + 2 * subject.claim_calls + PLAN > subject.most_calls:
+    claim = flat.claim
+    if claim.most_calls is not None and claim.calls + 2 * claim.claim_calls + PLAN > claim.most_calls:
         return None
     return wrong_products(flat, seed)
 
@@ -316,14 +329,14 @@ def report_along(
 ) -> CheckReport:
     findings = (() if bent is None else (bent,)) + outcome.findings
     verdict = "fail" if bent is not None else outcome.verdict
-    notes = (*flat.subject.notes, *outcome.notes, *(undecided_note(item) for item in outcome.inputs if item.hidden))
+    notes = (*flat.claim.notes, *outcome.notes, *(undecided_note(item) for item in outcome.inputs if item.hidden))
     message = bent.text if bent is not None and outcome.verdict != "fail" else outcome.message
-    message = message or flat.subject.restriction
+    message = message or flat.claim.restriction
     checked = report(
         verdict, message, inputs=outcome.inputs, diagnosis=findings, notes=notes, evidence=outcome.evidence(flat)
     )
     try:
-        return with_adjoint_test(checked, flat.subject, options.seed)
+        return with_adjoint_test(checked, flat.claim, options.seed)
     except OutOfCallsError:
         return checked
 
@@ -342,7 +355,7 @@ def undecidable(flat: Flat) -> str | None:
     again = flat.value_again()
     if not np.isfinite(flat.f0).all():
         return "the function is not finite at this point"
-    strange = [name for name in flat.subject.wrt if not np.isfinite(flat.subject.at[name]).all()]
+    strange = [name for name in flat.claim.wrt if not np.isfinite(flat.claim.at[name]).all()]
     if strange:
         return f"the input {', '.join(strange)} holds nan or infinity"
     drift, size = np.abs(flat.f0 - again), np.abs(flat.f0)
@@ -357,18 +370,16 @@ def claimed_jacobians(flat: Flat) -> tuple[np.ndarray, np.ndarray]:
 
     The engine's own and large ones are not asked twice. Raises WrongShapeError.
     """
-    subject = flat.subject
-    analytic = flat.jacobian(subject.jacobian(subject.at))
-    if analytic.shape != (len(flat.f0), flat.size):
-        raise WrongShapeError(f"the derivative has {analytic.shape} elements, {(len(flat.f0), flat.size)} are needed")
-    if analytic.size > SCATTER_LIMIT or subject.traced:
+    claim = flat.claim
+    analytic = flat.matrix()
+    if analytic.size > SCATTER_LIMIT or claim.traced:
         return analytic, analytic
-    return analytic, flat.jacobian(subject.jacobian(subject.at))
+    return analytic, flat.matrix()
 
 
 def rounding_of_claim(flat: Flat, analytic: np.ndarray, scatter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     unit = max((float(np.finfo(part.dtype).eps) / 2 for part in flat.parts), default=2.0**-53)
-    unit = max(unit, flat.subject.claim_unit or 0.0)
+    unit = max(unit, flat.claim.claim_unit or 0.0)
     return rounding_slack(analytic, scatter, unit)
 
 
@@ -377,8 +388,8 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
 
     coarse: the part of itself that the claim is not certain of.
     """
-    asked = analytic.size <= SCATTER_LIMIT and not flat.subject.traced
-    scatter = scatter_of_claim(flat.subject, flat, analytic) if asked else np.zeros_like(analytic)
+    asked = analytic.size <= SCATTER_LIMIT and not flat.claim.traced
+    scatter = scatter_of_claim(flat.claim, flat, analytic) if asked else np.zeros_like(analytic)
     slack, floor = rounding_of_claim(flat, analytic, scatter)
     judgement = Judgement(analytic, Reference(flat), slack + coarse * np.abs(analytic), floor)
     steady = np.where(scatter <= JUMPS * np.abs(analytic), scatter, 0.0)
@@ -389,12 +400,12 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
     settle_kinks(flat, judgement, seed)
     if judgement.verdict != "fail" or analytic.size > EXCUSE_LIMIT:
         return judgement
-    if flat.subject.traced:
-        scatter = scatter_of_claim(flat.subject, flat, analytic)
+    if flat.claim.traced:
+        scatter = scatter_of_claim(flat.claim, flat, analytic)
     judgement.rough = is_rough(flat, judgement, scatter)
     if not judgement.rough:
         judgement.excuse(
-            np.fmax(roughness(flat.subject, flat, analytic), steady),
+            np.fmax(roughness(flat.claim, flat, analytic), steady),
             "rounding hides the claimed derivative: between close points it scatters by about {:.1g} relative",
         )
     solver = solver_tolerance(flat, judgement, scatter) if judgement.verdict == "fail" and not judgement.rough else None
@@ -403,16 +414,16 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
     return judgement
 
 
-def is_wrong(subject: Subject) -> bool:
-    return run_check(lambda: subject, Place("a part"), Options(blame=False)).verdict in ("fail", "error")
+def is_wrong(claim: Claim) -> bool:
+    return run_check(lambda: claim, Place("a part"), Options(blame=False)).verdict in ("fail", "error")
 
 
 def unsteadiness(look: Directions, beside: np.ndarray | None) -> Finding | None:
     """Return what a second call of a gradient tells of which directions were taken; None where there was none."""
-    claim = look.claim if look.slopes else None
-    if claim is None or claim.whole is None or claim.again is None:
+    rows = look.claimed if look.slopes else None
+    if rows is None or rows.whole is None or rows.again is None:
         return None
-    return next(iter(unsteady_finding(claim.whole, claim.again, beside)), None)
+    return next(iter(unsteady_finding(rows.whole, rows.again, beside)), None)
 
 
 ROUGH = Finding(

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..program.claim import CallError, Claim, WrongShapeError, as_point, callable_name
 from ..show.check_results import SCHEMA, CheckReport, FoundPoint, InputCheck, document_of_lines
 from .candidates import ElementSlopes, Point, candidates, compare_along_line, constants_in, constants_of, shrink
+from .flat import Flat
 from .options import Options
 from .run import Place, run_check
-from .subject import CheckError, Flat, Subject, WrongShapeError, as_point, callable_name
 
 
 def plain_of(x: Any) -> Any:
@@ -128,19 +129,19 @@ class PointSearch:
 
     def __init__(self, check: Any, base: Mapping[str, Any]):
         self.check, self.rng = check, np.random.default_rng(check.options.seed)
-        self.subject: Subject = check.subject(base)
-        self.extra = {name: x for name, x in self.subject.at.items() if name not in base}
-        self.base = {name: x for name, x in self.subject.at.items() if name not in self.extra}
+        self.claim: Claim = check.claim(base)
+        self.extra = {name: x for name, x in self.claim.at.items() if name not in base}
+        self.base = {name: x for name, x in self.claim.at.items() if name not in self.extra}
         self.calls = 0
-        self.varied = {name: self.base[name] for name in self.subject.wrt if name in self.base}
+        self.varied = {name: self.base[name] for name in self.claim.wrt if name in self.base}
 
-    def at(self, point: Mapping[str, np.ndarray]) -> Subject:
-        """Return the subject at a point: the same function, elsewhere."""
+    def at(self, point: Mapping[str, np.ndarray]) -> Claim:
+        """Return the claim at a point: the same function, elsewhere."""
         same = all(np.shape(x) == self.base[name].shape for name, x in point.items())
         if not same:
-            return self.check.subject({**self.base, **point})
-        moved = copy.copy(self.subject)
-        moved.at = {**self.subject.at, **{name: as_point(name, x) for name, x in point.items()}}
+            return self.check.claim({**self.base, **point})
+        moved = copy.copy(self.claim)
+        moved.at = {**self.claim.at, **{name: as_point(name, x) for name, x in point.items()}}
         moved.trouble, moved.here, moved.calls = None, None, 0
         return moved
 
@@ -173,13 +174,13 @@ class PointSearch:
             return True
         if worst.sides is not None:
             return bool(np.isfinite(worst.sides).all())
-        subject = self.at(point)
-        x = subject.at[item.name]
+        claim = self.at(point)
+        x = claim.at[item.name]
         gap, known = abs(worst.analytic - worst.numeric), abs(worst.numeric) * KNOWN >= worst.numeric_error > 0
         if gap <= ROUNDING * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
             return known and x.dtype.kind != "f"
-        flat = Flat(subject)
-        place = int(flat.edges[subject.wrt.index(item.name)] + np.ravel_multi_index(worst.place, x.shape))
+        flat = Flat(claim)
+        place = int(flat.edges[claim.wrt.index(item.name)] + np.ravel_multi_index(worst.place, x.shape))
         row = flat.row_of(worst.output, worst.output_part)
         line = ElementSlopes(flat, place, row)
         if line.agrees(worst.analytic, gap):
@@ -194,7 +195,7 @@ class PointSearch:
     def usual_size(self) -> float:
         """The largest element of the gradient at the search's own point."""
         with np.errstate(all="ignore"):
-            sizes = np.abs(np.concatenate([np.ravel(x) for x in self.subject.jacobian(self.subject.at).values()]))
+            sizes = np.abs(Flat(self.claim).matrix())
         return float(sizes[np.isfinite(sizes)].max(initial=0.0))
 
     def constants(self) -> list[float]:
@@ -225,8 +226,8 @@ class PointSearch:
 
     def has_value(self, point: Point) -> bool:
         try:
-            return bool(np.isfinite(self.subject.value({**self.subject.at, **point})).all())
-        except CheckError:
+            return bool(np.isfinite(self.claim.value({**self.claim.at, **point})).all())
+        except CallError:
             return False
 
     def worst_filtered(self, count: int) -> list[Point]:
@@ -259,9 +260,9 @@ class PointSearch:
         None where the function has no value.
         """
         try:
-            subject = self.at(point)
-            flat = Flat(subject)
-        except CheckError:
+            claim = self.at(point)
+            flat = Flat(claim)
+        except CallError:
             return None
         if not np.isfinite(flat.f0).all() or not flat.size or not len(flat.f0):
             return None
@@ -274,7 +275,7 @@ class PointSearch:
                     break
         except WrongShapeError:
             return np.inf
-        except CheckError:
+        except CallError:
             return 0.0
         return worst
 
@@ -287,7 +288,7 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
     base = check.point(np.random.default_rng(check.options.seed))
     try:
         hunt = PointSearch(check, base)
-    except CheckError:
+    except CallError:
         return report
     for point in saved:
         if point.keys() == hunt.base.keys() and hunt.fails(point):

@@ -18,8 +18,8 @@ from ..func.trace import Trace, pull
 from ..show.check_results import InputCheck
 from ..tape.tensor import Tensor
 from .fit import SAFETY
+from .flat import Flat
 from .jacobian import MARGIN, NARROW, even_weights, scatter_of_values
-from .subject import Flat
 from .verdict import CAP, FLOOR, LEEWAY, ROUNDING, digits_of
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ SMALL = 1e-3
 """Elements so small beside the largest are right when they agree as far as rounding lets one see."""
 
 
-def all_right(subject: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
+def all_right(claim: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
     """Return what was found for each input when every element is right; None when that is not clear."""
     if any(x.dtype != np.float64 for x in flat.arrays) or flat.out_dtype != np.float64:
         return None
-    record = subject.record_call(subject.at)
+    record = claim.record_call(claim.at)
     try:
         (pattern,) = sparsity(record.outputs, record.inputs)
     except GradcliError:
@@ -165,7 +165,7 @@ def summary(
 ) -> InputCheck:
     """Return what was found for input k, all of whose elements are right."""
     mine = np.flatnonzero((columns >= flat.edges[k]) & (columns < flat.edges[k + 1]))
-    name, shape = flat.subject.wrt[k], flat.arrays[k].shape
+    name, shape = flat.claim.wrt[k], flat.arrays[k].shape
     if not len(mine):
         return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
     claimed, value, error = claimed[mine], value[mine], error[mine]

@@ -7,12 +7,13 @@ decomposition").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ..program.claim import Arrays, CallError, Claim
 from .directions import draw_signs
-from .subject import CheckError, Flat, Subject, real_view
+from .flat import Flat, real_view
 
 EXACT = 1e-12
 """How far a matrix, relative to its largest element, may be from a symmetric one."""
@@ -24,65 +25,64 @@ ROUNDING = 8.0
 """Rounding units of its values by which a function of the rest may change."""
 
 
-class Symmetrized(Subject):
+class Symmetrized(Claim):
     """A function of matrices on the space of symmetric ones: of their means with their adjoints.
 
     The claim is its own symmetric part. names: which inputs are such matrices; reasons: what tells that.
     """
 
-    def __init__(self, subject: Subject, reasons: Mapping[str, str]):
-        super().__init__(subject.at, subject.wrt)
-        self.subject, self.names = subject, list(reasons)
-        self.claim_unit, self.costly, self.claim_calls = subject.claim_unit, subject.costly, subject.claim_calls
-        self.watch, self.most_calls, self.claims = subject.watch, subject.most_calls, subject.claims
-        self.here, self.layout = subject.value_here(), subject.layout
+    def __init__(self, claim: Claim, reasons: Mapping[str, str]):
+        super().__init__(claim.title, claim.at, claim.wrt)
+        self.claim, self.names = claim, list(reasons)
+        self.claim_unit, self.costly, self.claim_calls = claim.claim_unit, claim.costly, claim.claim_calls
+        self.watch, self.most_calls, self.claims = claim.watch, claim.most_calls, claim.claims
+        self.pulls_first, self.functions = claim.pulls_first, claim.functions
+        self.here, self.layout = claim.value_here(), claim.layout
         said = [f"{name}: {reason}" for name, reason in reasons.items()]
-        self.notes, self.restriction = (*subject.notes, *said), "; ".join(said)
+        self.notes, self.restriction = (*claim.notes, *said), "; ".join(said)
 
     @property
     def calls(self) -> int:  # type: ignore[override]
         """How often the function was called."""
-        return self.subject.calls
+        return self.claim.calls
 
     @property
-    def has_pull(self) -> bool:
-        return self.subject.has_pull
+    def has_pull(self) -> bool:  # type: ignore[override]
+        return self.claim.has_pull
 
     @property
-    def has_push(self) -> bool:
-        return self.subject.has_push
+    def has_push(self) -> bool:  # type: ignore[override]
+        return self.claim.has_push
 
     def require(self, calls: int) -> None:
-        self.subject.require(calls)
+        self.claim.require(calls)
 
-    def symmetrize(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def symmetrize(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """Return arrays with the means of those that are symmetric matrices; the point itself as it is."""
         if arrays is self.at:
-            return self.subject.at
+            return self.claim.at
         return {name: mean(x) if name in self.names else x for name, x in arrays.items()}
 
-    def value(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        return self.subject.value(self.symmetrize(arrays))
+    def value(self, arrays: Arrays) -> np.ndarray:
+        return self.claim.value(self.symmetrize(arrays))
 
-    def values(self, stacks: Mapping[str, np.ndarray], count: int, like: np.ndarray) -> np.ndarray:
-        outputs = self.subject.values(self.symmetrize(stacks), count, like)
-        self.trouble = self.subject.trouble
+    def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
+        outputs = self.claim.values(self.symmetrize(stacks), count, like)
+        self.trouble = self.claim.trouble
         return outputs
 
-    def jacobian(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return self.symmetrize(self.subject.jacobian(self.symmetrize(arrays)))
+    def whole(self, arrays: Arrays) -> dict[str, np.ndarray] | None:
+        whole = self.claim.whole(self.symmetrize(arrays))
+        return None if whole is None else self.symmetrize(whole)
 
-    def pulls(self, arrays: Mapping[str, np.ndarray], cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
-        return [self.symmetrize(products) for products in self.subject.pulls(self.symmetrize(arrays), cotangents)]
+    def pulls(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+        return [self.symmetrize(products) for products in self.claim.pulls(self.symmetrize(arrays), cotangents)]
 
-    def pull(self, arrays: Mapping[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        return self.pulls(arrays, [cotangent])[0]
+    def push(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        return self.claim.push(self.symmetrize(arrays), self.symmetrize(tangents))
 
-    def push(self, arrays: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray]) -> np.ndarray:
-        return self.subject.push(self.symmetrize(arrays), self.symmetrize(tangents))
-
-    def blame(self, is_wrong: Callable[[Subject], bool]) -> str | None:
-        return self.subject.blame(is_wrong)
+    def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
+        return self.claim.parts()
 
 
 def restrict_to_symmetric(flat: Flat) -> Symmetrized | None:
@@ -94,21 +94,21 @@ def restrict_to_symmetric(flat: Flat) -> Symmetrized | None:
     """
     reasons = {}
     try:
-        for name in flat.subject.wrt:
-            x = flat.subject.at[name]
+        for name in flat.claim.wrt:
+            x = flat.claim.at[name]
             read = triangle_read(flat, name) if is_symmetric(x) else None
             if read is None:
                 continue
             triangle, reason = read
             g = claimed_gradient(flat, name)
             size = np.abs(g).max(initial=0.0)
-            room = max(CLAIMED, 1e3 * flat.unit, 1e3 * (flat.subject.claim_unit or 0.0)) * size
+            room = max(CLAIMED, 1e3 * flat.unit, 1e3 * (flat.claim.claim_unit or 0.0)) * size
             same = bool((np.abs(g - adjoint(g)) <= room).all())
             if same or np.abs(g[triangle]).max(initial=0.0) > room:
                 reasons[name] = reason if same else f"{reason}, along which alone the claim is right"
-    except CheckError:
+    except CallError:
         return None
-    return Symmetrized(flat.subject, reasons) if reasons else None
+    return Symmetrized(flat.claim, reasons) if reasons else None
 
 
 def is_symmetric(x: np.ndarray) -> bool:
@@ -119,14 +119,14 @@ def is_symmetric(x: np.ndarray) -> bool:
 
 
 def claimed_gradient(flat: Flat, name: str) -> np.ndarray:
-    subject, weights = flat.subject, np.random.default_rng(0).standard_normal((1, len(flat.f0)))
-    rows = flat.pull(weights) if subject.has_pull else weights @ flat.jacobian(subject.jacobian(subject.at))
+    claim, weights = flat.claim, np.random.default_rng(0).standard_normal((1, len(flat.f0)))
+    rows = flat.pull(weights) if claim.has_pull else weights @ flat.matrix()
     return flat.arrays_at(rows[0])[name]
 
 
 def triangle_read(flat: Flat, name: str) -> tuple[np.ndarray, str] | None:
     """Return which triangle of a matrix alone a function reads, and how that shows; None where it reads both."""
-    x = flat.subject.at[name]
+    x = flat.claim.at[name]
     upper = np.triu(np.ones(x.shape, bool), 1)
     lower = np.swapaxes(upper, -1, -2)
     room = 2 * np.abs(flat.f0 - flat.value_again()) + ROUNDING * flat.unit * np.abs(flat.f0)
@@ -146,8 +146,8 @@ def triangle_read(flat: Flat, name: str) -> tuple[np.ndarray, str] | None:
 
 def value_at(flat: Flat, name: str, x: np.ndarray) -> np.ndarray | None:
     try:
-        return real_view(flat.subject.value({**flat.subject.at, name: x})).astype(float)
-    except CheckError:
+        return real_view(flat.claim.value({**flat.claim.at, name: x})).astype(float)
+    except CallError:
         return None
 
 

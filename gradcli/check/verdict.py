@@ -180,7 +180,7 @@ class Judgement:
         wrong = 0
         columns = self.order()
         for count, i in enumerate(columns):
-            self.reference.flat.subject.tell("element", count, len(columns))
+            self.reference.flat.claim.tell("element", count, len(columns))
             if wrong >= ENOUGH and count >= ENOUGH:
                 self.accuse_cheaply()
                 break
@@ -262,7 +262,7 @@ class Judgement:
         if kind == "jump":
             return self.unsure(j, i, "the function jumps at this point")
         if kind == "none":
-            trouble = self.reference.flat.subject.trouble
+            trouble = self.reference.flat.claim.trouble
             return self.unsure(
                 j,
                 i,
@@ -325,7 +325,7 @@ class Judgement:
         state = int(self.states((j, i)))
         if state != UNSURE:
             return state
-        value, error, trouble = self.value[j, i], self.error[j, i], self.reference.flat.subject.trouble
+        value, error, trouble = self.value[j, i], self.error[j, i], self.reference.flat.claim.trouble
         beside = f"; beside the point {trouble}" if trouble else ""
         return self.unsure(j, i, f"{reason} to say more than {value:.3g} ± {self.margin * error:.2g}{beside}")
 

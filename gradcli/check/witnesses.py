@@ -15,10 +15,10 @@ import numpy as np
 
 from ..errors import GradcliError, TimeIsUp
 from ..lang.limits import LONGEST, time_left, within
+from ..program.claim import CallError
+from ..program.recorded import SecondOrder, Traced
 from ..show.check_results import CheckReport, Finding, InputCheck
 from ..tape.modes import no_grad
-from .subject import CheckError
-from .tensor_function import SecondOrder, Traced
 from .verdict import CAP, digits_of
 
 ROUNDED = "rounding leaves"
@@ -34,7 +34,7 @@ class Witnessed:
         self.notes: list[str] = []
 
 
-def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], witnessed: Witnessed) -> None:
+def by_formulas(claim: Traced, blocks: dict[str, np.ndarray], witnessed: Witnessed) -> None:
     """Compare the engine's derivative with sympy's."""
     import sympy
 
@@ -44,19 +44,19 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], witnessed: Witne
     from ..analysis.symbolic import drop_jumps as cleaned
     from ..exact.symbolic import symbols_for
 
-    total = sum(np.size(x) for x in subject.at.values())
+    total = sum(np.size(x) for x in claim.at.values())
     if total > MAX_SYMBOLS:
         raise ValueError(f"the inputs have {total} elements; formulas are made for at most {MAX_SYMBOLS}")
-    if not all(np.isfinite(x).all() for x in subject.at.values()):
+    if not all(np.isfinite(x).all() for x in claim.at.values()):
         raise ValueError("an input holds nan or infinity")
 
     def work() -> Any:
-        symbols = {name: symbols_for(name, np.shape(x)) for name, x in subject.at.items()}
-        out = formula_of(subject, symbols)
+        symbols = {name: symbols_for(name, np.shape(x)) for name, x in claim.at.items()}
+        out = formula_of(claim, symbols)
         point = {
             s: sympy.Rational(float(x))
             for name, array in symbols.items()
-            for s, x in zip(as_expressions(array).ravel().tolist(), np.ravel(subject.at[name]).tolist(), strict=True)
+            for s, x in zip(as_expressions(array).ravel().tolist(), np.ravel(claim.at[name]).tolist(), strict=True)
         }
         parts = [
             (
@@ -68,7 +68,7 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], witnessed: Witne
                     for s in as_expressions(symbols[name]).ravel().tolist()
                 ],
             )
-            for name in subject.wrt
+            for name in claim.wrt
         ]
         return compared(parts, point, blocks)
 
@@ -82,7 +82,7 @@ def by_formulas(subject: Traced, blocks: dict[str, np.ndarray], witnessed: Witne
             witnessed.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))
 
 
-def formula_of(subject: Traced, symbols: dict[str, Any]) -> np.ndarray:
+def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
     import sympy
 
     from ..analysis.symbolic import as_expressions
@@ -90,14 +90,14 @@ def formula_of(subject: Traced, symbols: dict[str, Any]) -> np.ndarray:
     from ..exact.symbolic import Symbolic
     from ..tape.tensor import Tensor
 
-    if isinstance(subject, SecondOrder):
-        first = formula_of(subject.first, {name: x for name, x in symbols.items() if name != subject.vector})
-        vector = as_expressions(symbols[subject.vector]).ravel().tolist()
+    if isinstance(claim, SecondOrder):
+        first = formula_of(claim.first, {name: x for name, x in symbols.items() if name != claim.vector})
+        vector = as_expressions(symbols[claim.vector]).ravel().tolist()
         total = sum((v * e for v, e in zip(vector, first.ravel().tolist(), strict=True)), sympy.Integer(0))
-        inputs = [s for name in subject.first.wrt for s in as_expressions(symbols[name]).ravel().tolist()]
+        inputs = [s for name in claim.first.wrt for s in as_expressions(symbols[name]).ravel().tolist()]
         return np.array([sympy.diff(total, s) for s in inputs], object)
     with exactly(Symbolic()), no_grad():
-        return as_expressions(subject.call([Tensor._wrap(s, None) for s in symbols.values()])._data)
+        return as_expressions(claim.call([Tensor._wrap(s, None) for s in symbols.values()])._data)
 
 
 MOST_COLUMNS = 64
@@ -115,21 +115,21 @@ LOST = 10.0
 class Sharp:
     """A traced function in high precision: its value, and its derivatives along directions by differences."""
 
-    def __init__(self, subject: Traced, digits: int):
+    def __init__(self, claim: Traced, digits: int):
         from ..exact.multiprecision import Multiprecision
 
-        self.subject = subject
+        self.claim = claim
         self.field = Multiprecision(3 * digits + 20, decimal=False)
         self.mp = self.field.context
         self.step = self.mp.mpf(10) ** (-digits - 5)
 
     def value(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Return f as a flat object array."""
-        if isinstance(self.subject, SecondOrder):
-            return self.products(self.subject, arrays)
-        return self.of(self.subject, arrays)
+        if isinstance(self.claim, SecondOrder):
+            return self.products(self.claim, arrays)
+        return self.of(self.claim, arrays)
 
-    def of(self, subject: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    def of(self, claim: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Return another function's value in this precision."""
         from ..exact.field import as_plain, exact
         from ..exact.record import exactly
@@ -137,17 +137,17 @@ class Sharp:
 
         with exactly(self.field), no_grad():
             leaves = [Tensor._wrap(self.field.input_array(name, x), None) for name, x in arrays.items()]
-            return np.asarray(as_plain(exact(np.asarray(subject.call(leaves)._data)))).ravel()
+            return np.asarray(as_plain(exact(np.asarray(claim.call(leaves)._data)))).ravel()
 
-    def products(self, subject: SecondOrder, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    def products(self, claim: SecondOrder, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Return the vector's products with the first derivative, which are differences, too. Raises ValueError."""
-        first, at = subject.first, {name: x for name, x in arrays.items() if name != subject.vector}
+        first, at = claim.first, {name: x for name, x in arrays.items() if name != claim.vector}
         total = sum(np.size(at[name]) for name in first.wrt)
         if total > MOST_COLUMNS:
             raise ValueError(
                 f"the inputs have {total} elements; second derivatives are taken of at most {MOST_COLUMNS}"
             )
-        vector = self.convert(subject.vector, arrays[subject.vector]).ravel()
+        vector = self.convert(claim.vector, arrays[claim.vector]).ravel()
         products = []
         for direction in directions_of(first, 0):
             up, down = (self.of(first, self.move(at, direction, sign)) for sign in (1, -1))
@@ -177,21 +177,19 @@ class Sharp:
         return out
 
 
-def directions_of(subject: Traced, seed: int) -> list[dict[str, np.ndarray]]:
+def directions_of(claim: Traced, seed: int) -> list[dict[str, np.ndarray]]:
     """Return unit vectors of all input elements, or random signs where there are many."""
-    sizes = {name: np.size(subject.at[name]) for name in subject.wrt}
+    sizes = {name: np.size(claim.at[name]) for name in claim.wrt}
     if sum(sizes.values()) <= MOST_COLUMNS:
         directions = []
-        for name in subject.wrt:
+        for name in claim.wrt:
             for k in range(sizes[name]):
                 unit = np.zeros(sizes[name])
                 unit[k] = 1.0
-                directions.append({name: unit.reshape(np.shape(subject.at[name]))})
+                directions.append({name: unit.reshape(np.shape(claim.at[name]))})
         return directions
     rng = np.random.default_rng(seed)
-    return [
-        {name: rng.choice([-1.0, 1.0], np.shape(subject.at[name])) for name in subject.wrt} for _ in range(DIRECTIONS)
-    ]
+    return [{name: rng.choice([-1.0, 1.0], np.shape(claim.at[name])) for name in claim.wrt} for _ in range(DIRECTIONS)]
 
 
 def push_direction(blocks: dict[str, np.ndarray], direction: dict[str, np.ndarray]) -> np.ndarray:
@@ -212,19 +210,19 @@ def nearby(at: dict[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generat
     return near
 
 
-def in_digits(subject: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, witnessed: Witnessed) -> None:
+def in_digits(claim: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, witnessed: Witnessed) -> None:
     """Compare the engine's derivative with differences in high precision.
 
     Its own rounding is seen by comparing at more points close by: what stays the same there is no rounding.
     """
-    sharp = Sharp(subject, digits)
-    directions = directions_of(subject, seed)
+    sharp = Sharp(claim, digits)
+    directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)
-    points: list[dict[str, np.ndarray]] = [dict(subject.at)]
-    points += [nearby(points[0], subject.wrt, rng) for _ in range(POINTS)]
+    points: list[dict[str, np.ndarray]] = [dict(claim.at)]
+    points += [nearby(points[0], claim.wrt, rng) for _ in range(POINTS)]
     differences, exact_values, value = [], [], None
     for k, at in enumerate(points):
-        engine = blocks if k == 0 else subject.jacobian(at)
+        engine = blocks if k == 0 else claim.whole(at)
         middle = sharp.value(at)
         rows, truths = [], []
         for direction in directions:
@@ -236,7 +234,7 @@ def in_digits(subject: Traced, blocks: dict[str, np.ndarray], digits: int, seed:
         exact_values.append(truths)
         value = middle if value is None else value
     judge_digits(np.array(differences, float), np.array(exact_values, float), directions, digits, witnessed)
-    value_digits(subject, sharp, np.asarray(value), np.array(exact_values[0], float), directions, witnessed)
+    value_digits(claim, sharp, np.asarray(value), np.array(exact_values[0], float), directions, witnessed)
 
 
 def difference(sharp: Sharp, claimed: float, truth: Any) -> float:
@@ -284,7 +282,7 @@ def name_element(direction: dict[str, np.ndarray]) -> str:
 
 
 def value_digits(
-    subject: Traced,
+    claim: Traced,
     sharp: Sharp,
     value: np.ndarray,
     truth: np.ndarray,
@@ -292,7 +290,7 @@ def value_digits(
     witnessed: Witnessed,
 ) -> None:
     """Note where the float64 value itself has lost digits, and the condition number that explains it."""
-    rounded = np.asarray(subject.value(subject.at)).ravel()
+    rounded = np.asarray(claim.value(claim.at)).ravel()
     worst, at = CAP, 0
     for k, (mine, exact_value) in enumerate(zip(rounded, value, strict=True)):
         if not np.isfinite(mine) or exact_value == 0:
@@ -303,7 +301,7 @@ def value_digits(
             worst, at = right, k
     if worst >= LOST:
         return
-    steps = [sum(float(np.abs(subject.at[n] * v).max()) for n, v in d.items()) for d in directions]
+    steps = [sum(float(np.abs(claim.at[n] * v).max()) for n, v in d.items()) for d in directions]
     total = float(np.nansum(np.abs(truth[:, at]) * np.array(steps)))
     condition = float(sharp.mp.mpf(total) / abs(value[at]))  # as a float the value may be 0
     why = "" if condition > 1e3 else ": cancellation on the way, for the function itself is well conditioned"
@@ -312,23 +310,23 @@ def value_digits(
     )
 
 
-def with_witnesses(report: CheckReport, subject: Any, digits: int | None, symbolic: bool, seed: int) -> CheckReport:
+def with_witnesses(report: CheckReport, claim: Any, digits: int | None, symbolic: bool, seed: int) -> CheckReport:
     """Return a report with what further witnesses say. A derivative that they refute fails."""
     if report.verdict == "error":
         return report
     witnessed = Witnessed()
     if report.inputs:
         witnessed.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
-    if not subject.traced:
+    if not claim.traced:
         witnessed.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
     else:
         try:
-            blocks = subject.jacobian(subject.at)
+            blocks = claim.whole(claim.at)
             if digits is not None:
-                ask_witness(witnessed, f"{digits}-digit", lambda: in_digits(subject, blocks, digits, seed, witnessed))
+                ask_witness(witnessed, f"{digits}-digit", lambda: in_digits(claim, blocks, digits, seed, witnessed))
             if symbolic:
-                ask_witness(witnessed, "symbolic", lambda: by_formulas(subject, blocks, witnessed))
-        except CheckError as error:
+                ask_witness(witnessed, "symbolic", lambda: by_formulas(claim, blocks, witnessed))
+        except CallError as error:
             witnessed.notes.append(str(error))
     verdict = "fail" if witnessed.findings else report.verdict
     return replace(
@@ -348,7 +346,7 @@ def ask_witness(witnessed: Witnessed, name: str, work: Any) -> None:
             work()
     except TimeIsUp:
         witnessed.notes.append(f"no {name} witness: it takes too long")
-    except (GradcliError, CheckError, TypeError, AttributeError, ValueError) as error:
+    except (GradcliError, CallError, TypeError, AttributeError, ValueError) as error:
         witnessed.notes.append(f"no {name} witness: {str(error).splitlines()[0]}")
 
 

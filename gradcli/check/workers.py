@@ -22,10 +22,10 @@ from typing import Any
 
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, within
+from ..program.claim import copied
 from ..show.check_results import CheckReport
 from .check import Check
 from .run import DEFECT
-from .subject import copied
 
 HEADER = 8
 """Bytes that say how long a message is."""

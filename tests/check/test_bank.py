@@ -2,8 +2,8 @@
 
 import pytest
 
-from gradcli.check.hand_written import HandWritten
 from gradcli.check.run import Place, run_check
+from gradcli.program.hand_written import HandWritten
 
 from .bank import RIGHT_WITHIN, WRONG_FROM, coupled, elementwise, mistakes
 

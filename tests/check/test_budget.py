@@ -6,24 +6,25 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.check.hand_written import Claimed
 from gradcli.check.options import Options
 from gradcli.check.run import Place, run_check
-from gradcli.program.elsewhere.base import Elsewhere
+from gradcli.program.claim import Claim
 
 COSTS = np.linspace(0.5, 2, 1000)
 
 
-class Far(Elsewhere):
+class Far(Claim):
     """A costly function: sums of c_i sin(x_i) + x_i x_(i+1) / 2 with weights, and a claim that may be wrong."""
+
+    costly = True
 
     def __init__(self, n: int, m: int = 0, off: dict | None = None, noise: float = 0.0, products: str = "vjp"):
         super().__init__("far", {"x": np.linspace(0.1, 1.2, n)})
-        self.has_vjp, self.has_jvp = "vjp" in products, "jvp" in products
+        self.has_pull, self.has_push = "vjp" in products, "jvp" in products
         self.weights = np.random.default_rng(1).standard_normal((m, n)) if m else np.ones((1, n))
         self.shape, self.off, self.noise, self.rng = (m,) if m else (), off or {}, noise, np.random.default_rng(0)
 
-    def value(self, arrays: Any) -> np.ndarray:
+    def evaluate(self, arrays: Any) -> np.ndarray:
         self.calls += 1
         x = arrays["x"]
         y = self.weights @ (COSTS[: x.size] * np.sin(x)) + 0.5 * np.sum(x[1:] * x[:-1])
@@ -46,7 +47,7 @@ class Far(Elsewhere):
 
 def judged(program: Far, calls: int | None = None, seed: int = 0) -> Any:
     """Return the report on a costly function, and see that the budget was kept."""
-    report = run_check(lambda: Claimed(program), Place("far"), Options(calls=calls, seed=seed))
+    report = run_check(lambda: program, Place("far"), Options(calls=calls, seed=seed))
     assert report.evidence is not None
     assert report.evidence.points <= program.calls <= (calls or np.inf)
     return report

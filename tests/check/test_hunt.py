@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.check.hand_written import HandWritten
 from gradcli.check.run import Place, run_check
+from gradcli.program.hand_written import HandWritten
 
 from .atoms import ATOMS
 from .hunt import ABSURD, NAMES, Function, claims, is_honest, passes, relative_gap

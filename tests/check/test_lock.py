@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gradcli.check.check import Check
+from gradcli.check.flat import Flat
 from gradcli.check.lock import compute_at, errors_of, lock, numbers_of, round_up, verify
 from gradcli.cli.main import main
 from gradcli.schema import schema_of
@@ -53,8 +54,8 @@ def test_another_way_to_solve_a_system_is_the_same_and_its_matrix_is_left_as_it_
 def test_noise_counts_as_error():
     rng = np.random.default_rng(0)
     check = Check(lambda x: x * x, {"x": 3.0}, grad=lambda x: 2 * x + 1e-6 * rng.random())
-    subject = check.subject({"x": 3.0})
-    assert errors_of(subject, numbers_of(subject, subject.at))["x"] > 1e-7
+    flat = Flat(check.claim({"x": 3.0}))
+    assert errors_of(flat, numbers_of(flat, flat.claim.at))["x"] > 1e-7
     locked = lock("f", [check], {})
     assert verify("g.lock", locked, [check]).checks[0].verdict == "same"
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import GradcliError
+from ..claim import Arrays, Claim
 from . import LIBRARY, REMOTE, SERVERS, is_fmu
-from .base import Arrays, Elsewhere
 
 ANSWER_SECONDS = 60.0
 
@@ -37,7 +37,7 @@ class CallOptions(NamedTuple):
         return self.timeout or ANSWER_SECONDS
 
 
-def open_address(text: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_address(text: str, options: CallOptions) -> Callable[[Arrays], Claim]:
     """Return what makes the function at an address from values of its inputs; all use one connection or process.
 
     Raises GradcliError for an address that cannot be, and for options that have no meaning there.
@@ -61,7 +61,7 @@ def refuse_to_execute(text: str) -> None:
         raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
 
 
-def open_library(path: str, declaration: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_library(path: str, declaration: str, options: CallOptions) -> Callable[[Arrays], Claim]:
     from .library import Library
     from .library import host_library as host
 
@@ -72,7 +72,7 @@ def open_library(path: str, declaration: str, options: CallOptions) -> Callable[
     return lambda inputs: Library(path, declaration, inputs, process, options)
 
 
-def open_fmu(path: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_fmu(path: str, options: CallOptions) -> Callable[[Arrays], Claim]:
     from .library import Fmu
     from .library import host_fmu as host
 
@@ -81,7 +81,7 @@ def open_fmu(path: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
     return lambda inputs: Fmu(path, inputs, process, options)
 
 
-def open_process(text: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_process(text: str, options: CallOptions) -> Callable[[Arrays], Claim]:
     from .http import UmBridge
     from .process import Process
 
@@ -95,7 +95,7 @@ def open_process(text: str, options: CallOptions) -> Callable[[Arrays], Elsewher
     return lambda inputs: UmBridge(text, process.ask, process.close, inputs, config, options)
 
 
-def open_server(text: str, options: CallOptions) -> Callable[[Arrays], Elsewhere]:
+def open_server(text: str, options: CallOptions) -> Callable[[Arrays], Claim]:
     """Return what makes the function of a server: an UM-Bridge model, or a Tesseract where none is named."""
     from .http import Server
 

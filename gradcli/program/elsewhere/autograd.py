@@ -11,7 +11,7 @@ import numpy as np
 from autograd.core import make_jvp, make_vjp
 
 from ..arguments import Arguments, arrays_in
-from .base import Arrays
+from ..claim import Arrays
 from .framework import FrameworkCall, free_name, join_real
 
 
@@ -20,7 +20,7 @@ class AutogradCall(FrameworkCall):
 
     framework = "HIPS autograd"
 
-    def evaluate(self, at: Arrays) -> Any:
+    def compute(self, at: Arrays) -> Any:
         return self.join_result(self.result({name: leaf(x) for name, x in at.items()}))
 
     def function_of(self, names: Sequence[str]) -> Callable:
@@ -35,24 +35,24 @@ class AutogradCall(FrameworkCall):
 
         return np.asarray(out), back
 
-    def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
+    def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         ahead = make_jvp(self.function_of(list(at)), tuple(map(leaf, at.values())))
         out, tangent = ahead(tuple(leaf(tangents[name]) for name in at))
         return np.zeros(np.shape(out)) if tangent is None else np.asarray(tangent)
 
     def join_result(self, result: Any) -> Any:
-        """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
+        """Return an output as one real array. Raises CallError for one without floating-point numbers."""
         return join_real(self.note_layout(result, list(arrays_in(result, is_float_box)), anp.iscomplexobj), anp)
 
-    def vjp_function(self, cotangent: np.ndarray) -> AutogradCall:
-        names = list(self.inputs)
+    def pull_function(self, cotangent: np.ndarray) -> AutogradCall:
+        names = list(self.at)
 
         def product(*given: Any) -> tuple:
             back, out = make_vjp(self.function_of(names), autograd.builtins.tuple(given[:-1]))
             products = back(anp.reshape(given[-1], anp.shape(out)))
             return tuple(anp.conj(products[i]) for i in range(len(names)))
 
-        given = {**self.inputs, free_name("gradient", self.inputs): cotangent}
+        given = {**self.at, free_name("gradient", self.at): cotangent}
         return AutogradCall(product, Arguments(given), f"the derivative of {self.title}")
 
 

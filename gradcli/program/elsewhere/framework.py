@@ -23,24 +23,23 @@ from ..arguments import (
     missing_values,
     named_parameters,
 )
+from ..claim import Arrays, CallError, Claim, point_beside
 from ..detect_framework import ENGINES
-from .base import Arrays, Elsewhere, ElsewhereError, point_beside
 
 SINGLE = 2.0**-24
 
 
-class FrameworkCall(Elsewhere):
+class FrameworkCall(Claim):
     """A call of a function in the language of a framework.
 
     It runs in double precision, and with `single` its derivative is claimed in single precision. Outputs of several
     arrays are flattened and joined; complex ones become pairs along a last axis.
     """
 
-    has_vjp = True
+    has_pull = True
     has_second = True
-    reverse = True
-    costly = False
-    runs_for_products = 1
+    pulls_first = True
+    claim_calls = 1
     framework = ""
 
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
@@ -49,7 +48,7 @@ class FrameworkCall(Elsewhere):
         inputs = {path: to_double(x, single) for path, x in arguments.arrays.items()}
         super().__init__(title, inputs)
         if not inputs:
-            raise ElsewhereError(f"{title} has no inputs of floating-point numbers, so there is nothing to check")
+            raise CallError(f"{title} has no inputs of floating-point numbers, so there is nothing to check")
         self.single = single
         self.claim_unit = SINGLE if single else None
         self.forward_mode: bool | None = None
@@ -76,31 +75,33 @@ class FrameworkCall(Elsewhere):
     def settle(self) -> None:
         """Run once; where the function takes no double precision, stay with single precision and say so.
 
-        Raises ElsewhereError.
+        Raises CallError.
         """
         try:
-            with contextlib.suppress(ElsewhereError):  # what is kept of a first call is then of another point
-                self.value(point_beside(self.inputs))
+            with contextlib.suppress(CallError):  # what is kept of a first call is then of another point
+                self.value(point_beside(self.at))
                 return
-            self.value(self.inputs)
-        except ElsewhereError as error:
-            inputs = self.inputs
-            self.inputs = {path: to_single(x) for path, x in inputs.items()}
+            self.value(self.at)
+        except CallError as error:
+            inputs = self.at
+            self.at = {path: to_single(x) for path, x in inputs.items()}
             try:
-                self.value(self.inputs)
-            except ElsewhereError:
-                self.inputs = inputs
+                self.value(self.at)
+            except CallError:
+                self.at = inputs
                 raise error from error.__cause__
             self.claim_unit = None
             self.notes = (f"{self.framework} in float32: the function takes no float64",)
 
     @property
-    def has_jvp(self) -> bool:  # type: ignore[override]
-        """Whether the framework's forward mode goes through the function."""
+    def has_push(self) -> bool:  # type: ignore[override]
+        """Whether the framework's forward mode goes through the function; a budget of calls is not spent on it."""
+        if self.most_calls is not None and self.has_pull:
+            return False
         if self.forward_mode is None:
             self.calls += 1
             try:
-                self.push(self.claimed(self.inputs), {n: np.zeros_like(x) for n, x in self.inputs.items()})
+                self.along(self.claimed(self.at), {n: np.zeros_like(x) for n, x in self.at.items()})
                 self.forward_mode = True
             except ENDINGS:
                 raise
@@ -115,18 +116,15 @@ class FrameworkCall(Elsewhere):
         """Return arrays in the type in which the derivative is claimed."""
         return {name: to_single(x) if self.single else np.asarray(x) for name, x in arrays.items()}
 
-    def value(self, arrays: Arrays) -> np.ndarray:
+    def evaluate(self, arrays: Arrays) -> np.ndarray:
         self.calls += 1
         with self.running("", self.is_narrow(arrays)):
-            return self.plain(self.evaluate({name: np.asarray(x) for name, x in arrays.items()}))
+            return self.plain(self.compute({name: np.asarray(x) for name, x in arrays.items()}))
 
-    def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        return self.vjps(arrays, [cotangent])[0]
+    def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
+        return self.vjps(arrays, [cotangent], between)[0]
 
-    def vjps(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
-        return self.late_vjps(arrays, cotangents)
-
-    def late_vjps(
+    def vjps(
         self, arrays: Arrays, cotangents: Sequence[np.ndarray], between: Arrays | None = None
     ) -> list[dict[str, np.ndarray]]:
         at = self.claimed(arrays)
@@ -135,7 +133,7 @@ class FrameworkCall(Elsewhere):
             self.recorded, back = self.linearize(at)
             if between is not None:
                 self.calls += 1
-                self.evaluate(self.claimed(between))
+                self.compute(self.claimed(between))
             return [{name: to_double(x) for name, x in back(cotangent).items()} for cotangent in cotangents]
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
@@ -143,7 +141,7 @@ class FrameworkCall(Elsewhere):
         self.calls += 1
         whole = {name: np.asarray(tangents.get(name, np.zeros_like(x)), x.dtype) for name, x in at.items()}
         with self.running("forward mode of ", self.is_narrow(at)):
-            return to_double(self.push(at, whole))
+            return to_double(self.along(at, whole))
 
     def is_narrow(self, at: Arrays) -> bool:
         return any(x.dtype.itemsize < 8 for x in at.values())
@@ -157,16 +155,16 @@ class FrameworkCall(Elsewhere):
 
     @contextlib.contextmanager
     def running(self, what: str, narrow: bool) -> Iterator[None]:
-        """Turn what the function raises inside the block into an ElsewhereError."""
+        """Turn what the function raises inside the block into an CallError."""
         try:
             with np.errstate(all="ignore"), self.precision(narrow):
                 yield
-        except (ElsewhereError, GeneratorExit, *ENDINGS):
+        except (CallError, GeneratorExit, *ENDINGS):
             raise
         except SystemExit as stop:
-            raise ElsewhereError(f"{what}{self.title} exited with status {stop.code}") from stop
+            raise CallError(f"{what}{self.title} exited with status {stop.code}") from stop
         except BaseException as error:
-            raise ElsewhereError(f"{what}{self.title} raised {describe_error(error)}") from error
+            raise CallError(f"{what}{self.title} raised {describe_error(error)}") from error
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         """Return what the function returns for the framework's arrays by path."""
@@ -175,9 +173,9 @@ class FrameworkCall(Elsewhere):
     def note_layout(
         self, result: Any, arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool], word: str = "array"
     ) -> list[Any]:
-        """Return the arrays found in an output; note which they are. Raises ElsewhereError for none."""
+        """Return the arrays found in an output; note which they are. Raises CallError for none."""
         if not arrays:
-            raise ElsewhereError(f"{self.title} returned {type(result).__name__}, and no {word} of real numbers")
+            raise CallError(f"{self.title} returned {type(result).__name__}, and no {word} of real numbers")
         self.layout = layout_of(arrays, is_complex)
         return [x for _, x in arrays]
 
@@ -207,10 +205,10 @@ class FrameworkCall(Elsewhere):
     def plain(self, out: Any) -> np.ndarray:
         array = as_array(out)
         if array is None:
-            raise ElsewhereError(f"{self.title} returned {type(out).__name__}, which is no array")
+            raise CallError(f"{self.title} returned {type(out).__name__}, which is no array")
         return array
 
-    def evaluate(self, at: Arrays) -> Any:
+    def compute(self, at: Arrays) -> Any:
         """Return the joined output, without a graph."""
         raise NotImplementedError
 
@@ -218,7 +216,7 @@ class FrameworkCall(Elsewhere):
         """Return the output, and products by reverse mode: dL/dRe + i dL/dIm for complex inputs."""
         raise NotImplementedError
 
-    def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
+    def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         """Return a product by forward mode."""
         raise NotImplementedError
 
@@ -256,10 +254,10 @@ def as_whole(x: Any) -> Any:
     return np.asarray(x).astype(np.int64)
 
 
-def expand_paths(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str] | None:
-    """Return the paths that names stand for; an unknown name stays as it is."""
+def expand_paths(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str]:
+    """Return the paths that names stand for, all unless given; an unknown name stays as it is."""
     if wrt is None:
-        return None
+        return list(paths)
     return [path for name in wrt for path in ([p for p in paths if is_under(p, name)] or [name])]
 
 
@@ -296,7 +294,7 @@ def framework_call(
     """Return a call of a function, a custom Function or a module with arguments by name, as a framework runs it.
 
     Numbers outside `wrt` stay fixed. Where the function takes no floating-point number for an argument that is whole,
-    it gets a whole one. Raises ElsewhereError.
+    it gets a whole one. Raises CallError.
     """
 
     def fixed(path: str) -> bool:
@@ -306,14 +304,16 @@ def framework_call(
 
     def made(whole: Sequence[str]) -> FrameworkCall:
         values = {name: as_whole(x) if name in whole else x for name, x in given.items()}
-        return adapter.of(function, values, fixed, title, single)
+        call = adapter.of(function, values, fixed, title, single)
+        call.wrt = expand_paths(wrt, call.wrt)
+        return call
 
     try:
         return made(())
-    except ElsewhereError as error:
+    except CallError as error:
         whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or fixed(name))]
         for names in [*([name] for name in whole), whole] if len(whole) > 1 else [whole] * bool(whole):
-            with contextlib.suppress(ElsewhereError):
+            with contextlib.suppress(CallError):
                 call = made(names)
                 call.notes = (*call.notes, f"{', '.join(names)} taken as whole, and not differentiated")
                 return call
@@ -340,3 +340,15 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
         for n in [*names, *others]
         if n in given
     }
+
+
+def second_order(first: Claim, seed: int) -> Claim:
+    """Return the product of a random vector with a function's derivative, as a function of inputs and vector.
+
+    Raises CallError.
+    """
+    if not first.has_second:
+        raise CallError("reverse mode does not go through the function, and second derivatives need it")
+    out = first.value_here()
+    vector = np.random.default_rng(seed + 1).standard_normal(out.shape)
+    return first.pull_function(vector.astype(out.dtype))

@@ -20,7 +20,8 @@ import numpy as np
 
 from ...errors import GradcliError, TimeIsUp
 from ...lang.limits import within
-from .base import MOST_BYTES, Arrays, Elsewhere, ElsewhereError, GoneError, error_text, shorten_answer
+from ..claim import Arrays, CallError, Claim, GoneError
+from .process import MOST_BYTES, error_text, shorten_answer
 
 if TYPE_CHECKING:
     from .address import CallOptions
@@ -59,7 +60,7 @@ class Server:
         return self.send("POST", path, json.dumps(body).encode())
 
     def send(self, method: str, path: str, body: bytes | None) -> Any:
-        """Return the JSON that a request is answered with. Raises ElsewhereError."""
+        """Return the JSON that a request is answered with. Raises CallError."""
         if self.owner != os.getpid():  # a forked process must not speak on its parent's connection
             self.connection, self.owner = None, os.getpid()
         kept = self.connection is not None
@@ -115,7 +116,7 @@ class Server:
 
 
 def read_answer(where: str, status: int, text: str) -> Any:
-    """Return the JSON of an answer. Raises ElsewhereError for a status that is no success, and for other text."""
+    """Return the JSON of an answer. Raises CallError for a status that is no success, and for other text."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -123,18 +124,20 @@ def read_answer(where: str, status: int, text: str) -> Any:
     if status != 200:
         said = answer.get("error", answer.get("detail", answer)) if isinstance(answer, dict) else text.strip()
         message = f"{where}: status {status}: {error_text(said)}"
-        raise (GoneError if status in NOT_THE_MODEL else ElsewhereError)(message)
+        raise (GoneError if status in NOT_THE_MODEL else CallError)(message)
     if answer is None:
-        raise ElsewhereError(f"{where}: the answer is no JSON: {shorten_answer(text)}")
+        raise CallError(f"{where}: the answer is no JSON: {shorten_answer(text)}")
     return answer
 
 
 Ask = Callable[[str, dict[str, Any]], Any]
-"""Sends a method with its body, and returns the answer. Raises ElsewhereError."""
+"""Sends a method with its body, and returns the answer. Raises CallError."""
 
 
-class UmBridge(Elsewhere):
+class UmBridge(Claim):
     """A model with vectors as inputs, x0, x1 and so on, and vectors as outputs, y0, y1 and so on, laid end to end."""
+
+    costly = True
 
     def __init__(
         self,
@@ -149,15 +152,15 @@ class UmBridge(Elsewhere):
         self.ask, self.model, self.config = ask, model, config
         self.close = close  # type: ignore[method-assign]
         support = self.part("ModelInfo", {}, "support", dict, config=False)
-        self.has_vjp, self.has_jvp = bool(support.get("Gradient")), bool(support.get("ApplyJacobian"))
+        self.has_pull, self.has_push = bool(support.get("Gradient")), bool(support.get("ApplyJacobian"))
         if not support.get("Evaluate", True):
-            raise ElsewhereError(f"{title} does not support Evaluate")
-        if not (self.has_vjp or self.has_jvp):
-            raise ElsewhereError(f"{title} gives no derivative: it supports neither Gradient nor ApplyJacobian")
+            raise CallError(f"{title} does not support Evaluate")
+        if not (self.has_pull or self.has_push):
+            raise CallError(f"{title} gives no derivative: it supports neither Gradient nor ApplyJacobian")
         super().__init__(title, in_order(title, inputs, self.sizes("InputSizes", "inputSizes")))
-        self.names = list(self.inputs)
+        self.names = list(self.at)
         self.wrt = [name for name in self.names if options.wrt is None or name in options.wrt]
-        self.lengths = self.sizes("OutputSizes", "outputSizes") or [len(part) for part in self.outputs(self.inputs)]
+        self.lengths = self.sizes("OutputSizes", "outputSizes") or [len(part) for part in self.outputs(self.at)]
         self.chosen = range(len(self.lengths)) if options.out is None else [self.output_named(options.out)]
 
     def output_named(self, out: str) -> int:
@@ -170,22 +173,20 @@ class UmBridge(Elsewhere):
         return names.index(out)
 
     def part(self, method: str, body: dict[str, Any], key: str, kind: type, config: bool = True) -> Any:
-        """Return what the answer to a method holds under a key. Raises ElsewhereError."""
+        """Return what the answer to a method holds under a key. Raises CallError."""
         whole = {"name": self.model, **body, **({"config": self.config} if config else {})}
         answer = self.ask(method, whole)
         if isinstance(answer, dict) and "error" in answer:
-            raise ElsewhereError(f"{method}: {error_text(answer['error'])}")
+            raise CallError(f"{method}: {error_text(answer['error'])}")
         if not isinstance(answer, dict) or not isinstance(answer.get(key), kind):
-            raise ElsewhereError(f"{method}: the answer has no {kind.__name__} '{key}': {shorten_answer(answer)}")
+            raise CallError(f"{method}: the answer has no {kind.__name__} '{key}': {shorten_answer(answer)}")
         return answer[key]
 
     def sizes(self, method: str, key: str) -> list[int] | None:
         """Return the lengths of the inputs or outputs; None for a model that does not tell them."""
         try:
             return [int(n) for n in self.part(method, {}, key, list)]
-        except GoneError:
-            raise
-        except (ElsewhereError, TypeError, ValueError, OverflowError):
+        except (CallError, TypeError, ValueError, OverflowError):
             return None
 
     def vectors(self, arrays: Arrays) -> list[list[float]]:
@@ -197,10 +198,10 @@ class UmBridge(Elsewhere):
         parts = self.part("Evaluate", {"input": self.vectors(arrays)}, "output", list)
         return [vector_of_numbers(part, f"Evaluate: output {i}") for i, part in enumerate(parts)]
 
-    def value(self, arrays: Arrays) -> np.ndarray:
+    def evaluate(self, arrays: Arrays) -> np.ndarray:
         parts = self.outputs(arrays)
         if [len(part) for part in parts] != self.lengths:
-            raise ElsewhereError(
+            raise CallError(
                 f"Evaluate: outputs of length {[len(part) for part in parts]}; OutputSizes says {self.lengths}"
             )
         return np.concatenate([parts[i] for i in self.chosen])
@@ -258,18 +259,18 @@ def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[st
 
 
 def vector_of_numbers(numbers: Any, what: str) -> np.ndarray:
-    """Return a list of numbers as a vector. Raises ElsewhereError for anything else."""
+    """Return a list of numbers as a vector. Raises CallError for anything else."""
     try:
         x = np.array(numbers, float)
     except (TypeError, ValueError, OverflowError):
         x = None
     if x is None or x.ndim != 1:
-        raise ElsewhereError(f"{what} is no vector of numbers: {shorten_answer(numbers)}")
+        raise CallError(f"{what} is no vector of numbers: {shorten_answer(numbers)}")
     return x
 
 
 def add_vectors(parts: Sequence[np.ndarray], what: str) -> np.ndarray:
-    """Return the sum of vectors. Raises ElsewhereError when their lengths differ."""
+    """Return the sum of vectors. Raises CallError when their lengths differ."""
     if len({len(part) for part in parts}) != 1:
-        raise ElsewhereError(f"{what}: products of different lengths, {[len(part) for part in parts]}")
+        raise CallError(f"{what}: products of different lengths, {[len(part) for part in parts]}")
     return functools.reduce(np.add, parts)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..arguments import Arguments
-from .base import Arrays, ElsewhereError
+from ..claim import Arrays, CallError
 from .framework import FrameworkCall, free_name, join_real
 
 CALLS_AS_WRITTEN = 8
@@ -38,7 +38,7 @@ class JaxCall(FrameworkCall):
     def array(x: np.ndarray) -> Any:
         return jnp.asarray(x)
 
-    def evaluate(self, at: Arrays) -> Any:
+    def compute(self, at: Arrays) -> Any:
         arrays = {name: jnp.asarray(x) for name, x in at.items()}
         if self.compiled is not None:
             return self.compiled(arrays)
@@ -68,26 +68,26 @@ class JaxCall(FrameworkCall):
         return lambda *xs: self.join_result(self.result(dict(zip(names, xs, strict=True))))
 
     @property
-    def has_vjp(self) -> bool:  # type: ignore[override]
+    def has_pull(self) -> bool:  # type: ignore[override]
         """Whether reverse mode goes through the function: through most while loops it does not."""
         if self.reverse_mode is None:
             self.reverse_mode = True
             if any(equation.primitive.name == "while" for equation in self.equations):
                 try:
-                    self.vjp(self.inputs, np.zeros_like(self.value(self.inputs)))
-                except ElsewhereError as error:
+                    self.vjps(self.at, [np.zeros_like(self.value(self.at))])
+                except CallError as error:
                     self.reverse_mode = "Reverse-mode differentiation does not work" not in str(error)
         return self.reverse_mode
 
     @property
     def has_second(self) -> bool:  # type: ignore[override]
         """Whether the vjp can be differentiated again."""
-        return self.has_vjp
+        return self.has_pull
 
     @functools.cached_property
     def equations(self) -> list[Any]:
         """What the function computes, equation by equation; nothing where it cannot be traced."""
-        at = self.claimed(self.inputs)
+        at = self.claimed(self.at)
         with contextlib.suppress(Exception), self.running("", self.single):
             traced = jax.make_jaxpr(self.function_of(list(at)))(*map(jnp.asarray, at.values()))
             return list(equations_in(traced.jaxpr))
@@ -108,7 +108,7 @@ class JaxCall(FrameworkCall):
 
         return np.asarray(out), back
 
-    def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
+    def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         ordered = tuple(jnp.asarray(tangents[name]) for name in at)
         return np.asarray(jax.jvp(self.function_of(list(at)), tuple(map(jnp.asarray, at.values())), ordered)[1])
 
@@ -117,21 +117,21 @@ class JaxCall(FrameworkCall):
         return isinstance(error, NotImplementedError) or "forward-mode" in text or "jvp" in text
 
     def join_result(self, result: Any) -> Any:
-        """Return an output as one real array. Raises ElsewhereError for one without floating-point numbers."""
+        """Return an output as one real array. Raises CallError for one without floating-point numbers."""
         leaves = jax.tree_util.tree_leaves_with_path(result)
         arrays = [(tuple(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
         inexact = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
         return join_real(self.note_layout(result, inexact, jnp.iscomplexobj), jnp)
 
-    def vjp_function(self, cotangent: np.ndarray) -> JaxCall:
-        names = list(self.inputs)
+    def pull_function(self, cotangent: np.ndarray) -> JaxCall:
+        names = list(self.at)
 
         def product(*given: Any) -> tuple:
             *xs, seed = given
             out, back = jax.vjp(self.function_of(names), *xs)
             return tuple(map(jnp.conj, back(seed.reshape(out.shape).astype(out.dtype))))
 
-        given = {**self.inputs, free_name("gradient", self.inputs): cotangent}
+        given = {**self.at, free_name("gradient", self.at): cotangent}
         return JaxCall(product, Arguments(given), f"the derivative of {self.title}")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import GradcliError, need_extra
 from ..arguments import OutputPart, missing_values, unknown_name
-from .base import Arrays, Elsewhere, ElsewhereError
+from ..claim import Arrays, CallError, Claim
 from .process import Process, host_words
 
 if TYPE_CHECKING:
@@ -116,12 +116,14 @@ FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")
 """What the tangent of {} is called."""
 
 
-class Library(Elsewhere):
+class Library(Claim):
     """A C function with a gradient, a backward pass or a forward derivative from the same library.
 
     Integers are sizes: of the first array, of the output when they are called m, or given by name. process: what
     calls it.
     """
+
+    costly = True
 
     def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, options: CallOptions):
         self.f = read_declaration(declaration)
@@ -129,14 +131,16 @@ class Library(Elsewhere):
             text and read_declaration(text) for text in (options.grad, options.vjp, options.jvp)
         )
         self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
-        self.has_vjp, self.has_jvp = bool(self.grad or self.back), bool(self.forward)
+        self.has_pull, self.has_push = bool(self.grad or self.back), bool(self.forward)
         names = [p.name for p in self.f.parameters if is_input(p, inputs)]
         super().__init__(f"{path}:{self.f.name}", self.points(names, inputs))
-        self.whole = {p.name: inputs[p.name] for p in self.f.parameters if p.kind == "whole" and p.name in inputs}
+        self.whole_numbers = {
+            p.name: inputs[p.name] for p in self.f.parameters if p.kind == "whole" and p.name in inputs
+        }
         self.wrt = names if options.wrt is None else list(options.wrt)
-        self.output = self.output_of(options.out)
+        self.result = self.output_of(options.out)
         self.derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
-        self.shape = self.output_shape(options.shapes)
+        self.result_shape = self.output_shape(options.shapes)
         self.process = process
         self.recent: tuple[Any, Any] = (None, None)
         for function in (self.f, *self.derivatives):
@@ -172,11 +176,11 @@ class Library(Elsewhere):
         if self.f.returns in REAL.values():
             candidates = [Parameter(self.f.name, "number", self.f.returns)]
         else:
-            candidates = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.inputs]
+            candidates = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.at]
         if out is not None:
             candidates = [p for p in candidates if p.name == out]
         if len(candidates) != 1:
-            names = ", ".join(p.name for p in self.f.parameters if p.kind == "output" and p.name not in self.inputs)
+            names = ", ".join(p.name for p in self.f.parameters if p.kind == "output" and p.name not in self.at)
             what = f"several outputs: {names}" if names else "no output: it returns no number, and has no double *"
             hint = f"choose one with --out: {names}" if names else None
             raise GradcliError(f"{self.f.name} has {what}", hint=hint, kind="usage")
@@ -184,40 +188,40 @@ class Library(Elsewhere):
 
     def output_shape(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         """Return the shape of the output. Raises GradcliError when it cannot be known."""
-        if self.output.kind == "number":
+        if self.result.kind == "number":
             return ()
-        if self.output.name in shapes:
-            return shapes[self.output.name]
-        if "m" in self.whole:
-            return (int(self.whole["m"]),)
-        mine = (self.output.name, f"{self.output.name}'")
+        if self.result.name in shapes:
+            return shapes[self.result.name]
+        if "m" in self.whole_numbers:
+            return (int(self.whole_numbers["m"]),)
+        mine = (self.result.name, f"{self.result.name}'")
         for function in self.derivatives:
             roles = self.roles(function)
             if any(p.kind == "number" and roles[p.name] in mine for p in function.parameters if p.kind != "whole"):
                 return ()  # the function writes one number, which a derivative takes by value
         raise GradcliError(
-            f"{self.f.name}: the size of '{self.output.name}' cannot be known",
-            hint=f"give it: --shape {self.output.name}=3",
+            f"{self.f.name}: the size of '{self.result.name}' cannot be known",
+            hint=f"give it: --shape {self.result.name}=3",
             kind="usage",
         )
 
     def sizes(self, function: Declaration) -> dict[str, int]:
         """Return the values of a function's integers. Raises GradcliError for one that cannot be known."""
-        arrays = [p.name for p in self.f.parameters if p.name in self.inputs and p.kind != "number"]
+        arrays = [p.name for p in self.f.parameters if p.name in self.at and p.kind != "number"]
         sizes: dict[str, int] = {}
         of_first = False
         for p in function.parameters:
             if p.kind != "whole":
                 continue
             own = [name for name in arrays if p.name in (f"n{name}", f"n_{name}", f"{name}_n", f"len_{name}")]
-            if p.name in self.whole:
-                sizes[p.name] = whole_number(p.name, self.whole[p.name])
+            if p.name in self.whole_numbers:
+                sizes[p.name] = whole_number(p.name, self.whole_numbers[p.name])
             elif p.name == "m":
-                sizes[p.name] = math.prod(self.shape)
+                sizes[p.name] = math.prod(self.result_shape)
             elif own:
-                sizes[p.name] = self.inputs[own[0]].size
+                sizes[p.name] = self.at[own[0]].size
             elif arrays and not of_first:
-                sizes[p.name], of_first = self.inputs[arrays[0]].size, True
+                sizes[p.name], of_first = self.at[arrays[0]].size, True
             else:
                 raise missing_values(function.name, [p.name])
         return sizes
@@ -228,7 +232,7 @@ class Library(Elsewhere):
         `x` is the input x, or the value of the output; `x'` is what belongs to it: a gradient, cotangent or tangent.
         Raises GradcliError for names that tell nothing.
         """
-        known, habits = [*self.inputs, self.output.name], FORWARD if function is self.forward else REVERSE
+        known, habits = [*self.at, self.result.name], FORWARD if function is self.forward else REVERSE
         parameters = [p for p in function.parameters if p.kind != "whole"]
         belongs = {habit.format(name): f"{name}'" for name in known for habit in habits}
         roles = {p.name: p.name if p.name in known else belongs.get(p.name, "") for p in parameters}
@@ -245,7 +249,7 @@ class Library(Elsewhere):
                 kind="usage",
             )
         returned = back if function.returns in REAL.values() and len(back) == 1 else []
-        wanted = [name for name in back if name in self.wrt or name == self.output.name]
+        wanted = [name for name in back if name in self.wrt or name == self.result.name]
         if lacking := [name for name in wanted if f"{name}'" not in roles.values() and name not in returned]:
             raise GradcliError(f"{function.name} gives no derivative for '{lacking[0]}'", kind="usage")
         return roles
@@ -253,47 +257,47 @@ class Library(Elsewhere):
     def sides(self, function: Declaration) -> tuple[list[str], list[str]]:
         """Return what a derivative takes products with, and what it gives derivatives of, by name."""
         if function is self.forward:
-            return list(self.inputs), [self.output.name]
-        return ([] if function is self.grad else [self.output.name]), list(self.inputs)
+            return list(self.at), [self.result.name]
+        return ([] if function is self.grad else [self.result.name]), list(self.at)
 
     def call(self, function: Declaration, values: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:
-        """Return what a function returns, and its arrays as they are after the call. Raises ElsewhereError."""
+        """Return what a function returns, and its arrays as they are after the call. Raises CallError."""
         given = {**self.sizes(function), **values}
         arguments = [[p.type, as_argument(p, given[p.name])] for p in function.parameters]
         answer = self.process.ask(
             "call", {"function": function.name, "returns": function.returns, "arguments": arguments}
         )
         if "error" in answer:
-            raise ElsewhereError(f"{self.title}: {answer['error']}")
+            raise CallError(f"{self.title}: {answer['error']}")
         if function.returns not in ("void", *REAL.values()) and answer["returned"]:
-            raise ElsewhereError(f"{function.name} returned {answer['returned']}, which is no success")
+            raise CallError(f"{function.name} returned {answer['returned']}, which is no success")
         arrays = [p for p in function.parameters if p.kind in ("input", "output")]
         after = {p.name: np.array(x, p.type) for p, x in zip(arrays, answer["arrays"], strict=True)}
         return answer["returned"], after
 
-    def value(self, arrays: Arrays) -> np.ndarray:
+    def evaluate(self, arrays: Arrays) -> np.ndarray:
         self.calls += 1
-        zeros = {p.name: np.zeros(self.shape) for p in self.f.parameters if p.kind == "output"}
+        zeros = {p.name: np.zeros(self.result_shape) for p in self.f.parameters if p.kind == "output"}
         returned, after = self.call(self.f, {**zeros, **arrays})
-        if self.output.kind == "number":
-            return np.array(returned, self.output.type)
-        return after[self.output.name].reshape(self.shape)
+        if self.result.kind == "number":
+            return np.array(returned, self.result.type)
+        return after[self.result.name].reshape(self.result_shape)
 
     def value_at(self, arrays: Arrays) -> np.ndarray:
         if arrays is not self.recent[0]:
-            self.recent = arrays, self.value(arrays)
+            self.recent = arrays, self.evaluate(arrays)
         return self.recent[1]
 
     def derivative(self, function: Declaration, arrays: Arrays, given: Arrays) -> dict[str, np.ndarray]:
         """Return what a derivative gives, by the names of what it belongs to; given: cotangents or tangents."""
         roles, (into, back), values = self.roles(function), self.sides(function), {}
-        shapes = {**{name: x.shape for name, x in self.inputs.items()}, self.output.name: self.shape}
+        shapes = {**{name: x.shape for name, x in self.at.items()}, self.result.name: self.result_shape}
         if function is self.grad:
-            shapes = {name: self.shape + shape for name, shape in shapes.items()}
+            shapes = {name: self.result_shape + shape for name, shape in shapes.items()}
         for p in function.parameters:
             role = roles.get(p.name, "")
-            if role == self.output.name:
-                values[p.name] = self.value_at(arrays) if p.kind == "input" else np.zeros(self.shape)
+            if role == self.result.name:
+                values[p.name] = self.value_at(arrays) if p.kind == "input" else np.zeros(self.result_shape)
             elif role in arrays:
                 values[p.name] = arrays[role]
             elif role:
@@ -312,14 +316,14 @@ class Library(Elsewhere):
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return what the backward pass gives, or the product with the gradient."""
         if self.back:
-            return self.derivative(self.back, arrays, {self.output.name: cotangent})
+            return self.derivative(self.back, arrays, {self.result.name: cotangent})
         assert self.grad
         gradients = self.derivative(self.grad, arrays, {})
         return {name: np.tensordot(cotangent, gradients[name], cotangent.ndim) for name in self.wrt}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         assert self.forward
-        return self.derivative(self.forward, arrays, tangents)[self.output.name]
+        return self.derivative(self.forward, arrays, tangents)[self.result.name]
 
     def close(self) -> None:
         self.process.close()
@@ -355,21 +359,22 @@ def whole_number(name: str, x: Any) -> int:
     return int(raw)
 
 
-class Fmu(Elsewhere):
+class Fmu(Claim):
     """A model's outputs, whose derivative is what its fmi2GetDirectionalDerivative gives.
 
     Inputs and parameters that no value is given for keep that of the model, and are not differentiated.
     process: what evaluates it.
     """
 
-    has_jvp = True
+    costly = True
+    has_push = True
 
     def __init__(self, title: str, inputs: Arrays, process: Process, options: CallOptions):
         self.process, out, wrt = process, options.out, options.wrt
         description = self.ask(title, "describe", {})
         own, outputs = description["inputs"], description["outputs"]
         if not description["derivatives"]:
-            raise ElsewhereError(f"{title} gives no derivative: it does not provide directional derivatives")
+            raise CallError(f"{title} gives no derivative: it does not provide directional derivatives")
         for name in inputs:
             if name not in own:
                 raise unknown_name(f"{title} has no input '{name}'", name, own, "its inputs and parameters are")
@@ -379,18 +384,18 @@ class Fmu(Elsewhere):
         if out is not None and out not in outputs:
             raise unknown_name(f"--out: {title} has no '{out}'", out, outputs, "its outputs are")
         super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
-        self.wrt = [name for name in self.inputs if wrt is None or name in wrt]
+        self.wrt = [name for name in self.at if wrt is None or name in wrt]
         self.outputs = outputs if out is None else [out]
         self.layout = tuple(OutputPart((name,), (), False) for name in self.outputs) if len(self.outputs) > 1 else ()
 
     def ask(self, title: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a method. Raises ElsewhereError."""
+        """Return the answer to a method. Raises CallError."""
         answer = self.process.ask(method, body)
         if "error" in answer:
-            raise ElsewhereError(f"{title}: {answer['type']}: {answer['error']}")
+            raise CallError(f"{title}: {answer['type']}: {answer['error']}")
         return answer
 
-    def value(self, arrays: Arrays) -> np.ndarray:
+    def evaluate(self, arrays: Arrays) -> np.ndarray:
         return self.result("evaluate", arrays, {})
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:

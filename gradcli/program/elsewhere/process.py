@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import visible
-from .base import MOST_BYTES, GoneError, shorten_answer
+from ..claim import GoneError
 
+MOST_BYTES = 1 << 29
+"""The longest answer."""
 HOST = os.path.join(os.path.dirname(__file__), "host.py")
 KEPT = 8
 """Lines of what a process printed that are shown when it dies."""
@@ -230,3 +232,14 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "unknown"
+
+
+def error_text(error: Any) -> str:
+    if isinstance(error, dict):
+        return ": ".join(str(error[key]) for key in ("type", "message") if error.get(key)) or shorten_answer(error)
+    return shorten_answer(error)
+
+
+def shorten_answer(answer: Any) -> str:
+    text = answer if isinstance(answer, str) else repr(answer)
+    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -15,7 +15,7 @@ from ...tape.modes import state
 from ...tape.tensor import Tensor
 from ..arguments import by_path, check_known
 from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
-from .base import Arrays, Elsewhere, ElsewhereError, unit_arrays
+from ..claim import Arrays, Claim
 from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call, is_under
 
 
@@ -26,23 +26,23 @@ class ElsewhereProgram(Program):
     its inputs, where they are known before it is called.
     """
 
-    def __init__(self, make: Callable[..., Elsewhere], title: str, names: Sequence[str] | None = None):
+    def __init__(self, make: Callable[..., Claim], title: str, names: Sequence[str] | None = None):
         self.make, self.title, self.known = make, title, names
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         """Ask for the value; the products follow when backward, or forward mode, comes to it."""
         wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
-        call = call_or_raise(lambda: self.make(given, out, wanted))
-        if wrt != () and not (call.has_vjp or call.has_jvp):
+        call = self.make(given, out, wanted)
+        if wrt != () and not (call.has_pull or call.has_push):
             raise GradcliError(
                 f"{call.title} gives no derivative",
                 hint="'gradcli eval' gives its value, and gradcheck --grad checks a derivative that is beside it",
                 kind="usage",
             )
-        unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.inputs)]
-        check_known(unknown, call.inputs, "--wrt")
-        chosen = [name for name in call.inputs if name in call.wrt]
-        leaves = {name: as_leaf(call.inputs[name], call.inputs[name].dtype, name) for name in chosen}
+        unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.at)]
+        check_known(unknown, call.at, "--wrt")
+        chosen = [name for name in call.at if name in call.wrt]
+        leaves = {name: as_leaf(call.at[name], call.at[name].dtype, name) for name in chosen}
         output = Call.apply(call, chosen, *leaves.values())
         prepare.tensors(leaves)
         return Run(leaves, output, dict(leaves))
@@ -55,19 +55,19 @@ class Call(Function):
     """One call elsewhere, of Tensors for some of its inputs."""
 
     @staticmethod
-    def forward(ctx: Any, call: Elsewhere, names: list[str], *xs: Tensor) -> Tensor:
+    def forward(ctx: Any, call: Claim, names: list[str], *xs: Tensor) -> Tensor:
         """Return the value."""
         ctx.call, ctx.names, ctx.shapes = call, names, [x._data.shape for x in xs]
         ctx.save_for_backward(*xs)
-        return as_tensor(call_or_raise(lambda: call.value({**call.inputs, **arrays_of(names, xs)})))
+        return as_tensor(call.value({**call.at, **arrays_of(names, xs)}))
 
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Any:
         """Return the products that it gives; as calls elsewhere where they are to be differentiated themselves."""
         if not (state.grad and ctx.call.has_second):
             return products(ctx, cotangent)
-        product = call_or_raise(lambda: ctx.call.vjp_function(np.asarray(cotangent.detach()._data)))
-        joined = Call.apply(product, list(product.inputs), *ctx.saved_tensors, cotangent)
+        product = ctx.call.pull_function(np.asarray(cotangent.detach()._data))
+        joined = Call.apply(product, list(product.at), *ctx.saved_tensors, cotangent)
         ends = np.cumsum([int(np.prod(shape)) for shape in ctx.shapes]).tolist()
         parts = [joined[begin:end] for begin, end in pairwise([0, *ends])] if len(ends) > 1 else [joined]
         return None, None, *(part.reshape(shape) for part, shape in zip(parts, ctx.shapes, strict=True))
@@ -76,7 +76,7 @@ class Call(Function):
     def jvp(ctx: Any, _call: Any, _names: Any, *tangents: Tensor | None) -> Tensor:
         """Return the product that it gives."""
         call = ctx.call
-        if not call.has_jvp:
+        if not call.has_push:
             raise GradcliError(
                 f"{call.title} gives no Jacobian-vector products",
                 hint="gradcli vjp goes backward",
@@ -84,25 +84,25 @@ class Call(Function):
                 exit_code=EXIT_TARGET,
             )
         given = {name: t for name, t in zip(ctx.names, tangents, strict=True) if t is not None}
-        arrays = {**call.inputs, **arrays_of(ctx.names, ctx.saved_tensors)}
-        return as_tensor(call_or_raise(lambda: call.jvp(arrays, arrays_of(given, given.values()))))
+        arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
+        return as_tensor(call.push(arrays, arrays_of(given, given.values())))
 
 
 @functools.partial(once_differentiable, message="what runs elsewhere gives first derivatives only")
 def products(ctx: Any, cotangent: Tensor) -> tuple:
     """Return the products of a cotangent with the derivative that a call gives."""
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
-    arrays = {**call.inputs, **arrays_of(ctx.names, ctx.saved_tensors)}
-    results = call_or_raise(lambda: call.vjp(arrays, raw) if call.has_vjp else by_columns(call, arrays, raw))
+    arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
+    results = call.pull(arrays, raw) if call.has_pull else by_columns(call, arrays, raw)
     return None, None, *(as_tensor(results[name]) for name in ctx.names)
 
 
-def by_columns(call: Elsewhere, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+def by_columns(call: Claim, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
     results = {}
     for name in call.wrt:
         x = arrays[name]
         results[name] = np.reshape(
-            [np.vdot(cotangent, call.jvp(arrays, {name: unit})) for unit in unit_arrays(x)], x.shape
+            [np.vdot(cotangent, call.push(arrays, {name: unit.reshape(x.shape)})) for unit in np.eye(x.size)], x.shape
         )
     return results
 
@@ -114,14 +114,6 @@ def arrays_of(names: Iterable[str], tensors: Iterable[Any]) -> dict[str, np.ndar
 def as_tensor(x: np.ndarray) -> Tensor:
     raw = np.array(x)
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
-
-
-def call_or_raise(call: Callable[[], Any]) -> Any:
-    """Return what a call gives. Raises GradcliError, as of a target that raised."""
-    try:
-        return call()
-    except ElsewhereError as error:
-        raise GradcliError(str(error), kind="target", exit_code=EXIT_TARGET) from error
 
 
 def framework_program(engine: str, function: Any, title: str, single: bool) -> ElsewhereProgram:

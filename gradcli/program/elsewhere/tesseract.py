@@ -14,8 +14,9 @@ import numpy as np
 
 from ...errors import GradcliError
 from ..arguments import by_path, missing_values, unknown_name
-from .base import Arrays, Elsewhere, ElsewhereError, shorten_answer
+from ..claim import Arrays, CallError, Claim
 from .http import Server
+from .process import shorten_answer
 
 if TYPE_CHECKING:
     from .address import CallOptions
@@ -23,22 +24,24 @@ if TYPE_CHECKING:
 VJP, JVP = "/vector_jacobian_product", "/jacobian_vector_product"
 
 
-class Tesseract(Elsewhere):
+class Tesseract(Claim):
     """A Tesseract; several differentiable outputs are laid end to end.
 
     Inputs inside of others have dotted names (material.stiffness), those in lists a number (layers[0].w), as outputs
     have. paths: what the server calls the inputs that it differentiates.
     """
 
+    costly = True
+
     def __init__(self, title: str, server: Server, inputs: Arrays, options: CallOptions):
         self.server, out = server, options.out
         document = server.get("/openapi.json")
         paths = document.get("paths") if isinstance(document, dict) else None
         if not isinstance(paths, dict) or "/apply" not in paths:
-            raise ElsewhereError(f"{title} is no Tesseract: its openapi.json names no /apply")
-        self.has_vjp, self.has_jvp = VJP in paths, JVP in paths
-        if not (self.has_vjp or self.has_jvp):
-            raise ElsewhereError(f"{title} gives no derivative: it has neither {VJP} nor {JVP}")
+            raise CallError(f"{title} is no Tesseract: its openapi.json names no /apply")
+        self.has_pull, self.has_push = VJP in paths, JVP in paths
+        if not (self.has_pull or self.has_push):
+            raise CallError(f"{title} gives no derivative: it has neither {VJP} nor {JVP}")
         schemas = object_at(object_at(document, "components"), "schemas")
         known = differentiable(schemas, "ApplyInputSchema")
         outlines = {name: outline for name in inputs if (outline := input_outline(name, known))}
@@ -78,7 +81,7 @@ class Tesseract(Elsewhere):
         properties, required = object_at(schema, "properties"), schema.get("required")
         if not properties:
             return
-        heads = {str(parts_of(name)[0]) for name in self.inputs}
+        heads = {str(parts_of(name)[0]) for name in self.at}
         for name in sorted(heads - set(properties)):
             raise unknown_name(f"{self.title} has no input '{name}'", name, properties, "the inputs are")
         missing = [name for name in (required if isinstance(required, list) else ()) if name not in heads]
@@ -106,10 +109,10 @@ class Tesseract(Elsewhere):
         return by_path({name: encode(x) if name in self.paths else x.tolist() for name, x in arrays.items()})
 
     def document(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return an answer that is an object. Raises ElsewhereError."""
+        """Return an answer that is an object. Raises CallError."""
         answer = self.server.post(path, body)
         if not isinstance(answer, dict):
-            raise ElsewhereError(f"{path}: the answer is no object: {shorten_answer(answer)}")
+            raise CallError(f"{path}: the answer is no object: {shorten_answer(answer)}")
         return answer
 
     def join_result(self, answer: Mapping[str, Any]) -> np.ndarray:
@@ -117,10 +120,10 @@ class Tesseract(Elsewhere):
         parts = [decode(at_path(answer, name), name) for name in self.outputs]
         for name, part in zip(self.outputs, parts, strict=True):
             if part.shape != self.shapes[name]:
-                raise ElsewhereError(f"'{name}' has shape {part.shape}; at the first point it had {self.shapes[name]}")
+                raise CallError(f"'{name}' has shape {part.shape}; at the first point it had {self.shapes[name]}")
         return parts[0] if len(parts) == 1 else np.concatenate([part.reshape(-1) for part in parts])
 
-    def value(self, arrays: Arrays) -> np.ndarray:
+    def evaluate(self, arrays: Arrays) -> np.ndarray:
         return self.join_result(self.apply(arrays))
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
@@ -173,7 +176,7 @@ def encode(x: np.ndarray) -> Any:
 
 
 def decode(document: Any, what: str) -> np.ndarray:
-    """Return an array from JSON. Raises ElsewhereError."""
+    """Return an array from JSON. Raises CallError."""
     try:
         if not isinstance(document, dict):
             return np.array(document, float)
@@ -184,11 +187,11 @@ def decode(document: Any, what: str) -> np.ndarray:
             return np.frombuffer(base64.b64decode(data["buffer"]), dtype).reshape(document["shape"])
         return np.array(data["buffer"], dtype).reshape(document["shape"])
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise ElsewhereError(f"{what} is no array: {shorten_answer(document)}") from None
+        raise CallError(f"{what} is no array: {shorten_answer(document)}") from None
 
 
 def at_path(document: Mapping[str, Any], path: str) -> Any:
-    """Return what stands under a path, as one key or inside objects and lists. Raises ElsewhereError."""
+    """Return what stands under a path, as one key or inside objects and lists. Raises CallError."""
     if path in document:
         return document[path]
     inner: Any = document
@@ -196,7 +199,7 @@ def at_path(document: Mapping[str, Any], path: str) -> Any:
         try:
             inner = inner[part]
         except (KeyError, IndexError, TypeError):
-            raise ElsewhereError(f"the answer has no '{path}': {shorten_answer(document)}") from None
+            raise CallError(f"the answer has no '{path}': {shorten_answer(document)}") from None
     return inner
 
 

@@ -16,8 +16,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..arguments import Arguments, arrays_in, call_with, tensor_data
+from ..claim import Arrays, CallError, Claim
 from ..detect_framework import reachable_from
-from .base import Arrays, Elsewhere, ElsewhereError
 from .framework import FrameworkCall, free_name
 
 
@@ -121,7 +121,7 @@ class TorchCall(FrameworkCall):
     def array(x: np.ndarray) -> Any:
         return tensor(x)
 
-    def evaluate(self, at: Arrays) -> Any:
+    def compute(self, at: Arrays) -> Any:
         try:
             with torch.set_grad_enabled(self.records):
                 return self.join_result(self.result({name: self.as_argument(x) for name, x in at.items()})).detach()
@@ -129,7 +129,7 @@ class TorchCall(FrameworkCall):
             if self.records or "require" not in str(error) or "grad" not in str(error):
                 raise
         self.records = True
-        return self.evaluate(at)
+        return self.compute(at)
 
     def as_argument(self, x: np.ndarray) -> torch.Tensor:
         return as_given(tensor(x).requires_grad_()) if self.records else tensor(x)
@@ -142,7 +142,7 @@ class TorchCall(FrameworkCall):
 
     def short_types(self) -> Iterator[tuple[float, str]]:
         with TypesComputed() as computed:
-            self.value(self.claimed(self.inputs))
+            self.evaluate(self.claimed(self.at))
         for dtype in computed.types:
             if dtype.is_floating_point and dtype.itemsize <= 2:
                 yield torch.finfo(dtype).eps / 2, str(dtype).removeprefix("torch.")
@@ -168,7 +168,7 @@ class TorchCall(FrameworkCall):
 
         return tensor_data(out), back
 
-    def vjp_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
+    def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         at = self.claimed(arrays)
         self.calls += 1
         with self.running("the backward pass of ", self.is_narrow(at)):
@@ -183,10 +183,10 @@ class TorchCall(FrameworkCall):
     def is_compiled(self) -> bool:
         """Whether part of the function was made by torch.compile."""
         return any(
-            function.__name__ == "CompiledFunction" for function in functions_in(self.record(self.inputs)[1].grad_fn)
+            function.__name__ == "CompiledFunction" for function in functions_in(self.record(self.at)[1].grad_fn)
         )
 
-    def push(self, at: Arrays, tangents: Arrays) -> np.ndarray:
+    def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         from torch.autograd import forward_ad
 
         if self.is_compiled:  # which drops tangents without a word
@@ -203,7 +203,7 @@ class TorchCall(FrameworkCall):
         return isinstance(error, NotImplementedError) or any(word in text for word in words)
 
     def join_result(self, result: Any) -> torch.Tensor:
-        """Return an output as one real tensor. Raises ElsewhereError for one without floating-point numbers."""
+        """Return an output as one real tensor. Raises CallError for one without floating-point numbers."""
         tensors = list(arrays_in(result, is_torch_float))
         if not tensors and isinstance(result, float | np.ndarray | np.floating):
             tensors = [((), torch.as_tensor(result))]
@@ -214,8 +214,8 @@ class TorchCall(FrameworkCall):
         common = max((x.dtype for x in pairs), key=lambda d: d.itemsize)
         return torch.cat([x.reshape(-1).to(common) for x in pairs])
 
-    def vjp_function(self, cotangent: np.ndarray) -> TorchCall:
-        names, first = list(self.inputs), self
+    def pull_function(self, cotangent: np.ndarray) -> TorchCall:
+        names, first = list(self.at), self
 
         def product(*given: torch.Tensor) -> tuple:
             with torch.enable_grad():
@@ -228,16 +228,17 @@ class TorchCall(FrameworkCall):
                 refuse_once_differentiable(grads)
                 return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
 
-        given = {**self.inputs, free_name("gradient", self.inputs): cotangent}
+        given = {**self.at, free_name("gradient", self.at): cotangent}
         return TorchCall(product, Arguments(given), f"the derivative of {self.title}")
 
-    def parts(self) -> Iterator[tuple[Elsewhere, str]]:
+    def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         with self.running("", self.single), torch.enable_grad():
             calls = calls_in(self)
         for function, arguments, title, place in calls:
             given = {f"argument {i}": x for i, x in enumerate(arguments)}
-            with contextlib.suppress(ElsewhereError):
-                yield TorchCall.of(function, given, lambda path: False, title, self.single), place
+            with contextlib.suppress(CallError):
+                part = TorchCall.of(function, given, lambda path: False, title, self.single)
+                yield part, functools.partial("the first wrong part is {}: {}".format, title, place)
 
 
 class ModuleCall(TorchCall):
@@ -249,7 +250,7 @@ class ModuleCall(TorchCall):
         weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
         for name in given.keys() & weights.keys():
             if np.shape(given[name]) != tuple(weights[name].shape):
-                raise ElsewhereError(
+                raise CallError(
                     f"'{name}' has shape {tuple(weights[name].shape)} in the module; the given value has shape "
                     f"{np.shape(given[name])}"
                 )
@@ -283,7 +284,7 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
     """
 
     def run() -> torch.Tensor:
-        return call.record(call.inputs)[1]
+        return call.record(call.at)[1]
 
     functions = {f.forward.__code__: f for f in functions_in(run().grad_fn) if hasattr(f.forward, "__code__")}
     calls: list[tuple[Any, tuple, str, str]] = []
@@ -329,7 +330,7 @@ def forward_of(module: Any) -> Callable:
 
 
 def as_callable(function: Any, title: str) -> Any:
-    """Return a custom Function as a function, and a class of modules as a module. Raises ElsewhereError."""
+    """Return a custom Function as a function, and a class of modules as a module. Raises CallError."""
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
         return as_function(function)
     if isinstance(function, type) and issubclass(function, torch.nn.Module):
@@ -338,14 +339,14 @@ def as_callable(function: Any, title: str) -> Any:
 
 
 def instance_of(kind: Any, title: str) -> Any:
-    """Return a module of a class that needs no arguments, the same one each time. Raises ElsewhereError."""
+    """Return a module of a class that needs no arguments, the same one each time. Raises CallError."""
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return kind()
     except TypeError as error:
         name = title.rpartition(":")[2]
-        raise ElsewhereError(
+        raise CallError(
             f"{title} cannot be made without arguments ({error}): make one in the file, net = {name}(...)"
         ) from error
 
@@ -376,11 +377,11 @@ def tensors_behind(function: Any) -> list[Any]:
 
 
 def copy_module(module: Any) -> Any:
-    """Return a copy of a module on the CPU. Raises ElsewhereError."""
+    """Return a copy of a module on the CPU. Raises CallError."""
     try:
         return copy.deepcopy(module).cpu()
     except Exception as error:
-        raise ElsewhereError(f"{type(module).__name__} cannot be copied: {error}") from error
+        raise CallError(f"{type(module).__name__} cannot be copied: {error}") from error
 
 
 def as_given(x: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,7 @@ import time
 import numpy as np
 import pytest
 
-from gradcli.program.elsewhere.base import ElsewhereError
+from gradcli.program.claim import CallError
 from gradcli.program.elsewhere.tesseract import decode
 
 from ...command import ROOT
@@ -453,5 +453,5 @@ ARRAYS = [
 
 @pytest.mark.parametrize("array", ARRAYS, ids=["huge", "object", "date"])
 def test_what_is_no_array(array):
-    with pytest.raises(ElsewhereError, match="y is no array"):
+    with pytest.raises(CallError, match="y is no array"):
         decode(array, "y")

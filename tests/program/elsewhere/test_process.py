@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.program.elsewhere.base import GoneError
+from gradcli.program.claim import GoneError
 from gradcli.program.elsewhere.process import Process
 
 from .run import gradcheck, message_of, verdicts

@@ -1,0 +1,309 @@
+"""A function of named arrays and the derivative that is claimed for it: what every adapter provides."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ENDINGS, EXIT_TARGET, GradcliError, describe_error, text_of
+from .arguments import OutputPart
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class CallError(GradcliError):
+    """A function or its derivative could not be called, raised, or gave something that is no answer."""
+
+    def __init__(self, message: str, hint: str | None = None):
+        super().__init__(message, hint=hint, kind="target", exit_code=EXIT_TARGET)
+
+
+class GoneError(GradcliError):
+    """Nothing answers any more (the process died or hangs, the server is gone): no other point need be tried."""
+
+    def __init__(self, message: str):
+        super().__init__(message, kind="target", exit_code=EXIT_TARGET)
+
+
+class NoForwardError(CallError):
+    """Forward mode lacks an operation of the function."""
+
+
+class WrongShapeError(CallError):
+    """The derivative has another shape than the derivative of this function has."""
+
+
+class ComplexError(CallError):
+    """The derivative for a real input has an imaginary part."""
+
+
+class OutOfCallsError(Exception):
+    """The function was called as often as it may be. needed: so many more calls were wanted at once."""
+
+    def __init__(self, needed: int):
+        super().__init__(f"{needed} more calls were wanted")
+        self.needed = needed
+
+
+class Claim:
+    """A function of named arrays, and the derivative that is claimed for it, wherever both run.
+
+    An adapter has `evaluate`, and of `vjp` or `vjps` (has_pull), `jvp` (has_push) and `whole` what its derivative is
+    given by; whoever asks calls `value`, `pulls` and `push`, which look at shapes. title: what reports call it. at:
+    the point, by name. wrt: the names to differentiate, all unless given. All methods raise CallError and GoneError.
+    """
+
+    has_pull = has_push = False
+    """Whether there is a backward pass to give cotangents to, a forward derivative to give tangents to."""
+    has_second = False
+    """Whether the backward pass can be differentiated itself: see `pull_function`."""
+    pulls_first = False
+    """Whether the backward pass is what is claimed even where the forward derivative needs fewer calls."""
+    pulls_apart = True
+    """Whether the claimed Jacobian is made of products with cotangents, where it gives these."""
+    traced = False
+    """Whether gradcli's engine records and differentiates it."""
+    claims = "vjp"
+    """Which product the claimed Jacobian came from, where there are both."""
+    notes: tuple[str, ...] = ()
+    functions: tuple[Callable, ...] = ()
+    """The Python functions that it consists of."""
+    restriction = ""
+    """On which part of the space alone a pass says something, in words; "" for all of it."""
+    claim_unit: float | None = None
+    """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
+    value_unit = 0.0
+    """The rounding unit of a type of few digits that values go through; 0 where they go through none."""
+    layout: tuple[OutputPart, ...] = ()
+    """The arrays that the output is joined of, where it tells them."""
+    recorded: np.ndarray | None = None
+    """The output as the last backward pass had it, where it is computed for that anew."""
+    trouble: str | None = None
+    """What the function raised beside the point."""
+    costly = False
+    """Whether a call may take seconds, so that few are made unless something is suspicious."""
+    calls = claim_calls = 0
+    """How often the function was called, and how often the claim itself calls it."""
+    most_calls: int | None = None
+    """How often it may be called."""
+    watch: Callable[[str, int, int], None] | None = None
+    """Told how far a long check is: what is counted, how many were done, of how many."""
+
+    def __init__(self, title: str, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
+        self.title = title
+        self.at = {name: as_point(name, x) for name, x in at.items()}
+        self.wrt = list(self.at) if wrt is None else list(wrt)
+        self.here: np.ndarray | None = None
+        self.shape: tuple[int, ...] | None = None
+
+    def check_wrt(self) -> None:
+        """Raise CallError for names to differentiate that are no inputs, or hold no floating-point numbers."""
+        for name in self.wrt:
+            if name not in self.at:
+                raise CallError(f"wrt names '{name}', which is no input; the inputs are {', '.join(self.at)}")
+            if self.at[name].dtype.kind not in "fc":
+                raise CallError(f"'{name}' holds {self.at[name].dtype}, which has no derivative")
+
+    def evaluate(self, arrays: Arrays) -> Any:
+        """Return the output at inputs by name, and count the call."""
+        raise NotImplementedError
+
+    def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, Any]:
+        """Return the product of a cotangent (in the output's shape) with the derivative, by input name."""
+        raise NotImplementedError
+
+    def vjps(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, Any]]:
+        """Return the products of several cotangents with the derivative at one point."""
+        return [self.vjp(arrays, cotangent) for cotangent in cotangents]
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> Any:
+        """Return the product of the derivative with tangents by input name (those left out are 0)."""
+        raise NotImplementedError
+
+    def whole(self, arrays: Arrays) -> dict[str, np.ndarray] | None:
+        """Return the derivative by input name, output.shape + input.shape each; None where it comes in products.
+
+        For complex inputs a block holds dL/dRe + i dL/dIm of every real output; complex outputs have pairs.
+        """
+        return None
+
+    def value(self, arrays: Arrays) -> np.ndarray:
+        """Return f at arrays by name."""
+        self.require(1)
+        out = np.array(plain_array(self.evaluate(arrays), self.title))
+        self.shape = out.shape
+        return out
+
+    def value_here(self) -> np.ndarray:
+        """Return f at the point itself, from one call for all who ask."""
+        if self.here is None:
+            self.here = self.value(self.at)
+        return self.here
+
+    def output(self, arrays: Arrays) -> np.ndarray:
+        """Return f at arrays, for its shape."""
+        return self.value_here() if arrays is self.at else self.value(arrays)
+
+    def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
+        """Return f at `count` points: arrays with one more leading axis for those in `stacks`.
+
+        like: f at the point itself. Where f raises, or returns another shape, it is nan, and `trouble` says why.
+        """
+        self.require(count)
+        rows = np.full((count, *like.shape), np.nan, like.dtype)
+        for i in range(count):
+            try:
+                row = self.value({**self.at, **{name: x[i] for name, x in stacks.items()}})
+            except CallError as error:
+                self.trouble = str(error)
+                continue
+            if row.shape != like.shape or (row.dtype.kind == "c" and like.dtype.kind != "c"):
+                self.trouble = f"the function returns shape {like.shape} here and {row.dtype} {row.shape} beside it"
+            else:
+                rows[i] = row
+        return rows
+
+    def pulls(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+        """Return the claimed products with several cotangents at one point, by input."""
+        self.require(self.claim_calls)
+        return [
+            {name: in_shape(row[name], self.at[name].shape, f"the gradient of '{name}'") for name in self.wrt}
+            for row in self.vjps(arrays, cotangents)
+        ]
+
+    def pull(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the claimed product of a cotangent with the derivative, by input."""
+        return self.pulls(arrays, [cotangent])[0]
+
+    def push(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        """Return the claimed product of the derivative with tangents by input name."""
+        self.require(self.claim_calls)
+        product = self.jvp(arrays, tangents)
+        shape = self.output(arrays).shape if self.shape is None else self.shape
+        return in_shape(product, shape, "the derivative along a direction")
+
+    def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray] | None:
+        """Return the product, where the function is called at another point between forward and backward.
+
+        None where both are one call.
+        """
+        return None
+
+    def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
+        """Return the product for some inputs, where the others require no gradient; None where that is the same."""
+        return None
+
+    def pull_function(self, cotangent: np.ndarray) -> Claim:
+        """Return the pull as a function of the same inputs, in order, and of the cotangent, last: where has_second."""
+        raise NotImplementedError
+
+    def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
+        """Yield what it is made of and can be checked by itself, innermost and earliest first.
+
+        With each comes what tells which part that is, and its place in the source.
+        """
+        yield from ()
+
+    def require(self, calls: int) -> None:
+        """Raise OutOfCallsError where so many more calls are not to be had."""
+        if self.most_calls is not None and self.calls + calls > self.most_calls:
+            raise OutOfCallsError(calls)
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Tell who watches how far it is; total: 0 where that is not known."""
+        if self.watch is not None:
+            self.watch(what, done, total)
+
+    def close(self) -> None:
+        """Let go of connections and processes."""
+
+
+def in_shape(x: object, shape: tuple[int, ...], what: str) -> np.ndarray:
+    raw = plain_array(x, what)
+    if raw.shape != shape:
+        raise WrongShapeError(f"{what} has shape {raw.shape}; it must have shape {shape}")
+    return raw
+
+
+def as_point(name: str, x: Any) -> np.ndarray:
+    """Return an input as an array: integers stay, numbers become 0-d arrays. Raises CallError."""
+    try:
+        raw = np.array(x.detach() if hasattr(x, "detach") else x)
+    except ENDINGS:
+        raise
+    except BaseException as error:
+        why = text_of(error).partition(".")[0]
+        raise CallError(f"the value of '{name}' is no array of numbers: {why}") from None
+    if raw.dtype.kind not in "biufc":
+        raise CallError(f"the value of '{name}' is no array of numbers ({raw.dtype})")
+    return raw
+
+
+def plain_array(x: Any, what: str) -> np.ndarray:
+    """Return a result as an array of floating-point or complex numbers. Raises CallError for anything else."""
+    if x is None:
+        raise CallError(f"{what} returned None")
+    try:
+        dense = x.toarray() if hasattr(x, "toarray") else x  # a sparse matrix of SciPy has that
+        raw = np.asarray(dense.detach() if hasattr(dense, "detach") else dense)  # a tensor has that
+    except ENDINGS:
+        raise
+    except BaseException as error:
+        message = f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}"
+        raise CallError(message) from None
+    if raw.dtype.kind in "biuO":
+        try:
+            raw = raw.astype(float)
+        except ENDINGS:
+            raise
+        except BaseException:
+            raise CallError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers") from None
+    if raw.dtype.kind not in "fc":
+        raise CallError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
+    return raw
+
+
+def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
+    """Return a gradient as the input's kind of number.
+
+    An imaginary part for a real input is dropped where it is no more than rounding. Raises ComplexError.
+    """
+    if raw.dtype.kind != "c" or like.dtype.kind == "c":
+        return raw
+    size, imaginary = np.abs(raw).max(initial=0.0), np.abs(raw.imag).max(initial=0.0)
+    if not imaginary <= (1e-9 if raw.dtype == np.complex128 else 1e-5) * size:
+        raise ComplexError(
+            f"the gradient of '{name}' has imaginary parts (up to {imaginary:.3g}), but '{name}' is real"
+        )
+    return raw.real
+
+
+class copied:  # noqa: N801 - a namespace
+    """Whether this process is a copy of the one that checks, which the checked function forked and let go on."""
+
+    here = False
+
+    @classmethod
+    def end(cls) -> None:
+        """End such a copy: only one process goes on with the check."""
+        if cls.here:
+            os._exit(0)
+
+
+def call_failed(what: str, error: BaseException) -> CallError:
+    """Return what a call raised as the error of the call."""
+    if isinstance(error, SystemExit):
+        return CallError(f"{what} exited with status {text_of(error.code)}")
+    return CallError(f"{what} raised {describe_error(error)}")
+
+
+def callable_name(function: Any) -> str:
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def point_beside(at: Arrays) -> dict[str, np.ndarray]:
+    """Return a point at some distance from another one."""
+    return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}

@@ -1,0 +1,305 @@
+"""Derivatives that are written by hand as what is claimed: plain arrays in, whatever the function is made of."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ENDINGS
+from .arguments import Arguments, as_array, call_with, is_branch, is_number
+from .claim import (
+    Arrays,
+    CallError,
+    Claim,
+    WrongShapeError,
+    as_kind_of_input,
+    call_failed,
+    callable_name,
+    copied,
+    plain_array,
+)
+from .detect_framework import engine_of
+from .elsewhere.framework import adapter_of, expand_paths, is_under
+
+
+class HandWritten(Claim):
+    """A plain function of arrays, called positionally in the order of `at`, and a gradient or a vjp beside it.
+
+    grad(*arrays): an array for one input, else a tuple in order or a dict by name; vjp(cotangent, *arrays)
+    likewise; jvp(tangents, *arrays): the product with a tuple of tangents, one per array in order, as an array like
+    the output.
+    """
+
+    def __init__(
+        self,
+        f: Callable,
+        at: Mapping[str, Any],
+        *,
+        grad: Callable | None = None,
+        vjp: Callable | None = None,
+        jvp: Callable | None = None,
+        wrt: Sequence[str] | None = None,
+    ):
+        super().__init__(callable_name(f), at, wrt)
+        self.check_wrt()
+        self.f, self.grad, self.backward, self.ahead = f, grad, vjp, jvp
+        self.functions = tuple(function for function in (f, grad, vjp, jvp) if function is not None)
+        self.has_pull, self.has_push = vjp is not None, jvp is not None
+        if grad is None and vjp is None:
+            self.claims = "jvp"
+
+    def call(self, function: Callable, arrays: Arrays, what: str, *before: Any) -> Any:
+        """Call on copies of the arrays. Raises CallError when it raises, or changes one of them."""
+        copies = [x.copy() if x.ndim else x[()] for x in arrays.values()]
+        given = [np.asarray(x) for x in copies]
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*before, *copies)
+        except (CallError, *ENDINGS):
+            raise
+        except BaseException as error:
+            raise call_failed(what, error) from error
+        finally:
+            copied.end()
+        for (name, x), copy in zip(arrays.items(), given, strict=True):
+            if (x.shape != copy.shape or not (x == copy).all()) and not np.array_equal(x, copy, equal_nan=True):
+                raise CallError(f"{what} changes its argument '{name}' in place; it must work on a copy")
+        return result
+
+    def evaluate(self, arrays: Arrays) -> Any:
+        self.calls += 1
+        return self.call(self.f, arrays, self.title)
+
+    def whole(self, arrays: Arrays) -> dict[str, np.ndarray] | None:
+        if self.grad is None or self.has_pull:
+            return None
+        out, what = self.output(arrays), callable_name(self.grad)
+        parts = self.parts_of(self.call(self.grad, arrays, what), what)
+        return {name: self.fit_shape(parts[name], out, name) for name in self.wrt}
+
+    def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
+        """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
+
+        Raises WrongShapeError, and CallError for complex outputs of complex inputs, which have no single derivative.
+        """
+        raw, is_complex = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), out.dtype.kind == "c"
+        self.note_type(raw, name)
+        if is_complex and self.at[name].dtype.kind == "c":
+            raise CallError(
+                f"{self.title} returns complex numbers for the complex input '{name}': a backward by hand "
+                "can be checked (vjp), or a gradient of its real part and of its imaginary part, one by one"
+            )
+        if not is_complex:
+            raw = as_kind_of_input(raw, self.at[name], name)
+        wanted = out.shape + self.at[name].shape
+        if raw.shape != wanted:
+            one_number = raw.ndim == 0 and math.prod(wanted) == 1
+            if not one_number and (out.size != 1 or raw.shape != self.at[name].shape):
+                raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
+            raw = raw.reshape(wanted)
+        return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
+
+    def note_type(self, raw: np.ndarray, name: str) -> None:
+        """Note a derivative that comes in a type of fewer digits than its input has: it is judged by these."""
+        given = self.at[name].dtype
+        if raw.dtype.kind not in "fc" or raw.real.dtype.itemsize >= given.type(0).real.dtype.itemsize:
+            return
+        self.claim_unit = max(self.claim_unit or 0.0, float(np.finfo(raw.dtype).eps) / 2)
+        note = f"the claimed derivative comes in {raw.dtype}, and is judged by its digits"
+        if note not in self.notes:
+            self.notes = (*self.notes, note)
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        assert self.ahead is not None
+        what = callable_name(self.ahead)
+        ordered = tuple(
+            tangents.get(name, np.zeros_like(x, dtype=(x.dtype if x.dtype.kind in "fc" else np.float64)))
+            for name, x in arrays.items()
+        )
+        given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
+        raw = plain_array(self.call(self.ahead, arrays, what, given), what)
+        shape = self.value(arrays).shape if self.shape is None else self.shape
+        if raw.shape != shape:
+            raise WrongShapeError(
+                f"{what} gives shape {raw.shape}; it must have the output's shape {shape} (its first argument is a "
+                "tuple of tangents, one per argument)"
+            )
+        return raw
+
+    def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        assert self.backward is not None
+        what, products = callable_name(self.backward), {}
+        parts = self.parts_of(
+            self.call(self.backward, arrays, what, cotangent if cotangent.ndim else cotangent[()]), what
+        )
+        for name in self.wrt:
+            x = self.at[name]
+            raw = plain_array(parts[name], f"{what} for '{name}'")
+            self.note_type(raw, name)
+            if cotangent.dtype.kind == "c" and x.dtype.kind != "c":
+                raw = raw.real
+            raw = as_kind_of_input(raw, x, name)
+            if raw.shape != x.shape and not (raw.ndim == 0 and x.size == 1):
+                raise WrongShapeError(
+                    f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape {x.shape}"
+                )
+            products[name] = raw.reshape(x.shape)
+        return products
+
+    def parts_of(self, result: Any, what: str) -> dict[str, Any]:
+        """Return a result as one gradient per input, by name."""
+        if result is None:
+            raise CallError(f"{what} returned None")
+        if isinstance(result, Mapping):
+            missing = [name for name in self.wrt if name not in result]
+            if missing:
+                raise CallError(f"{what} gives no gradient for '{missing[0]}'")
+            return dict(result)
+        if len(self.wrt) == 1 and not (isinstance(result, tuple) and len(result) == 1):
+            only = self.wrt[0]
+            if len(self.at) == 1 and self.at[only].shape == np.shape(result):  # its elements, one by one
+                return {only: np.array(result)}
+            if isinstance(result, tuple) and len(result) == len(self.at):
+                return dict(zip(self.at, result, strict=True))
+            if isinstance(result, tuple):
+                raise CallError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
+            return {only: result}
+        if not isinstance(result, tuple | list):
+            raise CallError(
+                f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed",
+                f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone",
+            )
+        for names in (self.wrt, list(self.at)):
+            if len(result) == len(names):
+                return dict(zip(names, result, strict=True))
+        some = ",".join(list(self.at)[: len(result)])
+        hint = f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
+        raise CallError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
+
+
+def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
+    """Return the two functions that one is which returns (value, gradient)."""
+
+    def part(which: int) -> Callable:
+        @functools.wraps(f)
+        def call(*arguments: Any, **named: Any) -> Any:
+            pair = f(*arguments, **named)
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                what = f"{len(pair)} things" if isinstance(pair, tuple | list) else type(pair).__name__
+                raise CallError(f"{callable_name(f)} returned {what}, not (value, gradient)")
+            return pair[which]
+
+        return call
+
+    return part(0), part(1)
+
+
+def claim_by_hand(
+    f: Callable, at: Mapping[str, Any], claims: Mapping[str, Callable | None], wrt: Sequence[str] | None
+) -> HandWritten:
+    """Return a function with derivatives by hand, of which a framework runs some.
+
+    Each gets plain arrays, or the framework's where it does not take those; results are turned into arrays. Dicts,
+    lists and tuples are flattened to their arrays.
+    """
+
+    def fixed(path: str) -> bool:
+        return False
+
+    functions = (f, *claims.values())
+    if not any(engine_of(x, None) for x in functions if x is not None) and not any(
+        is_branch(x) or (as_array(x) is None and not is_number(x)) for x in at.values()
+    ):
+        return HandWritten(f, at, wrt=wrt, **claims)
+    arguments = Arguments(at, fixed)
+    if not arguments.arrays:
+        raise CallError(
+            f"no input is an array of floating-point numbers: {', '.join(at)}",
+            "of a sparse matrix give its data, and build the matrix inside of the function",
+        )
+    wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}
+    names = expand_paths(wrt, list(arguments.arrays))
+    return HandWritten(Flattened(f, arguments, "f"), arguments.arrays, wrt=names, **wrapped)
+
+
+class Flattened:
+    """A function of arrays in order that calls another one on its own kind of arguments.
+
+    role: f, grad, vjp or jvp, which says what comes before the arguments.
+    """
+
+    def __init__(self, function: Callable, arguments: Arguments, role: str):
+        self.function, self.arguments, self.role = function, arguments, role
+        self.__name__ = callable_name(function)
+        self.engine = engine_of(function, None)
+        self.converts = False
+
+    def __call__(self, *values: Any) -> Any:
+        """Return the function's result as arrays."""
+        count = 1 if self.role in ("vjp", "jvp") else 0
+        paths = list(self.arguments.arrays)
+        before, leaves = values[:count], dict(zip(paths, values[count:], strict=True))
+        if self.role == "jvp":
+            tangents = dict(zip(paths, before[0], strict=True))
+            before = (tuple(self.arguments.fill_in(tangents, np.zeros_like).values()),)
+        return self.flat(self.run(before, leaves))
+
+    def run(self, before: tuple, leaves: dict[str, Any]) -> Any:
+        """Call the function on plain arrays, or from where those are refused on the framework's."""
+        if self.engine is None:
+            return self.attempt(before, leaves, np.asarray)
+        adapter = adapter_of(self.engine)
+        with adapter.in_double():
+            if not self.converts:
+                try:
+                    return self.attempt(before, leaves, np.asarray)
+                except (TypeError, AttributeError) as error:
+                    self.converts, reason = True, error
+                try:
+                    return self.attempt(before, leaves, adapter.array)
+                except Exception:
+                    self.converts = False
+                    raise reason from None
+            return self.attempt(before, leaves, adapter.array)
+
+    def attempt(self, before: tuple, leaves: dict[str, Any], convert: Callable) -> Any:
+        """Call the function on arrays that are converted first."""
+        changed = {path: x if convert is np.asarray else convert(np.asarray(x)) for path, x in leaves.items()}
+        filled = self.arguments.fill_in(changed, convert)
+        if not before:
+            return call_with(self.function, filled)
+        first = before[0]
+        if convert is not np.asarray:
+            first = tuple(map(convert, first)) if isinstance(first, tuple) else convert(np.asarray(first))
+        return self.function(first, *filled.values())
+
+    def flat(self, result: Any) -> Any:
+        """Return a result with arrays of NumPy; gradients as a dict by path where the arguments are nested."""
+        if self.role in ("f", "jvp"):
+            array = as_array(result)
+            return result if array is None else array
+        names = list(self.arguments.tree)
+        nested = list(self.arguments.arrays) != names
+        if nested:
+            whole = result if isinstance(result, tuple) and len(result) <= len(names) else (result,)
+            if len(whole) < len(names):  # those with numbers to differentiate
+                holding = [name for name in names if any(is_under(p, name) for p in self.arguments.arrays)]
+                names = holding if len(whole) == len(holding) else names
+            if isinstance(result, dict) and result.keys() <= set(names):
+                whole, names = tuple(result.values()), list(result)
+            return Arguments(dict(zip(names, whole, strict=False))).arrays
+        if isinstance(result, tuple | list):
+            return type(result)(plain_part(x) for x in result)
+        if isinstance(result, dict):
+            return {key: plain_part(x) for key, x in result.items()}
+        return plain_part(result)
+
+
+def plain_part(x: Any) -> Any:
+    """Return an array of any framework as one of NumPy; anything else as it is."""
+    array = as_array(x) if hasattr(x, "shape") else None
+    return x if array is None else array

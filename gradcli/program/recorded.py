@@ -1,0 +1,410 @@
+"""Functions of Tensors as what is claimed: the engine records them, and its own derivative is the claim."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ENDINGS, GradcliError, NotBatchableError
+from ..func.forward import push_all
+from ..func.mapping import batch_or_loop
+from ..func.trace import Trace, pull, reverse_blocks
+from ..func.trace import trace_function as trace
+from ..tape import function as functions
+from ..tape.backward import grad
+from ..tape.function_node import FunctionNode
+from ..tape.modes import enable_grad, no_grad, set_grad_enabled
+from ..tape.tensor import Tensor
+from ..tape.walk import reachable
+from .arguments import arrays_in, layout_of
+from .base import Run
+from .claim import Arrays, CallError, Claim, NoForwardError, call_failed, callable_name, copied
+
+
+class Traced(Claim):
+    """A function of Tensors, called positionally; the claimed derivative is the engine's."""
+
+    traced = has_pull = has_push = True
+    records = False
+    """Whether values need a graph: the function registers hooks or retains gradients."""
+
+    def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
+        super().__init__(title or callable_name(f), at, wrt)
+        self.check_wrt()
+        self.f, self.functions = f, (f,)
+        self.batchable = True
+
+    def call(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Call f; several outputs are joined into one vector. Raises CallError."""
+        try:
+            result = self.note_result(self.f(*tensors))
+        except (NotBatchableError, CallError, *ENDINGS):
+            raise
+        except GradcliError as error:
+            raise CallError(error.message) from error
+        except BaseException as error:
+            raise call_failed(self.title, error) from error
+        finally:
+            copied.end()
+        outputs = list(arrays_in(result, is_float_tensor))
+        self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
+        return as_one_output([x for _, x in outputs], result, self.title)
+
+    def note_result(self, result: Any) -> Any:
+        return result
+
+    def value(self, arrays: Arrays) -> np.ndarray:
+        self.require(1)
+        self.calls += 1
+        try:
+            with set_grad_enabled(self.records):
+                given = [tensor(x).requires_grad_(self.records and name in self.wrt) for name, x in arrays.items()]
+                return np.array(self.call(given)._data)
+        except CallError as error:
+            if self.records or ("requires" not in str(error) and "require gradient" not in str(error)):
+                raise
+        self.records = True
+        return self.value(arrays)
+
+    def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
+        if not self.batchable or not stacks:
+            return super().values(stacks, count, like)
+        self.require(count)
+        dims = [0 if name in stacks else None for name in self.at]
+        leaves = [self.leaf(name, stacks.get(name, x)) for name, x in self.at.items()]
+        try:
+            with no_grad(), np.errstate(all="ignore"):
+                (out,), _ = batch_or_loop(lambda *xs: self.call(xs), leaves, dims, lambda xs: (tuple(xs), {}), count)
+        except (CallError, ValueError):
+            self.batchable = False
+            return super().values(stacks, count, like)
+        if out._data.shape != (count, *like.shape):
+            self.batchable = False
+            return super().values(stacks, count, like)
+        self.calls += count
+        return np.array(out._data)
+
+    def leaf(self, name: str, x: np.ndarray) -> Tensor:
+        """Return the tensor that stands for an input, or for many of it."""
+        return tensor(x)
+
+    def whole(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        record = self.record_call(arrays)
+        try:
+            blocks = reverse_blocks(record, retain=True)[0]
+        except ENDINGS:
+            raise
+        except BaseException as error:
+            raise call_failed("backward", error) from error
+        return {name: np.asarray(block._data) for name, block in zip(self.wrt, blocks, strict=True)}
+
+    def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        return self.late_pull(arrays, cotangent)
+
+    def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays | None = None) -> dict[str, np.ndarray]:
+        record = self.record_call(arrays)
+        if between is not None:
+            self.value(between)
+        return self.products(record, arrays, cotangent, self.wrt)
+
+    def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
+        record = self.record_call(arrays, names)
+        (out,) = record.outputs
+        if out._node is None or not any(isinstance(node, FunctionNode) for node in reachable([out._node])):
+            return None
+        return self.products(record, arrays, cotangent, names)
+
+    def products(
+        self, record: Any, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """Return what backward makes of a cotangent for the inputs that a call was recorded for."""
+        (out,) = record.outputs
+        if out._node is None:
+            return {name: np.zeros_like(arrays[name]) for name in names}
+        try:
+            products = pull(record, [(out, Tensor._wrap(cotangent, None))], False, False)
+        except ENDINGS:
+            raise
+        except BaseException as error:
+            raise call_failed("backward", error) from error
+        return {
+            name: np.zeros_like(arrays[name]) if g is None else np.asarray(g)
+            for name, g in zip(names, products, strict=True)
+        }
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        """Return what forward mode makes of tangents. Raises NoForwardError for an operation without it."""
+        record = self.record_call(arrays)
+        (out,) = record.outputs
+        if out._node is None:
+            return np.zeros_like(out._data)
+        names = [name for name in arrays if name in self.wrt]
+        try:
+            (pushed,) = push_all(record, [Tensor._wrap(np.asarray(tangents[name]), None) for name in names], False)
+        except RuntimeError as error:
+            raise NoForwardError(str(error)) from error
+        except Exception as error:
+            raise call_failed("forward mode", error) from error
+        return np.zeros_like(out._data) if pushed is None else np.asarray(pushed)
+
+    def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
+        """Yield every call of a custom function, in order."""
+
+        def describe(node: Any, single: Traced, function: Any) -> str:
+            place = place_of_backward(function, last_line(single, function))
+            return f"the first wrong node is {node.name()}: {place}"
+
+        for node, function, args in calls_in(self):
+            single = call_alone(self, node, function, args)
+            if single is not None:
+                yield single, functools.partial(describe, node, single, function)
+
+    def record_call(self, arrays: Arrays, names: Sequence[str] | None = None) -> Any:
+        places = tuple(i for i, name in enumerate(arrays) if name in (self.wrt if names is None else names))
+        with no_grad():  # nothing will be differentiated further
+            return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
+
+
+def tensor(x: np.ndarray) -> Tensor:
+    """Return an array as a Tensor of its own."""
+    return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
+
+
+def is_float_tensor(x: Any) -> bool:
+    return isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)
+
+
+def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
+    """Return the Tensors of a function's result as one real Tensor; several are flattened and joined.
+
+    Complex outputs become pairs of real and imaginary parts, along a last axis.
+    """
+    from ..rules import entry
+
+    parts = [as_pairs(x) for x in outputs]
+    if parts:
+        return parts[0] if len(parts) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
+    if isinstance(result, Tensor):
+        return result
+    if isinstance(result, tuple | list | Mapping):
+        raise CallError(f"{title} returned no Tensor of floating-point numbers")
+    raise CallError(
+        f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
+        "on the arguments, without numpy() or detach()"
+    )
+
+
+def as_pairs(x: Tensor) -> Tensor:
+    from ..rules import entry
+
+    return entry("view_as_real").function(x) if x.dtype.is_complex else x
+
+
+class SecondOrder(Traced):
+    """The product of a random vector with a function's first derivative, as a function.
+
+    The vector is one more input, so that the derivative for it, the first derivative again, is checked as well.
+    first: the function's own subject; vector: the name of the vector.
+    """
+
+    def __init__(self, first: Traced, seed: int):
+        self.first = first
+        self.vector, vector = direction(first, seed)
+        at = {**first.at, self.vector: vector}
+        title = f"the derivative of {first.title}"
+        super().__init__(self.product, at, wrt=[*first.wrt, self.vector], title=title)
+        self.batchable = False
+
+    def product(self, *tensors: Tensor) -> Any:
+        """Return the products for the inputs of interest."""
+        *xs, v = tensors
+        places = [i for i, n in enumerate(self.first.at) if n in self.first.wrt]
+        with enable_grad():
+            inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in (xs[i] for i in places)]
+            for i, x in zip(places, inputs, strict=True):
+                xs[i] = x
+            result = self.first.call(xs)
+            if result._node is None:
+                raise CallError(f"{self.first.title} does not depend on its inputs through recorded operations")
+            products = grad(result, inputs, v, create_graph=True, materialize_grads=True)
+        return tuple(products)
+
+
+def direction(subject: Traced, seed: int) -> tuple[str, np.ndarray]:
+    """Return a random vector in the shape of the output, and a name for it that no input has."""
+    rng = np.random.default_rng(seed + 1)
+    out = subject.value(subject.at)
+    vector = rng.standard_normal(out.shape) + (1j * rng.standard_normal(out.shape) if out.dtype.kind == "c" else 0)
+    name = "gradient"
+    while name in subject.at:
+        name += "_"
+    return name, np.asarray(vector, out.dtype)
+
+
+class ScriptClaim(Traced):
+    """The output of a script as a function of its leaves.
+
+    Of a script that runs backward itself, once and on one number, the leaves' `.grad` is checked.
+    """
+
+    pulls_apart = False  # one that runs backward itself claims what that left
+
+    def __init__(self, script: Any, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, out: str | None = None):
+        super().__init__(script, at, wrt=wrt, title=script.title)  # type: ignore[arg-type]
+        self.script = script
+        self.out = out
+        self.batchable = False
+
+    def execute(self, arrays: Arrays) -> Run:
+        """Run the script on values of its leaves. Raises CallError."""
+        try:
+            run = self.script.run(arrays, out=self.out)
+        except GradcliError as error:
+            raise CallError(error.message) from error
+        for name, x in arrays.items():
+            if not np.array_equal(run.leaves[name]._data, x.astype(run.leaves[name]._data.dtype), equal_nan=True):
+                raise CallError(
+                    f"{self.title} changes '{name}' after making it, so its derivative cannot be checked: name the "
+                    "output with --out, or check the function that computes it"
+                )
+        if run.output is None and (len(run.backwards) != 1 or np.size(run.backwards[0]) != 1):
+            raise CallError(
+                f"{self.title} runs backward {len(run.backwards)} times itself; that can be checked when it does so "
+                "once, on a single number: leave out its calls of backward, or name the output with --out"
+            )
+        return run
+
+    def outcome(self, arrays: Arrays) -> tuple[list[Tensor], Tensor]:
+        """Return the leaves in the order of `arrays`, and the output that depends on them."""
+        run = self.execute(arrays)
+        output = run.output if run.output is not None else tensor(run.backwards[0])
+        return [run.leaves[name] for name in arrays], output
+
+    def value(self, arrays: Arrays) -> np.ndarray:
+        return np.array(self.outcome(arrays)[1]._data)
+
+    def record_call(self, arrays: Arrays, names: Sequence[str] | None = None) -> Trace:
+        leaves, output = self.outcome(arrays)
+        wanted = [leaves[i] for i, name in enumerate(arrays) if name in (self.wrt if names is None else names)]
+        record = Trace(wanted, lambda outputs: outputs, False)
+        record.outputs = [output]
+        return record
+
+    def whole(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        run = self.execute(arrays)
+        if run.output is not None:
+            return super().whole(arrays)
+        shape = np.shape(run.backwards[0])
+        blocks = {}
+        for name in self.wrt:
+            x = run.leaves[name]
+            g = np.zeros(x._data.shape, x._data.dtype) if x._grad is None else np.asarray(x._grad._data)
+            blocks[name] = g.reshape(shape + x._data.shape)
+        return blocks
+
+
+class SecondScript(ScriptClaim):
+    """The product of a vector with the first derivative of a script's output, for the leaves and the vector."""
+
+    def __init__(self, first: ScriptClaim, seed: int):
+        name, vector = direction(first, seed)
+        super().__init__(first.script, {**first.at, name: vector}, wrt=[*first.wrt, name], out=first.out)
+        self.title = f"the derivative of {first.title}"
+        self.first = first
+
+    def outcome(self, arrays: Arrays) -> tuple[list[Tensor], Tensor]:
+        *names, last = arrays
+        run = self.first.execute({name: arrays[name] for name in names})
+        if run.output is None:
+            raise CallError(
+                f"{self.first.title} runs backward itself, so its graph is gone: leave out its call of backward"
+            )
+        if run.output._node is None:
+            raise CallError(f"{self.first.title} does not depend on its leaves through recorded operations")
+        vector = tensor(arrays[last]).requires_grad_()
+        wanted = [run.leaves[name] for name in self.first.wrt]
+        products = grad(run.output, wanted, vector, create_graph=True, materialize_grads=True)
+        return [*(run.leaves[name] for name in names), vector], as_one_output(list(products), products, self.title)
+
+    def whole(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        return Traced.whole(self, arrays)
+
+
+def calls_in(claim: Traced) -> list[tuple[Any, type, tuple]]:
+    """Return (node, Function, arguments) for every custom function that one run calls, in order."""
+    calls: list[tuple[Any, type, tuple]] = []
+
+    def watch(node: Any, function: type, args: tuple) -> None:
+        calls.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
+
+    functions.watchers.append(watch)
+    try:
+        claim.record_call(claim.at)
+    finally:
+        functions.watchers.remove(watch)
+    return calls
+
+
+def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced | None:
+    """Return one call of a custom function as a claim of its own; None when nothing in it can be checked."""
+    places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+    wanted = [i for i in places if node.needs_input_grad[i] and args[i]._data.dtype.kind in "fc"]
+    if not wanted:
+        return None
+
+    def call(*xs: Tensor) -> Any:
+        full = list(args)
+        for i, x in zip(places, xs, strict=True):
+            full[i] = x
+        return function.apply(*full)
+
+    at = {f"argument {i}": np.array(args[i]._data) for i in places}
+    return Traced(call, at, wrt=[f"argument {i}" for i in wanted], title=function.__name__)
+
+
+def last_line(claim: Traced, function: Any) -> int | None:
+    """Return the last line of a Function's backward that runs: the `return` that its result comes from."""
+    code = getattr(inspect.unwrap(function.backward), "__code__", None)
+    lines: list[int] = []
+
+    def watch(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code is not code:
+            return None
+        if event in ("line", "return"):
+            lines.append(frame.f_lineno)
+        return watch
+
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        with contextlib.suppress(CallError):
+            claim.pull(claim.at, np.ones_like(claim.value(claim.at)))
+    finally:
+        sys.settrace(before)
+    return lines[-1] if lines else None
+
+
+def place_of_backward(function: Any, last: int | None) -> str:
+    """Return where a Function's backward is defined, with the line at which it ended, or that returns its result."""
+    try:
+        lines, start = inspect.getsourcelines(function.backward)
+        file = inspect.getsourcefile(function.backward)
+    except (OSError, TypeError):
+        return f"the backward of {function.__name__}"
+    returns = [k for k, line in enumerate(lines) if line.strip().startswith("return")]
+    k = (
+        last - start
+        if last is not None and 0 <= last - start < len(lines)
+        else returns[-1]
+        if returns
+        else len(lines) - 1
+    )
+    text = lines[k].rstrip("\n").strip()
+    indent = " " * 4
+    return f"{file}:{start + k}\n{indent}{text}\n{indent}{'^' * len(text)}"
