@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "gradcli"
 RANKS = [
-    ["errors", "files"], ["schema"], ["rules"], ["tape"], ["api"], ["linalg", "fft", "special"],
+    ["errors", "files"], ["request"], ["schema"], ["rules"], ["tape"], ["api"], ["linalg", "fft", "special"],
     ["func", "nn", "lang", "optim"], ["exact"], ["program"], ["analysis"], ["check"], ["cli"],
 ]  # fmt: skip
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}

@@ -20,10 +20,10 @@ from ..exact.symbolic import Symbolic
 from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram
+from ..request import Request
 from ..rules.exact import without_field
 from ..show.formula_results import Derivative, Formula
 from ..show.graph_results import Flow, Pass, Step
-from .gradient import Request
 from .trace import trace_program
 
 LONGEST = 100

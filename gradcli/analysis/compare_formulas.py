@@ -14,8 +14,8 @@ from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown
 from ..program.base import Program
+from ..request import Request
 from ..show.formula_results import Agreement
-from .gradient import Request
 from .precision import gradient_at
 from .symbolic import (
     KINK,

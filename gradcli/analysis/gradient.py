@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..errors import EXIT_TARGET, GradcliError, Span
 from ..lang.limits import out_of_memory
 from ..program.arguments import check_known
 from ..program.base import Prepare, Program, Run
+from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Gradients, InputGradient, Value
 from ..tape.backward import backward
@@ -21,30 +22,11 @@ from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
 
-class Request(Prepare):
-    """What to compute besides the gradients.
+class Watched(Prepare):
+    """Puts the hooks in place that a request asks for, and retains gradients: see `retained`."""
 
-    vector: the gradient vector for an output that is no scalar. hooks: in the order given. retain: names of
-    intermediate results whose gradient is wanted, or None for all of them. with_value: the value is wanted wherever
-    gradients are printed.
-    """
-
-    def __init__(
-        self,
-        *,
-        wrt: Iterable[str] | None = None,
-        out: str | None = None,
-        vector: np.ndarray | None = None,
-        hooks: Iterable[Any] = (),
-        retain: Iterable[str] | None = (),
-        with_value: bool = False,
-    ):
-        self.wrt = None if wrt is None else list(wrt)
-        self.out = out
-        self.vector = vector
-        self.hooks = list(hooks)
-        self.retain = None if retain is None else list(retain)
-        self.with_value = with_value
+    def __init__(self, request: Request):
+        self.hooks, self.retain = list(request.hooks), request.retain
         self.retained: dict[str, Tensor] = {}
         self.on_modules: dict[str, list] = {}
 
@@ -83,7 +65,8 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     Raises GradcliError for an output that is no scalar when there is no vector, for a vector of another
     shape, and for names that the program does not have.
     """
-    run = run_for(program, given, request)
+    watched = Watched(request)
+    run = run_for(program, given, request, watched)
     output = run.output
     if output is not None:
         if not run.leaves:
@@ -96,7 +79,7 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     script = program.is_script
     leaves = run.leaves.items()
     inputs = tuple(InputGradient(name, np.array(leaf._data), read_gradient(leaf, script)) for name, leaf in leaves)
-    retained = {name: read_gradient(t, script) for name, t in request.retained.items() if name not in run.leaves}
+    retained = {name: read_gradient(t, script) for name, t in watched.retained.items() if name not in run.leaves}
     value = value_of(run) if request.with_value or output is not None else None
     detached = output is not None and output._node is None
     return Gradients(
@@ -104,16 +87,17 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     )
 
 
-def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Run:
+def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request, watched: Watched | None = None) -> Run:
     """Run a program as backward is to find it. Raises GradcliError for what is asked and cannot be had of it."""
-    run = program.run(given, wrt=request.wrt, out=request.out, prepare=request)
-    if run.output is None and request.vector is not None:
+    watched = watched or Watched(request)
+    run = program.run(given, wrt=request.wrt, out=request.out, prepare=watched)
+    if run.output is None and request.gradient is not None:
         raise GradcliError(
             "--gradient has no use here: the script runs backward itself",
             hint="name what to run backward on: --out NAME",
             kind="usage",
         )
-    if request.retain is None and not request.retained:
+    if request.retain is None and not watched.retained:
         raise GradcliError(
             "--retain-all has no use here: no intermediate result has a name",
             hint="name them in a program: 'y = 2*x; sum(y^2)'",
@@ -156,7 +140,7 @@ def run_backward(output: Tensor, request: Request) -> None:
     """Run backward on the output, if any gradient flows to it."""
     check_output(output)
     shape, output_is_complex = output._data.shape, is_complex(output)
-    vector = request.vector
+    vector = request.gradient
     if vector is None:
         if output._data.size != 1:
             raise GradcliError(

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import GradcliError, Span
 from ..program.base import Program, Run
+from ..request import Request
 from ..show.graph_results import Graph, GraphNode
 from ..tape import backward as engine
 from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
@@ -21,7 +22,7 @@ from ..tape.record import recording
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from . import op_formulas
-from .gradient import Request, run_backward, run_for
+from .gradient import run_backward, run_for
 
 Place = tuple[Any, int]
 

@@ -15,11 +15,12 @@ from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..lang.limits import any_length, time_left, within
 from ..program.base import Program, Run, silence_prints
+from ..request import Request
 from ..rules.exact import map_elements, without_field
 from ..show.formula_results import LongNumbers, Loss, Precision
 from ..tape.anomaly import Observation, observation_of
 from . import graph
-from .gradient import Request, compute_gradient, run_backward, run_for
+from .gradient import compute_gradient, run_backward, run_for
 from .graph import Labels
 from .plot import check_plotted_output
 from .trace import BackwardRecorder, Event

@@ -22,10 +22,10 @@ from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own, resolve_unknown
 from ..lang.limits import SHORTEST, any_length, time_left, within
 from ..program.base import Program, Run, line_span, silence_prints
+from ..request import Request
 from ..rules.exact import map_elements
 from ..show.formula_results import Derivative, Formula, FormulaMatrix, Formulas
 from ..show.results import labels
-from .gradient import Request
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0
@@ -40,7 +40,7 @@ class Symbols:
 
     def __init__(self, program: Program, given: Mapping[str, Any], request: Request, max_symbols: int = MAX_SYMBOLS):
         self.title = program.title
-        self.vector = request.vector
+        self.vector = request.gradient
         alone = program.missing(given)
         given = {**given, **dict.fromkeys(alone, np.float64(np.nan))}
         sizes = {name: int(np.size(x)) for name, x in given.items()}

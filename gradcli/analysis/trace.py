@@ -11,13 +11,13 @@ import numpy as np
 from ..errors import GradcliError
 from ..lang.operations import rule_text
 from ..program.base import Program, Run
+from ..request import Request
 from ..show.graph_results import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.anomaly import Observation, observation_of
 from ..tape.function import FunctionNode
 from ..tape.hooks import table_of
 from ..tape.node import OutputNode, Slots
 from . import graph, op_formulas
-from .gradient import Request
 from .graph import Labels
 
 

@@ -12,14 +12,14 @@ import numpy as np
 from ..errors import GradcliError
 from ..func.forward import forward_blocks, push_all
 from ..func.trace import Trace, pull, reverse_blocks
-from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..program.arguments import check_known
 from ..program.base import Program
+from ..request import DEFAULT_MAX_ELEMENTS, Request
 from ..rules.shapes import is_complex
 from ..show.results import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
-from .gradient import Request, reword_engine_errors
+from .gradient import reword_engine_errors
 
 
 class Recorded:
@@ -245,13 +245,13 @@ def compute_hessian(
 def compute_vjp(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Products:
     """Return the product of a vector, shaped like the output, with the Jacobian."""
     run = Recorded(program, given, request)
-    if request.vector is None and run.output._data.size != 1:
+    if request.gradient is None and run.output._data.size != 1:
         raise GradcliError(
             f"the output has shape {run.output._data.shape}: a vector of that shape is needed",
             hint="pass it with --gradient (-g), or use 'gradcli jacobian' for all of them",
             kind="shape",
         )
-    seed = run.vector(request.vector, run.output, "--gradient")
+    seed = run.vector(request.gradient, run.output, "--gradient")
     with reword_engine_errors():
         cotangents = pull(run.trace, [(run.output, seed)], False, False)
     return compute_products(run, "vjp", cotangents)

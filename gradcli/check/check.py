@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import shlex
@@ -11,19 +12,19 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TimeIsUp
-from ..lang.limits import enforce, time_left, within
-from ..program.claim import CallError, Claim, call_failed, callable_name
-from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
+from ..lang.limits import MOST_AXES, Bound, enforce, time_left, within
+from ..program.claim import CallError, Claim, Watch, call_failed, callable_name
+from ..program.detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from ..program.elsewhere.framework import framework_call, second_order
 from ..program.hand_written import claim_by_hand, value_and_gradient
 from ..program.target import Target
+from ..request import Request
 from ..show.check_results import CheckReport
-from .options import Options, complaints, is_shape, point_of, tolerances_of
 from .run import Place, run_check
 
 BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
@@ -58,7 +59,8 @@ def settings_kept() -> Iterator[None]:
 class Check:
     """One check: what to call, where, and how often.
 
-    at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name.
+    at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name. bound: how long
+    it may take. watch: told how far it is.
     """
 
     is_script = False
@@ -71,29 +73,25 @@ class Check:
         f: Callable,
         at: Any,
         *,
-        grad: Callable | None = None,
-        vjp: Callable | None = None,
-        jvp: Callable | None = None,
-        wrt: Sequence[str] | None = None,
+        request: Request | None = None,
         name: str | None = None,
-        rtol: float | None = None,
-        atol: float | None = None,
-        eps: float | None = None,
         file: str | None = None,
         line: int | None = None,
         replay: str | None = None,
         single: bool = False,
-        value_and_grad: bool = False,
         **options: Any,
     ):
-        self.f, self.at, self.grad, self.vjp, self.jvp = f, at, grad, vjp, jvp
-        self.value_and_grad = value_and_grad
-        self.options = Options(tolerances=tolerances_of(eps, atol, rtol), **options)
+        """Note what is asked: a request, or fields of one by name."""
+        self.f, self.at = f, at
+        self.request = request or Request(**options)
+        if isinstance(self.request.wrt, str):
+            self.request = self.request._replace(wrt=[self.request.wrt])
         self.single = single
+        self.bound: Bound | None = None
+        self.watch: Watch | None = None
         self.saved: Sequence[Mapping[str, Any]] = ()
         self.source: str | None = None
         self.origin: Any = f
-        self.wrt = [wrt] if isinstance(wrt, str) else wrt
         self.given_name = name
         self.name = name if name and isinstance(name, str) else callable_name(f)
         self.file, self.line, self.replay = file, line, replay
@@ -110,7 +108,7 @@ class Check:
                 raise
             except BaseException as error:
                 raise call_failed(callable_name(self.at), error) from error
-        return point_of(at, rng, self.options.max_elements)
+        return point_of(at, rng, self.request.max_elements)
 
     @property
     def random(self) -> bool:
@@ -120,30 +118,30 @@ class Check:
     @property
     def sample_count(self) -> int:
         """At how many points to check: one, where they do not differ."""
-        return self.options.samples if self.random else 1
+        return self.request.samples if self.random else 1
 
     def claim(self, at: Mapping[str, Any]) -> Claim:
         """Return what is to be checked at a point."""
-        f, claims = self.f, {"grad": self.grad, "vjp": self.vjp, "jvp": self.jvp}
-        if self.value_and_grad:
+        request, f, claims = self.request, self.f, self.request.claims
+        if request.value_and_grad:
             f, claims["grad"] = value_and_gradient(f)
-        if any(claim is not None for claim in claims.values()):
-            if self.options.order != 1:
+        if claims:
+            if request.order != 1:
                 raise CallError("order=2 needs a function of Tensors, without a derivative by hand")
-            return claim_by_hand(f, at, claims, self.wrt)
-        engine = engine_of(self.origin, self.options.engine)
+            return claim_by_hand(f, at, claims, request.wrt)
+        engine = engine_of(self.origin, request.engine)
         if engine is not None:
             refuse_foreign(framework_of(self.origin), self.name, engine)
             try:
-                call = framework_call(engine, self.origin, at, self.name, wrt=self.wrt, single=self.single)
+                call = framework_call(engine, self.origin, at, self.name, wrt=request.wrt, single=self.single)
             except GradcliError as error:
                 raise error if isinstance(error, CallError) else CallError(error.message) from error
-            return call if self.options.order == 1 else second_order(call, self.options.seed)
+            return call if request.order == 1 else second_order(call, request.seed)
         refuse_foreign(framework_of(self.origin), self.name)
         from ..program.recorded import SecondOrder, Traced
 
-        claim = Traced(self.f, at, wrt=self.wrt, title=self.name)
-        return claim if self.options.order == 1 else SecondOrder(claim, self.options.seed)
+        claim = Traced(self.f, at, wrt=request.wrt, title=self.name)
+        return claim if request.order == 1 else SecondOrder(claim, request.seed)
 
     def run(self) -> CheckReport:
         """Check all samples; return the first that fails, made as simple as possible, else the worst.
@@ -156,13 +154,13 @@ class Check:
         start = time.perf_counter()
         with self.surroundings, settings_kept():
             try:
-                with enforce(self.options.bound):
+                with enforce(self.bound):
                     report = self.worst()
-                    if not (self.options.search or self.saved) or report.verdict == "error":
+                    if not (self.request.search or self.saved) or report.verdict == "error":
                         return report
                     from .search import search
 
-                    return search(self, report, self.options.search, self.saved)
+                    return search(self, report, self.request.search, self.saved)
             except GradcliError as error:
                 seconds = time.perf_counter() - start
                 return CheckReport(self.name, self.file, self.line, "error", seconds, message=error.message)
@@ -171,7 +169,7 @@ class Check:
         """Return the report of the sample that fails first, else of the worst."""
         reports = []
         for k in range(self.sample_count):
-            report = self.run_one(self.options.seed + k)
+            report = self.run_one(self.request.seed + k)
             if report.verdict == "fail":
                 return report
             reports.append(report)
@@ -185,28 +183,28 @@ class Check:
 
     def run_one(self, seed: int) -> CheckReport:
         """Check one sample."""
-        calls = self.options.calls and max(self.options.calls // self.sample_count, 1)
-        options = self.options._replace(seed=seed, calls=calls)
+        calls = self.request.calls and max(self.request.calls // self.sample_count, 1)
+        request = self.request._replace(seed=seed, calls=calls)
         drawn: dict[str, Any] = {}
 
         def make() -> Claim:
             drawn.update(self.point(np.random.default_rng(seed)))
             return self.claim(drawn)
 
-        report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), options)
-        if (options.digits is not None or options.symbolic) and drawn:
+        report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), request, self.watch)
+        if (request.digits is not None or request.symbolic) and drawn:
             from .witnesses import with_witnesses
 
-            report = with_witnesses(report, self.claim(drawn), options.digits, options.symbolic, seed)
+            report = with_witnesses(report, self.claim(drawn), request.digits, request.symbolic, seed)
         if report.verdict == "error" and report.error is not None and self.knows_no_tensors:
             report = replace(report, hint=BY_HAND)
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
             report = replace(report, hint=WHOLE_NUMBERS)
         if report.verdict == "fail" and self.random and drawn and calls is None:
-            return self.simpler(report, drawn, options)
+            return self.simpler(report, drawn, request)
         return report
 
-    def simpler(self, report: CheckReport, drawn: Mapping[str, Any], options: Options) -> CheckReport:
+    def simpler(self, report: CheckReport, drawn: Mapping[str, Any], request: Request) -> CheckReport:
         """Return the report of a rounder point that fails as well, if there is one that can be shown.
 
         Looking for it takes no longer than the check did.
@@ -214,20 +212,20 @@ class Check:
         if any(np.size(x) > MOST_SHOWN for x in drawn.values()):
             return report
         with contextlib.suppress(TimeIsUp), within(time_left(max(report.seconds, PATIENCE))):
-            return self.rounder(report, drawn, options)
+            return self.rounder(report, drawn, request)
         return report
 
     @property
     def knows_no_tensors(self) -> bool:
         """Whether the engine calls a function whose file does not speak of gradcli."""
-        by_hand = self.value_and_grad or any(claim is not None for claim in (self.grad, self.vjp, self.jvp))
+        by_hand = self.request.value_and_grad or self.request.claims
         names = getattr(self.origin, "__globals__", None)
-        if by_hand or names is None or engine_of(self.origin, self.options.engine) is not None:
+        if by_hand or names is None or engine_of(self.origin, self.request.engine) is not None:
             return False
         homes = (getattr(x, "__module__", None) or getattr(x, "__name__", None) or "" for x in names.values())
         return not any(str(home).partition(".")[0] == "gradcli" for home in homes)
 
-    def rounder(self, report: CheckReport, drawn: Mapping[str, Any], options: Options) -> CheckReport:
+    def rounder(self, report: CheckReport, drawn: Mapping[str, Any], request: Request) -> CheckReport:
         """Return the report of the first point with fewer digits that fails as well, else the one given.
 
         No element becomes zero: there much is zero, or has a kink, that is not elsewhere.
@@ -242,7 +240,8 @@ class Check:
             again = run_check(
                 lambda at=rounded: self.claim(at),  # type: ignore[misc]
                 Place(self.name, self.file, self.line, report.replay),
-                options,
+                request,
+                self.watch,
             )
             if again.verdict == "fail":
                 return replace(again, notes=(*again.notes, f"the smallest failing point found: {values_text(rounded)}"))
@@ -275,77 +274,19 @@ def values_text(at: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-class Wanted(NamedTuple):
-    """What the options of `gradcheck` ask for.
+def replay_command(target: Target, request: Request) -> str:
+    """Return the command line that repeats the check of a target, but for its seed.
 
-    values: arrays by input; shapes: inputs drawn at random; grad, vjp, jvp: names of hand-written derivatives;
-    value_and_grad: whether the function returns both. options: those of `Options` that every check gets. timeout,
-    config: seconds for an answer and JSON for what runs elsewhere. typed: the values as they were typed; repeated:
-    the options that repeat a check, as they would be typed.
+    Few numbers are written out, more are read or drawn again, unless the seed of samples draws others.
     """
-
-    values: Mapping[str, np.ndarray]
-    shapes: Mapping[str, tuple[int, ...]] = {}
-    grad: str | None = None
-    vjp: str | None = None
-    jvp: str | None = None
-    value_and_grad: bool = False
-    wrt: list[str] | None = None
-    out: str | None = None
-    options: Mapping[str, Any] = {}
-    timeout: float | None = None
-    config: str | None = None
-    typed: Mapping[str, str] = {}
-    repeated: str = ""
-
-    @property
-    def at(self) -> dict[str, Any]:
-        """The inputs: arrays and shapes by name."""
-        return {**self.values, **self.shapes}
-
-    @property
-    def claims(self) -> dict[str, str | None]:
-        """The names of derivatives by hand, by their option."""
-        return {"grad": self.grad, "vjp": self.vjp, "jvp": self.jvp}
-
-    def refuse_for(self, path: str) -> None:
-        """Raise GradcliError for options that a file's declared checks cannot use: they have points of their own."""
-        given = {
-            **{f"{name}=": name for name in self.values},
-            **{f"--shape {name}": name for name in self.shapes},
-            "--grad": self.grad,
-            "--vjp": self.vjp,
-            "--jvp": self.jvp,
-            "--value-and-grad": self.value_and_grad or None,
-            "--wrt": self.wrt,
-            "--out": self.out,
-        }
-        for option, value in given.items():
-            if value is not None:
-                raise GradcliError(
-                    f"{path} declares its checks with their inputs, so {option} has no use",
-                    hint=f"name a function to check it elsewhere: {path}:f x=2",
-                    kind="usage",
-                )
-
-    def replay(self, target: Target) -> str:
-        """Return the command line that repeats the check of a target, but for its seed.
-
-        Few numbers are written out, more are read or drawn again, unless the seed of samples draws others.
-        """
-        words = ["-e", target.text] if target.inline else [target.text]
-        several = sum("rand" in text for text in self.typed.values()) > 1  # they follow each other
-        for name, x in self.values.items():
-            typed = self.typed.get(name, "")
-            drawn = "rand" in typed
-            again = typed and (np.size(x) > 12 or (several and drawn)) and not (self.shapes and drawn)
-            words.append(f"{name}={typed if again else np.asarray(x).tolist()}")
-        return " ".join(["gradcli gradcheck", *map(shlex.quote, words), self.repeated]).rstrip()
-
-
-def only_given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options without those that are None."""
-    return {name: value for name, value in options.items() if value is not None}
+    words = ["-e", target.text] if target.inline else [target.text]
+    several = sum("rand" in text for text in request.typed.values()) > 1  # they follow each other
+    for name, x in request.values.items():
+        typed = request.typed.get(name, "")
+        drawn = "rand" in typed
+        again = typed and (np.size(x) > 12 or (several and drawn)) and not (request.shapes and drawn)
+        words.append(f"{name}={typed if again else np.asarray(x).tolist()}")
+    return " ".join(["gradcli gradcheck", *map(shlex.quote, words), request.repeated]).rstrip()
 
 
 def surroundings_of(target: Target) -> Any:
@@ -357,8 +298,79 @@ def surroundings_of(target: Target) -> Any:
     return target.folders.of(path + ".py")
 
 
-def with_options(check: Any, wanted: Wanted) -> Any:
-    """Return a check with the options of the command line; a report as it is."""
-    if isinstance(check, Check):
-        check.options = check.options._replace(**wanted.options)
-    return check
+def is_whole(x: Any, least: int) -> bool:
+    """Return whether something is a whole number and not below another."""
+    return isinstance(x, int | np.integer) and not isinstance(x, bool) and bool(x >= least)
+
+
+def is_tolerance(x: Any, positive: bool) -> bool:
+    if not isinstance(x, int | float | np.integer | np.floating) or isinstance(x, bool):
+        return False
+    return bool(math.isfinite(x) and (x > 0 or (x == 0 and not positive)))
+
+
+def is_shape(x: Any) -> bool:
+    """Return whether a value of `at` is a shape: a tuple of whole numbers."""
+    return isinstance(x, tuple) and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in x)
+
+
+def complaints(check: Any) -> Iterator[str]:
+    """Yield what is wrong with the arguments of a check."""
+    request = check.request
+    if request.value_and_grad and request.grad is not None:
+        yield "value_and_grad says that the function returns its gradient, so grad has no use"
+    for name, x in {"what is checked": check.f, **request.claims}.items():
+        if not callable(x):
+            yield f"{name} is {type(x).__name__}, not a function"
+    if request.engine is not None and request.engine not in (*ADAPTED, "gradcli"):
+        yield f"engine must be torch, jax, autograd or gradcli, got {request.engine!r}"
+    wrt = request.wrt
+    if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
+        yield f"wrt must be a name or a list of names, got {wrt!r}"
+    if check.given_name is not None and not isinstance(check.given_name, str):
+        yield f"name must be a string, got {check.given_name!r}"
+    if not is_whole(request.order, 1) or request.order > 2:
+        yield f"order must be 1 or 2, got {request.order!r}"
+    if not is_whole(request.samples, 1):
+        yield f"samples must be a whole number above 0, got {request.samples!r}"
+    if not is_whole(request.search, 0):
+        yield f"search must be a whole number, not negative, got {request.search!r}"
+    if not is_whole(request.seed, 0):
+        yield f"seed must be a whole number, not negative, got {request.seed!r}"
+    if request.calls is not None and not is_whole(request.calls, 1):
+        yield f"calls must be a whole number above 0, got {request.calls!r}"
+    if request.calls is not None and request.search:
+        yield "search looks at many points, and calls is a budget for one: leave one of them out"
+    for name in ("eps", "atol", "rtol"):
+        x = getattr(request, name)
+        if x is not None and not is_tolerance(x, positive=name == "eps"):
+            yield f"{name} must be a {'positive' if name == 'eps' else 'nonnegative'} finite number, got {x!r}"
+
+
+def point_of(at: Any, rng: np.random.Generator, limit: int) -> dict[str, Any]:
+    """Return the arrays of a point, shapes replaced by random numbers. Raises CallError."""
+    if at is None:
+        at = {}
+    if not isinstance(at, Mapping):
+        raise CallError(f"at must be a dict of arrays by name, got {type(at).__name__}")
+    if not at:
+        raise CallError("no inputs: at names no array")
+    for name, x in at.items():
+        if not isinstance(name, str):
+            raise CallError(f"at must be a dict of arrays by name; {name!r} is no name")
+        if is_shape(x):
+            refuse_shape(name, x, limit)
+    return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
+
+
+def refuse_shape(name: str, shape: tuple[int, ...], limit: int) -> None:
+    """Raise CallError for a shape that cannot be, or whose array would be too large."""
+    if any(n < 0 for n in shape):
+        raise CallError(f"at: '{name}' has the shape {shape}, with a negative length")
+    if len(shape) > MOST_AXES:
+        raise CallError(f"at: '{name}' has {len(shape)} axes; NumPy has {MOST_AXES}")
+    size = math.prod(map(int, shape))
+    if size > limit:
+        raise CallError(
+            f"at: '{name}' of shape {shape} would have {size} elements; the limit is {limit} (see --max-elements)"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ import numpy as np
 from ..errors import GradcliError
 from ..program.arguments import check_known
 from ..program.claim import Arrays, CallError, Claim, GoneError
-from ..program.elsewhere.address import CallOptions, open_address, refuse_to_execute
+from ..program.elsewhere.address import open_address, refuse_to_execute
+from ..program.target import Target
+from ..request import Request
 from ..show.check_results import CheckReport
-from .check import Check
+from .check import Check, replay_command
 
 
 class RemoteCheck(Check):
@@ -29,10 +31,10 @@ class RemoteCheck(Check):
         self.program: Claim | None = None
 
     def claim(self, at: Mapping[str, Any]) -> Claim:
-        if self.options.order != 1:
+        if self.request.order != 1:
             raise CallError("order=2 needs a function of Tensors; this one runs elsewhere")
         self.program = self.make({name: np.asarray(x) for name, x in at.items()})
-        self.program.wrt = self.program.wrt if self.wrt is None else list(self.wrt)
+        self.program.wrt = self.program.wrt if self.request.wrt is None else list(self.request.wrt)
         return self.program
 
     def run(self) -> CheckReport:
@@ -44,65 +46,41 @@ class RemoteCheck(Check):
 
 
 class DeclaredAddress(RemoteCheck):
-    """The check of an address that a file declares: opened when it is first run.
-
-    grad, vjp, jvp: declarations in C, of a library's derivatives; config: of a model, by name.
-    """
+    """The check of an address that a file declares: opened when it is first run."""
 
     bounds_answers = False
 
-    def __init__(
-        self,
-        text: str,
-        at: Any,
-        *,
-        grad: str | None = None,
-        vjp: str | None = None,
-        jvp: str | None = None,
-        wrt: str | Sequence[str] | None = None,
-        config: Mapping[str, Any] | None = None,
-        name: str | None = None,
-        **options: Any,
-    ):
-        chosen = [wrt] if isinstance(wrt, str) else wrt
+    def __init__(self, text: str, at: Any, *, name: str | None = None, config: Any = None, **options: Any):
+        """Note what is asked: grad, vjp, jvp are declarations in C, config is what a model is called with."""
+        declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
         document = None if config is None else json.dumps(config)
 
         @functools.cache
         def opened() -> Callable[[Arrays], Claim]:
-            return open_address(text, CallOptions(grad=grad, vjp=vjp, jvp=jvp, wrt=chosen, config=document))
+            return open_address(text, self.request._replace(**declarations))
 
         def make(inputs: Arrays) -> Claim:
             return opened()(inputs)
 
-        super().__init__(make, at, wrt=chosen, name=name or text, **options)
+        super().__init__(make, at, name=name or text, config=document, **options)
 
 
-def of_address(target: Any, wanted: Any) -> Check | CheckReport:
+def of_address(target: Target, request: Request) -> Check | CheckReport:
     """Return the check of what is at an address; a report when it cannot be reached.
 
     Raises GradcliError for inputs that it does not have, or that are missing.
     """
     text = target.text
-    if target.safe:
+    if request.safe:
         refuse_to_execute(text)
-    if target.argv:
+    if request.argv:
         raise GradcliError(f"{text} takes no arguments after --", hint="put them into cmd:", kind="usage")
     start = time.perf_counter()
-    rng = np.random.default_rng(wanted.options.get("seed", 0))
-    own, outputs = sort_shapes(text, wanted.shapes)
-    asked = CallOptions(
-        grad=wanted.grad,
-        vjp=wanted.vjp,
-        jvp=wanted.jvp,
-        shapes=outputs,
-        out=wanted.out,
-        wrt=wanted.wrt,
-        config=wanted.config,
-        timeout=wanted.timeout,
-    )
-    make = open_address(text, asked)
+    rng = np.random.default_rng(request.seed)
+    own, outputs = sort_shapes(text, request.shapes)
+    make = open_address(text, request._replace(shapes=outputs))
     try:
-        program = make({**wanted.values, **{name: rng.standard_normal(shape) for name, shape in own.items()}})
+        program = make({**request.values, **{name: rng.standard_normal(shape) for name, shape in own.items()}})
     except (CallError, GoneError) as error:
         return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
     if not (program.has_pull or program.has_push):
@@ -111,11 +89,11 @@ def of_address(target: Any, wanted: Any) -> Check | CheckReport:
             hint=f"add {getattr(program, 'advice', '--grad')}",
             kind="usage",
         )
-    if wanted.wrt is not None:
-        check_known(wanted.wrt, program.at, "--wrt")
-    replay = wanted.replay(target)
-    check = RemoteCheck(make, {**wanted.values, **own}, wrt=wanted.wrt, name=text, replay=replay)
-    check.program = program
+    if request.wrt is not None:
+        check_known(request.wrt, program.at, "--wrt")
+    own_derivative = request._replace(grad=None, vjp=None, jvp=None)
+    check = RemoteCheck(make, {**request.values, **own}, request=own_derivative, name=text)
+    check.replay, check.program = replay_command(target, request), program
     return check
 
 

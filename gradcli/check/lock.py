@@ -137,9 +137,9 @@ def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
         contextlib.redirect_stdout(sys.stdout),
         contextlib.redirect_stderr(sys.stderr),
         np.errstate(all="ignore"),
-        enforce(check.options.bound),
+        enforce(check.bound),
     ):
-        return Known(check.claim(check.point(np.random.default_rng(check.options.seed)) if at is None else at))
+        return Known(check.claim(check.point(np.random.default_rng(check.request.seed)) if at is None else at))
 
 
 def add_keys(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, str], Check]]:

@@ -16,12 +16,12 @@ from ..func.trace import pull
 from ..program.arguments import Path
 from ..program.claim import CallError, Claim, NoForwardError, callable_name
 from ..program.recorded import SecondOrder, Traced, tensor
+from ..request import Request
 from ..show.check_results import CheckReport, InputCheck, WorstElement
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .flat import Flat
-from .noise import ATOL, EPS, RTOL, central
-from .options import Options
+from .noise import EPS, central
 from .products import adjoint_test
 from .run import Place, run_check
 
@@ -241,10 +241,10 @@ def _check(
     connected = order == 2 or depends(func(*given))
     if connected is None:
         return True
-    fixed = None
-    if any(x is not None for x in tolerances) or extra[0]:
-        fixed = tuple(d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
-    report = run_check(make, Place(callable_name(func)), Options(fast=fast, tolerances=fixed))
+    eps, atol, rtol = tolerances
+    if extra[0] and tolerances == (None, None, None):
+        eps = EPS
+    report = run_check(make, Place(callable_name(func)), Request(fast=fast, eps=eps, atol=atol, rtol=rtol))
     if report.error is not None:
         raise report.error
     if report.verdict != "pass":

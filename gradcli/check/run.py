@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import GradcliError, describe_error, lines_of_file, text_of
-from ..program.claim import CallError, Claim, ComplexError, OutOfCallsError, WrongShapeError
+from ..program.claim import CallError, Claim, ComplexError, OutOfCallsError, Watch, WrongShapeError
 from ..program.user_code import users_trace
+from ..request import Request
 from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
 from .directions import PLAN, STEPS, Directions, Outcome, taylor_of
 from .flat import Flat
@@ -22,7 +23,6 @@ from .jacobian import Reference
 from .judge import judge_along
 from .kink import settle_kinks
 from .noise import FixedJudgement, is_rough, roughness, scatter_of_claim, solver_tolerance
-from .options import Options
 from .products import (
     KEPT,
     claim_beside,
@@ -155,9 +155,18 @@ def source_at(place: Place) -> str:
         return lines[0]
 
 
-def run_check(make: Callable[[], Claim], place: Place, options: Options | None = None) -> CheckReport:
-    """Check the claim that `make` returns; whatever goes wrong becomes a report."""
-    options = options or Options()
+def run_check(
+    make: Callable[[], Claim],
+    place: Place,
+    request: Request | None = None,
+    watch: Watch | None = None,
+    blame: bool = True,
+) -> CheckReport:
+    """Check the claim that `make` returns; whatever goes wrong becomes a report.
+
+    watch: told how far it is. blame: whether to look for the guilty part after a fail.
+    """
+    request = request or Request()
     start = time.perf_counter()
 
     def report(verdict: str, message: str = "", **more: object) -> CheckReport:
@@ -169,7 +178,7 @@ def run_check(make: Callable[[], Claim], place: Place, options: Options | None =
             time.perf_counter() - start,
             message=message,
             replay=place.replay if verdict == "fail" else None,
-            source=source_at(place) if options.elements else "",
+            source=source_at(place) if request.show == "all" else "",
             **more,  # type: ignore[arg-type]
         )
 
@@ -178,16 +187,16 @@ def run_check(make: Callable[[], Claim], place: Place, options: Options | None =
     def guilty() -> str | None:
         """Return the custom function whose backward raised or gave a wrong shape, where one did."""
         with contextlib.suppress(Exception):
-            parts = claim.parts() if options.blame and claim is not None else ()
+            parts = claim.parts() if blame and claim is not None else ()
             return next((describe() for part, describe in parts if is_wrong(part)), None)
         return None
 
     try:
         with np.errstate(all="ignore"):
             claim = make()
-            claim.watch = options.watch
-            checked = judge(claim, options, report)
-            blamed = guilty() if checked.verdict == "fail" and options.calls is None else None
+            claim.watch = watch
+            checked = judge(claim, request, report)
+            blamed = guilty() if checked.verdict == "fail" and request.calls is None else None
             return replace(checked, blame=blamed)
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
@@ -200,7 +209,7 @@ def run_check(make: Callable[[], Claim], place: Place, options: Options | None =
         hint = error.hint or getattr(cause, "hint", None)
         return report("error", str(error), error=known, trace=users_trace(cause), hint=hint, blame=guilty())
     except OutOfCallsError:
-        return report("inconclusive", f"{options.calls} calls (--calls) do not decide: the products took some")
+        return report("inconclusive", f"{request.calls} calls (--calls) do not decide: the products took some")
     except RecursionError:
         return report("error", "the function recurses too deeply")
     except MemoryError:
@@ -213,52 +222,52 @@ def run_check(make: Callable[[], Claim], place: Place, options: Options | None =
         return report("error", f"{DEFECT}: {describe_error(error)}")
 
 
-def judge(claim: Claim, options: Options, report: Callable[..., CheckReport]) -> CheckReport:
+def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
     """Return the report on a claim, by directions where these are enough, else by elements. Raises CallError."""
-    claim.most_calls = options.calls
+    claim.most_calls = request.calls
     flat = Flat(claim)
     beside = claim_beside(flat)
-    few = not options.elements and (options.forced or is_costly(flat))
-    along = bool(options.tolerances is None and len(flat.f0) * flat.size and few)
+    few = request.show != "all" and (request.looks_along or is_costly(flat))
+    along = bool(request.tolerances is None and len(flat.f0) * flat.size and few)
     if along:
-        bent = within_budget(flat, options.seed)
-        look = Directions(flat, options.seed, STEPS if options.taylor else None)
+        bent = within_budget(flat, request.seed)
+        look = Directions(flat, request.seed, STEPS if request.taylor else None)
         outcome = judge_along(look)
-        if options.taylor and look.slopes:
+        if request.taylor and look.slopes:
             report = functools.partial(report, taylor=taylor_of(look))
         if outcome is not None:
-            return report_along(look.flat, outcome, bent or unsteadiness(look, beside), options, report)
+            return report_along(look.flat, outcome, bent or unsteadiness(look, beside), request, report)
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
     if not along:
-        bent = wrong_products(flat, options.seed)
-    return judge_elements(flat, bent, beside, options, report)
+        bent = wrong_products(flat, request.seed)
+    return judge_elements(flat, bent, beside, request, report)
 
 
 def judge_elements(
-    flat: Flat, bent: Finding | None, beside: np.ndarray | None, options: Options, report: Callable[..., CheckReport]
+    flat: Flat, bent: Finding | None, beside: np.ndarray | None, request: Request, report: Callable[..., CheckReport]
 ) -> CheckReport:
     """Return the report on a claim whose elements are looked at one by one.
 
     bent: what is wrong with products. beside: what the gradient gave at another point.
     """
     claim = flat.claim
-    if bent is None and options.tolerances is None and not options.elements:
+    if bent is None and request.tolerances is None and request.show != "all":
         right = all_right(flat)
         if right is not None:
             evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
-            return with_adjoint_test(report("pass", inputs=right, evidence=evidence), claim, options.seed)
+            return with_adjoint_test(report("pass", inputs=right, evidence=evidence), claim, request.seed)
     analytic, again = claimed_jacobians(flat)
     coarse = 0.0
-    if bent is None and options.tolerances is None:
-        coarse, bent = coarseness(flat, analytic, options.seed)
+    if bent is None and request.tolerances is None:
+        coarse, bent = coarseness(flat, analytic, request.seed)
     findings: tuple[Finding, ...] = () if bent is None else (bent,)
     findings += unsteady_finding(analytic, again, beside)
-    if analytic.size and options.tolerances is not None:
-        judgement: Judgement = FixedJudgement(flat, analytic, options.tolerances)
+    if analytic.size and request.tolerances is not None:
+        judgement: Judgement = FixedJudgement(flat, analytic, request.tolerances)
     else:
-        judgement = judge_closely(flat, analytic, options.seed, coarse)
+        judgement = judge_closely(flat, analytic, request.seed, coarse)
     verdict = "fail" if findings else judgement.verdict
     if judgement.verdict == "fail":
         from .diagnose import diagnose, what_is_right
@@ -273,7 +282,7 @@ def judge_elements(
     message = judgement.reason() if verdict == "inconclusive" else claim.restriction
     if findings and judgement.verdict != "fail":
         message = findings[0].text
-    inputs = input_checks(flat, judgement, options.elements)
+    inputs = input_checks(flat, judgement, request.show == "all")
     notes = [*claim.notes, *judgement.notes, *(undecided_note(item) for item in inputs if item.hidden)]
     if verdict == "pass" and analytic.size and sum(item.hidden for item in inputs) == analytic.size:
         verdict, message = "inconclusive", "no element is decidable: all are below the function's own rounding"
@@ -287,12 +296,12 @@ def judge_elements(
         notes=tuple(dict.fromkeys(notes)),
         evidence=Evidence(analytic.size, judgement.closely, flat.calls),
     )
-    if judgement.verdict != "pass" and bent is None and options.tolerances is None:
+    if judgement.verdict != "pass" and bent is None and request.tolerances is None:
         narrower = restrict_to_symmetric(flat)
-        on_symmetric = None if narrower is None else judge(narrower, options, report)
+        on_symmetric = None if narrower is None else judge(narrower, request, report)
         if on_symmetric is not None and all(item.verdict == "pass" for item in on_symmetric.inputs):
             return on_symmetric
-    return with_adjoint_test(checked, claim, options.seed)
+    return with_adjoint_test(checked, claim, request.seed)
 
 
 def all_right(flat: Flat) -> tuple[InputCheck, ...] | None:
@@ -325,7 +334,7 @@ def within_budget(flat: Flat, seed: int) -> Finding | None:
 
 
 def report_along(
-    flat: Flat, outcome: Outcome, bent: Finding | None, options: Options, report: Callable[..., CheckReport]
+    flat: Flat, outcome: Outcome, bent: Finding | None, request: Request, report: Callable[..., CheckReport]
 ) -> CheckReport:
     findings = (() if bent is None else (bent,)) + outcome.findings
     verdict = "fail" if bent is not None else outcome.verdict
@@ -336,7 +345,7 @@ def report_along(
         verdict, message, inputs=outcome.inputs, diagnosis=findings, notes=notes, evidence=outcome.evidence(flat)
     )
     try:
-        return with_adjoint_test(checked, flat.claim, options.seed)
+        return with_adjoint_test(checked, flat.claim, request.seed)
     except OutOfCallsError:
         return checked
 
@@ -415,7 +424,7 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
 
 
 def is_wrong(claim: Claim) -> bool:
-    return run_check(lambda: claim, Place("a part"), Options(blame=False)).verdict in ("fail", "error")
+    return run_check(lambda: claim, Place("a part"), blame=False).verdict in ("fail", "error")
 
 
 def unsteadiness(look: Directions, beside: np.ndarray | None) -> Finding | None:

@@ -18,9 +18,10 @@ from ..program.python_file import FunctionProgram
 from ..program.recorded import ScriptClaim, SecondScript
 from ..program.script import ScriptProgram
 from ..program.target import Target, load_program, read_source
+from ..request import Request
 from ..show.check_results import CheckReport
 from ..tape.tensor import Tensor
-from .check import Check, Wanted, refuse_foreign, surroundings_of, with_options
+from .check import Check, refuse_foreign, replay_command, surroundings_of
 
 
 class ScriptCheck(Check):
@@ -28,15 +29,16 @@ class ScriptCheck(Check):
 
     is_script = True
 
-    def __init__(self, script: ScriptProgram, at: Mapping[str, Any], *, out: str | None, **options: Any):
-        super().__init__(script.run, at, **options)
-        self.script, self.out = script, out
+    def __init__(self, script: ScriptProgram, at: Mapping[str, Any], **where: Any):
+        super().__init__(script.run, at, **where)
+        self.script = script
 
     def claim(self, at: Mapping[str, Any]) -> Claim:
         if not self.script.torch:
             refuse_foreign(framework_imported(self.script.source), self.name)
-        first = ScriptClaim(self.script, at, wrt=self.wrt, out=self.out)
-        return SecondScript(first, self.options.seed) if self.options.order == 2 else first
+        request = self.request
+        first = ScriptClaim(self.script, at, wrt=request.wrt, out=request.out)
+        return SecondScript(first, request.seed) if request.order == 2 else first
 
 
 def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) -> dict[str, np.ndarray]:
@@ -48,27 +50,28 @@ def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) 
     return {name: np.array(leaf._data) for name, leaf in leaves.items()}
 
 
-def of_program(target: Target, wanted: Wanted) -> Check | CheckReport:
+def of_program(target: Target, request: Request) -> Check | CheckReport:
     """Return the check of the engine's derivative of a program; a report when the program raises."""
     path, home = target.text.partition(":")[0], surroundings_of(target)
     where: dict[str, Any] = {
         "name": target.text,
         "file": path if not target.inline and os.path.exists(path) else None,
-        "replay": wanted.replay(target),
+        "replay": replay_command(target, request),
+        "request": request,
     }
-    rng = np.random.default_rng(wanted.options.get("seed", 0))
+    rng = np.random.default_rng(request.seed)
     start = time.perf_counter()
     try:
         with home:
             program = load_program(target)
-            drawn = {name: rng.standard_normal(shape) for name, shape in wanted.shapes.items()}
-            given = {**wanted.values, **drawn}
+            drawn = {name: rng.standard_normal(shape) for name, shape in request.shapes.items()}
+            given = {**request.values, **drawn}
             if isinstance(program, ScriptProgram):
-                function, at = None, leaves_of(program, given, wanted.out)
+                function, at = None, leaves_of(program, given, request.out)
             else:
                 if isinstance(program, FunctionProgram):
                     program.apart = True
-                function, at = program.as_function(given, wanted.out)
+                function, at = program.as_function(given, request.out)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             text = read_source(path) if path.endswith(".py") and error.kind == "target" else "gradcli"
@@ -88,13 +91,13 @@ def of_program(target: Target, wanted: Wanted) -> Check | CheckReport:
         )
     if not at:
         raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
-    if wanted.wrt is not None:
-        check_known(wanted.wrt, at, "--wrt")
-    points: dict[str, Any] = {**at, **{name: wanted.shapes[name] for name in wanted.shapes if name in at}}
+    if request.wrt is not None:
+        check_known(request.wrt, at, "--wrt")
+    points: dict[str, Any] = {**at, **{name: request.shapes[name] for name in request.shapes if name in at}}
     if isinstance(program, ScriptProgram):
-        return with_options(ScriptCheck(program, points, out=wanted.out, wrt=wanted.wrt, **where), wanted)
+        return ScriptCheck(program, points, **where)
     assert function is not None
-    check = with_options(Check(function, points, wrt=wanted.wrt, **where), wanted)
+    check = Check(function, points, **where)
     check.surroundings = home
     if isinstance(program, ExpressionProgram):
         check.source = program.parsed.source.replace("^", "**")

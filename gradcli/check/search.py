@@ -15,10 +15,10 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..program.claim import CallError, Claim, WrongShapeError, as_point, callable_name
+from ..request import Request
 from ..show.check_results import SCHEMA, CheckReport, FoundPoint, InputCheck, document_of_lines
 from .candidates import ElementSlopes, Point, candidates, compare_along_line, constants_in, constants_of, shrink
 from .flat import Flat
-from .options import Options
 from .run import Place, run_check
 
 
@@ -128,7 +128,7 @@ class PointSearch:
     """The search of one check. base: a point of its own, with all inputs."""
 
     def __init__(self, check: Any, base: Mapping[str, Any]):
-        self.check, self.rng = check, np.random.default_rng(check.options.seed)
+        self.check, self.rng = check, np.random.default_rng(check.request.seed)
         self.claim: Claim = check.claim(base)
         self.extra = {name: x for name, x in self.claim.at.items() if name not in base}
         self.base = {name: x for name, x in self.claim.at.items() if name not in self.extra}
@@ -148,8 +148,8 @@ class PointSearch:
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
         """Return the verdict at a point."""
         check = self.check
-        place = Place(check.name, check.file, check.line, check.replay_line(check.options.seed))
-        report = run_check(lambda: self.at(point), place, Options(seed=check.options.seed, blame=blame))
+        place = Place(check.name, check.file, check.line, check.replay_line(check.request.seed))
+        report = run_check(lambda: self.at(point), place, Request(seed=check.request.seed), blame=blame)
         self.calls += report.evidence.points if report.evidence else 0
         return report
 
@@ -201,7 +201,7 @@ class PointSearch:
     def constants(self) -> list[float]:
         """Return the numbers in the source of the function and its derivative, and the inputs that do not vary."""
         check = self.check
-        functions = [f for f in (check.f, check.origin, check.grad, check.vjp, check.jvp) if callable(f)]
+        functions = [f for f in (check.f, check.origin, *check.request.claims.values()) if callable(f)]
         fixed = [float(x) for name, x in self.base.items() if name not in self.varied and np.ndim(x) == 0]
         numbers = [*constants_in(check.source or ""), *constants_of(dict.fromkeys(functions)), *fixed]
         return list(dict.fromkeys(numbers))
@@ -285,7 +285,7 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
 
     report: that of the declared point. saved: points found before, which come first.
     """
-    base = check.point(np.random.default_rng(check.options.seed))
+    base = check.point(np.random.default_rng(check.request.seed))
     try:
         hunt = PointSearch(check, base)
     except CallError:
@@ -310,7 +310,7 @@ def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point |
     check = hunt.check
     if report.verdict == "fail":
         for k in range(check.sample_count):
-            drawn = check.point(np.random.default_rng(check.options.seed + k))
+            drawn = check.point(np.random.default_rng(check.request.seed + k))
             point = {name: as_point(name, drawn[name]) for name in hunt.base}
             if hunt.fails(point):
                 return point
@@ -331,6 +331,6 @@ def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -
 
 def declaration_of(check: Any, point: Point) -> str:
     at = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {write_array(x)}" for name, x in point.items())
-    claims = [(key, getattr(check, key)) for key in ("grad", "vjp", "jvp")]
-    by_hand = [f"{key}={name}" for key, x in claims if x is not None and (name := callable_name(x)).isidentifier()]
+    claims = check.request.claims.items()
+    by_hand = [f"{key}={name}" for key, x in claims if (name := callable_name(x)).isidentifier()]
     return f"@gradcli.check({', '.join(['at={' + at + '}', *by_hand])})"

@@ -31,8 +31,9 @@ from ..program.elsewhere import is_elsewhere
 from ..program.elsewhere.framework import as_whole, framework_arguments, is_whole
 from ..program.target import Target, read_source, refuse_arguments
 from ..program.user_code import Folders, check_callable, find_in, load_module, same_file
+from ..request import Request
 from ..show.check_results import CheckReport
-from .check import Check, Wanted, surroundings_of, with_options
+from .check import Check, replay_command, surroundings_of
 from .declare import REGISTRY
 
 DECLARING = {"check", "check_gradient"}
@@ -187,7 +188,7 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
     return call
 
 
-def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckReport]:
+def checks_of(targets: Sequence[Target], request: Request) -> list[Check | CheckReport]:
     """Return the checks of all targets; files that cannot be imported become reports.
 
     A Python file without checks is checked as a script when it is named alone, and left out among others. Raises
@@ -202,7 +203,7 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckRe
             or target.inline
             or not (target.text.endswith(".py") and os.path.isfile(target.text) and not declares_checks(target.text))
         ):
-            checks += of_target(target, wanted)
+            checks += of_target(target, request)
     if not checks:
         names = ", ".join(target.text for target in targets)
         raise GradcliError(
@@ -213,93 +214,89 @@ def checks_of(targets: Sequence[Target], wanted: Wanted) -> list[Check | CheckRe
     return checks
 
 
-def of_target(target: Target, wanted: Wanted) -> list[Check | CheckReport]:
+def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     text = target.text
     if not target.inline and is_elsewhere(text):
         from .external import of_address
 
-        return [with_options(of_address(target, wanted), wanted)]
+        return [of_address(target, request)]
     if not target.inline and os.path.isdir(text):
-        return [check for path in files_in(text) for check in of_file(path, target, wanted)]
+        return [check for path in files_in(text) for check in of_file(path, target, request)]
     path, colon, name = text.partition(".py:")
-    by_hand = any(wanted.claims.values()) or wanted.value_and_grad
+    by_hand = request.claims or request.value_and_grad
     if colon and not target.inline and by_hand:
-        return [hand_written_check(path + ".py", name, target, wanted)]
-    if colon and not target.inline and (check := by_framework(path + ".py", name, target, wanted)) is not None:
+        return [hand_written_check(path + ".py", name, target, request)]
+    if colon and not target.inline and (check := by_framework(path + ".py", name, target, request)) is not None:
         return [check]
     if not target.inline and text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
-        return of_file(text, target, wanted)
+        return of_file(text, target, request)
     if by_hand:
         raise GradcliError(
             "--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g", kind="usage"
         )
     from .script import of_program
 
-    return [of_program(target, wanted)]
+    return [of_program(target, request)]
 
 
-def of_file(path: str, target: Target, wanted: Wanted) -> list[Check | CheckReport]:
-    if target.safe:
+def of_file(path: str, target: Target, request: Request) -> list[Check | CheckReport]:
+    if request.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
-    wanted.refuse_for(path)
+    refuse_points(request, path)
     refuse_arguments(target, f"{path} declares checks, so it")
     assert target.folders is not None
-    declared = import_checks(path, target.folders, target.stdout, wanted.timeout)
+    declared = import_checks(path, target.folders, target.stdout, request.timeout)
     if isinstance(declared, CheckReport):
         return [declared]
     for check in declared:
-        check.repeated = wanted.repeated
-    return [with_options(check, wanted) for check in declared]
+        check.request, check.repeated = request.over(check.request), request.repeated
+    return list(declared)
 
 
-def hand_written_check(path: str, name: str, target: Target, wanted: Wanted) -> Check:
-    if target.safe:
+def hand_written_check(path: str, name: str, target: Target, request: Request) -> Check:
+    if request.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     source = read_source(path)
     refuse_arguments(target, f"{path}:{name} is no script, so it")
-    with enforce(bound_of_import(wanted.timeout)):
+    with enforce(bound_of_import(request.timeout)):
         module = load_module(path, target.stdout, target.folders, source)
 
     def named(function: str) -> Any:
         return check_callable(find_in(module, path, function), path, function)
 
     f = named(name)
-    at = arguments_of(f, by_path(wanted.at), f"{path}:{name}")
+    at = arguments_of(f, by_path(points_of(request)), f"{path}:{name}")
     arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
     fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
     others = [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)]
-    wrt = others if fixed and wanted.wrt is None else wanted.wrt
-    claims = {key: named(by_hand) for key, by_hand in wanted.claims.items() if by_hand}
+    wrt = others if fixed and request.wrt is None else request.wrt
+    claims = {key: named(by_hand) for key, by_hand in request.claims.items()}
     for key, claim in claims.items():
         claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
     code = getattr(f, "__code__", None)
     check = Check(
         f if engine_of(f, None) else by_name(f, at),
         at,
-        grad=claims.get("grad"),
-        vjp=claims.get("vjp"),
-        jvp=claims.get("jvp"),
-        value_and_grad=wanted.value_and_grad,
-        wrt=wrt,
+        request=request._replace(wrt=wrt, **claims),
         name=name,
         file=path,
         line=code.co_firstlineno if code else None,
-        replay=wanted.replay(target),
+        replay=replay_command(target, request),
     )
     check.surroundings = surroundings_of(target)
-    return with_options(check, wanted)
+    return check
 
 
-def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Check | CheckReport | None:
+def by_framework(path: str, name: str, target: Target, request: Request) -> Check | CheckReport | None:
     """Return the check of a function that a framework runs; None for one that gradcli's engine runs.
 
     Raises GradcliError for missing arguments.
     """
-    if target.safe or not name or target.argv or wanted.options.get("engine") == "gradcli":
+    if request.safe or not name or request.argv or request.engine == "gradcli":
         return None
     start = time.perf_counter()
     try:
-        with enforce(bound_of_import(wanted.timeout)):
+        with enforce(bound_of_import(request.timeout)):
             function = find_in(load_module(path, target.stdout, target.folders, read_source(path)), path, name)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
@@ -307,22 +304,46 @@ def by_framework(path: str, name: str, target: Target, wanted: Wanted) -> Check 
         return CheckReport(
             f"{path}:{name}", path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
         )
-    engine = engine_of(function, wanted.options.get("engine"))
+    engine = engine_of(function, request.engine)
     if engine is None:
         return None
-    if wanted.out is not None:
+    if request.out is not None:
         raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
     check_callable(function, path, name)
     with surroundings_of(target):
-        at = framework_arguments(engine, function, by_path(wanted.at), f"{path}:{name}")
+        at = framework_arguments(engine, function, by_path(points_of(request)), f"{path}:{name}")
     check = Check(
         function,
         at,
-        wrt=wanted.wrt,
+        request=request,
         name=target.text,
         file=path,
-        single=target.dtype == np.float32,
-        replay=wanted.replay(target),
+        single=request.dtype == "float32",
+        replay=replay_command(target, request),
     )
     check.surroundings = surroundings_of(target)
-    return with_options(check, wanted)
+    return check
+
+
+def points_of(request: Request) -> dict[str, Any]:
+    """Return the inputs: arrays and shapes by name."""
+    return {**request.values, **request.shapes}
+
+
+def refuse_points(request: Request, path: str) -> None:
+    """Raise GradcliError for options that a file's declared checks cannot use: they have points of their own."""
+    given = {
+        **{f"{name}=": name for name in request.values},
+        **{f"--shape {name}": name for name in request.shapes},
+        **{f"--{name}": x for name, x in request.claims.items()},
+        "--value-and-grad": request.value_and_grad or None,
+        "--wrt": request.wrt,
+        "--out": request.out,
+    }
+    for option, value in given.items():
+        if value is not None:
+            raise GradcliError(
+                f"{path} declares its checks with their inputs, so {option} has no use",
+                hint=f"name a function to check it elsewhere: {path}:f x=2",
+                kind="usage",
+            )

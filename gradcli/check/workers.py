@@ -185,7 +185,7 @@ def run_all(
 
 def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
     for place, check in enumerate(checks):
-        check.options = check.options._replace(watch=None if watch is None else functools.partial(watch, place))
+        check.watch = None if watch is None else functools.partial(watch, place)
         yield place, check.run()
 
 
@@ -207,7 +207,7 @@ class Worker:
         """Give the process a check to run; None ends it."""
         self.at = at
         self.given += 1
-        bound = None if at is None else self.checks[at].options.bound
+        bound = None if at is None else self.checks[at].bound
         self.end_by = math.inf if bound is None or bound.cpu else time.monotonic() + bound.seconds + PARTING
         with contextlib.suppress(OSError):  # it died: that is seen when its answer is waited for
             self.pipe.send(at)
@@ -339,7 +339,7 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
     os.register_at_fork(after_in_child=lambda: setattr(copied, "here", True))
     try:
         while (at := pipe.receive()) is not None:
-            checks[at].options = checks[at].options._replace(watch=tell if watched else None)
+            checks[at].watch = tell if watched else None
             try:
                 report = checks[at].run()
             except KeyboardInterrupt:
@@ -362,7 +362,7 @@ def report_crash(check: Check, code: int | None) -> CheckReport:
 
 def late(check: Check) -> str | None:
     """Return what is said of a check that takes longer than it may."""
-    return None if check.options.bound is None else check.options.bound.error().message
+    return None if check.bound is None else check.bound.error().message
 
 
 def report_failure(check: Check, message: str) -> CheckReport:

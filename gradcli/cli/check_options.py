@@ -4,77 +4,49 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
-from ..check.check import Check, Wanted, only_given
-from ..check.options import tolerances_of
+from ..check.check import Check
 from ..check.targets import checks_of
 from ..errors import GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, enforce
+from ..request import Request
 from ..show.check_results import CheckReport
 from . import messages
-from .call import Asked, Call, is_language, no_target
+from .call import Call, is_language, no_target
 from .param_types import shapes_of
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 """NAME=VALUE among the words of a command line; NAME==... is an expression."""
 
 
-class Manner(NamedTuple):
-    """How checks are to be made: the options of gradcheck for that, by their names; None where not given."""
-
-    order: int | None = None
-    samples: int | None = None
-    fast: bool = False
-    calls: int | None = None
-    taylor: bool = False
-    symbolic: bool = False
-    digits: int | None = None
-    rtol: float | None = None
-    atol: float | None = None
-    eps: float | None = None
-    search: int | None = None
-    show: str = "worst"
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options of checks that were given."""
-        flags = {name: getattr(self, name) or None for name in ("fast", "taylor", "symbolic")}
-        numbers = {name: getattr(self, name) for name in ("order", "samples", "calls", "digits", "search")}
-        return {**flags, **numbers, "tolerances": tolerances_of(self.eps, self.atol, self.rtol)}
-
-
-def select_checks(call: Call, manner: Manner) -> list[Check | CheckReport]:
+def select_checks(call: Call) -> list[Check | CheckReport]:
     """Return the checks that the command line names; what could not be imported is always among them."""
-    texts = [call.asked.words[0]] if call.asked.words and not call.inline else []
+    texts = [call.request.words[0]] if call.request.words and not call.inline else []
     targets = [call.as_target(text) for text in (*texts, *(w for w in call.words if not VALUE.match(w)))]
-    if call.asked.expression is not None:
-        targets.insert(0, call.as_target(call.asked.expression, inline=True))
+    if call.request.expression is not None:
+        targets.insert(0, call.as_target(call.request.expression, inline=True))
     if not targets:
         raise no_target()
     program = targets[0].inline or is_language(targets[0].text)
     with enforce(call.bound(targets[0]) if program else None):
-        checks = checks_of(targets, wanted_of(call, manner))
-    every = manner.show == "all" or call.output.form == "csv"  # which holds every element
-    for option in ("fast", "calls", "taylor"):
-        if every and getattr(manner, option):
-            message = f"--{option} looks along directions, so there are no elements to show"
-            raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
+        checks = checks_of(targets, request_of(call))
+    option = call.request.looks_along
+    if option and (call.request.show == "all" or call.output.form == "csv"):
+        message = f"--{option} looks along directions, so there are no elements to show"
+        raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
     for check in (c for c in checks if isinstance(c, Check)):
-        check.options = check.options._replace(
-            bound=bound_of(check, call.asked.timeout), elements=every or call.output.form == "html"
-        )
-        check.arguments = f"-- {shlex.join(call.asked.argv)}" if call.asked.argv else ""
+        check.bound = bound_of(check, call.request.timeout)
+        check.arguments = f"-- {shlex.join(call.request.argv)}" if call.request.argv else ""
         if check.is_script and str(check.file).endswith(".py"):
             messages.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
-    if manner.samples and not any(isinstance(c, Check) and c.random for c in checks):
+    if "samples" in call.request.named and not any(isinstance(c, Check) and c.random for c in checks):
         raise GradcliError(
             "--samples has no use here: the point is given", hint="--shape x=3 draws an input at random", kind="usage"
         )
-    pattern = call.asked.keyword
+    pattern = call.request.keyword
     exact = any(c.name == pattern for c in checks if isinstance(c, Check))
     chosen = [
         c
@@ -94,36 +66,22 @@ def bound_of(check: Check, timeout: float | None) -> Bound | None:
         return None
     if timeout is not None:
         return Bound(timeout)
-    points = check.options.samples + check.options.search // 50
+    points = check.request.samples + check.request.search // 50
     return None if str(check.file).endswith(".py") else Bound(CPU_SECONDS * points, cpu=True)
 
 
-def wanted_of(call: Call, manner: Manner) -> Wanted:
-    asked = call.asked
+def request_of(call: Call) -> Request:
+    """Return the request with values, shapes, and the options that repeat a check."""
     words = tuple(w for w in call.words if VALUE.match(w))
     values = call.values(words)
-    shapes = shapes_of(asked.shapes, asked.max_elements, values)
-    refuse_two(asked)
-    return Wanted(
-        values,
-        shapes,
-        asked.grad,
-        asked.vjp,
-        asked.jvp,
-        asked.value_and_grad,
-        asked.wrt,
-        asked.out,
-        only_given(
-            {**manner.given, "engine": asked.engine, "seed": asked.seed or None, "max_elements": asked.max_elements}
-        ),
-        asked.timeout,
-        asked.config,
-        typed={name: text for name, _, text in (w.partition("=") for w in words)},
-        repeated=repeated_options(),
-    )
+    shapes = shapes_of(call.request.shapes, call.request.max_elements, values)
+    refuse_two(call.request)
+    typed = {name: text for name, _, text in (w.partition("=") for w in words)}
+    show = "all" if call.output.form in ("csv", "html") else call.request.show  # which hold every element
+    return call.request._replace(values=values, shapes=shapes, typed=typed, repeated=repeated_options(), show=show)
 
 
-def refuse_two(asked: Asked) -> None:
+def refuse_two(asked: Request) -> None:
     """Raise GradcliError for two derivatives by hand, but for --vjp with --jvp."""
     for other in ("vjp", "jvp"):
         for first in ("grad", "value_and_grad"):

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ..lang.limits import DEFAULT_MAX_ELEMENTS
 from ..program.detect_framework import ENGINES
+from ..request import DEFAULT_MAX_ELEMENTS
 from .param_types import MOST_COUNTED, Count, Finite, PassNumber, as_name, as_names, as_share, import_completion, once
 
 FLOAT_TYPES = ("float32", "float64", "complex128")
@@ -71,9 +71,7 @@ OPTIONS: dict[str, Callable] = {
         complete="complete_function",
     ),
     **{
-        f"library_{name}": option(
-            f"--{name} DECLARATION", f"Of a C function, {what} in its library.", name=f"library_{name}"
-        )
+        f"library_{name}": option(f"--{name} DECLARATION", f"Of a C function, {what} in its library.", name=name)
         for name, what in (("grad", "the gradient"), ("vjp", "the backward pass"), ("jvp", "the forward derivative"))
     },
     "value_and_grad": option(

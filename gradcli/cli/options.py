@@ -12,9 +12,10 @@ from click.core import ParameterSource
 
 from ..errors import EXIT_OK, GradcliError
 from ..program.elsewhere import LIBRARY, is_elsewhere, is_fmu
+from ..request import Request
 from ..show import ARRAYS, CODE, FORMATS
 from . import messages, output
-from .call import Asked, Call, pick
+from .call import Call, make_request
 from .messages import Command
 from .option_table import OPTIONS
 from .output import Output
@@ -85,8 +86,8 @@ RULES = (
         "a derivative written by hand is judged by values alone",
     ),
     Rule(
-        "library_grad library_vjp library_jvp",
-        lambda c: c.is_any("library"),
+        "grad vjp jvp",
+        lambda c: c.command in ("gradcheck", "lock") or c.is_any("library"),
         "it declares a derivative in C: LIB.so:DECLARATION",
     ),
     Rule("config", lambda c: c.is_any("server"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
@@ -167,15 +168,14 @@ RULES = (
 )
 
 
-def check_uses(command: str, options: Mapping[str, Any], form: str) -> None:
+def check_uses(options: Mapping[str, Any], request: Request, form: str) -> None:
     """Raise GradcliError for the first option of the command line that would do nothing."""
-    context = click.get_current_context()
+    context, command = click.get_current_context(), request.command
     line = CommandLine(command, options, form)
     flags = {str(p.name): max(p.opts, key=len) for p in context.command.params if isinstance(p, click.Option)}
     for rule in RULES:
         for option in rule.options.split():
-            given = option in flags and context.get_parameter_source(option) is ParameterSource.COMMANDLINE
-            if given and not rule.useful(line):
+            if option in flags and option in request.named and not rule.useful(line):
                 flag, why = flags[option], rule.why.format(command=command, form=form)
                 hint = rule.hint or f"leave out {flag}"
                 raise GradcliError(f"{flag} has no use here: {why}", hint=hint, kind="usage")
@@ -206,17 +206,20 @@ def target_command(
     """
 
     def decorate(function: Callable) -> click.Command:
+        own = {*function.__annotations__}
+
         @functools.wraps(function)
         def run(**options: Any) -> int:
             context = click.get_current_context()
             given = dict(options)
-            asked = pick(Asked, options)._replace(argv=context.obj or ())
-            call = Call(str(context.info_name), formats, asked)
-            check_uses(call.command, given, call.output.form)
-            if call.output.form == "json" or "-" in (asked.output, options.get("table")):
+            named = frozenset(n for n in options if context.get_parameter_source(n) is ParameterSource.COMMANDLINE)
+            request = make_request(str(context.info_name), options, named, own)
+            call = Call(request, formats)
+            check_uses(given, request, call.output.form)
+            if call.output.form == "json" or "-" in (request.output, options.get("table")):
                 output.set_aside()
             with call.in_force():
-                return show_result(call.output, function(call, **options), asked.strict)
+                return show_result(call.output, function(call, **options), request.strict)
 
         command: Any = run
         for name in reversed([*names.split(), *common.split()]):

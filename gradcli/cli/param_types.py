@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..errors import GradcliError
-from ..lang.limits import as_written
+from ..lang.limits import MOST_AXES, as_written
 
 
 def import_completion(what: str) -> Callable:
@@ -102,8 +102,6 @@ def as_share(ctx: Any, param: Any, text: str) -> tuple[int, int]:
 
 def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dict[str, tuple[int, ...]]:
     """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError, also for values."""
-    from ..check.options import MOST_AXES
-
     shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, sign, lengths = text.partition("=")

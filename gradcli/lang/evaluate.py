@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, NotBatchableError, did_you_mean
+from ..request import Request
 from ..rules import entry
 from ..rules.shapes import as_shape
 from ..rules.table import rename_keywords
@@ -19,7 +20,7 @@ from ..tape.operators import recorders
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from . import tree
-from .limits import CONSTANTS, Settings, out_of_memory
+from .limits import CONSTANTS, out_of_memory
 from .operands import (
     LISTS,
     NESTED,
@@ -52,9 +53,9 @@ def method_for(kind: Any) -> Callable[[Evaluator, Any], Any]:
 class Evaluator:
     """Runs the statements of a program, one after another, in an environment of names."""
 
-    def __init__(self, program: tree.Program, settings: Settings | None = None):
+    def __init__(self, program: tree.Program, request: Request | None = None):
         self.program = program
-        self.settings = settings or Settings()
+        self.request = request or Request()
         self.rng: Any = None
         self.names: dict[str, Any] = {}
         self.given: set[int] = set()
@@ -168,7 +169,7 @@ class Evaluator:
             operands = tuple(lift_number(x) for x in operands)
         if name == "matmul":
             operands = tuple(lift_number(x) for x in operands)
-        self.guard(place, check_call, name, operands, {}, self.settings.max_elements)
+        self.guard(place, check_call, name, operands, {}, self.request.max_elements)
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
             span = self.program.span(place)
             raise GradcliError("a tuple is no array; write a list: [1, 2]", span=span, kind="value")
@@ -215,7 +216,7 @@ class Evaluator:
         if test.dtype.kind != "b" and not recorder().is_condition(test):
             test = test != 0
         operands = (test, lift_number(x), lift_number(y))
-        self.guard(place, check_call, "where", operands, {}, self.settings.max_elements)
+        self.guard(place, check_call, "where", operands, {}, self.request.max_elements)
         return self.note_place("where", operands[1:], self.guard(place, entry("where"), *operands), place)
 
     def _sequence(self, node: tree.Sequence) -> Any:
@@ -268,7 +269,7 @@ class Evaluator:
             args = (lift_number(args[0]), *args[1:])
         args = tuple(self.guard(node, as_parameter, parameter(primitive, i), x) for i, x in enumerate(args))
         named = {k: self.guard(node, as_parameter, k, x) for k, x in named.items()}
-        self.guard(node, check_call, primitive.name, args, named, self.settings.max_elements)
+        self.guard(node, check_call, primitive.name, args, named, self.request.max_elements)
         return self.note_place(name, args, self.guard(node, call_entry, primitive, args, named), node)
 
     def argument(self, name: str, node: tree.Expr) -> Any:
@@ -281,9 +282,9 @@ class Evaluator:
 
     def random(self, name: str, shape: tuple, place: Any) -> Tensor:
         """Return random numbers; the same ones in every run with the same seed."""
-        self.guard(place, check_call, name, shape, {}, self.settings.max_elements)
+        self.guard(place, check_call, name, shape, {}, self.request.max_elements)
         if self.rng is None:
-            self.rng = np.random.default_rng(self.settings.seed)
+            self.rng = np.random.default_rng(self.request.seed)
         lengths = self.guard(place, as_shape, shape[0] if len(shape) == 1 else shape)
         draw = self.rng.random if name == "rand" else self.rng.standard_normal
         return Tensor._wrap(np.asarray(self.guard(place, draw, lengths)).astype(defaults.float), None)

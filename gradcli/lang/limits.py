@@ -11,31 +11,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from ..errors import GradcliError, Span, TimeIsUp
+from ..request import DEFAULT_MAX_ELEMENTS
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
-DEFAULT_MAX_ELEMENTS = 100_000_000
-"""Elements of a value, unless --max-elements says otherwise."""
 FILE_ENDINGS = (".py", ".expr")
 """What a positional target ends in that is a file, whether or not there is one."""
 MAX_TEXT = 1 << 20
 """Bytes of a program."""
-
-
-class Settings(NamedTuple):
-    """What a run may use: the limit on a value's elements, and the seed of its random numbers.
-
-    command: the command that runs it, for hints. real: the type of numbers that are written out.
-    """
-
-    max_elements: int = DEFAULT_MAX_ELEMENTS
-    seed: int = 0
-    command: str = "grad"
-    real: type = np.float64
+MOST_AXES = 64
+"""Axes that an array of NumPy may have."""
 
 
 def as_written(name: str) -> str:

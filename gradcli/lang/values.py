@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
+from ..request import Request
 from . import tree
-from .limits import CONSTANTS, Settings, as_written
+from .limits import CONSTANTS, as_written
 
 STRING = re.compile(r"(?P<name>[^\W\d]\w*)\Z|\"(?P<quoted>[^\"]*)\"\Z")
 NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")
@@ -27,7 +28,7 @@ def split_value(word: str) -> tuple[str, str]:
     return as_written(name.strip()), text
 
 
-def read_values(words: tuple[str, ...], settings: Settings, strings: bool = False) -> dict[str, Any]:
+def read_values(words: tuple[str, ...], request: Request, strings: bool = False) -> dict[str, Any]:
     """Return the arrays that words stand for: NAME=VALUE, or @FILE for all names in it. Raises GradcliError.
 
     A value of its own goes before one from a file of several. strings: a value that is a name, or stands in double
@@ -41,7 +42,7 @@ def read_values(words: tuple[str, ...], settings: Settings, strings: bool = Fals
         if word.startswith("@"):
             from .files import read_names
 
-            gathered.update((as_written(n), x) for n, x in read_names(word[1:], settings.max_elements).items())
+            gathered.update((as_written(n), x) for n, x in read_names(word[1:], request.max_elements).items())
             continue
         name, text = split_value(word)
         if name in values:
@@ -54,8 +55,8 @@ def read_values(words: tuple[str, ...], settings: Settings, strings: bool = Fals
             values[name] = string["name"] or string["quoted"]
         else:
             if rng is None and "rand" in text:
-                rng = np.random.default_rng(settings.seed)
-            values[name] = read_value(text, settings, name, rng)
+                rng = np.random.default_rng(request.seed)
+            values[name] = read_value(text, request, name, rng)
     return {**gathered, **values}
 
 
@@ -74,7 +75,7 @@ def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
     return values
 
 
-def read_value(text: str, settings: Settings, name: str = "value", rng: Any = None) -> np.ndarray:
+def read_value(text: str, request: Request, name: str = "value", rng: Any = None) -> np.ndarray:
     """Return the array that a VALUE stands for.
 
     text: an expression without names (but pi, e and the like), or @FILE. rng: draws its random numbers; unless given
@@ -83,7 +84,7 @@ def read_value(text: str, settings: Settings, name: str = "value", rng: Any = No
     if text.lstrip().startswith("@"):
         from .files import read_file
 
-        return read_file(text.lstrip()[1:], name, settings.max_elements)
+        return read_file(text.lstrip()[1:], name, request.max_elements)
     from .parse import parse
 
     program = parse(text)
@@ -101,7 +102,7 @@ def read_value(text: str, settings: Settings, name: str = "value", rng: Any = No
                     kind="name",
                 )
     literal = value_of_literal(program.statements[0].value)
-    return run_value(program, settings, name, rng) if literal is None else np.array(literal, settings.real)
+    return run_value(program, request, name, rng) if literal is None else np.array(literal, request.real)
 
 
 def value_of_literal(node: tree.Expr) -> Any:
@@ -118,13 +119,13 @@ def value_of_literal(node: tree.Expr) -> Any:
     return None
 
 
-def run_value(program: tree.Program, settings: Settings, name: str, rng: Any = None) -> np.ndarray:
+def run_value(program: tree.Program, request: Request, name: str, rng: Any = None) -> np.ndarray:
     """Return the array that a program of one expression computes. Raises GradcliError."""
     from ..tape.tensor import Tensor
     from .evaluate import Evaluator
     from .operands import lift_number
 
-    evaluator = Evaluator(program, settings)
+    evaluator = Evaluator(program, request)
     evaluator.rng = rng
     value = evaluator.run({})
     if isinstance(value, tuple):

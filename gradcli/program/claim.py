@@ -12,6 +12,8 @@ from ..errors import ENDINGS, EXIT_TARGET, GradcliError, describe_error, text_of
 from .arguments import OutputPart
 
 Arrays = Mapping[str, np.ndarray]
+Watch = Callable[[str, int, int], None]
+"""Told how far a long check is: what is counted, how many were done, of how many."""
 
 
 class CallError(GradcliError):
@@ -89,8 +91,7 @@ class Claim:
     """How often the function was called, and how often the claim itself calls it."""
     most_calls: int | None = None
     """How often it may be called."""
-    watch: Callable[[str, int, int], None] | None = None
-    """Told how far a long check is: what is counted, how many were done, of how many."""
+    watch: Watch | None = None
 
     def __init__(self, title: str, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.title = title

@@ -11,8 +11,9 @@ import numpy as np
 from ..errors import GradcliError, did_you_mean
 from ..lang import tree
 from ..lang.evaluate import Evaluator
-from ..lang.limits import CONSTANTS, Settings
+from ..lang.limits import CONSTANTS
 from ..lang.operands import CONSTRUCTORS, find_function, lift_number, not_called
+from ..request import Request
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
 from .arguments import check_known
@@ -22,10 +23,10 @@ from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
 class ExpressionProgram(Program):
     """A program of the expression language."""
 
-    def __init__(self, parsed: tree.Program, title: str, settings: Settings | None = None, dtype: Any = None):
+    def __init__(self, parsed: tree.Program, title: str, request: Request | None = None, dtype: Any = None):
         self.parsed = parsed
         self.title = title
-        self.settings = settings or Settings()
+        self.request = request or Request()
         self.dtype = dtype or defaults.float
         self.bound = list(dict.fromkeys(s.target for s in parsed.statements if s.target is not None))
         self.literals = literal_names(parsed)
@@ -75,7 +76,7 @@ class ExpressionProgram(Program):
         self.check_given(given, names)
         wanted = set(names) if wrt is None else dict.fromkeys(wrt)
         check_known(wanted, names, "--wrt")
-        evaluator = Evaluator(self.parsed, self.settings)
+        evaluator = Evaluator(self.parsed, self.request)
         leaves: dict[str, Any] = {}
         literals = set(self.literals)
         with no_grad():
@@ -98,7 +99,7 @@ class ExpressionProgram(Program):
         names = list(run.leaves)
 
         def call(*tensors: Any) -> Any:
-            evaluator = Evaluator(self.parsed, self.settings)
+            evaluator = Evaluator(self.parsed, self.request)
             return lift_number(evaluator.run(dict(zip(names, tensors, strict=True)), out))
 
         return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
@@ -142,7 +143,7 @@ class ExpressionProgram(Program):
             f"no value for {listed}",
             span=self.parsed.span(free[missing[0]]),
             hint=f"{advice}give {'it' if len(missing) == 1 else 'them'} on the command line: "
-            f"gradcli {self.settings.command} {' '.join(line)}",
+            f"gradcli {self.request.command} {' '.join(line)}",
             kind="name",
         )
 

@@ -11,9 +11,10 @@ import numpy as np
 from ..errors import GradcliError
 from ..lang import tree
 from ..lang.evaluate import Evaluator
-from ..lang.limits import CONSTANTS, Settings
+from ..lang.limits import CONSTANTS
 from ..lang.operands import lift_number
 from ..lang.parse import parse
+from ..request import Request
 from ..tape.modes import enable_grad, no_grad
 from ..tape.printing import tensor_text
 from ..tape.tensor import Tensor
@@ -23,7 +24,7 @@ from .user_code import Folders, blame_user_code, load_module
 class Hook:
     """A function to run on the gradient of a named tensor; what it returns replaces the gradient."""
 
-    def __init__(self, name: str, action: str, settings: Settings, safe: bool, stream: Any):
+    def __init__(self, name: str, action: str, request: Request, stream: Any):
         self.name = name
         self.action = action
         self.__name__ = f"{name}={action}"
@@ -31,10 +32,10 @@ class Hook:
         if action == "print":
             self.function: Any = self.show
         elif ".py:" in action:
-            self.from_user = self.from_file(action, safe)
+            self.from_user = self.from_file(action, request.safe)
             self.function = self.from_user
         else:
-            self.function = self.from_expression(action, settings)
+            self.function = self.from_expression(action, request)
 
     from_user: Any = None
 
@@ -49,7 +50,7 @@ class Hook:
         text = tensor_text(value) if isinstance(value, Tensor) else repr(value)
         print(f"{self.name}{what}: {text}", file=self.stream)
 
-    def from_expression(self, action: str, settings: Settings) -> Any:
+    def from_expression(self, action: str, request: Request) -> Any:
         program = parse(action)
         for statement in program.statements:
             for node in statement.value.walk():
@@ -63,7 +64,7 @@ class Hook:
 
         def function(gradient: Tensor, recorded: bool = False) -> Tensor:
             with enable_grad() if recorded else no_grad():
-                result = lift_number(Evaluator(program, settings).run({"g": gradient}))
+                result = lift_number(Evaluator(program, request).run({"g": gradient}))
             if result._data.shape != gradient._data.shape:
                 raise GradcliError(
                     f"--hook {self.name}: the action changed the gradient's shape from {gradient._data.shape} to "

@@ -236,15 +236,15 @@ def load_function(path: str, name: str, target: Any, source: str) -> Program:
     if not name:
         raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
     function = find_in(load_module(path, target.stdout, target.folders, source), path, name)
-    engine = engine_of(function, target.engine)
+    engine = engine_of(function, target.request.engine)
     if engine is not None:
         from .elsewhere.program import framework_program
 
         check_callable(function, path, name)
-        return framework_program(engine, function, f"{path}:{name}", target.dtype == "float32")
+        return framework_program(engine, function, f"{path}:{name}", target.request.input_dtype == "float32")
     refuse_foreign(function, f"{path}:{name}")
     if isinstance(function, type) and issubclass(function, Function):
-        return FunctionProgram(as_function(function), f"{path}:{name}", path, target.dtype, joins=True)
+        return FunctionProgram(as_function(function), f"{path}:{name}", path, target.request.input_dtype, joins=True)
     if is_module(function):
-        return module_program(function, f"{path}:{name}", path, target.dtype)
-    return FunctionProgram(check_callable(function, path, name), f"{path}:{name}", path, target.dtype)
+        return module_program(function, f"{path}:{name}", path, target.request.input_dtype)
+    return FunctionProgram(check_callable(function, path, name), f"{path}:{name}", path, target.request.input_dtype)

@@ -6,11 +6,11 @@ import contextlib
 import io
 import os
 import stat
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GradcliError
-from ..lang.limits import FILE_ENDINGS, MAX_TEXT, Settings
+from ..lang.limits import FILE_ENDINGS, MAX_TEXT
+from ..request import Request
 from .elsewhere import is_elsewhere
 
 if TYPE_CHECKING:
@@ -22,41 +22,21 @@ if TYPE_CHECKING:
 class Target:
     """A target and how to run it.
 
-    text: what the user typed; inline: it is an expression, whatever it looks like. safe: refuse to execute
-    Python. argv: the script's arguments. stdout: where a script's own output goes. torch: `import torch` means this
-    engine in a script. engine: the one that runs a function, None for that which its code leads to.
-    folders: where to keep what Python files import, None when they stay in place. timeout, config: seconds for an
-    answer and JSON for what runs elsewhere; derivatives: the declarations of a library's own, by option.
+    text: what the user typed; inline: it is an expression, whatever it looks like. request: what is asked. stdout:
+    where a script's own output goes. folders: where to keep what Python files import, None when they stay in place.
     """
 
     def __init__(
         self,
         text: str,
+        request: Request | None = None,
         *,
         inline: bool = False,
-        safe: bool = False,
-        argv: tuple[str, ...] = (),
         stdout: Any = None,
-        settings: Settings | None = None,
-        dtype: Any = None,
-        torch: bool = False,
-        engine: str | None = None,
         folders: Folders | None = None,
-        timeout: float | None = None,
-        config: str | None = None,
-        derivatives: Mapping[str, str | None] | None = None,
     ):
-        self.text = text
-        self.inline = inline
-        self.safe = safe
-        self.argv = argv
-        self.stdout = stdout
-        self.settings = settings or Settings()
-        self.dtype = dtype
-        self.torch = torch
-        self.engine = engine
-        self.folders = folders
-        self.timeout, self.config, self.derivatives = timeout, config, derivatives or {}
+        self.text, self.request, self.inline = text, request or Request(), inline
+        self.stdout, self.folders = stdout, folders
 
 
 def load_program(target: Target) -> Program:
@@ -96,15 +76,14 @@ def load_program(target: Target) -> Program:
 
 
 def at_address(text: str, target: Target) -> Program:
-    from .elsewhere.address import CallOptions, open_address, refuse_to_execute
+    from .elsewhere.address import open_address, refuse_to_execute
     from .elsewhere.program import ElsewhereProgram
 
-    if target.safe:
+    if target.request.safe:
         refuse_to_execute(text)
     refuse_arguments(target, f"{text} runs elsewhere, and")
-    more: dict[str, Any] = {"config": target.config, "timeout": target.timeout, **target.derivatives}
     return ElsewhereProgram(
-        lambda given, out, wrt: open_address(text, CallOptions(out=out, wrt=wrt, **more))(given), text
+        lambda given, out, wrt: open_address(text, target.request._replace(out=out, wrt=wrt))(given), text
     )
 
 
@@ -115,14 +94,14 @@ def expression(source: str, origin: str | None, title: str, target: Target) -> P
 
     parsed = parse(source, origin)
     refuse_arguments(target, f"{title} is an expression, which")
-    return ExpressionProgram(parsed, title, target.settings, target.dtype)
+    return ExpressionProgram(parsed, title, target.request, target.request.input_dtype)
 
 
 def refuse_arguments(target: Target, what: str) -> None:
     """Raise GradcliError for arguments after --, which only scripts have."""
-    if target.argv:
+    if target.request.argv:
         raise GradcliError(
-            f"{what} takes no arguments: {' '.join(target.argv)}",
+            f"{what} takes no arguments: {' '.join(target.request.argv)}",
             hint="what follows -- is for scripts; give values as NAME=VALUE before it",
             kind="usage",
         )
@@ -130,7 +109,7 @@ def refuse_arguments(target: Target, what: str) -> None:
 
 def script(path: str, source: str, target: Target, reason: GradcliError | None = None) -> ScriptProgram:
     """Return a script program, unless nothing may be executed. reason: why it is no expression program."""
-    if target.safe:
+    if target.request.safe:
         why = "" if reason is None else f": {reason.message}"
         raise GradcliError(
             f"--safe: {path} is a Python script, which would have to be executed{why}",
@@ -140,7 +119,7 @@ def script(path: str, source: str, target: Target, reason: GradcliError | None =
         )
     from .script import ScriptProgram
 
-    return ScriptProgram(path, source, target.argv, target.stdout, target.torch)
+    return ScriptProgram(path, source, target.request.argv, target.stdout, target.request.torch)
 
 
 def load_script(target: Target) -> ScriptProgram:
@@ -152,7 +131,7 @@ def load_script(target: Target) -> ScriptProgram:
 
 def load_object(path: str, name: str, target: Target) -> Program:
     source = read_source(path)
-    if target.safe:
+    if target.request.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
     refuse_arguments(target, f"{path}:{name} is no script, so it")
     from .python_file import load_function

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from gradcli.analysis.gradient import Request, compute_gradient
+from gradcli.analysis.gradient import compute_gradient
 from gradcli.analysis.sweep.rows import BYTES, Interpreted, Question, RowError, by_shape, peak_memory, rows_at_once
 from gradcli.analysis.transform import compute_hessian
 from gradcli.cli.main import main
 from gradcli.program.target import Target, load_program
+from gradcli.request import Request
 
 PROGRAMS = {
     "x**2 * sin(y) + exp(-x*y)": {"x": (), "y": ()},

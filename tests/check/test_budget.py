@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.check.options import Options
 from gradcli.check.run import Place, run_check
 from gradcli.program.claim import Claim
+from gradcli.request import Request
 
 COSTS = np.linspace(0.5, 2, 1000)
 
@@ -47,7 +47,7 @@ class Far(Claim):
 
 def judged(program: Far, calls: int | None = None, seed: int = 0) -> Any:
     """Return the report on a costly function, and see that the budget was kept."""
-    report = run_check(lambda: program, Place("far"), Options(calls=calls, seed=seed))
+    report = run_check(lambda: program, Place("far"), Request(calls=calls, seed=seed))
     assert report.evidence is not None
     assert report.evidence.points <= program.calls <= (calls or np.inf)
     return report

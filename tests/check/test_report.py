@@ -17,7 +17,7 @@ Z = np.array([1 + 2j, 3 - 1j])
 
 def every(f, at, **claims):
     check = Check(f, at, **claims)
-    check.options = check.options._replace(elements=True)
+    check.request = check.request._replace(show="all")
     return check.run().inputs
 
 

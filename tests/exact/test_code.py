@@ -7,13 +7,14 @@ import shutil
 import numpy as np
 import pytest
 
-from gradcli.analysis.gradient import Request, compute_gradient
+from gradcli.analysis.gradient import compute_gradient
 from gradcli.analysis.symbolic import derive_formulas
 from gradcli.errors import GradcliError
 from gradcli.exact.printing import python_code
 from gradcli.exact.symbolic import symbols_for
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
+from gradcli.request import Request
 
 from ..command import compile_c
 

@@ -3,11 +3,10 @@
 import mpmath
 import pytest
 
-from gradcli.analysis.gradient import Request
 from gradcli.analysis.precision import gradient_in_digits
-from gradcli.lang.limits import Settings
 from gradcli.lang.values import read_values
 from gradcli.program.target import Target, load_program
+from gradcli.request import Request
 
 MP = mpmath.MPContext()
 MP.dps = 1500
@@ -42,7 +41,7 @@ CASES = [
 @pytest.mark.parametrize(("text", "at", "value", "slope"), CASES, ids=[f"{c[0]} at {c[1]}" for c in CASES])
 def test_twenty_digits(text, at, value, slope):
     program = load_program(Target(text, inline=True))
-    settings = Settings()
+    settings = Request()
     found = gradient_in_digits(program, lambda: read_values((f"x={at}",), settings), Request(), 20)
     for got, true in ((found.value, value), (found.parts["x"], slope)):
         if true is not None:

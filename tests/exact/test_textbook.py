@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import sympy
 
-from gradcli.analysis.gradient import Request
 from gradcli.analysis.precision import gradient_in_digits
 from gradcli.analysis.symbolic import Symbols, derivatives
-from gradcli.lang.evaluate import Settings
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
+from gradcli.request import Request
 
 # program, input, its derivative for that input
 SCALARS = [
@@ -53,7 +52,7 @@ MATRICES = [
 
 
 def expression(text):
-    return ExpressionProgram(parse(text), text, Settings())
+    return ExpressionProgram(parse(text), text, Request())
 
 
 @pytest.mark.parametrize(("text", "name", "expected"), SCALARS, ids=[case[0] for case in SCALARS])

@@ -12,10 +12,11 @@ import numpy as np
 from gradcli.analysis import precision as digits
 from gradcli.analysis import transform
 from gradcli.analysis.compare_formulas import FormulaComparison
-from gradcli.analysis.gradient import Request, compute_gradient
+from gradcli.analysis.gradient import compute_gradient
 from gradcli.errors import GradcliError
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
+from gradcli.request import Request
 
 INPUTS: dict[str, tuple] = {"x": (), "y": (3,), "A": (2, 2), "B": (2, 3)}
 POINTWISE = (  # that are smooth on the whole line, or made so
@@ -103,7 +104,7 @@ class Answers:
         found = compute_gradient(self.program, self.given, Request())
         self.value = np.asarray(found.value)
         self.parts: dict[str, dict[str, Any]] = {"grad": {x.name: x.grad for x in found.inputs}}
-        self.parts["vjp"] = transform.compute_vjp(self.program, self.given, Request(vector=np.asarray(1.0))).parts
+        self.parts["vjp"] = transform.compute_vjp(self.program, self.given, Request(gradient=np.asarray(1.0))).parts
         for mode in ("rev", "fwd"):
             blocks = transform.compute_jacobian(self.program, self.given, Request(), mode=mode).blocks
             self.parts[f"jacobian {mode}"] = {block.name: block.block for block in blocks}

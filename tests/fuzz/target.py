@@ -18,9 +18,9 @@ import numpy as np
 
 from gradcli.cli.main import main
 from gradcli.errors import GradcliError
-from gradcli.lang.evaluate import Settings
 from gradcli.lang.files import READERS
 from gradcli.lang.values import read_value
+from gradcli.request import Request
 from gradcli.tape.dtypes import defaults, set_default_dtype
 
 SECONDS = 30
@@ -66,7 +66,7 @@ def too_slow(*_: object) -> None:
 
 def reading(text: str) -> None:
     try:
-        read_value(text, Settings(max_elements=LIMIT), "x")
+        read_value(text, Request(max_elements=LIMIT), "x")
     except GradcliError as error:
         assert error.message
         assert error.exit_code in (2, 3)

@@ -5,10 +5,10 @@ import ast
 import numpy as np
 import pytest
 
-from gradcli.lang.evaluate import Settings
 from gradcli.lang.operations import describe
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
+from gradcli.request import Request
 from gradcli.rules import full_table
 from gradcli.rules.shapes import fit
 from gradcli.rules.table import NAMES
@@ -66,7 +66,7 @@ def test_what_is_shown_is_the_derivative(name, place, text):
     out = call.on(leaves)
     out.sum().backward()
     given = {**settings_of(name, call), **dict(zip(OPERANDS, call.arrays, strict=False))}
-    program = ExpressionProgram(parse(text), text, Settings())
+    program = ExpressionProgram(parse(text), text, Request())
     unknown = set(program.free_names()) - set(given) - CONSTANTS
     assert not unknown
     called = {n.func.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}

@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli.errors import GradcliError
-from gradcli.lang.evaluate import Evaluator, Settings
+from gradcli.lang.evaluate import Evaluator
 from gradcli.lang.operands import find_function, function_names, lift_number
 from gradcli.lang.parse import parse
+from gradcli.request import Request
 from gradcli.tape.tensor import Tensor
 
 X = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
@@ -90,7 +91,7 @@ def test_an_input_itself_is_never_written_into():
 
 def test_random_numbers_repeat_with_their_seed():
     assert (value("randn(3, 4)") == value("randn(3, 4)")).all()
-    assert (value("rand(3)", Settings(seed=1)) != value("rand(3)", Settings(seed=2))).all()
+    assert (value("rand(3)", Request(seed=1)) != value("rand(3)", Request(seed=2))).all()
 
 
 @pytest.mark.parametrize(

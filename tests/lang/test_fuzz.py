@@ -5,19 +5,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradcli.analysis.gradient import Request, compute_gradient
+from gradcli.analysis.gradient import compute_gradient
 from gradcli.errors import GradcliError
-from gradcli.lang.evaluate import Evaluator, Settings
+from gradcli.lang.evaluate import Evaluator
 from gradcli.lang.operands import function_names
 from gradcli.lang.parse import parse
 from gradcli.lang.values import read_values
 from gradcli.program.expression import ExpressionProgram
+from gradcli.request import Request
 
 from ..fuzz.target import run_file
 
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 FUNCTIONS = function_names()
-LIMITS = Settings(max_elements=10_000)
+LIMITS = Request(max_elements=10_000)
 
 atoms = st.one_of(
     st.integers(-3, 5).map(str),
@@ -56,7 +57,7 @@ def run(text: str) -> None:
         assert program.input_names(values) is not None
         given_values = {n: values.get(n, np.array(1.5)) for n in program.free_names()}
         with np.errstate(all="ignore"):
-            compute_gradient(program, given_values, Request(vector=None))
+            compute_gradient(program, given_values, Request(gradient=None))
     except GradcliError as error:
         assert error.message
         assert error.exit_code in (2, 3)

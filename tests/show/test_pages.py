@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.analysis.gradient import Request
 from gradcli.analysis.graph import graph_program
 from gradcli.analysis.trace import trace_program
 from gradcli.cli.main import main
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
+from gradcli.request import Request
 from gradcli.show.check_results import CheckSummary, Elements, FoundPoint, InputCheck
 from gradcli.show.html import MOST_ROWS, element_table
 from gradcli.show.page import STYLE

@@ -12,8 +12,9 @@ from ...errors import EXIT_TARGET, GradcliError
 from ...func import grad, grad_and_value, hessian, vmap
 from ...func.batched_tensor import active
 from ...program.base import Program, silence_prints
+from ...request import Request
 from ...tape.tensor import Tensor
-from ..gradient import Request, check_output, compute_gradient
+from ..gradient import check_output, compute_gradient
 from ..transform import compute_hessian
 
 Columns = Mapping[str, np.ndarray]

@@ -293,7 +293,7 @@ def run_here(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[int]:
 def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any]:
     """Return what the result depends on, in words of the command line. points: the file as the user named it."""
     target, q = sweep.target, sweep.question
-    program: list[Any] = [target.text, target.inline, *target.argv]
+    program: list[Any] = [target.text, target.inline, *target.request.argv]
     if target.text == "-":
         program.append(source_of(q.program))
     path = target.text.partition(".py:")[0] + (".py" if ".py:" in target.text else "")
@@ -309,10 +309,10 @@ def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any
         "--wrt": list(q.wrt),
         "--diag": q.diag,
         "--keep": list(sweep.kept),
-        "--dtype": str(np.dtype(target.dtype)),
-        "--engine": target.engine,
-        "--torch": target.torch,
-        "--seed": target.settings.seed,
+        "--dtype": str(np.dtype(target.request.input_dtype)),
+        "--engine": target.request.engine,
+        "--torch": target.request.torch,
+        "--seed": target.request.seed,
         "version": __version__,
     }
 

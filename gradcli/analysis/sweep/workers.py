@@ -63,11 +63,11 @@ def do_sent_part(sweep: Sweep, number: int) -> tuple[int, int]:
 def load(target: Target) -> Any:
     """Return a program, with the default type and the meaning of `import torch` that it was typed for."""
     surroundings.close()
-    if target.torch and ".py:" in target.text:
+    if target.request.torch and ".py:" in target.text:
         from ...program.torch_names import as_torch
 
         surroundings.enter_context(as_torch())
-    set_default_dtype(np.float32 if target.dtype == np.float32 else np.float64)
+    set_default_dtype(np.float32 if target.request.input_dtype == np.float32 else np.float64)
     return load_program(target)
 
 

@@ -20,7 +20,7 @@ def unit(result):
 def ascent(call: Call):
     """Print the direction of steepest ascent of TARGET."""
     program, values = call.program()
-    return unit(compute_gradient(program, values, call.request()))
+    return unit(compute_gradient(program, values, call.asked()))
 
 
 ascent(["x * y", "x=3", "y=4", "-f", "tsv"])  # x	0.8 / y	0.6

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analysis.gradient import Request, compute_gradient, compute_value, first_nan
+from ...analysis.gradient import compute_gradient, compute_value, first_nan
+from ...request import Request
 from ...show.results import Gradients, Value, nan_in
 from ..call import Call, check_derivative, compute_in_digits, formulas_of
 from ..options import target_command
@@ -35,11 +36,11 @@ def grad(
     detect_anomaly: bool,
 ) -> Gradients | LongNumbers:
     """Print the value and the gradient of TARGET for every input."""
-    asked = call.asked
+    asked = call.request
     program, values = call.program()
 
     def request() -> Request:
-        return call.request(retain=None if retain_all else retain, with_value=with_value)
+        return call.asked(retain=None if retain_all else retain, with_value=with_value)
 
     if digits:
         from ...analysis.precision import gradient_in_digits
@@ -71,4 +72,4 @@ def slopes_of(result: Gradients) -> dict[str, np.ndarray]:
 def eval(call: Call) -> Value:
     """Print the value of TARGET."""
     program, values = call.program()
-    return compute_value(program, values, call.asked.out)
+    return compute_value(program, values, call.request.out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...check.check import Check
 from ...check.workers import run_all
@@ -12,8 +12,8 @@ from ...show import PICTURES, TEXT, Style
 from ...show.check_results import CheckList, CheckReport, CheckSummary, CheckTotal
 from ...show.checks import details
 from .. import messages
-from ..call import Call, pick
-from ..check_options import Manner, select_checks
+from ..call import Call
+from ..check_options import select_checks
 from ..options import target_command
 from ..output import Output, check_writable, write_file
 from ..progress import Waiting
@@ -41,7 +41,6 @@ def gradcheck(
     junit: str | None,
     allow_inconclusive: bool,
     bisect: bool,
-    **options: Any,
 ) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
 
@@ -57,22 +56,22 @@ def gradcheck(
     with both slopes.
     """
     began = time.perf_counter()
-    output, manner = call.output, pick(Manner, options)
+    output = call.output
     output.check()
-    if output.form in PICTURES and not manner.taylor:
+    if output.form in PICTURES and not call.request.taylor:
         raise GradcliError(f"gradcheck draws .{output.form} files with --taylor only", kind="usage")
     for path in (junit, save_points):
         if path is not None:
             check_writable(path)
     try:
-        checks = select_checks(call, manner)
+        checks = select_checks(call)
     except GradcliError as error:
         if not bisect or error.kind == "usage":
             raise
         messages.report(error)
         return EXIT_SKIP
     saved = saved_points(checks, save_points)
-    target = call.asked.words[0] if call.asked.expression is None else call.asked.expression
+    target = call.request.words[0] if call.request.expression is None else call.request.expression
     if list:
         return list_checks(output, target, checks)
     summary, interrupted = run_checks(output, target, checks, jobs, stop, began)

@@ -22,4 +22,4 @@ def graph(call: Call, values: bool, all: bool) -> Graph:
     nodes are folded: the operations of one module, or of one line, become one node.
     """
     program, given = call.program()
-    return graph_program(program, given, call.request(), values, all)
+    return graph_program(program, given, call.asked(), values, all)

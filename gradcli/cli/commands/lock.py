@@ -8,9 +8,10 @@ from typing import Any
 from ...check.lock import lock as lock_checks
 from ...check.lock import read_lock
 from ...check.lock import verify as verify_checks
+from ...request import Request
 from ...show.check_results import Lock, Verification
-from ..call import Asked, Call
-from ..check_options import Manner, select_checks
+from ..call import Call
+from ..check_options import select_checks
 from ..options import target_command
 
 TARGET = ("words", "expression", "engine", "config", "torch")
@@ -37,30 +38,30 @@ def lock(call: Call, verify: str | None) -> Lock | Verification:
     """
     call.output.check()
     if verify is None:
-        checks = select_checks(call, Manner())
-        return lock_checks(" ".join(call.asked.words), checks, settings_of(call.asked))
+        checks = select_checks(call)
+        return lock_checks(" ".join(call.request.words), checks, settings_of(call.request))
     locked = read_lock(verify)
-    if call.inline or call.asked.words:
-        checks = select_checks(call, Manner())
+    if call.inline or call.request.words:
+        checks = select_checks(call)
     else:
         again = as_locked(call, locked.settings)
         with again.held:
-            checks = select_checks(again, Manner())
-    asked = call.asked
+            checks = select_checks(again)
+    asked = call.request
     if asked.format is None and call.output.form == "json" and not str(asked.output).endswith(".json"):
         call.output.form = "tsv"
     return verify_checks(verify, locked, checks)
 
 
-def settings_of(asked: Asked) -> dict[str, Any]:
+def settings_of(asked: Request) -> dict[str, Any]:
     options = {name: getattr(asked, name) for name in (*TARGET, *CLAIM)}
     options["wrt"] = ",".join(asked.wrt or ())
     return {**{name: value for name, value in options.items() if value}, "words": [*asked.words]}
 
 
 def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
-    options = {name: Asked._field_defaults[name] for name in CLAIM}
+    options = {name: Request._field_defaults[name] for name in CLAIM}
     options |= {name: settings[name] for name in (*TARGET, *CLAIM) if name in settings}
     options["wrt"] = options["wrt"].split(",") if options["wrt"] else None
     options |= {name: tuple(options.get(name, ())) for name in ("words", "shapes")}
-    return Call(call.command, call.formats, call.asked._replace(**options))
+    return Call(call.request._replace(**options), call.formats)

@@ -30,7 +30,7 @@ def plot(call: Call, over: tuple[str, ...], points: int | None) -> Curve | Surfa
     ranges = dict(parse_range(call, text) for text in over)
     if not 1 <= len(ranges) <= 2 or len(ranges) < len(over):
         raise GradcliError("plot needs --over with one input or two", hint="for example: --over x=-3:3", kind="usage")
-    return sample_plot(program, values, ranges, points or POINTS[len(ranges)], call.asked.out)
+    return sample_plot(program, values, ranges, points or POINTS[len(ranges)], call.request.out)
 
 
 def parse_range(call: Call, text: str, option: str = "--over ") -> tuple[str, tuple[float, float]]:
@@ -45,5 +45,5 @@ def parse_range(call: Call, text: str, option: str = "--over ") -> tuple[str, tu
             hint=f"for example: {option}{name}={low}:{high.partition(':')[0]} --points 50",
             kind="usage",
         )
-    first, last = (read_value(end, call.settings, f"{option}{name}") for end in (low, high))
+    first, last = (read_value(end, call.request, f"{option}{name}") for end in (low, high))
     return name, bounds(first, last, f"{option}{text}")

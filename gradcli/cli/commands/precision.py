@@ -40,10 +40,10 @@ def precision(call: Call, points: int | None) -> Precision:
         raise GradcliError(
             "precision needs one input with a range", hint="write NAME=LOW:HIGH, for example x=1e-12:1", kind="usage"
         )
-    if call.dtype.kind == "c":
+    if call.request.input_dtype.kind == "c":
         raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64", kind="usage")
-    values = read_values(tuple(word for word in call.words if not RANGE.match(word)), call.settings)
+    values = read_values(tuple(word for word in call.words if not RANGE.match(word)), call.request)
     program = load_program(target)
     (name, (low, high)) = over[0]
     over_range, count = (name, low, high), points or POINTS
-    return measure_precision(program, values, over_range, call.request(), count, call.dtype)
+    return measure_precision(program, values, over_range, call.asked(), count, call.request.input_dtype)

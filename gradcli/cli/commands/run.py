@@ -21,7 +21,7 @@ def run(call: Call) -> None:
     With --torch, PyTorch's modules in it mean gradcli's own engine, so that a tutorial runs without PyTorch.
     NAME=VALUE replaces the value of a leaf where the script makes it; the script's own arguments follow after --.
     """
-    words = call.asked.words
+    words = call.request.words
     stray = [word for word in words[1:] if "=" not in word]
     if not words or stray:
         raise GradcliError(

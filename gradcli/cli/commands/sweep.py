@@ -34,7 +34,7 @@ def sweep(call: Call, table: str, **more: Any) -> Swept | None:
     the columns value, d_NAME, with --diag d2_NAME, and those of --keep. Rows that are not finite are kept as nan.
     The same command again goes on where it was stopped.
     """
-    asked, options = call.asked, SweepOptions(table, call.asked.wrt, **more)
+    asked, options = call.request, SweepOptions(table, call.request.wrt, **more)
     if table != "-":
         check_writable(table)
     if asked.format == "json" and table == "-":

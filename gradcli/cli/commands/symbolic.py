@@ -33,11 +33,11 @@ def symbolic(
     from ...exact.symbolic import Symbolic
 
     program, values = call.program()
-    drawn = shapes_of(call.asked.shapes, call.asked.max_elements, values)
+    drawn = shapes_of(call.request.shapes, call.request.max_elements, values)
     point = None
     if at or digits:
         with exactly(Symbolic()):
-            point = {**values, **read_values(at, call.settings)} if at else call.values()
+            point = {**values, **read_values(at, call.request)} if at else call.values()
     form = call.output.form
     if form in CODE and order != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
@@ -45,7 +45,7 @@ def symbolic(
         raise GradcliError(
             f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex", kind="usage"
         )
-    if steps and (order != 1 or call.asked.gradient is not None):
+    if steps and (order != 1 or call.request.gradient is not None):
         raise GradcliError(
             "--steps shows first derivatives of a single number",
             hint="leave out --order and --gradient; --out chooses another output",
@@ -54,10 +54,10 @@ def symbolic(
     return derive_formulas(
         program,
         {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}},
-        call.request(),
+        call.asked(),
         order=order,
         simplify=simplify,
-        timeout=call.asked.timeout or TIMEOUT,
+        timeout=call.request.timeout or TIMEOUT,
         at=point,
         max_symbols=max_symbols,
         code=form if form in CODE else "",

@@ -30,7 +30,7 @@ def trace(call: Call, only: int | None, step: bool) -> Trace | None:
     that is stepped through with keys, beside the graph.
     """
     program, values = call.program()
-    result = trace_program(program, values, call.request(), only)
+    result = trace_program(program, values, call.asked(), only)
     if not step:
         return result._replace(bounded=call.output.path is None)
     if call.output.form != "table" or not (messages.is_terminal(sys.stdin) and messages.is_terminal(output.results())):

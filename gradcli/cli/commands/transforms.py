@@ -29,14 +29,14 @@ def jacobian(
 ) -> Jacobian:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = call.program()
-    form, plot = call.output.form, call.asked.plot
+    form, plot = call.output.form, call.request.plot
     result = compute_jacobian(
         program,
         values,
-        call.request(),
+        call.asked(),
         mode=mode,
         chunk_size=chunk_size,
-        max_elements=call.asked.max_elements,
+        max_elements=call.request.max_elements,
         printed=call.output.prints_all,
         sparse=sparse,
     )
@@ -66,9 +66,9 @@ def hessian(call: Call, chunk_size: int | None, symbolic: bool, max_symbols: int
     result = compute_hessian(
         program,
         values,
-        call.request(),
+        call.asked(),
         chunk_size=chunk_size,
-        max_elements=call.asked.max_elements,
+        max_elements=call.request.max_elements,
         printed=call.output.prints_all,
     )
     if symbolic:
@@ -85,7 +85,7 @@ def hessian(call: Call, chunk_size: int | None, symbolic: bool, max_symbols: int
 def vjp(call: Call, check: bool) -> Products:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
     program, values = call.program()
-    result = compute_vjp(program, values, call.request())
+    result = compute_vjp(program, values, call.asked())
     return result._replace(witnesses=(check_derivative(call),)) if check else result
 
 
@@ -96,7 +96,7 @@ def vjp(call: Call, check: bool) -> Products:
 def jvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the derivative of TARGET in the direction given by --tangent."""
     program, values = call.program()
-    result = compute_jvp(program, values, call.request(), read_values(tangent, call.settings))
+    result = compute_jvp(program, values, call.asked(), read_values(tangent, call.request))
     return result._replace(witnesses=(check_derivative(call),)) if check else result
 
 
@@ -106,5 +106,5 @@ def jvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
 def hvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
     program, values = call.program()
-    result = compute_hvp(program, values, call.request(), read_values(tangent, call.settings))
+    result = compute_hvp(program, values, call.asked(), read_values(tangent, call.request))
     return result._replace(witnesses=(check_derivative(call, order=2),)) if check else result

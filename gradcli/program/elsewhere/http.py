@@ -13,18 +13,16 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from ...errors import GradcliError, TimeIsUp
 from ...lang.limits import within
+from ...request import Request
 from ..claim import Arrays, CallError, Claim, GoneError
 from .process import MOST_BYTES, error_text, shorten_answer
-
-if TYPE_CHECKING:
-    from .address import CallOptions
 
 CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
 """What a kept connection raises when the server has closed it in the meantime."""
@@ -146,7 +144,7 @@ class UmBridge(Claim):
         close: Callable[[], None],
         inputs: Arrays,
         config: Mapping[str, Any],
-        options: CallOptions,
+        request: Request,
         model: str = "",
     ):
         self.ask, self.model, self.config = ask, model, config
@@ -159,9 +157,9 @@ class UmBridge(Claim):
             raise CallError(f"{title} gives no derivative: it supports neither Gradient nor ApplyJacobian")
         super().__init__(title, in_order(title, inputs, self.sizes("InputSizes", "inputSizes")))
         self.names = list(self.at)
-        self.wrt = [name for name in self.names if options.wrt is None or name in options.wrt]
+        self.wrt = [name for name in self.names if request.wrt is None or name in request.wrt]
         self.lengths = self.sizes("OutputSizes", "outputSizes") or [len(part) for part in self.outputs(self.at)]
-        self.chosen = range(len(self.lengths)) if options.out is None else [self.output_named(options.out)]
+        self.chosen = range(len(self.lengths)) if request.out is None else [self.output_named(request.out)]
 
     def output_named(self, out: str) -> int:
         """Return the place of an output. Raises GradcliError when there is none of that name."""

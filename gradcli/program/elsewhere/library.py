@@ -10,17 +10,15 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import GradcliError, need_extra
+from ...request import Request
 from ..arguments import OutputPart, missing_values, unknown_name
 from ..claim import Arrays, CallError, Claim
 from .process import Process, host_words
-
-if TYPE_CHECKING:
-    from .address import CallOptions
 
 WHOLE = {
     "int": "int",
@@ -125,10 +123,10 @@ class Library(Claim):
 
     costly = True
 
-    def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, options: CallOptions):
+    def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, request: Request):
         self.f = read_declaration(declaration)
         self.grad, self.back, self.forward = (
-            text and read_declaration(text) for text in (options.grad, options.vjp, options.jvp)
+            text and read_declaration(text) for text in (request.grad, request.vjp, request.jvp)
         )
         self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
         self.has_pull, self.has_push = bool(self.grad or self.back), bool(self.forward)
@@ -137,10 +135,10 @@ class Library(Claim):
         self.whole_numbers = {
             p.name: inputs[p.name] for p in self.f.parameters if p.kind == "whole" and p.name in inputs
         }
-        self.wrt = names if options.wrt is None else list(options.wrt)
-        self.result = self.output_of(options.out)
+        self.wrt = names if request.wrt is None else list(request.wrt)
+        self.result = self.output_of(request.out)
         self.derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
-        self.result_shape = self.output_shape(options.shapes)
+        self.result_shape = self.output_shape(request.shapes)
         self.process = process
         self.recent: tuple[Any, Any] = (None, None)
         for function in (self.f, *self.derivatives):
@@ -369,8 +367,8 @@ class Fmu(Claim):
     costly = True
     has_push = True
 
-    def __init__(self, title: str, inputs: Arrays, process: Process, options: CallOptions):
-        self.process, out, wrt = process, options.out, options.wrt
+    def __init__(self, title: str, inputs: Arrays, process: Process, request: Request):
+        self.process, out, wrt = process, request.out, request.wrt
         description = self.ask(title, "describe", {})
         own, outputs = description["inputs"], description["outputs"]
         if not description["derivatives"]:

@@ -8,18 +8,16 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...errors import GradcliError
+from ...request import Request
 from ..arguments import by_path, missing_values, unknown_name
 from ..claim import Arrays, CallError, Claim
 from .http import Server
 from .process import shorten_answer
-
-if TYPE_CHECKING:
-    from .address import CallOptions
 
 VJP, JVP = "/vector_jacobian_product", "/jacobian_vector_product"
 
@@ -33,8 +31,8 @@ class Tesseract(Claim):
 
     costly = True
 
-    def __init__(self, title: str, server: Server, inputs: Arrays, options: CallOptions):
-        self.server, out = server, options.out
+    def __init__(self, title: str, server: Server, inputs: Arrays, request: Request):
+        self.server, out = server, request.out
         document = server.get("/openapi.json")
         paths = document.get("paths") if isinstance(document, dict) else None
         if not isinstance(paths, dict) or "/apply" not in paths:
@@ -50,7 +48,7 @@ class Tesseract(Claim):
             paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in parts_of(n)) for n in inputs}
         self.paths = paths
         super().__init__(title, {name: as_dtype(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
-        self.wrt = self.choose(known, options.wrt)
+        self.wrt = self.choose(known, request.wrt)
         self.refuse_unknown(object_at(schemas, "Apply_InputSchema"))
         self.out, self.outputs = out, list(differentiable(schemas, "ApplyOutputSchema"))
         if out is not None and self.outputs and input_outline(out, dict.fromkeys(self.outputs)) is None:

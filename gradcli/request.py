@@ -1,0 +1,112 @@
+"""What a command line, or a declaration, asks: made once, handed whole to whoever reads a field of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+DEFAULT_MAX_ELEMENTS = 100_000_000
+"""Elements of a value, unless --max-elements says otherwise."""
+
+
+class Request(NamedTuple):
+    """The options of a command, by their names, and of a declared check; a field is read where it matters.
+
+    command: which is called; words: what follows it; expression: -e; argv: what follows --; named: the options that
+    were given. values: the inputs' values by name; typed: as they were typed; shapes: of inputs that are drawn, and of
+    outputs; repeated: the options that repeat a check, as they would be typed. wrt, out: the inputs to differentiate
+    and the output that is meant. gradient: the vector for an output that is no scalar. hooks: in the order given.
+    retain: names of intermediate results whose gradient is wanted, None for all of them. grad, vjp, jvp: a derivative
+    that is claimed: a name in the target's file, a function, a declaration in C. keyword: which checks. show: "all"
+    where every element is to be reported.
+    """
+
+    command: str = "grad"
+    words: tuple[str, ...] = ()
+    expression: str | None = None
+    argv: tuple[str, ...] = ()
+    named: frozenset[str] = frozenset()
+    values: Mapping[str, Any] = {}
+    shapes: Any = ()
+    typed: Mapping[str, str] = {}
+    repeated: str = ""
+    columns: str | None = None
+    arguments: tuple[str, ...] = ()
+    wrt: Sequence[str] | None = None
+    out: str | None = None
+    gradient: Any = None
+    hooks: Sequence[Any] = ()
+    retain: Sequence[str] | None = ()
+    with_value: bool = False
+    grad: Any = None
+    vjp: Any = None
+    jvp: Any = None
+    value_and_grad: bool = False
+    # how a check is made
+    keyword: str | None = None
+    order: int = 1
+    samples: int = 1
+    fast: bool = False
+    calls: int | None = None
+    taylor: bool = False
+    digits: int | None = None
+    symbolic: bool = False
+    rtol: float | None = None
+    atol: float | None = None
+    eps: float | None = None
+    search: int = 0
+    show: str = "worst"
+    # how anything is run
+    engine: str | None = None
+    torch: bool = False
+    safe: bool = False
+    dtype: str | None = None
+    seed: int = 0
+    max_elements: int = DEFAULT_MAX_ELEMENTS
+    timeout: float | None = None
+    config: str | None = None
+    # how it is shown
+    plot: bool = False
+    strict: bool = False
+    format: str | None = None
+    output: str | None = None
+    precision: int | None = None
+    color: str = "auto"
+    quiet: bool = False
+    verbose: bool = False
+
+    @property
+    def input_dtype(self) -> np.dtype:
+        """The type of the inputs."""
+        return np.dtype(self.dtype or "float64")
+
+    @property
+    def real(self) -> type:
+        """The type of numbers that are written out."""
+        return np.float32 if self.dtype == "float32" else np.float64
+
+    @property
+    def claims(self) -> dict[str, Any]:
+        """The derivatives that are claimed, by the option that names them."""
+        return {name: x for name in ("grad", "vjp", "jvp") if (x := getattr(self, name)) is not None}
+
+    @property
+    def tolerances(self) -> tuple[float | None, ...] | None:
+        """(eps, atol, rtol) for PyTorch's rule; None where none is given."""
+        given = (self.eps, self.atol, self.rtol)
+        return None if given == (None, None, None) else given
+
+    @property
+    def looks_along(self) -> str:
+        """The option that asks for a look along directions, however cheap elements are; "" where none does."""
+        return next((name for name in ("fast", "calls", "taylor") if getattr(self, name)), "")
+
+    def over(self, declared: Request) -> Request:
+        """Return what a check declares, but for how checks are made where this request says it."""
+        ours = {name: getattr(self, name) for name in HOW_CHECKED if name in self.named}
+        return declared._replace(**ours, show=self.show, max_elements=self.max_elements)
+
+
+HOW_CHECKED = "order samples seed fast calls taylor digits symbolic rtol atol eps search engine".split()
