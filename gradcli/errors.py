@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import accumulate
+
 EXIT_OK, EXIT_FAIL, EXIT_USAGE, EXIT_TARGET, EXIT_INCONCLUSIVE, EXIT_DEFECT, EXIT_INTERRUPTED = (0, 1, 2, 3, 4, 70, 130)
+
+
+@lru_cache(8)
+def line_starts(source: str) -> list[int]:
+    """Return where the lines of a source text begin. Kept, because all lines of a program may be asked for."""
+    return list(accumulate((len(line) + 1 for line in source.split("\n")), initial=0))
 
 
 class Span:
@@ -22,7 +32,7 @@ class Span:
     @property
     def line(self) -> int:
         """The number of the line that holds `start`, from 1."""
-        return self.source.count("\n", 0, self.start) + 1
+        return bisect_right(line_starts(self.source), self.start)
 
     @property
     def column(self) -> int:

@@ -52,7 +52,8 @@ def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) 
 
 def of_program(target: Target, request: Request) -> Check | CheckReport:
     """Return the check of the engine's derivative of a program; a report when the program raises."""
-    path, home = target.text.partition(":")[0], surroundings_of(target)
+    head, colon, _ = target.text.partition(".py:")
+    path, home = head + ".py" if colon else target.text, surroundings_of(target)
     where: dict[str, Any] = {
         "name": target.text,
         "file": path if not target.inline and os.path.exists(path) else None,

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import functools
 import inspect
+import itertools
 import os
 import re
 import stat
@@ -30,7 +31,7 @@ from ..program.detect_framework import engine_of, modules_imported
 from ..program.elsewhere import is_elsewhere
 from ..program.elsewhere.framework import as_whole, framework_arguments, is_whole
 from ..program.target import Target, read_source, refuse_arguments
-from ..program.user_code import Folders, check_callable, find_in, load_module, same_file
+from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
 from ..request import Request
 from ..show.check_results import CheckReport
 from .check import Check, replay_command, surroundings_of
@@ -221,7 +222,13 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
 
         return [of_address(target, request)]
     if not target.inline and os.path.isdir(text):
-        return [check for path in files_in(text) for check in of_file(path, target, request)]
+        assert target.folders is not None
+        checks = []
+        for _, paths in itertools.groupby(files_in(text), root_of):
+            first, *others = paths
+            with target.folders.of(first):  # kept in place from file to file: what they import is listed once
+                checks += [check for path in (first, *others) for check in of_file(path, target, request)]
+        return checks
     path, colon, name = text.partition(".py:")
     by_hand = request.claims or request.value_and_grad
     if colon and not target.inline and by_hand:

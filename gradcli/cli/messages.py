@@ -55,6 +55,15 @@ def printable(text: str, stream: Any) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
+def cell_len(text: str) -> int:
+    """Return how many columns of a terminal a text takes: wide characters of East Asia two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    return sum((1 + (east_asian_width(c) in "WF")) * (category(c) not in ("Mn", "Me", "Cf")) for c in text)
+
+
 def excerpt(span: Span, colour: bool) -> str:
     """Return the source line of a span with carets under it; long lines are cut around it."""
     line, column = span.text, span.column - 1
@@ -66,6 +75,7 @@ def excerpt(span: Span, colour: bool) -> str:
         column = column - begin + (3 if begin else 0)
         width = max(min(width, len(cut) - (column - (3 if begin else 0))), 1)
     line = visible(line.replace("\t", " "))
+    column, width = cell_len(line[:column]), max(cell_len(line[column : column + width]), 1)
     marks = "^" * width
     if colour:
         marks = f"{RED}{marks}{PLAIN}"

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..errors import GradcliError, brief
 from ..rules.shapes import count_product
-from .limits import out_of_memory
 from .reword import readable
-from .tables import Rows, Source, from_text, is_heading, open_source, read_text
+from .tables import Rows, Source, from_text, is_heading, open_source, read_text, reading
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
@@ -75,20 +74,8 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
 
 def read_and_close(source: Source, read: Callable[[Source], Any]) -> Any:
     """Return what is read of a source, and close it. Raises GradcliError."""
-    name, path = source.name, source.path
-    try:
-        with source.file:
-            return read(source)
-    except GradcliError:
-        raise
-    except UnicodeDecodeError:
-        raise source.error(" is not UTF-8 text") from None
-    except MemoryError:
-        raise out_of_memory(f"'{name}' ({path})") from None
-    except Exception as error:  # readers of foreign formats raise whatever they like
-        raise GradcliError(
-            f"{name}: cannot read {path}: {readable(error) if str(error) else error!r}", kind="file"
-        ) from None
+    with source.file, reading(f"{source.name}: {source.path}"):
+        return read(source)
 
 
 def check_count(count: int, source: Source) -> None:
@@ -131,12 +118,21 @@ def read_array(stream: Any, source: Source) -> np.ndarray:
         return np.lib.format.read_array(stream, allow_pickle=False)
     except ValueError as error:
         if "pickle" not in str(error).lower():
-            message = f"{source.name}: cannot read {source.path}: {readable(error)}"
-            raise GradcliError(message, kind="file") from None
+            raise
         raise source.error(
             " holds pickled objects, which are never loaded (they could run code)",
             "save plain arrays: numpy.save(path, array, allow_pickle=False)",
         ) from None
+
+
+def from_npy(source: Source) -> np.ndarray:
+    if source.key:
+        raise source.error(
+            f" holds one array without a name, so ':{source.key}' selects nothing",
+            f"take parts of it in the expression: {source.name}[...]",
+            kind="usage",
+        )
+    return read_array(source.file, source)
 
 
 def members_of(source: Source) -> dict[str, tuple[Any, str]]:
@@ -220,7 +216,7 @@ def part_of(document: Any, key: str, source: Source) -> Any:
 
 
 READERS: dict[str, Any] = {
-    "npy": lambda source: read_array(source.file, source),
+    "npy": from_npy,
     "npz": from_npz,
     "csv": from_text(","),
     "tsv": from_text("\t"),

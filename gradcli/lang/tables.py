@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
 import re
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import GradcliError, nearest
+from .limits import out_of_memory
+from .reword import readable
 
 MAX_TEXT = 64 << 20
 """Characters of text that are read: what they hold takes up to 30 times as much memory."""
 AS_ARRAY = "save large arrays as .npy: numpy.save(path, array)"
 UNITS = ("i", "j", "J")
 """Complex numbers that in a first row are names."""
+
+
+@contextlib.contextmanager
+def reading(place: str) -> Iterator[None]:
+    """Turn what the reader of a format raises, which may be anything, into a GradcliError that names the place."""
+    try:
+        yield
+    except GradcliError:
+        raise
+    except UnicodeDecodeError:
+        raise GradcliError(f"{place} is not UTF-8 text", kind="file") from None
+    except MemoryError:
+        raise out_of_memory(place) from None
+    except Exception as error:
+        why = getattr(error, "strerror", None) or (readable(error) if str(error) else repr(error))
+        raise GradcliError(f"{place} cannot be read: {why}", kind="file") from None
 
 
 def read_text(source: Source) -> str:
@@ -106,13 +125,23 @@ def from_text(separator: str | None) -> Any:
 def split_cells(line: str, separator: str | None) -> list[str]:
     """Return the cells of a line; quotes keep a separator inside a cell."""
     if separator and '"' in line:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True))]
+        return [cell.strip() for cell in next(read_rows([line], separator, skipinitialspace=True))]
     return [strip_quotes(cell) for cell in line.split(separator)]
 
 
+def read_rows(lines: Iterable[str], separator: str, **options: Any) -> Iterator[list[str]]:
+    """Yield the cells of each row of CSV. A cell may be as long as a text; csv's own limit is 128 KiB."""
+    csv.field_size_limit(MAX_TEXT)
+    return csv.reader(lines, delimiter=separator, **options)
+
+
 def is_heading(cells: list[str]) -> bool:
-    """Return whether cells hold text and no number; the first one may be empty, as over the names of rows."""
-    return any(cells) and not any(cell and cell not in UNITS and parse_cell(cell) is not None for cell in cells)
+    """Return whether cells are names: a word that is a number, too, such as nan or inf, is a name beside others.
+
+    Cells may be empty, as the first one over the names of rows.
+    """
+    others = [cell for cell in cells if cell and cell not in UNITS and parse_cell(cell) is not None]
+    return any(cells) and all(map(str.isidentifier, others)) and len(others) < len(list(filter(None, cells)))
 
 
 def strip_quotes(cell: str) -> str:
@@ -197,10 +226,8 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
                 hint=f"the types are {', '.join('.' + form for form in FORMATS)}; of another file, @FILE:csv",
                 kind="file",
             )
-        try:
+        with reading(f"{name}: {path}"):
             return Source(name, limit, open(path, "rb"), path, known or kind, part)
-        except OSError as error:
-            raise GradcliError(f"{name}: cannot read {path}: {error.strerror or error}", kind="file") from None
     if known == "npz":
         raise GradcliError(f"{name}: {path} is no regular file, as an .npz archive has to be", kind="file")
     data = read_pipe(path, name, limit)
@@ -242,14 +269,12 @@ def keep(stream: Any, opened: Callable[[], Any], place: str, name: str, limit: i
     """Return the bytes of a stream, read the first time. Raises GradcliError for more than numbers may take."""
     if stream in KEPT:
         return KEPT[stream]
-    try:
+    with reading(f"{name}: {place}"):
         file = opened()
         data = as_bytes(file.read(6))
         arrays = data.startswith(ARRAYS)
         most = 16 * limit + HEADER if arrays else MAX_TEXT
         data += as_bytes(file.read(most - len(data) + 1))
-    except OSError as error:
-        raise GradcliError(f"{name}: cannot read {place}: {error.strerror or error}", kind="file") from None
     if len(data) > most:
         raise too_much(name, place, most, "save large arrays as .npy: numpy.save(path, array)" if not arrays else None)
     KEPT[stream] = data

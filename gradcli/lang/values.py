@@ -101,22 +101,21 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
                     hint="values are numbers, lists, or calls such as linspace(0, 1, 5)",
                     kind="name",
                 )
-    literal = value_of_literal(program.statements[0].value)
-    return run_value(program, request, name, rng) if literal is None else np.array(literal, request.real)
+    try:
+        return np.array(value_of_literal(program.statements[0].value), request.real)
+    except ValueError:
+        return run_value(program, request, name, rng)
 
 
 def value_of_literal(node: tree.Expr) -> Any:
-    """Return the number, or the nested lists of floats, that an expression spells out; None for anything else."""
+    """Return the number, or the nested lists of floats, that an expression spells out. Raises ValueError for others."""
     if isinstance(node, tree.Number) and isinstance(node.value, float):
         return node.value
-    if isinstance(node, tree.Unary) and node.op == "negative":
-        value = value_of_literal(node.x)
-        return -value if isinstance(value, float) else None
+    if isinstance(node, tree.Unary) and node.op == "negative" and isinstance(node.x, tree.Number):
+        return -value_of_literal(node.x)
     if isinstance(node, tree.Sequence) and node.is_list:
-        items = [value_of_literal(item) for item in node.items]
-        shapes = {np.shape(item) for item in items if item is not None}
-        return items if len(shapes) == 1 and None not in items else None
-    return None
+        return [value_of_literal(item) for item in node.items]
+    raise ValueError
 
 
 def run_value(program: tree.Program, request: Request, name: str, rng: Any = None) -> np.ndarray:

@@ -228,7 +228,8 @@ class Surroundings:
         return {
             name: module
             for name, module in list(sys.modules.items())
-            if self.outer.get(name) is not module and any(map(self.is_own, places_of(module)))
+            if self.outer.get(name) is not module
+            and (self.modules.get(name) is module or any(map(self.is_own, places_of(module))))
         }
 
     def is_own(self, file: str) -> bool:
@@ -258,7 +259,7 @@ class Surroundings:
         what it raises; the modules that it imported until then are forgotten.
         """
         with self:
-            known = self.own_modules()
+            known = set(sys.modules)
             try:
                 with contextlib.redirect_stdout(stdout or sys.stdout), blame_user_code(path, path):
                     return self.module(path, source)

@@ -1,12 +1,16 @@
 """Sweeps: blocks against single rows, extras that are missing, rows that fail."""
 
+import os
+
 import numpy as np
 import pytest
 
 from gradcli.analysis.gradient import compute_gradient
+from gradcli.analysis.sweep.plan import open_points
 from gradcli.analysis.sweep.rows import BYTES, Interpreted, Question, RowError, by_shape, peak_memory, rows_at_once
 from gradcli.analysis.transform import compute_hessian
 from gradcli.cli.main import main
+from gradcli.errors import GradcliError
 from gradcli.program.target import Target, load_program
 from gradcli.request import Request
 
@@ -96,3 +100,49 @@ def test_an_extra_that_is_missing_is_named(words, extra, tmp_path, monkeypatch, 
     assert main(["sweep", "x**2", *words]) == 2
     assert f"gradcli[{extra}]" in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def shorten(path):
+    os.truncate(path, os.path.getsize(path) // 2)
+
+
+def rewrite(path):
+    data = path.read_bytes()
+    path.write_bytes(data[:-8] + b"\0" * 8)
+    os.utime(path, ns=(0, 0))
+
+
+def garble(path):
+    path.write_bytes(b"\xff" * path.stat().st_size)
+
+
+def refuse(path):
+    path.unlink()
+
+
+def write_numpy(path):
+    np.save(path, np.ones(40_000, [("x", float)]))
+
+
+def write_text(path):
+    path.write_text("x\n" + "1.5000001\n" * 1_000_000)
+
+
+def write_parquet(path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"x": np.random.default_rng(0).normal(size=400_000)}), path)
+
+
+@pytest.mark.parametrize("change", [shorten, rewrite, garble, refuse])
+@pytest.mark.parametrize("name, write", [("p.npy", write_numpy), ("p.csv", write_text), ("p.parquet", write_parquet)])
+def test_a_table_that_changes_while_it_is_read_is_an_error_with_its_row(name, write, change, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / name)
+    points = open_points(name)
+    points.prepare(["x"], [])
+    blocks = points.read(0, points.rows, 10_000, ["x"], [])
+    next(blocks)
+    change(tmp_path / name)
+    with pytest.raises(GradcliError, match=f"{name}, from row 10001 on, cannot be read: ") as caught:
+        list(blocks)
+    assert caught.value.exit_code == 2

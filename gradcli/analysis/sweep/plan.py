@@ -8,14 +8,16 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import GradcliError, did_you_mean
 from ...files import replacing
-from ...lang.tables import nearest_file
+from ...lang.tables import nearest_file, reading
 from ...program.arguments import check_known
 from ...program.base import Program, silence_prints
 from ...program.target import Target
@@ -41,6 +43,15 @@ class SweepOptions(NamedTuple):
     restart: bool = False
 
 
+TABLES: dict[str, Callable[[str, str], Points]] = {
+    ".csv": partial(TextPoints, ","),
+    ".tsv": partial(TextPoints, "\t"),
+    ".npy": NumpyPoints,
+    ".parquet": ParquetPoints,
+    ".pq": ParquetPoints,
+}
+
+
 def open_points(path: str, title: str = "") -> Points:
     """Return the table in a file, by the ending of its name. Raises GradcliError."""
     kind = os.path.splitext(path)[1].lower()
@@ -48,17 +59,18 @@ def open_points(path: str, title: str = "") -> Points:
         raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file")
     if os.path.isdir(path):
         raise GradcliError(f"{path} is a directory", hint="name a file in it", kind="file")
-    if kind == ".npy":
-        return NumpyPoints(path)
-    if kind in (".parquet", ".pq"):
-        return ParquetPoints(path)
-    if kind in (".csv", ".tsv"):
-        return TextPoints(path, "\t" if kind == ".tsv" else ",", title)
-    raise GradcliError(
-        f"{path}: unknown type of table '{kind or path}'",
-        hint="the types are .csv, .tsv, .parquet, .npy, and - or a pipe for CSV",
-        kind="file",
-    )
+    if kind not in TABLES:
+        raise GradcliError(
+            f"{path}: unknown type of table '{kind or path}'",
+            hint="the types are .csv, .tsv, .parquet, .npy, and - or a pipe for CSV",
+            kind="file",
+        )
+    with reading(title or path):
+        points = TABLES[kind](path, title)
+    twice = next((name for name, count in Counter(points.names).items() if count > 1), None)
+    if twice is not None:
+        raise GradcliError(f"{points.title} has two columns '{twice}'", kind="file")
+    return points
 
 
 @contextlib.contextmanager
@@ -142,7 +154,8 @@ def plan_sweep(
     taken = set(result_names(question)).intersection(kept)
     if taken:
         raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name", kind="usage")
-    points.prepare(columns, kept)
+    with reading(points.title):
+        points.prepare(columns, kept)
     start, stop = (points.rows * k // options.shard[1] for k in (options.shard[0] - 1, options.shard[0]))
     step, loop = 1, ""
     if points.rows:

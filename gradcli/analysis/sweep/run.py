@@ -123,7 +123,11 @@ def as_arrow(column: Any, kind: Any) -> Any:
     if column.ndim > 1:
         return list_array([column.shape[1]] * len(column), column.reshape(-1, *column.shape[2:]))
     if column.dtype not in (np.float64, np.float32):
-        return arrow.array(column)
+        try:
+            return arrow.array(column)
+        except arrow.ArrowException:
+            message = f"Parquet has no type for a kept column of {column.dtype}"
+            raise GradcliError(message, hint="leave it out of --keep, or write CSV", kind="value") from None
     # not arrow.array, which loads pandas where that is installed, in 0.2 s
     buffers = [None, arrow.py_buffer(np.ascontiguousarray(column))]
     return arrow.Array.from_buffers(arrow.from_numpy_dtype(column.dtype), len(column), buffers)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import GradcliError, need_extra
-from ...lang.tables import is_heading
+from ...lang.tables import MAX_TEXT, is_heading, read_rows, reading
 
 
 class Block(NamedTuple):
@@ -52,12 +52,28 @@ class Points:
 
     def __init__(self, path: str, title: str = ""):
         self.path, self.title = path, title or path
+        self.opened = self.fingerprint()
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
         """Find out how many rows there are. Raises GradcliError for columns, and rows, that cannot be read."""
 
     def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
-        """Yield rows `start` to `stop` in blocks of `step`: inputs as arrays of floats, kept columns as they are."""
+        """Yield rows `start` to `stop` in blocks of `step`: inputs as arrays of floats, kept columns as they are.
+
+        Raises GradcliError with file and row for what a reader raises, and for a file that has changed since it was
+        opened.
+        """
+        blocks = self.blocks(start, stop, step, inputs, kept)
+        while start < stop:
+            with reading(f"{self.title}, from row {start + 1} on,"):
+                block = next(blocks)
+                if self.fingerprint() != self.opened:
+                    raise EOFError("the file has changed since it was opened")
+            start += block.rows
+            yield block
+
+    def blocks(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+        """Yield blocks as `read` does. May raise whatever a reader raises."""
         raise NotImplementedError
 
     def kind_of(self, name: str) -> Any:
@@ -71,36 +87,30 @@ class Points:
 
 
 class NumpyPoints(Points):
-    """A structured array in a .npy file, mapped into memory: its fields are the columns."""
+    """A structured array in a .npy file: its fields are the columns.
 
-    def __init__(self, path: str):
-        super().__init__(path)
-        try:
-            array = self.open()
-        except TokenError:
-            raise GradcliError(f"{path} cannot be read: its header is broken", kind="file") from None
-        except ValueError as error:
-            raise GradcliError(f"{path} cannot be read: {error}", kind="file") from None
+    It is read, not mapped into memory: a mapped file that becomes shorter ends the process.
+    """
+
+    def __init__(self, path: str, title: str = ""):
+        super().__init__(path, title)
+        array: Any = np.lib.format.open_memmap(path, mode="r")
         if array.dtype.names is None or array.ndim != 1:
             raise GradcliError(
                 f"{path} holds a plain array of shape {array.shape}; the columns of a sweep have names",
                 hint="save one dimension of a structured type: numpy.array(rows, dtype=[('x', float), ('y', float)])",
                 kind="file",
             )
-        self.names, self.rows, self.dtype = array.dtype.names, len(array), array.dtype
-
-    def open(self) -> np.ndarray:
-        """Return the array, of which only what is used is read."""
-        return np.lib.format.open_memmap(self.path, mode="r")
+        self.names, self.rows, self.dtype, self.begin = array.dtype.names, len(array), array.dtype, array.offset
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
         for name in inputs:
             check_real(self.dtype[name].base, name, self.path)
 
-    def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
-        array = self.open()
+    def blocks(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
         for first in range(start, stop, step):
-            rows = array[first : min(first + step, stop)]
+            offset = self.begin + first * self.dtype.itemsize
+            rows = np.fromfile(self.path, self.dtype, min(step, stop - first), offset=offset)
             yield Block(
                 {name: np.array(rows[name], float) for name in inputs},
                 {name: np.array(rows[name]) for name in kept},
@@ -117,13 +127,10 @@ def check_real(dtype: Any, name: str, path: str) -> None:
 class ParquetPoints(Points):
     """A Parquet file. Columns of lists are inputs that are arrays; what is null is nan."""
 
-    def __init__(self, path: str):
-        super().__init__(path)
+    def __init__(self, path: str, title: str = ""):
+        super().__init__(path, title)
         self.cursor: tuple[int, Any] = (-1, None)
-        try:
-            file = self.open()
-        except (ValueError, OSError) as error:
-            raise GradcliError(f"{path} cannot be read: {error}", kind="file") from None
+        file = self.open()
         self.schema = file.schema_arrow
         self.names = tuple(self.schema.names)
         self.rows = file.metadata.num_rows
@@ -149,7 +156,7 @@ class ParquetPoints(Points):
                     f"{self.title}: column '{name}' holds {kind}, not real numbers or lists of them", kind="value"
                 )
 
-    def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+    def blocks(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
         columns = list(dict.fromkeys([*inputs, *kept]))
         place, batches = self.cursor
         if place != start:
@@ -177,7 +184,9 @@ def rebatch(batches: Iterator[Any]) -> Any:
     have = 0
     while True:
         while have < count:
-            batch = next(batches)
+            batch = next(batches, None)
+            if batch is None:
+                raise EOFError("it ends before its last row")
             held.append(batch)
             have += batch.num_rows
         table = arrow.Table.from_batches(held)
@@ -246,19 +255,12 @@ class TextPoints(Points):
     read, the number of its first row and where it begins in the file.
     """
 
-    def __init__(self, path: str, separator: str = ",", title: str = ""):
+    def __init__(self, separator: str, path: str, title: str = ""):
         super().__init__(path, title)
         self.separator = separator
-        with open(path, "rb") as file:
-            line = file.readline()
-            self.begin = file.tell()
-        try:
-            heading = line.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise GradcliError(f"{self.title} is not UTF-8 text", kind="file") from None
-        if not heading.strip():
+        cells, self.begin = read_heading(path, separator)
+        if not any(cells):
             raise GradcliError(f"{self.title} is empty", hint="the first row names the columns", kind="file")
-        cells = [cell.strip() for cell in next(csv.reader([heading.rstrip("\r\n")], delimiter=separator))]
         if not is_heading(cells):
             raise GradcliError(
                 f"{self.title} has no heading: its first row holds numbers",
@@ -268,9 +270,6 @@ class TextPoints(Points):
         other = next((c for c in ";,\t" if len(cells) == 1 and c in cells[0]), None)
         if other is not None:
             raise GradcliError(f"{self.title}: cells are separated by {other!r}, not {separator!r}", kind="file")
-        if len(set(cells)) < len(cells):
-            twice = next(name for name in cells if cells.count(name) > 1)
-            raise GradcliError(f"{self.title} has two columns '{twice}'", kind="file")
         self.names = tuple(cells)
         self.places: list[tuple[int, int]] = []
         self.kinds: dict[str, type] = {}
@@ -284,10 +283,12 @@ class TextPoints(Points):
         with open(self.path, "rb") as file:
             file.seek(place)
             while data := file.read(PIECE):
-                data += file.readline()
-                while data.count(b'"') % 2 and (line := file.readline()):
-                    data += line  # a quoted cell goes on behind the end of the line
-                yield place, data
+                lines = [data, file.readline()]
+                quotes, size = sum(line.count(b'"') for line in lines), sum(map(len, lines))
+                while quotes % 2 and size < MAX_TEXT and (line := file.readline()):
+                    lines.append(line)  # a quoted cell goes on behind the end of the line
+                    quotes, size = quotes + line.count(b'"'), size + len(line)
+                yield place, b"".join(lines)
                 place = file.tell()
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
@@ -302,7 +303,7 @@ class TextPoints(Points):
     def kind_of(self, name: str) -> type:
         return self.kinds[name]
 
-    def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+    def blocks(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
         at, begin = self.places[bisect_right(self.places, (start, self.begin << 60)) - 1]
         held: Block | None = None
         for place, data in self.pieces(begin):
@@ -326,30 +327,35 @@ class TextPoints(Points):
         """Return a piece as a block. row: the number of rows before it."""
         asked = (place, tuple(inputs), tuple(kept))
         if self.latest is None or self.latest[0] != asked:
-            try:
-                text = data.decode()
-            except UnicodeDecodeError:
-                raise GradcliError(f"{self.title} is not UTF-8 text", kind="file") from None
+            text = data.decode()
             block = None if kept else self.parse_numbers(text, inputs)
             self.latest = (asked, block or self.parse_cells(text, row, inputs, kept))
         return self.latest[1]
 
     def parse_numbers(self, text: str, inputs: Sequence[str]) -> Block | None:
         """Return a piece in which every cell that is wanted holds a number, None for any other."""
-        lines = [line for line in text.split("\n") if line.strip()]
-        if '"' in text or text.count(self.separator) != len(lines) * (len(self.names) - 1) or not lines:
+        lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip(" ")]
+        between = len(self.names) - 1
+        if not lines or '"' in text or any(line.count(self.separator) != between for line in lines):
             return None
         places = [self.names.index(name) for name in inputs]
         try:
             table = np.loadtxt(lines, delimiter=self.separator, usecols=places, ndmin=2, comments=None)
         except ValueError:
             return None
+        if len(table) != len(lines):
+            return None
         return Block({name: np.array(table[:, i]) for i, name in enumerate(inputs)}, {}, len(lines))
 
     def parse_cells(self, text: str, row: int, inputs: Sequence[str], kept: Sequence[str]) -> Block:
         """Return a piece, cell by cell. Raises GradcliError for the first row that cannot be read."""
-        reader = csv.reader(text.splitlines(keepends=True), delimiter=self.separator)
-        rows = [cells for cells in reader if cells and (len(cells) > 1 or cells[0].strip())]
+        rows: list[list[str]] = []
+        try:
+            for cells in read_rows(io.StringIO(text, newline=""), self.separator, strict=True):
+                if cells and (len(cells) > 1 or cells[0].strip()):
+                    rows.append(cells)
+        except csv.Error as error:
+            raise self.unreadable(row + len(rows), str(error)) from None
         numbers: dict[str, list] = {name: [] for name in inputs}
         for i, cells in enumerate(rows):
             if len(cells) != len(self.names):
@@ -372,6 +378,15 @@ class TextPoints(Points):
         return GradcliError(
             f"{self.title}, row {row + 1}: {why}", hint="row 1 is the first below the heading", kind="file"
         )
+
+
+def read_heading(path: str, separator: str) -> tuple[list[str], int]:
+    """Return the cells of a file's first row, and where the second begins. Raises what reading raises."""
+    lines: list[str] = []
+    with open(path, encoding="utf-8", newline="") as file:
+        read = (lines.append(line) or line.removeprefix("\ufeff") for line in file)  # type: ignore[func-returns-value]
+        cells = next(read_rows(read, separator), [])
+    return [cell.strip() for cell in cells], sum(len(line.encode()) for line in lines)
 
 
 def parse_cell(cell: str) -> Any:
@@ -399,12 +414,13 @@ def join(first: Block, second: Block) -> Block:
 
 
 def narrow(kind: type, column: np.ndarray) -> type:
-    """Return the first of int, float and str, from `kind` on, that takes every text of a column."""
+    """Return the first of int (of 64 bits), float and str, from `kind` on, that takes every text of a column."""
     while kind is not str:
         try:
-            for cell in column:
-                kind(cell)
+            np.array([kind(cell) for cell in column], kind)
             return kind
+        except OverflowError:  # a number of so many digits is a name, such as that of a run
+            return str
         except ValueError:
             kind = float if kind is int else str
     return kind
