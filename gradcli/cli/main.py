@@ -16,7 +16,16 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, EXIT_TARGET, GradcliError, did_you_mean, shorten
+from ..errors import (
+    EXIT_DEFECT,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_TARGET,
+    EXIT_USAGE,
+    GradcliError,
+    did_you_mean,
+    shorten,
+)
 from ..lang.limits import Bound, bound, deadline, out_of_memory
 from . import messages, output
 
@@ -106,14 +115,18 @@ def main(argv: list[str] | None = None) -> int:
     try:
         check_formats(formats)
         code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
-        return code if isinstance(code, int) else EXIT_OK
+        output.finish()
+        done = code if isinstance(code, int) else EXIT_OK
+        return done or (EXIT_USAGE if messages.settings.lost else EXIT_OK)
     except (KeyboardInterrupt, click.Abort):
-        messages.say("interrupted")
-        return EXIT_INTERRUPTED
+        return fail(INTERRUPTED, "json" in formats)
     except (BrokenPipeError, output.NobodyReadsError):
         output.silence()
         return EXIT_OK
     except Exception as error:
+        if isinstance(getattr(error, "cause", None), BrokenPipeError) and output.nobody_reads():
+            output.silence()
+            return EXIT_OK
         return fail(as_gradcli_error(error, words), "json" in formats)
     except SystemExit as stop:  # click raises none: a hook or a backward has called exit
         from ..program.user_code import exit_text
@@ -122,7 +135,11 @@ def main(argv: list[str] | None = None) -> int:
     except BaseException as error:
         return fail(ended(f"raised {type(error).__name__}"), "json" in formats)
     finally:
-        output.release()
+        if not bound.own_process:
+            output.release()
+
+
+INTERRUPTED = GradcliError("interrupted", kind="interrupted", exit_code=EXIT_INTERRUPTED)
 
 
 def ended(how: str) -> GradcliError:
@@ -156,7 +173,7 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
     return defect(error)
 
 
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EBADF, errno.EPIPE)
+UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
 """Errors of the system that have to do with writing."""
 CLICK = (
     (r"is not a valid (integer|float)( range)?\.", r"is no \1"),
@@ -190,13 +207,16 @@ def defect(error: Exception) -> GradcliError:
 
 
 def fail(error: GradcliError, as_json: bool) -> int:
-    """Report an error, with --json on standard output as well, and return its exit code."""
-    if as_json:
+    """Report an error, with --json on standard output as well unless results stand there, and return its exit code."""
+    if as_json and not output.begun():
         from ..show.json import error as document
 
         with contextlib.suppress(OSError, ValueError, output.NobodyReadsError):
             output.write(document(error))
-    messages.report(error)
+    if error is INTERRUPTED:
+        messages.say(error.message)
+    else:
+        messages.report(error)
     return error.exit_code
 
 

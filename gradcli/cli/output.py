@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import sys
 from typing import Any
 
@@ -18,18 +19,23 @@ class NobodyReadsError(Exception):
 
 
 class _Results:
-    """The stream for results, None for standard output itself; what to put back afterwards; where files go."""
+    """Where results go.
+
+    stream: None for standard output itself. begun: whether some were written. aside: whether what else is printed goes
+    to standard error. folder: where files go.
+    """
 
     stream: Any = None
+    begun = False
     aside = False
     folder = ""
 
 
 def claim() -> None:
-    """Keep a copy of standard output for results. A process that the user's code forks has no part in it.
+    """Keep copies of standard output, for results, and of standard error, for messages: the user's code may close both.
 
-    Files are written from the folder that the command was called in, wherever the user's code goes; output to a
-    standard stream that was closed before the start goes nowhere.
+    A process that it forks has no part in the results. Files are written from the folder that the command was called
+    in, wherever the user's code goes; output to a standard stream that was closed before the start goes nowhere.
     """
     release()
     with contextlib.suppress(OSError):
@@ -38,10 +44,16 @@ def claim() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the rest of the process
     os.register_at_fork(after_in_child=disown)
+    flush()
+    _Results.stream, messages.settings.stream = copy_stream(sys.stdout), copy_stream(sys.stderr)
+    messages.settings.lost = False
+
+
+def copy_stream(stream: Any) -> Any:
+    """Return a stream to the same place, which stays whatever becomes of the first; None where it leads to none."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.stdout.flush()
-        copy = os.dup(sys.stdout.fileno())
-        _Results.stream = open(copy, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
+        return open(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors)
+    return None
 
 
 def set_aside() -> None:
@@ -65,6 +77,7 @@ def write(text: Any) -> None:
     """Write a result, text or bytes, after what the user's code has printed so far. Raises NobodyReadsError."""
     flush()
     stream = results()
+    _Results.begun = True
     try:
         if isinstance(text, bytes):
             stream.buffer.write(text)
@@ -75,23 +88,47 @@ def write(text: Any) -> None:
         raise NobodyReadsError from None
 
 
-def flush() -> None:
+def begun() -> bool:
+    """Return whether results were written, or a part of them."""
+    return _Results.begun
+
+
+def nobody_reads() -> bool:
+    """Return whether the results go to a pipe whose reader has gone."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
+        poll = select.poll()
+        poll.register(results(), 0)
+        return any(events & select.POLLERR for _, events in poll.poll(0))
+    return False
+
+
+def flush() -> None:
+    with contextlib.suppress(Exception):  # the user's code may have put anything there
         sys.stdout.flush()
 
 
+def finish() -> None:
+    """Write out what the user's code has printed. Raises OSError where there is no room for it."""
+    try:
+        sys.stdout.flush()
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in messages.FULL:
+            raise
+
+
 def release() -> None:
-    """Give standard output back."""
-    stream, aside = _Results.stream, _Results.aside
-    _Results.stream, _Results.aside = None, False
-    if stream is None:
-        return
+    """Give standard output back.
+
+    A process that ends with the command does not: threads and what runs at exit would print behind the results.
+    """
     flush()
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        if aside:
-            os.dup2(stream.fileno(), sys.stdout.fileno())
-    with contextlib.suppress(OSError, ValueError):
-        stream.close()
+        if _Results.aside:
+            os.dup2(_Results.stream.fileno(), sys.stdout.fileno())
+    for stream in (_Results.stream, messages.settings.stream):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.close()
+    _Results.stream, _Results.begun, _Results.aside, messages.settings.stream = None, False, False, None
 
 
 def silence() -> None:
@@ -309,7 +346,7 @@ def is_stream(path: str) -> bool:
     """Return whether a path leads to something that is written to and not replaced, by itself or by links."""
     step = os.path.abspath(path)
     for _ in range(40):  # as many links as the system follows
-        if step.startswith(("/dev/", "/proc/")):
+        if step.startswith(("/dev/", "/proc/")) and not step.startswith("/dev/shm/"):
             return True
         if not os.path.islink(step):
             break
