@@ -25,7 +25,7 @@ from ..program.base import Program, Run, line_span, silence_prints
 from ..rules.exact import map_elements
 from ..show.formula_results import Derivative, Formula, FormulaMatrix, Formulas
 from ..show.results import labels
-from .gradient import Request
+from .gradient import Request, check_output
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0
@@ -54,6 +54,7 @@ class Symbols:
             self.grads: dict[str, np.ndarray] | None = None
             self.output = np.array(sympy.nan, dtype=object)
             if run.output is not None:
+                check_output(run.output)
                 self.output = as_expressions(run.output._data)
             else:
                 self.grads = {

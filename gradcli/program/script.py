@@ -113,7 +113,17 @@ class ScriptProgram(Program):
         if not execution.prepared:
             prepare.tensors(execution.tensors())
         modules = execution.modules()
-        return Run(leaves, output, execution.tensors(), out, line_of, modules=modules, backwards=execution.backwards)
+        ran_at = {n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at}
+        return Run(
+            leaves,
+            output,
+            execution.tensors(),
+            out,
+            line_of,
+            modules=modules,
+            backwards=execution.backwards,
+            ran_at=ran_at,
+        )
 
 
 class Execution:
@@ -125,6 +135,7 @@ class Execution:
         self.prepare = prepare
         self.replaced: set[str] = set()
         self.backwards: list[Any] = []
+        self.ran_at: dict[Any, np.ndarray] = {}
         self.prepared = False
         self.last: Any = None
         self.made: list[tuple[Any, int]] = []
@@ -216,6 +227,8 @@ class Execution:
         if kind == "backward":
             single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
             self.backwards.append(np.array(outputs[0]._data) if single else None)
+            roots = {engine.node_of(x) for x in outputs if isinstance(x, engine.SOURCES)} - {None}
+            self.ran_at |= {node: np.array(node.variable._data) for node in reachable(roots) if node.leaf}
         if not self.prepared:
             self.prepared = True
             self.prepare.tensors(self.tensors())
