@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import sys
+import threading
 import warnings
 from importlib import import_module
 from itertools import pairwise
@@ -23,6 +24,7 @@ from ..errors import (
     EXIT_TARGET,
     EXIT_USAGE,
     GradcliError,
+    describe_error,
     did_you_mean,
     shorten,
 )
@@ -111,6 +113,7 @@ def main(argv: list[str] | None = None) -> int:
     np.seterr(all="ignore")
     warnings.showwarning = messages.show_warning  # type: ignore[assignment]
     if bound.own_process:
+        sys.unraisablehook = threading.excepthook = messages.show_stray
         deadline.give_up = lambda late: give_up(late, "json" in formats)
     try:
         check_formats(formats)
@@ -170,6 +173,10 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
         what = "cannot write the result" if error.errno in UNWRITABLE else "the system refused to go on"
         where = f": {error.filename}" if isinstance(error.filename, str) else ""
         return GradcliError(f"{what}: {error.strerror or error}{where}", kind="file")
+    from ..program.user_code import raised_by_user, users_trace
+
+    if raised_by_user(error):
+        return ended(f"raised {describe_error(error)}\n{users_trace(error)}")
     return defect(error)
 
 

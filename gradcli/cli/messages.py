@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..errors import GradcliError, Span, escape, visible
+from ..errors import GradcliError, Span, describe_error, escape, visible
 
 RED, YELLOW, CYAN, PLAIN = "\x1b[1;31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 
@@ -126,6 +126,16 @@ def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: An
     place = os.path.abspath(filename)
     ours = place.startswith(package + os.sep) or os.sep + "site-packages" + os.sep in place
     warn(f"{message}" if ours else f"{filename}:{lineno}: {message}")
+
+
+def show_stray(raised: Any) -> None:
+    """Print what was raised where nobody could catch it: in a thread, a `__del__`, at exit."""
+    from ..program.user_code import users_trace
+
+    error = raised.exc_value
+    if error is not None and not isinstance(error, SystemExit):
+        trace = users_trace(error)
+        warn(f"raised and not caught: {describe_error(error)}" + (f"\n{trace}" if trace else ""))
 
 
 def note(message: str) -> None:

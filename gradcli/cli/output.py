@@ -8,9 +8,10 @@ import select
 import sys
 from typing import Any
 
-from ..errors import GradcliError, visible
+from ..errors import ENDINGS, GradcliError, visible
 from ..lang.limits import stand_down
-from ..show import ENDINGS, FORMATS, Style, render
+from ..show import ENDINGS as FILE_ENDINGS
+from ..show import FORMATS, Style, render
 from . import messages
 
 
@@ -103,15 +104,17 @@ def nobody_reads() -> bool:
 
 
 def flush() -> None:
-    with contextlib.suppress(Exception):  # the user's code may have put anything there
-        sys.stdout.flush()
+    with contextlib.suppress(OSError):
+        finish()
 
 
 def finish() -> None:
     """Write out what the user's code has printed. Raises OSError where there is no room for it."""
     try:
         sys.stdout.flush()
-    except Exception as error:
+    except ENDINGS:
+        raise
+    except BaseException as error:  # the user's code may have put anything there
         if isinstance(error, OSError) and error.errno in messages.FULL:
             raise
 
@@ -175,7 +178,7 @@ class Output:
         plain = "table" if drawn and form is None else formats[:2][-1]  # the second is that of pipes
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
-        named = plain if kind == ".tsv" else ENDINGS.get(kind)
+        named = plain if kind == ".tsv" else FILE_ENDINGS.get(kind)
         if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
             raise GradcliError(
                 f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"

@@ -22,7 +22,7 @@ from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import check_known
 from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module, line_of
-from .user_code import BIND, LAST, exit_text, instrument, last_names, python_syntax_error, script_error
+from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
 
 
 class RandomState:
@@ -154,7 +154,8 @@ class Execution:
         )
         with self.surroundings():
             try:
-                exec(code, self.module.__dict__)
+                with end_forks():
+                    exec(code, self.module.__dict__)
             except SystemExit as stop:
                 if stop.code not in (None, 0):
                     raise GradcliError(
@@ -177,7 +178,7 @@ class Execution:
     def surroundings(self) -> Iterator[None]:
         """Set up what `python FILE.py` sets up, and put everything back afterwards."""
         script = self.script
-        saved = sys.argv, sys.modules.get("__main__"), list(sys.path)
+        saved = sys.argv, sys.modules.get("__main__"), sys.path, list(sys.path), sys.getrecursionlimit()
         folder = current_folder()
         sys.argv = [script.path, *script.argv]
         sys.modules["__main__"] = self.module
@@ -197,7 +198,8 @@ class Execution:
             leaves.leaf_made.remove(self.see_leaf)
             if folder is not None and current_folder() != folder:
                 os.chdir(folder)
-            sys.argv, main, sys.path[:] = saved
+            sys.argv, main, sys.path, sys.path[:], limit = saved
+            sys.setrecursionlimit(limit)
             if main is not None:
                 sys.modules["__main__"] = main
 
