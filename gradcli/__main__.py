@@ -9,18 +9,27 @@ import gc
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code. SIGTERM ends it as Ctrl-C does."""
+    words, output = list(sys.argv), cast(Any, None)
     try:
         end_by_sigterm()
+        gc.disable()
+        from .cli import output
+
         code = run_command_line()
     except KeyboardInterrupt:  # before the command line was read, or after it was done
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.write("interrupted\n")
         code = 130
+    except BaseException as error:  # what reports need was changed by the code that ran, such as Python's own modules
+        if output is None:
+            raise
+        report_broken(error, output.results() if {"json", "--json"} & set(words) and not output.begun() else None)
+        code = 3
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     flush()
@@ -35,16 +44,27 @@ def end_by_sigterm() -> None:
             os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 
+BROKEN = "the code that ran has left Python so that there is no result"
+
+
+def report_broken(error: BaseException, results: Any) -> None:
+    """Report an error with the least of means, and as a document of JSON where results are to be that."""
+    text = f"error: {BROKEN}\n  {type(error).__name__}: {error}\n"
+    os.write(2, text.encode(errors="backslashreplace"))
+    if results is not None:
+        document = f'{{"error": {{"kind": "target", "message": "{BROKEN}", "span": null, "hint": null, "exit": 3}}}}\n'
+        os.write(results.fileno(), document.encode())
+
+
 def flush() -> None:
     """Write out what is left in the standard streams."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
+        with contextlib.suppress(BaseException):  # the user's code may have put anything there
             stream.flush()
 
 
 def run_command_line() -> int:
     """Run the command line, wait for threads that the user's code has started, and return the exit code."""
-    gc.disable()
     from .cli.main import main as run
     from .lang.limits import bound
 

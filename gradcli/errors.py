@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from functools import lru_cache
 from itertools import accumulate
@@ -72,7 +73,6 @@ OTHERS_WORDS = ("target", "defect")
 
 def shorten(text: str) -> str:
     """Return a message or hint in which quoted pieces and pieces without blanks have a bounded length."""
-    import re
 
     def brief_quote(match: re.Match) -> str:
         return f"'{brief(match[1])}'"
@@ -143,11 +143,26 @@ class NotBatchableError(RuntimeError):
 
 
 def visible(text: str) -> str:
-    """Return text with pictures in place of control characters, which a terminal would obey; lines stay lines."""
-    if text.isprintable():
-        return text
-    pictures = {c: 0x2400 + c for c in range(32) if chr(c) not in "\n\t"}
-    return text.translate(pictures | dict.fromkeys(range(0x7F, 0xA0), "\ufffd"))
+    """Return text with the characters escaped that a terminal would obey: controls, and those of text direction.
+
+    Lines stay lines. In JSON, which has no controls below the blank, the same escapes keep the meaning.
+    """
+    return text if text.isprintable() else re.sub(r"[^ -~\n\t]", visible_character, text)
+
+
+def visible_character(match: re.Match[str]) -> str:
+    from unicodedata import category
+
+    character = match[0]
+    if character < " ":
+        return chr(0x2400 + ord(character))  # its picture
+    return escape(character) if category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") else character
+
+
+def escape(text: str) -> str:
+    """Return text as the escapes of JSON."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 
 
 def describe_error(error: BaseException) -> str:

@@ -17,6 +17,7 @@ from ..rules.shapes import is_complex
 from ..show.results import Gradients, InputGradient, Value
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
+from ..tape.leaf import change_since
 from ..tape.modes import no_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
@@ -77,14 +78,29 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
             )
         run_backward(output, request)
     script = program.is_script
-    leaves = run.leaves.items()
-    inputs = tuple(InputGradient(name, np.array(leaf._data), read_gradient(leaf, script)) for name, leaf in leaves)
+    inputs = tuple(describe_input(run, name, leaf, script) for name, leaf in run.leaves.items())
     retained = {name: read_gradient(t, script) for name, t in watched.retained.items() if name not in run.leaves}
     value = value_of(run) if request.with_value or output is not None else None
     detached = output is not None and output._node is None
     return Gradients(
         program.title, value, inputs, retained, run.output_name, detached=detached, with_value=request.with_value
     )
+
+
+def describe_input(run: Run, name: str, leaf: Tensor, script: bool) -> InputGradient:
+    """Return an input with its gradient, and the value that this belongs to."""
+    value, gradient = np.array(leaf._data), read_gradient(leaf, script)
+    root = None if run.output is None else run.output._node
+    if gradient is None or (root is not None and change_since(leaf._data, root) is None):
+        return InputGradient(name, value, gradient)
+    at = run.ran_at.get(name)
+    if at is None:
+        return InputGradient(name, value, gradient, note=CHANGED if root is not None else "")
+    return InputGradient(name, at, gradient, note=MOVED_ON if at.tobytes() != value.tobytes() else "")
+
+
+MOVED_ON = "the value is the one that backward ran on; the script has changed it since"
+CHANGED = "the script has changed it since it computed the output; its value is the later one"
 
 
 def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request, watched: Watched | None = None) -> Run:
@@ -103,6 +119,8 @@ def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request,
             hint="name them in a program: 'y = 2*x; sum(y^2)'",
             kind="usage",
         )
+    for tensor in (*run.leaves.values(), *watched.retained.values()) if run.output is not None else ():
+        tensor._grad = None  # the script may have run backward before
     return run
 
 
@@ -127,10 +145,12 @@ def value_of(run: Run) -> np.ndarray:
 
 
 def check_output(output: Tensor) -> None:
-    """Raise GradcliError for an output that is no real or complex number."""
-    if output._data.dtype.kind not in "fcO":
+    """Raise GradcliError for an output that is no real or complex number, nor an expression of such."""
+    data = output._data
+    dtype = "bool" if data.size and recorder().is_condition(data) else data.dtype
+    if dtype == "bool" or data.dtype.kind not in "fcO":
         raise GradcliError(
-            f"the output has type {output._data.dtype}, which has no gradient",
+            f"the output has type {dtype}, which has no gradient",
             hint="choose a real output with --out NAME",
             kind="shape",
         )

@@ -54,6 +54,8 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
     if run.output is not None:
         run_backward(run.output, request)
         value = without_field(run.output._data)
+    elif len(run.backwards) == 1 and run.backwards[0] is not None:
+        value = without_field(run.backwards[0])
     else:
         value = np.full((), field.context.nan, object)
     return value, gradients_of(run, field), run

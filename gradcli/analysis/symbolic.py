@@ -26,6 +26,7 @@ from ..request import Request
 from ..rules.exact import map_elements
 from ..show.formula_results import Derivative, Formula, FormulaMatrix, Formulas
 from ..show.results import labels
+from .gradient import check_output
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0
@@ -54,6 +55,7 @@ class Symbols:
             self.grads: dict[str, np.ndarray] | None = None
             self.output = np.array(sympy.nan, dtype=object)
             if run.output is not None:
+                check_output(run.output)
                 self.output = as_expressions(run.output._data)
             else:
                 self.grads = {

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import sys
+import threading
 import warnings
 from importlib import import_module
 from itertools import pairwise
@@ -16,7 +17,17 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..errors import EXIT_DEFECT, EXIT_INTERRUPTED, EXIT_OK, EXIT_TARGET, GradcliError, did_you_mean, shorten
+from ..errors import (
+    EXIT_DEFECT,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_TARGET,
+    EXIT_USAGE,
+    GradcliError,
+    describe_error,
+    did_you_mean,
+    shorten,
+)
 from ..lang.limits import Bound, bound, deadline, out_of_memory
 from . import messages, output
 
@@ -102,18 +113,23 @@ def main(argv: list[str] | None = None) -> int:
     np.seterr(all="ignore")
     warnings.showwarning = messages.show_warning  # type: ignore[assignment]
     if bound.own_process:
+        sys.unraisablehook = threading.excepthook = messages.show_stray
         deadline.give_up = lambda late: give_up(late, "json" in formats)
     try:
         check_formats(formats)
         code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
-        return code if isinstance(code, int) else EXIT_OK
+        output.finish()
+        done = code if isinstance(code, int) else EXIT_OK
+        return done or (EXIT_USAGE if messages.settings.lost else EXIT_OK)
     except (KeyboardInterrupt, click.Abort):
-        messages.say("interrupted")
-        return EXIT_INTERRUPTED
+        return fail(INTERRUPTED, "json" in formats)
     except (BrokenPipeError, output.NobodyReadsError):
         output.silence()
         return EXIT_OK
     except Exception as error:
+        if isinstance(getattr(error, "cause", None), BrokenPipeError) and output.nobody_reads():
+            output.silence()
+            return EXIT_OK
         return fail(as_gradcli_error(error, words), "json" in formats)
     except SystemExit as stop:  # click raises none: a hook or a backward has called exit
         from ..program.user_code import exit_text
@@ -122,7 +138,11 @@ def main(argv: list[str] | None = None) -> int:
     except BaseException as error:
         return fail(ended(f"raised {type(error).__name__}"), "json" in formats)
     finally:
-        output.release()
+        if not bound.own_process:
+            output.release()
+
+
+INTERRUPTED = GradcliError("interrupted", kind="interrupted", exit_code=EXIT_INTERRUPTED)
 
 
 def ended(how: str) -> GradcliError:
@@ -153,10 +173,14 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
         what = "cannot write the result" if error.errno in UNWRITABLE else "the system refused to go on"
         where = f": {error.filename}" if isinstance(error.filename, str) else ""
         return GradcliError(f"{what}: {error.strerror or error}{where}", kind="file")
+    from ..program.user_code import raised_by_user, users_trace
+
+    if raised_by_user(error):
+        return ended(f"raised {describe_error(error)}\n{users_trace(error)}")
     return defect(error)
 
 
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EBADF, errno.EPIPE)
+UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
 """Errors of the system that have to do with writing."""
 CLICK = (
     (r"is not a valid (integer|float)( range)?\.", r"is no \1"),
@@ -190,13 +214,16 @@ def defect(error: Exception) -> GradcliError:
 
 
 def fail(error: GradcliError, as_json: bool) -> int:
-    """Report an error, with --json on standard output as well, and return its exit code."""
-    if as_json:
+    """Report an error, with --json on standard output as well unless results stand there, and return its exit code."""
+    if as_json and not output.begun():
         from ..show.json import error as document
 
         with contextlib.suppress(OSError, ValueError, output.NobodyReadsError):
             output.write(document(error))
-    messages.report(error)
+    if error is INTERRUPTED:
+        messages.say(error.message)
+    else:
+        messages.report(error)
     return error.exit_code
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import errno
 import os
 import re
 import sys
@@ -9,17 +11,22 @@ from typing import Any
 
 import click
 
-from ..errors import GradcliError, Span, visible
+from ..errors import GradcliError, Span, describe_error, escape, visible
 
 RED, YELLOW, CYAN, PLAIN = "\x1b[1;31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 
 
 class settings:  # noqa: N801 - a namespace
-    """How to report: colour (always, never, auto), whether only errors are wanted, whether more is."""
+    """How to report: colour (always, never, auto), whether only errors are wanted, whether more is.
+
+    stream: where, None for standard error as the user's code has left it. lost: whether something could not be said.
+    """
 
     color = "auto"
     quiet = False
     verbose = False
+    stream: Any = None
+    lost = False
 
 
 def colourful(stream: Any) -> bool:
@@ -40,19 +47,33 @@ def is_terminal(stream: Any) -> bool:
         return False
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of the system that say that something cannot be written where it was to be."""
+
+
 def say(text: str) -> None:
-    """Write a line to standard error; a closed one is no reason to fail."""
+    """Write a line to standard error; a closed one is no reason to fail, a full one is."""
+    stream = settings.stream or sys.stderr
     try:
-        sys.stderr.write(printable(text, sys.stderr) + "\n")
-        sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):
-        pass
+        stream.write(printable(text, stream) + "\n")
+        stream.flush()
+    except (OSError, ValueError, AttributeError) as error:
+        settings.lost |= isinstance(error, OSError) and error.errno in FULL
 
 
 def printable(text: str, stream: Any) -> str:
-    """Return text in characters that the stream can write."""
+    """Return text in characters that the stream can write: what it cannot is escaped as in JSON."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    return text.encode(encoding, "gradcli.escape").decode(encoding)
+
+
+def escape_unencodable(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return escape(error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("gradcli.escape", escape_unencodable)
 
 
 def cell_len(text: str) -> int:
@@ -115,6 +136,16 @@ def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: An
     place = os.path.abspath(filename)
     ours = place.startswith(package + os.sep) or os.sep + "site-packages" + os.sep in place
     warn(f"{message}" if ours else f"{filename}:{lineno}: {message}")
+
+
+def show_stray(raised: Any) -> None:
+    """Print what was raised where nobody could catch it: in a thread, a `__del__`, at exit."""
+    from ..program.user_code import users_trace
+
+    error = raised.exc_value
+    if error is not None and not isinstance(error, SystemExit):
+        trace = users_trace(error)
+        warn(f"raised and not caught: {describe_error(error)}" + (f"\n{trace}" if trace else ""))
 
 
 def note(message: str) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import sys
 from typing import Any
 
-from ..errors import GradcliError, visible
+from ..errors import ENDINGS, GradcliError, visible
 from ..lang.limits import stand_down
-from ..show import ENDINGS, FORMATS, Style, render
+from ..show import ENDINGS as FILE_ENDINGS
+from ..show import FORMATS, Style, render
 from . import messages
 
 
@@ -18,18 +20,23 @@ class NobodyReadsError(Exception):
 
 
 class _Results:
-    """The stream for results, None for standard output itself; what to put back afterwards; where files go."""
+    """Where results go.
+
+    stream: None for standard output itself. begun: whether some were written. aside: whether what else is printed goes
+    to standard error. folder: where files go.
+    """
 
     stream: Any = None
+    begun = False
     aside = False
     folder = ""
 
 
 def claim() -> None:
-    """Keep a copy of standard output for results. A process that the user's code forks has no part in it.
+    """Keep copies of standard output, for results, and of standard error, for messages: the user's code may close both.
 
-    Files are written from the folder that the command was called in, wherever the user's code goes; output to a
-    standard stream that was closed before the start goes nowhere.
+    A process that it forks has no part in the results. Files are written from the folder that the command was called
+    in, wherever the user's code goes; output to a standard stream that was closed before the start goes nowhere.
     """
     release()
     with contextlib.suppress(OSError):
@@ -38,10 +45,16 @@ def claim() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the rest of the process
     os.register_at_fork(after_in_child=disown)
+    flush()
+    _Results.stream, messages.settings.stream = copy_stream(sys.stdout), copy_stream(sys.stderr)
+    messages.settings.lost = False
+
+
+def copy_stream(stream: Any) -> Any:
+    """Return a stream to the same place, which stays whatever becomes of the first; None where it leads to none."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.stdout.flush()
-        copy = os.dup(sys.stdout.fileno())
-        _Results.stream = open(copy, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
+        return open(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors)
+    return None
 
 
 def set_aside() -> None:
@@ -65,6 +78,7 @@ def write(text: Any) -> None:
     """Write a result, text or bytes, after what the user's code has printed so far. Raises NobodyReadsError."""
     flush()
     stream = results()
+    _Results.begun = True
     try:
         if isinstance(text, bytes):
             stream.buffer.write(text)
@@ -75,23 +89,49 @@ def write(text: Any) -> None:
         raise NobodyReadsError from None
 
 
-def flush() -> None:
+def begun() -> bool:
+    """Return whether results were written, or a part of them."""
+    return _Results.begun
+
+
+def nobody_reads() -> bool:
+    """Return whether the results go to a pipe whose reader has gone."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
+        poll = select.poll()
+        poll.register(results(), 0)
+        return any(events & select.POLLERR for _, events in poll.poll(0))
+    return False
+
+
+def flush() -> None:
+    with contextlib.suppress(OSError):
+        finish()
+
+
+def finish() -> None:
+    """Write out what the user's code has printed. Raises OSError where there is no room for it."""
+    try:
         sys.stdout.flush()
+    except ENDINGS:
+        raise
+    except BaseException as error:  # the user's code may have put anything there
+        if isinstance(error, OSError) and error.errno in messages.FULL:
+            raise
 
 
 def release() -> None:
-    """Give standard output back."""
-    stream, aside = _Results.stream, _Results.aside
-    _Results.stream, _Results.aside = None, False
-    if stream is None:
-        return
+    """Give standard output back.
+
+    A process that ends with the command does not: threads and what runs at exit would print behind the results.
+    """
     flush()
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        if aside:
-            os.dup2(stream.fileno(), sys.stdout.fileno())
-    with contextlib.suppress(OSError, ValueError):
-        stream.close()
+        if _Results.aside:
+            os.dup2(_Results.stream.fileno(), sys.stdout.fileno())
+    for stream in (_Results.stream, messages.settings.stream):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.close()
+    _Results.stream, _Results.begun, _Results.aside, messages.settings.stream = None, False, False, None
 
 
 def silence() -> None:
@@ -138,7 +178,7 @@ class Output:
         plain = "table" if drawn and form is None else formats[:2][-1]  # the second is that of pipes
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
-        named = plain if kind == ".tsv" else ENDINGS.get(kind)
+        named = plain if kind == ".tsv" else FILE_ENDINGS.get(kind)
         if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
             raise GradcliError(
                 f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"
@@ -309,7 +349,7 @@ def is_stream(path: str) -> bool:
     """Return whether a path leads to something that is written to and not replaced, by itself or by links."""
     step = os.path.abspath(path)
     for _ in range(40):  # as many links as the system follows
-        if step.startswith(("/dev/", "/proc/")):
+        if step.startswith(("/dev/", "/proc/")) and not step.startswith("/dev/shm/"):
             return True
         if not os.path.islink(step):
             break

@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any
 
+from ..errors import visible
 from . import messages
 from .output import terminal_size
 
@@ -41,7 +42,7 @@ class Waiting:
         left = (now - start) * (total - done) / max(done - first, 1)
         text = (
             f"{what} {done}/{total}, {duration(left)} left" if total else f"{what} {done}"
-        ) + f"  {self.names[place]}"
+        ) + f"  {visible(self.names[place])}"
         if len(self.names) > 1:
             text = f"{self.done}/{len(self.names)} checks, {text}"
         if self.changes:

@@ -66,6 +66,9 @@ class Exact(Engine):
         """Return the result of an operation on exact arrays. Raises NoTwinError."""
         if primitive.name in BOOLEAN and all(self.holds_conditions(x) for x in raws):
             return self.combine_conditions(primitive, raws)
+        numbers = (x for x in map(np.asarray, raws) if x.dtype == object and not self.holds_conditions(x))
+        if primitive.name in BITWISE and any(x.size for x in numbers):
+            raise TypeError(f"ufunc '{primitive.name}' not supported for the input types")
         if primitive.kind == "linear" and primitive.name in COUNTING and self.holds_conditions(raws[0]):
             raws = (exact(map_elements(self.field.as_number, (as_plain(raws[0]),))),)
         if primitive.exact is not None:
@@ -212,6 +215,7 @@ class Exact(Engine):
         return x.dtype == object and all(map(self.field.is_condition, without_field(x).ravel().tolist()))
 
 
+BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "invert")
 BOOLEAN = {"add": "logical_or", "multiply": "logical_and", "subtract": "", "negative": ""}
 """Operations that NumPy has for booleans, under a name of logic, or refuses."""
 COUNTING = ("sum", "cumsum_along", "mean")

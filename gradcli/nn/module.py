@@ -464,8 +464,13 @@ def is_numbers(x: Any) -> bool:
     return isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "biufc"
 
 
+STATE = b"state written by gradcli"
+"""The comment of the archive, which tells a state without tensors from any empty archive."""
+
+
 def write(members: Mapping[str, Any], file: Any) -> None:
     with zipfile.ZipFile(file, "w") as archive:
+        archive.comment = STATE
         for name, raw in members.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, raw, allow_pickle=False)
@@ -482,9 +487,15 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: b
         if isinstance(archive, np.ndarray):
             raise ValueError("one array without a name")
         with archive:
-            return {name: Tensor._wrap(np.array(archive[name]), None) for name in archive.files}
+            state = {name: archive[name] for name in archive.files}
+            if not state and archive.zip.comment != STATE:
+                raise ValueError("no tensors")
+        if stray := [name for name, x in state.items() if not is_numbers(x)]:
+            raise ValueError(f"{stray[0]} is no array of numbers")
+        return {name: Tensor._wrap(np.array(x), None) for name, x in state.items()}
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise ValueError(f"{where} holds no state written by save() ({error}); pickled data is refused") from None
+        why = str(error).partition(". If you trust")[0]
+        raise ValueError(f"{where} holds no state written by save() ({why}); pickled data is refused") from None
 
 
 __all__ = ["load", "save"]

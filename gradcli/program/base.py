@@ -48,7 +48,8 @@ class Run(NamedTuple):
     program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps nodes to a
     place in the source, for messages: `line_of` where the user's Python makes the nodes; first_nan: the operation
     that first made a nan, and its place, where that was looked for. modules: the nn modules that the program's names
-    lead to. backwards: what the program itself ran backward on: the value of the single output, else None.
+    lead to. backwards: what the program itself ran backward on: the value of the single output, else None. ran_at:
+    the values that leaves had when it ran backward through them last.
     """
 
     leaves: dict[str, Tensor]
@@ -59,6 +60,7 @@ class Run(NamedTuple):
     first_nan: tuple[str, Any] | None = None
     modules: Mapping[str, Any] = {}
     backwards: Sequence[Any] = ()
+    ran_at: Mapping[str, np.ndarray] = {}
 
 
 class Prepare:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
+from ..errors import GradcliError, visible
 from ..lang import tree
 from ..lang.evaluate import Evaluator
 from ..lang.limits import CONSTANTS
@@ -48,7 +48,7 @@ class Hook:
     def show_as(self, what: str, value: Any) -> None:
         """Print a value under the hook's name and a word for what it is."""
         text = tensor_text(value) if isinstance(value, Tensor) else repr(value)
-        print(f"{self.name}{what}: {text}", file=self.stream)
+        print(visible(f"{self.name}{what}: {text}"), file=self.stream)
 
     def from_expression(self, action: str, request: Request) -> Any:
         program = parse(action)

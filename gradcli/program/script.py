@@ -22,7 +22,7 @@ from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import check_known
 from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module, line_of
-from .user_code import BIND, LAST, exit_text, instrument, last_names, python_syntax_error, script_error
+from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
 
 
 class RandomState:
@@ -113,7 +113,17 @@ class ScriptProgram(Program):
         if not execution.prepared:
             prepare.tensors(execution.tensors())
         modules = execution.modules()
-        return Run(leaves, output, execution.tensors(), out, line_of, modules=modules, backwards=execution.backwards)
+        ran_at = {n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at}
+        return Run(
+            leaves,
+            output,
+            execution.tensors(),
+            out,
+            line_of,
+            modules=modules,
+            backwards=execution.backwards,
+            ran_at=ran_at,
+        )
 
 
 class Execution:
@@ -125,6 +135,7 @@ class Execution:
         self.prepare = prepare
         self.replaced: set[str] = set()
         self.backwards: list[Any] = []
+        self.ran_at: dict[Any, np.ndarray] = {}
         self.prepared = False
         self.last: Any = None
         self.made: list[tuple[Any, int]] = []
@@ -143,7 +154,8 @@ class Execution:
         )
         with self.surroundings():
             try:
-                exec(code, self.module.__dict__)
+                with end_forks():
+                    exec(code, self.module.__dict__)
             except SystemExit as stop:
                 if stop.code not in (None, 0):
                     raise GradcliError(
@@ -166,7 +178,7 @@ class Execution:
     def surroundings(self) -> Iterator[None]:
         """Set up what `python FILE.py` sets up, and put everything back afterwards."""
         script = self.script
-        saved = sys.argv, sys.modules.get("__main__"), list(sys.path)
+        saved = sys.argv, sys.modules.get("__main__"), sys.path, list(sys.path), sys.getrecursionlimit()
         folder = current_folder()
         sys.argv = [script.path, *script.argv]
         sys.modules["__main__"] = self.module
@@ -186,7 +198,8 @@ class Execution:
             leaves.leaf_made.remove(self.see_leaf)
             if folder is not None and current_folder() != folder:
                 os.chdir(folder)
-            sys.argv, main, sys.path[:] = saved
+            sys.argv, main, sys.path, sys.path[:], limit = saved
+            sys.setrecursionlimit(limit)
             if main is not None:
                 sys.modules["__main__"] = main
 
@@ -216,6 +229,8 @@ class Execution:
         if kind == "backward":
             single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
             self.backwards.append(np.array(outputs[0]._data) if single else None)
+            roots = {engine.node_of(x) for x in outputs if isinstance(x, engine.SOURCES)} - {None}
+            self.ran_at |= {node: np.array(node.variable._data) for node in reachable(roots) if node.leaf}
         if not self.prepared:
             self.prepared = True
             self.prepare.tensors(self.tensors())

@@ -87,6 +87,15 @@ WITHOUT_TORCH = "with --torch, `import torch` means gradcli's own engine"
 
 
 def script_error(error: BaseException, path: str) -> GradcliError:
+    """Return the report of what a file raised, which may be anything."""
+    try:
+        return describe_raised(error, path)
+    except Exception:
+        text = f"{path} raised an exception that cannot be shown"
+        return GradcliError(text, kind="target", exit_code=EXIT_TARGET)
+
+
+def describe_raised(error: BaseException, path: str) -> GradcliError:
     import traceback
 
     frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, path)]
@@ -138,10 +147,22 @@ def own_frame(filename: str, path: str) -> bool:
     return full.startswith(folder + os.sep) and "site-packages" not in full and not full.startswith(package + os.sep)
 
 
+def raised_by_user(error: BaseException) -> bool:
+    """Return whether the innermost frame of an exception is the user's own: not what they called raised it."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return bool(users_frames(place))
+
+
 def users_trace(error: BaseException | None) -> str:
     """Return the frames of an exception that are the user's own, as Python prints them: no library's, nor ours."""
-    if error is None:
-        return ""
+    import traceback
+
+    return "" if error is None else "".join(traceback.format_list(users_frames(error.__traceback__))).rstrip()
+
+
+def users_frames(place: Any) -> list[Any]:
     import sysconfig
     import traceback
 
@@ -149,7 +170,7 @@ def users_trace(error: BaseException | None) -> str:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     others = tuple(place + os.sep for place in (package, paths["stdlib"], paths["platstdlib"]))
     frames = []
-    for frame in traceback.extract_tb(error.__traceback__):
+    for frame in traceback.extract_tb(place):
         try:
             full, near = os.path.abspath(frame.filename), os.path.relpath(frame.filename)
         except OSError:  # the folder is gone
@@ -158,14 +179,34 @@ def users_trace(error: BaseException | None) -> str:
             continue
         frame.filename = full if near.startswith(os.pardir) else near
         frames.append(frame)
-    return "".join(traceback.format_list(frames)).rstrip()
+    return frames
+
+
+@contextlib.contextmanager
+def end_forks() -> Any:
+    """End processes that the block forks where it ends, as those of a script end with it: they have no result."""
+    process, code = os.getpid(), 0
+    try:
+        yield
+    except BaseException as error:
+        if os.getpid() == process:
+            raise
+        code = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
+        if not isinstance(error, SystemExit):
+            os.write(2, f"error: a forked process raised {describe_error(error)}\n".encode(errors="backslashreplace"))
+    if os.getpid() != process:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(code & 0xFF)
 
 
 @contextlib.contextmanager
 def blame_user_code(path: str, what: str) -> Any:
     """Turn what the user's code raises into a GradcliError with the code's own frames."""
     try:
-        yield
+        with end_forks():
+            yield
     except (GradcliError, NotBatchableError, *ENDINGS):
         raise
     except SystemExit as stop:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET
+from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, visible
 
 
 class WorstElement(NamedTuple):
@@ -223,7 +223,7 @@ def document_of_lines(head: Mapping[str, Any], key: str, entries: Iterable[Mappi
     """Return a document of JSON whose entries have a line each, for git to compare."""
     start = json.dumps(head, ensure_ascii=False)[:-1]
     rows = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in entries]
-    return f'{start}, "{key}": [\n' + ",\n".join(rows) + "\n]}\n"
+    return visible(f'{start}, "{key}": [\n' + ",\n".join(rows) + "\n]}\n")
 
 
 class Lock(NamedTuple):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any
 
 import numpy as np
 
 from .. import __version__
-from ..errors import GradcliError
+from ..errors import GradcliError, visible
 from . import Style, renders
 from .check_results import (
     SCHEMA,
@@ -31,9 +30,6 @@ from .formula_results import Formulas, LongNumbers, Precision
 from .graph_results import Graph, GraphNode, Step, Trace
 from .numbers import agreement_json
 from .results import Curve, Gradients, Hessian, Jacobian, Operations, Products, Surface, Swept, Value
-
-CONTROL = re.compile("[\x7f-\x9f]")
-"""The control characters that JSON does not need to escape."""
 
 
 def as_plain_data(x: Any, precision: int | None = None) -> Any:
@@ -69,8 +65,7 @@ def present(**parts: Any) -> dict[str, Any]:
 
 
 def json_line(document: dict[str, Any]) -> str:
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
-    return (text if text.isprintable() else CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", text)) + "\n"
+    return visible(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def optional(x: np.ndarray | None, style: Style) -> Any:

@@ -57,12 +57,14 @@ def comparison_code(result: Any) -> int:
 class InputGradient(NamedTuple):
     """One input: its value, and the gradient of the output with respect to it, of the same shape.
 
-    grad: None for a leaf of a script that backward never reached, or whose `.grad` the script cleared.
+    grad: None for a leaf of a script that backward never reached, or whose `.grad` the script cleared. note: what
+    is to be said of the value, where the script has changed it since.
     """
 
     name: str
     value: np.ndarray
     grad: np.ndarray | None
+    note: str = ""
 
     @property
     def slope(self) -> np.ndarray:
@@ -99,7 +101,9 @@ class Gradients(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What there is to say of a script that leaves no gradient behind."""
+        """What there is to say of a script that has moved on, or leaves no gradient behind."""
+        if texts := dict.fromkeys(item.note for item in self.inputs if item.note):
+            return tuple(f"{', '.join(x.name for x in self.inputs if x.note == text)}: {text}" for text in texts)
         if self.value is not None or any(item.grad is not None for item in self.inputs):
             return ()
         return ("every .grad is none at the end of the script; 'gradcli trace --pass last' shows its last backward",)

@@ -112,15 +112,21 @@ def version(array: Any) -> int:
     return stamp.count if stamp else 0
 
 
+def change_since(array: Any, node: Node) -> _Stamp | None:
+    """Return the stamp of an array's memory where that was changed in place after a node was made."""
+    owner = memory_of(array) if isinstance(array, np.ndarray) else array
+    stamp = _stamps.get(id(owner))
+    return stamp if stamp is not None and stamp.seq < node.seq else None
+
+
 def check_unchanged(node: Node, saved: tuple | None = None) -> None:
     """Raise RuntimeError when something that `node` saved was changed in place since."""
     for position, array in enumerate(node.saved if saved is None else saved):
         if isinstance(array, tuple):
             check_unchanged(node, array)
         elif isinstance(array, np.ndarray | np.generic):
-            owner = memory_of(array) if isinstance(array, np.ndarray) else array
-            stamp = _stamps.get(id(owner))
-            if stamp is not None and stamp.seq < node.seq:
+            stamp = change_since(array, node)
+            if stamp is not None:
                 what = "output" if position == 0 else f"operand {position}"
                 raise add_advice(
                     RuntimeError(text_of_modified(array, stamp, node, position)),

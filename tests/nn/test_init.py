@@ -3,6 +3,7 @@
 import io
 import math
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -55,13 +56,23 @@ REFUSED = {
     "slope": (lambda: init.calculate_gain("leaky_relu", "x"), "not a valid number"),
     "pickled": (lambda: gradcli.load(io.BytesIO(pickle.dumps({"w": 1}))), "pickled data is refused"),
     "an array": (lambda: gradcli.load(stored(np.save, np.ones(2))), "holds no state"),
+    "an empty archive": (lambda: gradcli.load(stored(np.savez)), "no tensors"),
+    "another archive": (lambda: gradcli.load(io.BytesIO(zipped("w.txt"))), "w.txt is no array"),
+    "no array": (lambda: gradcli.load(io.BytesIO(zipped("w.npy"))), "w is no array"),
     "objects": (lambda: gradcli.load(stored(np.savez, np.array([{}], object))), "pickled data is refused"),
 }
 
 
-def stored(write, raw):
+def zipped(name):
     file = io.BytesIO()
-    write(file, raw)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, "junk")
+    return file.getvalue()
+
+
+def stored(write, *raw):
+    file = io.BytesIO()
+    write(file, *raw)
     file.seek(0)
     return file
 
