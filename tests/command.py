@@ -50,7 +50,7 @@ def gradcli(
 def shell(
     line: str, cwd: Any = ROOT, process: bool = False, pipe: str = "", **variables: str
 ) -> subprocess.CompletedProcess:
-    """Run a line of bash in which `gradcli` is a command, run as by the function of this name, with a pipe behind it."""
+    """Run a line of bash in which `gradcli` is a command, run as by this function, with a pipe behind it."""
     process = process or not fork_server.can_take(variables) or bool(NEEDS_PROCESS.search(line))
     if LINE.fullmatch(line) and not (process or pipe):
         return gradcli(*shlex.split(line)[1:], cwd=cwd, **variables)
