@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 ELSEWHERE := .venv-elsewhere
 READY := $(VENV)/.ready
+# Most of what is installed is never imported; Python compiles the rest when it is.
+INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo test test-all test-oldest test-elsewhere lint format man bench calibrate clean
 
@@ -52,18 +54,18 @@ clean:
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m $(INSTALL) -e '.[dev]'
 	@touch $(READY)
 
 $(OLDEST)/.ready: pyproject.toml .ci/oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/oldest.txt -e .
+	$(OLDEST)/bin/python -m $(INSTALL) -r .ci/oldest.txt -e .
 	@touch $@
 
 $(ELSEWHERE)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(ELSEWHERE)
-	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile torch==2.13.0
-	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+	$(ELSEWHERE)/bin/python -m $(INSTALL) torch==2.13.0
+	$(ELSEWHERE)/bin/python -m $(INSTALL) \
 		jax jaxlib autograd umbridge fmpy matplotlib pyarrow 'dask[distributed]' pytest pytest-xdist
-	$(ELSEWHERE)/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	$(ELSEWHERE)/bin/python -m $(INSTALL) -e .
 	@touch $@

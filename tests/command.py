@@ -15,7 +15,7 @@ SETTINGS = {
     **{"COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
     **{"PYTHONPATH": str(ROOT), "GRADCLI_PYTHON": sys.executable},
 }
-FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@"; }\n'
+FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@" %s; }\n'
 """What makes `gradcli` a command of bash."""
 WORD = r"""(?:'[^']*'|"[^"$`\\\\!]*"|[\w./:=,+@%^\-\[\]])+"""
 LINE = re.compile(rf"gradcli(?: +{WORD})*")
@@ -47,13 +47,15 @@ def gradcli(
     return fork_server.call(place, [*map(str, words)], cwd, environment(variables))
 
 
-def shell(line: str, cwd: Any = ROOT, process: bool = False, **variables: str) -> subprocess.CompletedProcess:
-    """Run a line of bash in which `gradcli` is a command, run as by the function of this name."""
+def shell(
+    line: str, cwd: Any = ROOT, process: bool = False, pipe: str = "", **variables: str
+) -> subprocess.CompletedProcess:
+    """Run a line of bash in which `gradcli` is a command, run as by this function, with a pipe behind it."""
     process = process or not fork_server.can_take(variables) or bool(NEEDS_PROCESS.search(line))
-    if LINE.fullmatch(line) and not process:
+    if LINE.fullmatch(line) and not (process or pipe):
         return gradcli(*shlex.split(line)[1:], cwd=cwd, **variables)
     command = "-m gradcli" if process else f"-IS {fork_client.__file__} {fork_server.place_of(environment({}))}"
-    return run(["bash", "-c", FUNCTION % command + line], cwd, **variables)
+    return run(["bash", "-c", FUNCTION % (command, pipe) + line], cwd, **variables)
 
 
 def compile_c(source: Any, library: Any, *words: str) -> Any:

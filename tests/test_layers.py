@@ -1,6 +1,7 @@
 """The house: imports point one way, and modules stay small."""
 
 import ast
+import functools
 import graphlib
 from pathlib import Path
 
@@ -32,15 +33,18 @@ def layer_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-TREES = {path: ast.parse(path.read_text()) for path in MODULES}
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
+@functools.cache
 def imports_of(path: Path, of_types: bool = True) -> set[str]:
     """Return the modules of gradcli that one imports, at the top or inside functions, those of TYPE_CHECKING or not.
 
     The package itself and notebooks' HTML, which is made where a notebook asks, are left out.
     """
-    tree = TREES[path]
+    tree = tree_of(path)
     typing = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
     unseen = {id(inner) for node in typing for inner in ast.walk(node) if not of_types}
     name = name_of(path)
@@ -82,7 +86,7 @@ def test_rules_import_numpy_only():
         (path.name, alias.name)
         for path in MODULES
         if layer_of(path) == "rules"
-        for node in TREES[path].body
+        for node in tree_of(path).body
         if isinstance(node, ast.Import)
         for alias in node.names
     }

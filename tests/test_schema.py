@@ -66,7 +66,7 @@ def run(command: str, folder: Path, tmp_path: Path) -> str:
     """Run a command line for the shell; return what every gradcli in it wrote to its standard output."""
     log = tmp_path / "log"
     log.touch()
-    shell(f'gradcli() {{ "$GRADCLI_PYTHON" -m gradcli "$@" | tee -a "{log}"; }}\n{command}', folder)
+    shell(command, folder, pipe=f'| tee -a "{log}"')
     return log.read_text()
 
 

@@ -9,21 +9,13 @@ from __future__ import annotations
 import ast
 import os
 import re
-import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import (
-    BashComplete,
-    CompletionItem,
-    FishComplete,
-    ShellComplete,
-    ZshComplete,
-    split_arg_string,
-)
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
 from ..errors import GradcliError
 from ..lang.limits import FILE_ENDINGS
@@ -32,6 +24,12 @@ Items = list[CompletionItem]
 ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+PIECE = re.compile(r"""\s+|\$'\\n'|'[^']*'|"(?:\\.|[^"\\])*"|(?P<open>['"].*)|\\.|.""", re.DOTALL)
+"""What a line of a shell is made of: blanks, a newline as written here, quotes, a quote without an end, characters."""
+CONTROL = re.compile(r"[\0-\x09\x0b-\x1f\x7f]")
+"""What no terminal shows, and fish takes for the end of a value; names with it are not offered."""
+UNSAFE = {"": r"(?!\A~)[^\w@%+=:,./-]", "'": r"['\n]", '"': r'["$`\\!\n]'}
+"""What bash would not take as it is, outside and inside quotes; a ~ in front is one that was typed (see `entries`)."""
 
 
 def item(value: str) -> CompletionItem:
@@ -45,14 +43,18 @@ def items(values: Iterable[str], incomplete: str, head: str = "") -> Items:
 
 
 def entries(incomplete: str, endings: tuple[str, ...] = (), head: str = "") -> Items:
-    """Return folders, and files with one of the endings (all without any), beside the incomplete path."""
+    """Return folders, and files with one of the endings (all without any), beside the incomplete path.
+
+    Where a name would be read as an option or as a home directory, it gets ./ in front.
+    """
     folder, name = os.path.split(incomplete)
     items = []
     with os.scandir(os.path.expanduser(folder) or ".") as inside:
         for entry in sorted(inside, key=lambda e: e.name):
             if not entry.name.startswith(name) or (entry.name.startswith(".") and not name):
                 continue
-            path = head + incomplete[: len(incomplete) - len(name)] + entry.name
+            before = "./" if not folder and entry.name[0] in "-~" else incomplete[: len(incomplete) - len(name)]
+            path = head + before + entry.name
             if entry.is_dir():
                 items.append(item(path + "/"))
             elif not endings or entry.name.endswith(endings):
@@ -240,12 +242,37 @@ def template(shell: str) -> str:
     return Path(__file__).with_name(f"completion.{shell}").read_text(encoding="utf-8")
 
 
+def split_words(line: str) -> tuple[list[str], str]:
+    """Return the words of a line up to the cursor as the shell reads them, and the quote that is open at its end."""
+    words, quote = [""], ""
+    for found in PIECE.finditer(line.lstrip()):
+        piece, quote = found[0], (found["open"] or "")[:1]
+        if piece.isspace():
+            words.append("")
+        elif piece[0] in "'\"":
+            inside = piece[1:] if quote else piece[1:-1]
+            words[-1] += re.sub(r'\\(["$`\\]|\Z)', r"\1", inside) if piece[0] == '"' else inside
+        else:
+            words[-1] += "\n" if piece == r"$'\n'" else piece.removeprefix("\\")
+    return words, quote
+
+
+def quote_text(text: str, quote: str) -> str:
+    """Write text for bash behind an open quote, or none, which is left for each character that it does not protect."""
+
+    def protect(found: re.Match[str]) -> str:
+        return quote + (r"$'\n'" if found[0] == "\n" else "\\" + found[0]) + quote
+
+    text = re.sub(UNSAFE[quote], protect, text)
+    return text + quote if text.endswith(quote) else text  # readline closes the quote where none stands at the end
+
+
 class Complete(ShellComplete):
     """What the shells share."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        words = split_arg_string(os.environ["COMP_LINE"] + "_")
-        return words[1:-1], words[-1][:-1]
+        words, _ = split_words(os.environ["COMP_LINE"])
+        return words[1:-1], words[-1]
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         if "--" in args:
@@ -258,6 +285,11 @@ class Complete(ShellComplete):
         items = super().get_completions(args, incomplete)
         return [CompletionItem(head + item.value, item.type, item.help) for item in items]
 
+    def complete(self) -> str:
+        """Return what is offered, each ended by a null, for a name may hold newlines."""
+        found = self.get_completions(*self.get_completion_args())
+        return "".join(f"{self.format_completion(x)}\0" for x in found if not CONTROL.search(x.value))
+
 
 class Bash(Complete, BashComplete):
     """bash: what is offered replaces the part after the last of its word breaks, and is quoted here."""
@@ -266,44 +298,37 @@ class Bash(Complete, BashComplete):
 
     def format_completion(self, item: CompletionItem) -> str:
         """Return the text to insert, with a blank after a word that is complete."""
-        line, part = os.environ["COMP_LINE"], os.environ.get("COMP_WORD", "")
-        word = self.get_completion_args()[1]
-        plain = (split_arg_string(part) or [""])[0]
-        text = item.value[len(word) - len(plain) if word.endswith(plain) else 0 :]
-        if is_open(line):
-            return text
-        return re.sub(r"([^\w@%+=:,./~-])", r"\\\1", text) + (" " if item.type == "plain" else "")
+        words, quote = split_words(os.environ["COMP_LINE"])
+        part = split_words(quote + os.environ.get("COMP_WORD", ""))[0][-1]
+        text = item.value[len(words[-1]) - len(part) if words[-1].endswith(part) else 0 :]
+        return quote_text(text, quote) + (" " if item.type == "plain" and not quote else "")
 
 
 class Zsh(Complete, ZshComplete):
-    """zsh: three lines each, the last one being what its list shows."""
+    """zsh: three parts each, the last one being what its list shows; it quotes by itself."""
 
     source_template = template("zsh")
 
     def format_completion(self, item: CompletionItem) -> str:
-        about = " ".join((item.help or "").split())
-        return f"{item.type}\n{item.value}\n{item.value}{'  -- ' + about if about else ''}"
+        about = describe(item)
+        return f"{item.type}\0{item.value}\0{item.value}{'  -- ' + about if about else ''}"
 
 
 class Fish(Complete, FishComplete):
-    """fish: value, tab, help; it adds no blank after = : and / by itself."""
+    """fish: value, tab, help; it quotes by itself, and adds no blank after = : and /."""
 
     source_template = template("fish")
 
     def format_completion(self, item: CompletionItem) -> str:
-        about = " ".join((item.help or "").split())
+        about = describe(item)
         return f"{item.value}\t{about}" if about else item.value
 
 
+def describe(item: CompletionItem) -> str:
+    return "".join(filter(str.isprintable, " ".join((item.help or "").split())))
+
+
 SHELLS: dict[str, type[Complete]] = {"bash": Bash, "zsh": Zsh, "fish": Fish}
-
-
-def is_open(line: str) -> bool:
-    try:
-        shlex.split(line + "_")
-    except ValueError:
-        return True
-    return False
 
 
 def script(shell: str, cli: click.Command, variable: str) -> str:
@@ -315,7 +340,7 @@ def answer_shell(cli: click.Command, instruction: str) -> int:
     shell, _, _ = instruction.partition("_")
     try:
         answer: Any = SHELLS[shell](cli, {}, "gradcli", "").complete()
-        sys.stdout.write(answer + "\n" if answer else "")
+        sys.stdout.buffer.write(os.fsencode(answer))
         sys.stdout.flush()
     except Exception:
         return 1

@@ -3,7 +3,7 @@
 %(complete_func)s() {
     local -a response plain more plain_help more_help
     local kind value help
-    response=("${(@f)$(COMP_LINE="${words[1,CURRENT]}" \
+    response=("${(@0)$(COMP_LINE="${words[1,CURRENT-1]} $QIPREFIX$PREFIX" \
         %(complete_var)s=zsh_complete ${~words[1]} 2>/dev/null)}")
     for kind value help in "${response[@]}"; do
         [[ $kind == plain ]] && plain+=("$value") plain_help+=("$help")

@@ -51,6 +51,9 @@ def folder(tmp_path, monkeypatch):
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "dir").mkdir()
+    (tmp_path / ".odd").mkdir()
+    for name in [*ODD, ".odd/\x1b[2J", ".odd/tab\there"]:
+        (tmp_path / name).touch()
     np.savez(tmp_path / "z.npz", first=1, second=2)
     os.mkfifo(tmp_path / "pipe.expr")
     monkeypatch.chdir(tmp_path)
@@ -64,10 +67,18 @@ def offered(line: str, capsys, monkeypatch, shell: str = "fish", word: str = "")
     monkeypatch.setenv("COMP_WORD", word)
     main([])
     out, err = capsys.readouterr()
-    assert err == ""
-    return out.splitlines()
+    assert not err
+    return os.fsdecode(out).split("\0")[:-1]
 
 
+ODD = [f".odd/{name}" for name in sorted(["$(touch ran)", "'", "\n", '"', "\\", "~h", "-o"])]
+QUOTED = {  # what the shell will hand over: the words so far, as they may be typed or were inserted
+    "$(touch ran)": [r".odd/\$", ".odd/$", r'".odd/\$', "'.odd/$"],
+    "'": [r".odd/\'", r"'.odd/'\'", r'".odd"/\'', "\".odd/'"],
+    '"': [r".odd/\"", r'".odd/\"', "'.odd/\""],
+    "\\": [r".odd/\\", r'".odd/\\', "'.odd/\\"],
+    "\n": [r".odd/$'\n'", r"'.odd/'$'\n''"],
+}
 CASES = {
     "gradcli ": list(COMMANDS),
     "gradcli gradch": ["gradcheck"],
@@ -131,6 +142,18 @@ def test_offers(line, folder, capsys, monkeypatch):
     assert not (folder / "executed").exists()
 
 
+@pytest.mark.parametrize(("word", "name"), [(word, name) for name in QUOTED for word in QUOTED[name]])
+def test_a_word_is_read_as_the_shell_does(word, name, folder, capsys, monkeypatch):
+    assert offered(f"gradcli mutate f -- {word}", capsys, monkeypatch) == [f".odd/{name}"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"), [(".odd/", ODD), ("'.odd/", ODD), ('".odd/', ODD), ("$'.odd", []), (r"'.odd/\$", [])]
+)
+def test_no_name_with_other_control_characters_is_offered(word, expected, folder, capsys, monkeypatch):
+    assert offered(f"gradcli mutate f -- {word}", capsys, monkeypatch) == expected
+
+
 @pytest.mark.parametrize(
     ("line", "shell", "expected"),
     [
@@ -164,7 +187,7 @@ def test_bash_gets_the_part_after_its_word_breaks(line, word, expected, folder, 
 def test_nothing_heavy_is_imported(folder):
     given = {"_GRADCLI_COMPLETE": "fish_complete", "COMP_LINE": "gradcli grad f.expr --wrt "}
     done = run([sys.executable, "-X", "importtime", "-m", "gradcli"], folder, **given)
-    assert done.stdout.split() == ["x", "a", "w"]
+    assert done.stdout == "x\0a\0w\0"
     modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "gradcli.cli.main" in modules
     assert not modules & {"sympy", "rich", "rich.console", "scipy", "gradcli.check"}
@@ -214,38 +237,74 @@ TYPED = [
     ("gradcli grad f.expr a=@my\t", r"a=@my\\ data.npy "),
     ("gradcli grad 'p*quite' --wrt q\t", "quite "),
 ]
+BEGIN = {  # how a shell starts, and what gives it a prompt to wait for
+    "bash": ("bash --norc --noprofile -i", "bind 'set enable-bracketed-paste off'; PS1='>> '\n"),
+    "zsh": ("zsh -f -i", "PS1='>> '; autoload -Uz compinit; compinit -u -D; bindkey -e\n"),
+    "fish": ("fish --no-config -i", "function fish_prompt; echo -n '>> '; end; function fish_greeting; end\n"),
+}
 
 
-def keys(first: tuple[str, str], shell: str) -> list[tuple[str, str]]:
-    script = f'eval "$(gradcli completion {shell})"; echo read""y\n'
-    return [first, (script, "\nready"), *(("\x15" + text, answer) for text, answer in TYPED)]
+def type_in(shell: str, lines: list[tuple[str, str]], path: str) -> None:
+    """Type lines into a shell that has the completions."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    argv, begin = BEGIN[shell]
+    load = "gradcli completion fish | source" if shell == "fish" else f'eval "$(gradcli completion {shell})"'
+    typed(argv.split(), [(begin, "\n.*>> "), (f'{load}; echo read""y\n', "\nready"), *lines], path)
 
 
-def test_bash_on_a_terminal(folder, path):
-    begin = ("bind 'set enable-bracketed-paste off'; PS1='>> '\n", "\n>> ")
-    typed(["bash", "--norc", "--noprofile", "-i"], keys(begin, "bash"), path)
-    assert not (folder / "executed").exists()
-
-
-def test_zsh_on_a_terminal(folder, path, capsys):
-    if shutil.which("zsh"):
-        begin = ("PS1='>> '; autoload -Uz compinit; compinit -u -D; bindkey -e\n", "\n.*>> ")
-        typed(["zsh", "-f", "-i"], keys(begin, "zsh"), path)
-    else:  # at least what it inserts is all there
-        main(["completion", "zsh"])
-        script = capsys.readouterr().out
-        assert script.startswith("#compdef gradcli\n")
-        assert "compadd" in script and "compdef _gradcli_completion gradcli" in script
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_tab_on_a_terminal(shell, folder, path):
+    type_in(shell, [("\x15" + text, answer) for text, answer in TYPED], path)
     assert not (folder / "executed").exists()
 
 
 def test_fish(folder, path, capsys):
+    if shutil.which("fish") is None:
+        pytest.skip("needs fish")
     main(["completion", "fish"])
     script = capsys.readouterr().out
-    if shutil.which("fish"):
-        for text, _ in TYPED:
-            line = f"{script}\ncomplete -C {text.rstrip()!r}"
-            assert run(["fish", "--no-config", "-c", line], folder, PATH=path).stdout, text
-    else:
-        assert "complete --no-files --keep-order --command gradcli --arguments" in script
+    for text, _ in TYPED:
+        line = f"{script}\ncomplete -C {text.rstrip()!r}"
+        assert run(["fish", "--no-config", "-c", line], folder, PATH=path).stdout, text
     assert not (folder / "executed").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "expected"),
+    [
+        ("-ox.expr", "gradcli grad ", ["./-ox.expr"]),
+        ("~x.expr", "gradcli grad ", ["./~x.expr"]),
+        ("~x.npy", "gradcli grad f a=@", ["a=@./~x.npy"]),
+        ("~x.npy", "gradcli grad f -o ", ["./~x.npy"]),
+    ],
+)
+def test_a_name_is_no_option_and_no_home(name, line, expected, tmp_path, capsys, monkeypatch):
+    (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert offered(line, capsys, monkeypatch) == expected
+
+
+def test_a_name_that_is_no_text(tmp_path, capsysbinary, monkeypatch):
+    (tmp_path / "v\udcff.expr").touch()
+    monkeypatch.chdir(tmp_path)
+    assert offered("gradcli grad v", capsysbinary, monkeypatch) == ["v\udcff.expr"]
+
+
+HOSTILE = "v$(touch ran)`touch ran`'\"; touch ran & !!*?{p,q}[r]|<s>#~t=:@\\\\u\n%^\xe9.npy"
+UNFINISHED = ["grad x=@v", 'grad x=@"v', "grad x=@'v", 'grad "x=@v', "grad 'x=@v", r'grad x=@"v\$(', r"grad x=@v\$\("]
+
+
+@pytest.mark.parametrize("shell", BEGIN)
+def test_tab_and_enter_hand_over_the_name_of_a_file(shell, tmp_path, monkeypatch, path):
+    """Where a completion is inserted, nothing in a name is run, expanded or split."""
+    (tmp_path / HOSTILE).touch()
+    (tmp_path / "bin").mkdir()
+    teller = tmp_path / "bin" / "gradcli"
+    real = shutil.which("gradcli", path=path)
+    teller.write_text(f'#!/bin/sh\n[ "$1" = grad ] || exec {real} "$@"\nprintf "WORDS<%s>" "$@"\n')
+    teller.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    answer = "WORDS<grad>WORDS<" + re.escape(f"x=@{HOSTILE}>").replace("\\\n", "\r?\n")
+    type_in(shell, [(f"gradcli {text}\t\n", answer) for text in UNFINISHED], f"{teller.parent}{os.pathsep}{path}")
+    assert not (tmp_path / "ran").exists()

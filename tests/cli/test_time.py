@@ -41,7 +41,9 @@ def test_the_timeout_is_kept(words, code, says):
     assert late or (found.returncode == code and says in json.dumps(document)), found.stderr
 
 
-@pytest.mark.parametrize("command", ["grad", "gradcheck", "jacobian"])
+@pytest.mark.parametrize(
+    "command", ["grad", *(pytest.param(c, marks=pytest.mark.nightly) for c in ("gradcheck", "jacobian"))]
+)
 def test_a_program_has_a_bound_of_its_own(command):
     code = "import gradcli.lang.limits as p; p.CPU_SECONDS = 1; from gradcli.__main__ import main; main()"
     start = time.monotonic()

@@ -1,4 +1,4 @@
-"""A check of sample calls becomes one test per entry of the table, which tells of all samples that fail."""
+"""A check of sample calls becomes a test for every few entries of the table, which tells of all samples that fail."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -7,21 +7,25 @@ import pytest
 
 from .calls import Call
 
+TOGETHER = 12
+"""Entries per test: pytest takes as long to set a test up as a check takes, and each worker collects them all."""
+
 
 def per_entry(calls: Iterable[Call]) -> Callable[[Callable[[Call], None]], Callable[[str], None]]:
     """Return a decorator for a check of one call. The test keeps it as its `check`."""
     samples: dict[str, list[Call]] = {}
     for call in calls:
         samples.setdefault(call.entry.name, []).append(call)
+    names = list(samples)
+    groups = [names[start : start + TOGETHER] for start in range(0, len(names), TOGETHER)]
 
     def decorate(check: Callable[[Call], None]) -> Callable[[str], None]:
-        @pytest.mark.parametrize("entry", samples)
+        @pytest.mark.parametrize("entries", groups, ids=lambda group: f"{group[0]} to {group[-1]}")
         @functools.wraps(check, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
-        def test(entry):
-            failures = [text for call in samples[entry] if (text := failure(check, call))]
+        def test(entries):
+            failures = [text for entry in entries for call in samples[entry] if (text := failure(check, call))]
             if failures:
-                head = f"{len(failures)} of {len(samples[entry])} samples of {entry} fail"
-                pytest.fail("\n\n".join([head, *failures]), pytrace=False)
+                pytest.fail("\n\n".join([f"{len(failures)} samples fail", *failures]), pytrace=False)
 
         del test.__wrapped__  # pytest would ask for its arguments
         test.check = check
