@@ -202,31 +202,24 @@ class Conv2d(Convolution):
 # -- pools ----------------------------------------------------------------------------------------
 
 
-def pool_windows(
-    x: Tensor, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
-) -> tuple[Windows, tuple[int, ...]]:
-    """Return the windows over the last n axes of x, and the padding per axis, without what `ceil` adds."""
-    kernel, padding, dilation = (
-        per_axis(value, n, name)
-        for value, name in ((kernel, "kernel_size"), (padding, "padding"), (dilation, "dilation"))
-    )
-    for k, p, d in zip(kernel, padding, dilation, strict=True):
+def lay_pool(x: Tensor, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Windows:
+    """Return the windows of a pool over the last n axes of x. Raises RuntimeError for too much padding."""
+    kernels, paddings = per_axis(kernel, n, "kernel_size"), per_axis(padding, n, "padding")
+    for k, p, d in zip(kernels, paddings, per_axis(dilation, n, "dilation"), strict=True):
         if p < 0 or 2 * p > d * (k - 1) + 1:
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} "
                 f"and dilation={d}"
             )
-    around = tuple((p, p) for p in padding)
-    steps = kernel if stride is None else stride
-    return lay_windows(x.shape[-n:], kernel, steps, around, dilation, ceil), padding
+    around = [(p, p) for p in paddings]
+    return lay_windows(x.shape[-n:], kernels, kernels if stride is None else stride, around, dilation, ceil)
 
 
-def count_elements(windows: Windows, padding: tuple[int, ...], count_include_pad: bool) -> np.ndarray:
-    """Return how many elements each window averages; what it covers beyond the padding never counts."""
+def count_elements(windows: Windows, count_include_pad: bool) -> np.ndarray:
+    """Return how many elements each window averages; what it covers beyond equal paddings never counts."""
     counted = np.zeros([m + a + b for m, (a, b) in zip(windows.size, windows.padding, strict=True)])
-    starts = [0 if count_include_pad else p for p in padding]
-    ends = [p + m + p * count_include_pad for m, p in zip(windows.size, padding, strict=True)]
-    counted[tuple(map(slice, starts, ends))] = 1
+    sides = zip(windows.size, windows.padding, strict=True)
+    counted[tuple(slice(0, m + 2 * p) if count_include_pad else slice(p, p + m) for m, (p, _) in sides)] = 1
     n = counted.ndim
     return windows._replace(size=counted.shape, padding=((0, 0),) * n).take(counted).sum((*range(-n, 0),))
 
@@ -244,8 +237,8 @@ def avg_pool(n: int) -> Callable:
         count_include_pad: bool = True,
     ) -> Tensor:
         x = add_batch_axis(input, n, name)
-        windows, around = pool_windows(x, n, kernel_size, stride, padding, 1, ceil_mode)
-        counts = operand(count_elements(windows, around, count_include_pad)).to(x.dtype)
+        windows = lay_pool(x, n, kernel_size, stride, padding, 1, ceil_mode)
+        counts = operand(count_elements(windows, count_include_pad)).to(x.dtype)
         out = entry("unfold_windows")(x, windows=windows).sum((*range(-n, 0),)) / counts
         return out if x is input else out.squeeze(0)
 
@@ -285,7 +278,7 @@ def max_pool(n: int) -> Callable:
         return_indices: bool = False,
     ) -> Any:
         x = add_batch_axis(input, n, name)
-        windows, _ = pool_windows(x, n, kernel_size, stride, padding, dilation, ceil_mode)
+        windows = lay_pool(x, n, kernel_size, stride, padding, dilation, ceil_mode)
         places = find_maxima(x.detach().numpy(), windows)
         planes = np.arange(math.prod(x.shape[:2])).reshape(*x.shape[:2], *(1,) * n)
         values, indices = x.reshape(-1)[places + math.prod(windows.size) * planes], operand(places)
@@ -319,11 +312,11 @@ class LinePool(Pool):
             setattr(self, name, per_axis(getattr(self, name), 1, name))
 
 
-windows = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
-maxima = {**windows, "dilation": 1, "return_indices": False, "ceil_mode": False}
-averages = {**windows, "ceil_mode": False, "count_include_pad": True}
-shown = "kernel_size stride padding"
-MaxPool1d = layer("MaxPool1d", max_pool1d, base=Pool, shown=f"{shown} dilation ceil_mode", **maxima)
-MaxPool2d = layer("MaxPool2d", max_pool2d, base=Pool, shown=f"{shown} dilation ceil_mode", **maxima)
-AvgPool1d = layer("AvgPool1d", avg_pool1d, base=LinePool, shown=shown, **averages)
-AvgPool2d = layer("AvgPool2d", avg_pool2d, base=Pool, shown=shown, **averages)
+WINDOWS = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
+MAXIMA = {**WINDOWS, "dilation": 1, "return_indices": False, "ceil_mode": False}
+AVERAGES = {**WINDOWS, "ceil_mode": False, "count_include_pad": True}
+SHOWN = "kernel_size stride padding"
+MaxPool1d = layer("MaxPool1d", max_pool1d, base=Pool, shown=f"{SHOWN} dilation ceil_mode", **MAXIMA)
+MaxPool2d = layer("MaxPool2d", max_pool2d, base=Pool, shown=f"{SHOWN} dilation ceil_mode", **MAXIMA)
+AvgPool1d = layer("AvgPool1d", avg_pool1d, base=LinePool, shown=SHOWN, **AVERAGES)
+AvgPool2d = layer("AvgPool2d", avg_pool2d, base=Pool, shown=SHOWN, **AVERAGES)

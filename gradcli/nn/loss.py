@@ -33,11 +33,6 @@ def reduce_losses(values: Any, reduction: str) -> Any:
     return values if reduction == "none" else getattr(values, reduction)()
 
 
-def divide_by_count(x: Any, count: float) -> Any:
-    """Return x / count, where a count of 0 gives nan rather than an error."""
-    return x / operand(count).to(x.dtype)
-
-
 def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str) -> Tensor:
     """Record a loss of operands of one shape that is one entry of the table, reduced."""
     check_reduction(reduction)
@@ -215,7 +210,7 @@ def cross_entropy(
         scores = scores * lay_along(weight, axis - len(shape))
     losses = -(scores * target).sum(axis)
     if reduction == "mean":
-        return divide_by_count(losses.sum(), math.prod(shape) / classes)
+        return losses.sum() / (math.prod(shape) / classes or math.nan)
     return reduce_losses(losses, reduction)
 
 
@@ -229,7 +224,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     else:
         losses = entry("x_log_x")(target) - target * input
     if reduction == "batchmean":
-        return divide_by_count(losses.sum(), input.shape[0]) if input.ndim else losses
+        return losses.sum() / (input.shape[0] or math.nan) if input.ndim else losses
     return reduce_losses(losses, reduction)
 
 

@@ -52,7 +52,7 @@ class Module(HookLists):
 
     def __init__(self) -> None:
         self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set())
-        self._make_hook_lists()
+        super().__init__()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result: what derived classes define."""
