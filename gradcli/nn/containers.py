@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from itertools import groupby
 from typing import Any
 
@@ -83,7 +83,7 @@ class Sequential(Numbered):
 
     def __init__(self, *args: Any):
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], Mapping) else enumerate(args)
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], dict) else enumerate(args)
         for name, module in named:
             self.add_module(str(name), module)
 
