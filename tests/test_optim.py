@@ -1,4 +1,4 @@
-"""Optimizers: their steps against formulas in plain numbers, their groups, and their states."""
+"""Optimizers: their steps against formulas in plain numbers, their groups, and schedules."""
 
 import math
 
@@ -96,6 +96,14 @@ def test_steps_are_changes_in_place():
     SGD([x], lr=1.0).step()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
+
+
+def test_the_rate_falls_by_steps():
+    optimizer = SGD([gradcli.zeros(1, requires_grad=True)], lr=1.0)
+    schedule = lr_scheduler.StepLR(optimizer, 3, gamma=0.5)
+    for t in range(9):
+        assert optimizer.param_groups[0]["lr"] == schedule.get_last_lr()[0] == 0.5 ** (t // 3)
+        schedule.step()
 
 
 def test_printing():

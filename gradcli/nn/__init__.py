@@ -8,13 +8,13 @@ NAMES = {
     "gradcli.nn.module": "Module",
     "gradcli.nn.containers": "ModuleDict ModuleList Sequential",
     "gradcli.nn.layers": """
-        AvgPool1d AvgPool2d BCELoss BCEWithLogitsLoss Conv1d Conv2d CrossEntropyLoss Dropout ELU Embedding Flatten
-        GELU
-        HuberLoss Identity
-        KLDivLoss L1Loss LeakyReLU Linear LogSoftmax MSELoss MaxPool1d MaxPool2d NLLLoss ReLU
-        SiLU Sigmoid SmoothL1Loss Softmax Softplus Tanh
+        Dropout ELU Embedding Flatten GELU LeakyReLU Linear LogSoftmax ReLU SiLU Sigmoid Softmax Softplus Tanh
     """,
-    "gradcli.nn.normalization": "BatchNorm1d BatchNorm2d GroupNorm LayerNorm",
+    "gradcli.nn.conv": "AvgPool1d AvgPool2d Conv1d Conv2d MaxPool1d MaxPool2d",
+    "gradcli.nn.norm": "BatchNorm1d BatchNorm2d GroupNorm LayerNorm",
+    "gradcli.nn.loss": """
+        BCELoss BCEWithLogitsLoss CrossEntropyLoss HuberLoss KLDivLoss L1Loss MSELoss NLLLoss SmoothL1Loss
+    """,
     "gradcli.nn.rnn": "GRU LSTM RNN RNNBase",
 }
 PARAMETER = {"gradcli.tape.tensor": "Parameter"}

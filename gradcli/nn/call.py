@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..rules import entry
 from ..tape.backward import outline_of
 from ..tape.hooks import RemovableHandle, check_hook_result
 from ..tape.modes import state
-from ..tape.node import Node, OutputNode, Rule, Slots, new_node, to_parents
+from ..tape.node import COUNTED, Node, OutputNode, Rule, Slots, new_node, to_parents
 from ..tape.record import outline
 from ..tape.tensor import Tensor
 from ..tape.views import track_view
@@ -38,7 +38,7 @@ class HookLists:
     _hook_flags: dict[int, tuple[bool, bool]]
     _is_full_backward_hook: bool | None
 
-    def _make_hook_lists(self) -> None:
+    def __init__(self) -> None:
         for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
             self.__dict__[name] = OrderedDict()
         self.__dict__.update(_hook_flags={}, _is_full_backward_hook=None)
@@ -102,50 +102,8 @@ class HookLists:
         self.__dict__["_is_full_backward_hook"] = full
 
 
-class Everywhere(HookLists):
-    """The hooks of all modules."""
-
-    def __init__(self) -> None:
-        self._make_hook_lists()
-
-    def _check_backward_kind(self, full: bool) -> None:
-        if not self._backward_hooks:
-            self._is_full_backward_hook = None  # those of the other kind are gone
-        super()._check_backward_kind(full)
-
-
-everywhere = Everywhere()
-
-
-def pass_unchanged(node: Node, g: Slots) -> tuple:
-    """Hand every cotangent on as it came, None where there is none."""
-    return tuple([g.get(i) for i in range(len(node.parents))])
-
-
-IDENTITY = Rule("BackwardHookFunctionBackward", to_parents(pass_unchanged))
-
-
-def record_identity(tensors: Sequence[Tensor]) -> tuple[list[Tensor], Node]:
-    """Return the tensors again, each as a view of the given one, and the one node behind all of them.
-
-    All must require grad. Being views, the results may be changed in place: the gradient stays right.
-    """
-    node = new_node(IDENTITY, tuple(x._node for x in tensors), (), [outline(x._data) for x in tensors])
-    outputs = [OutputNode(node, i) for i in range(len(tensors))]
-    node.output_nodes = tuple(weakref.ref(output) for output in outputs)
-    results = []
-    for x, output in zip(tensors, outputs, strict=True):
-        view = Tensor._wrap(x._array(), output)
-        track_view(view, x, entry("reshape"), {"shape": tuple(x.shape)})
-        results.append(view)
-    return results, node
-
-
-OLD_KIND = (
-    "Using a non-full backward hook when {reason} is deprecated and will be removed in future versions. This hook "
-    "{effect}. Please use register_full_backward_hook to get the documented behavior."
-)
-MISSING = "will be missing some grad_input"
+everywhere = HookLists()
+"""The hooks of all modules."""
 
 
 def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
@@ -174,20 +132,19 @@ def before_forward(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]
     """Run the forward pre-hooks; return the arguments that they leave."""
     for owner in (everywhere, module):
         for key, hook in list(owner._forward_pre_hooks.items()):
-            if owner._hook_flags.get(key, (False,))[0]:
-                result = run_hook("forward pre-hook", module, hook, args, kwargs)
-                if result is None:
-                    continue
-                if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(
-                        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
-                        f"but hook {hook_name(hook)!r} of {type(module).__name__} returned {result!r}"
-                    )
+            with_kwargs, _ = owner._hook_flags.get(key, (False, False))
+            result = run_hook("forward pre-hook", module, hook, args, *([kwargs] if with_kwargs else []))
+            if result is None:
+                continue
+            if not with_kwargs:
+                args = result if isinstance(result, tuple) else (result,)
+            elif isinstance(result, tuple) and len(result) == 2:
                 args, kwargs = result
             else:
-                result = run_hook("forward pre-hook", module, hook, args)
-                if result is not None:
-                    args = result if isinstance(result, tuple) else (result,)
+                raise RuntimeError(
+                    "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+                    f"but hook {hook_name(hook)!r} of {type(module).__name__} returned {result!r}"
+                )
     return args, kwargs
 
 
@@ -204,8 +161,7 @@ def after_forward(module: Any, args: tuple, kwargs: dict, result: Any, called: s
                 continue
             called.add(key)
             try:
-                given = (args, kwargs, result) if with_kwargs else (args, result)
-                new = run_hook("forward hook", module, hook, *given)
+                new = run_hook("forward hook", module, hook, args, *([kwargs] if with_kwargs else []), result)
             except Exception as error:
                 if not failed:
                     raise
@@ -214,8 +170,8 @@ def after_forward(module: Any, args: tuple, kwargs: dict, result: Any, called: s
                     "error was raised in forward",
                     stacklevel=2,
                 )
-                continue
-            result = result if new is None else new
+            else:
+                result = result if new is None else new
     return result
 
 
@@ -255,14 +211,12 @@ class BackwardWatch:
         self.module = module
         self.hooks = hooks
         self.pre_hooks = pre_hooks
-        self.places: list[int] | None = None
-        self.count = 0
+        self.places: list[int] = []
         self.given: tuple = ()
         self.grad_outputs: tuple | None = None
 
     def inputs(self, args: tuple) -> tuple:
         """Return the arguments behind the identity in front of the module."""
-        self.count = len(args)
         self.given = tuple((x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args)
         args, self.places, node = pass_identity(args)
         if node is not None:
@@ -278,8 +232,7 @@ class BackwardWatch:
                 stacklevel=4,
             )
             return result
-        parts = result if isinstance(result, tuple) else (result,)
-        parts, places, node = pass_identity(parts)
+        parts, places, node = pass_identity(result if isinstance(result, tuple) else (result,))
         if node is not None:
             node.register_hook(lambda grads, _: self.enters(grads, len(parts), places))
         return parts if isinstance(result, tuple) else parts[0]
@@ -292,45 +245,42 @@ class BackwardWatch:
             shown = self.check_result(hook, result, shown, "Backward pre hook", "grad_output")
         self.grad_outputs = shown
         if not self.places and self.hooks:
-            warnings.warn(
-                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-                "inputs require gradients.",
-                stacklevel=2,
-            )
-            nothing = (None,) * self.count
-            for hook in self.hooks:
-                result = run_hook("full backward hook", self.module, hook, nothing, shown)
-                if result is not None and not (isinstance(result, tuple) and all(x is None for x in result)):
-                    raise RuntimeError(
-                        "Backward hook for Modules where no input requires gradient should always return None or "
-                        f"None for all gradients; hook {hook_name(hook)!r} did not."
-                    )
+            self.run_without_inputs(shown)
         return tuple(shown[i] for i in places) if self.pre_hooks else None
+
+    def run_without_inputs(self, grad_outputs: tuple) -> None:
+        """Run the hooks where no input has a gradient. Raises RuntimeError where one returns any."""
+        warnings.warn(
+            "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+            "inputs require gradients.",
+            stacklevel=2,
+        )
+        for hook in self.hooks:
+            result = run_hook("full backward hook", self.module, hook, (None,) * len(self.given), grad_outputs)
+            if result is not None and not (isinstance(result, tuple) and all(x is None for x in result)):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always return None or "
+                    f"None for all gradients; hook {hook_name(hook)!r} did not."
+                )
 
     def leaves(self, grads: tuple, _: tuple) -> tuple | None:
         """Backward leaves the module: run the hooks."""
-        if self.grad_outputs is None or self.places is None:
+        if self.grad_outputs is None:
             return None  # backward started inside the module
-        shown = self.with_zeros(put_at(grads, self.places, self.count))
+        shown = self.add_zeros(put_at(grads, self.places, len(self.given)))
         for hook in self.hooks:
             result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
             shown = self.check_result(hook, result, shown, "Backward hook", "grad_input")
         self.grad_outputs = None
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
 
-    def with_zeros(self, grads: tuple) -> tuple:
-        """Return gradients of the inputs with zeros for tensors that none reached."""
-        lead = next(
-            (
-                tuple(g.shape[: g.ndim - len(like[0])])
-                for g, like in zip(grads, self.given, strict=True)
-                if g is not None
-            ),
-            (),
-        )
+    def add_zeros(self, grads: tuple) -> tuple:
+        """Return gradients of the inputs with zeros for tensors that none reached, of the others' leading axes."""
+        pairs = list(zip(grads, self.given, strict=True))
+        lead = next((tuple(g.shape[: g.ndim - len(like[0])]) for g, like in pairs if g is not None), ())
         return tuple(
             Tensor._wrap(np.zeros(lead + tuple(like[0]), like[1].numpy), None) if g is None and like else g
-            for g, like in zip(grads, self.given, strict=True)
+            for g, like in pairs
         )
 
     def check_result(self, hook: Callable, result: Any, shown: tuple, what: str, name: str) -> tuple:
@@ -349,19 +299,34 @@ class BackwardWatch:
         )
 
 
+def pass_unchanged(node: Node, g: Slots) -> tuple:
+    """Hand every cotangent on as it came, None where there is none."""
+    return tuple([g.get(i) for i in range(len(node.parents))])
+
+
+IDENTITY = Rule("BackwardHookFunctionBackward", to_parents(pass_unchanged))
+
+
 def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
-    """Return values with those that require grad behind one identity, their places, and its node (or None)."""
+    """Return values with those that require grad behind one identity, their places, and its node (or None).
+
+    Behind it stands a view of each, so that it may be changed in place and the gradient stays right.
+    """
     places = [
         i
         for i, x in enumerate(values)
-        if state.grad and (isinstance(x, Tensor) and x.record_level == 1 and (x._node is not None))
+        if state.grad and (isinstance(x, Tensor) and x.record_level == 1 and x._node is not None)
     ]
     if not places:
         return values, places, None
-    views, node = record_identity([values[i] for i in places])
+    tensors = [values[i] for i in places]
+    node = new_node(IDENTITY, tuple(x._node for x in tensors), (), [outline(x._data) for x in tensors])
+    outputs = [OutputNode(node, i) for i in range(len(tensors))]
+    node.output_nodes = tuple(map(weakref.ref, outputs))
     passed = list(values)
-    for i, view in zip(places, views, strict=True):
-        passed[i] = view
+    for i, x, output in zip(places, tensors, outputs, strict=True):
+        passed[i] = Tensor._wrap(x._array(), output)
+        track_view(passed[i], x, entry("reshape"), {"shape": tuple(x.shape)})
     return (type(values)(*passed) if hasattr(values, "_fields") else tuple(passed)), places, node
 
 
@@ -372,6 +337,12 @@ def put_at(grads: tuple, places: list[int], count: int) -> tuple:
 
 
 # -- backward hooks of the old kind ---------------------------------------------------------------
+
+OLD_KIND = (
+    "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be "
+    "removed in future versions. This hook will be missing some grad_input. Please use register_full_backward_hook "
+    "to get the documented behavior."
+)
 
 
 def first_tensor(result: Any) -> Any:
@@ -396,10 +367,9 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
             node.register_hook(lambda grads, outs, hook=hook: run_old_hook(module, hook, node, grads, outs))
         else:
             node.register_prehook(lambda outs, hook=hook: run_hook_on_view(module, hook, shape, outs))
-    advice = shortcoming(args, result, node) if shape is None else (SEVERAL, MISSING)
-    if advice is not None and not module.__dict__.get("_warned_of_old_hooks"):
-        module.__dict__["_warned_of_old_hooks"] = True
-        warnings.warn(OLD_KIND.format(reason=advice[0], effect=advice[1]), FutureWarning, stacklevel=4)
+    if (shape is not None or not is_one_operation(args, result, node)) and not module.__dict__.get("_warned_of_hooks"):
+        module.__dict__["_warned_of_hooks"] = True
+        warnings.warn(OLD_KIND, FutureWarning, stacklevel=4)
 
 
 def shape_of_product(node: Any, result: Any) -> tuple[int, ...] | None:
@@ -427,23 +397,12 @@ def run_hook_on_view(module: Any, hook: Callable, shape: tuple[int, ...], outs: 
     return None if left is None else (left.reshape(outs[0].shape),)
 
 
-OPERANDS = {
-    "PowBackward0": (0,),
-    "PowBackward2": (1,),
-    "RsubBackward1": (1,),
-    "ClampBackward1": (0,),
-    "WhereBackward0": (1, 2),
-    "MaskedFillBackward0": (2,),
-}
-"""The operands of operations here that PyTorch's operation of that name has: no numbers and no conditions."""
-
-
 def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tuple) -> Any:
     """Call a hook of the old kind with the gradients that PyTorch's operation hands on; return those it leaves.
 
     PyTorch's linear layer multiplies by the transposed weight, whose gradient the hook sees.
     """
-    places = OPERANDS.get(node.name(), range(len(grads)))
+    places = range(len(grads))[COUNTED.get(node.name(), slice(None))]
     primitive = getattr(getattr(node, "rule", None), "primitive", None)
     turned = 2 if getattr(primitive, "name", "") == "affine" else None
 
@@ -457,19 +416,8 @@ def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tup
     return tuple(left.get(i, grad) for i, grad in enumerate(grads))
 
 
-SEVERAL = "the forward contains multiple autograd Nodes"
-
-
-def shortcoming(args: tuple, result: Any, node: Any) -> tuple[str, str] | None:
-    """Return why hooks on a node see less than the module's inputs and outputs, and what that means; else None."""
-    if not isinstance(result, Tensor):
-        if not (isinstance(result, tuple) and all(isinstance(x, Tensor) for x in result)):
-            return "the forward does not return a single Tensor or a tuple of Tensors", MISSING
-        if len({x.grad_fn for x in result}) > 1:
-            return "outputs are generated by different autograd Nodes", "will be missing some grad_output"
-    if not all(isinstance(x, Tensor) for x in args):
-        return "the forward does not take as input a single Tensor or a tuple of Tensors", MISSING
-    wanted = {x.grad_fn for x in args if x.grad_fn is not None}
-    if wanted != {parent for parent, _ in node.next_functions}:
-        return SEVERAL, MISSING
-    return None
+def is_one_operation(args: tuple, result: Any, node: Any) -> bool:
+    """Return whether hooks on a node see all of the module's inputs and outputs."""
+    if not all(isinstance(x, Tensor) for x in (*args, result)):
+        return False
+    return {x.grad_fn for x in args if x.grad_fn is not None} == {parent for parent, _ in node.next_functions}

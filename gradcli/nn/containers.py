@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from itertools import groupby
 from typing import Any
 
@@ -54,7 +54,9 @@ class Numbered(Module):
 
     def extend(self, modules: Iterable[Module]) -> Any:
         """Add modules at the end; return this."""
-        check_iterable(modules, f"{type(self).__name__}.extend should be called with an iterable")
+        if not isinstance(modules, Iterable):
+            name = f"{type(self).__name__}.extend"
+            raise TypeError(f"{name} should be called with an iterable, but got {type(modules).__name__}")
         for module in list(modules):
             self.append(module)
         return self
@@ -81,7 +83,7 @@ class Sequential(Numbered):
 
     def __init__(self, *args: Any):
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], Mapping) else enumerate(args)
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], dict) else enumerate(args)
         for name, module in named:
             self.add_module(str(name), module)
 
@@ -99,9 +101,6 @@ class Sequential(Numbered):
         if not isinstance(other, Sequential):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
-
-    def __mul__(self, times: int) -> Sequential:
-        return Sequential(*list(self) * times)
 
 
 class ModuleList(Numbered):
@@ -128,12 +127,15 @@ class ModuleList(Numbered):
         return listing(self._get_name(), [], lines)
 
 
-class ModuleDict(Module):
+class ModuleDict(Module, MutableMapping):
     """A dictionary of modules, which are registered; it has no forward."""
 
-    def __init__(self, modules: Any = None):
+    __eq__ = object.__eq__  # as modules are: by identity
+    __hash__ = object.__hash__
+
+    def __init__(self, modules: Any = ()):
         super().__init__()
-        self.update(modules or {})
+        self.update(modules or ())
 
     def __setitem__(self, key: str, value: Module) -> None:
         if key in self._modules:
@@ -141,44 +143,14 @@ class ModuleDict(Module):
         else:
             self.add_module(key, value)
 
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: Any) -> bool:
-        return key in self._modules
-
     def __getitem__(self, key: str) -> Any:
         return self._modules[key]
 
     def __delitem__(self, key: str) -> None:
         del self._modules[key]
 
-    def keys(self) -> Any:
-        return self._modules.keys()
+    def __len__(self) -> int:
+        return len(self._modules)
 
-    def values(self) -> Any:
-        return self._modules.values()
-
-    def items(self) -> Any:
-        return self._modules.items()
-
-    def clear(self) -> None:
-        self._modules.clear()
-
-    def pop(self, key: str) -> Any:
-        return self._modules.pop(key)
-
-    def update(self, other: Any) -> None:
-        """Add what is in a mapping or a sequence of pairs."""
-        check_iterable(other, f"{type(self).__name__}.update should be called with an iterable of key/value pairs")
-        for key, value in other.items() if isinstance(other, Mapping | ModuleDict) else other:
-            self[key] = value
-
-
-def check_iterable(value: Any, message: str) -> None:
-    """Raise TypeError for something that cannot be iterated."""
-    if not isinstance(value, Iterable):
-        raise TypeError(f"{message}, but got {type(value).__name__}")
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)

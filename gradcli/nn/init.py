@@ -11,48 +11,39 @@ from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
 GAINS = {
-    **dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "sigmoid"), 1.0),
-    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1.0),
+    **dict.fromkeys(("linear", "conv1d", "conv2d", "sigmoid"), 1.0),
     "tanh": 5.0 / 3,
     "relu": math.sqrt(2.0),
     "selu": 3.0 / 4,
 }
 
 
-# -- given numbers --------------------------------------------------------------------------------
-
-
+@no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with a number."""
-    with no_grad():
-        return tensor.fill_(val)
+    return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
     return constant_(tensor, 0.0)
 
 
-# -- random numbers -------------------------------------------------------------------------------
-
-
+@no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fill with uniform numbers between a and b."""
-    with no_grad():
-        return create.uniform_(tensor, a, b)
+    return create.uniform_(tensor, a, b)
 
 
+@no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Fill with normal numbers; complex ones have the variance std^2 in all. Raises RuntimeError for std < 0."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    with no_grad():
-        return create.normal_(tensor, mean, std)
+    return create.normal_(tensor, mean, std)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -67,6 +58,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 _calculate_fan_in_and_fan_out = fans
+"""PyTorch's name, which tutorials take from its own layers."""
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
@@ -91,43 +83,27 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))))
 
 
-def _he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+def he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    """Return gain / sqrt(inputs), or outputs with mode 'fan_out' (He et al. 2015)."""
     modes = ["fan_in", "fan_out"]
     if mode.lower() not in modes:
         raise ValueError(f"Mode {mode.lower()} not supported, please use one of {modes}")
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return 0.0
     return calculate_gain(nonlinearity, a) / math.sqrt(fans(tensor)[modes.index(mode.lower())])
 
 
-def _nothing_to_fill(tensor: Tensor) -> bool:
-    if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
-    return 0 in tensor.shape
-
-
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Fill uniformly, variance gain^2 / inputs, or outputs with mode 'fan_out' (He et al. 2015)."""
-    if _nothing_to_fill(tensor):
-        return tensor
-    bound = math.sqrt(3.0) * _he_std(tensor, a, mode, nonlinearity)
+    """Fill uniformly, variance gain^2 / inputs, or outputs with mode 'fan_out'."""
+    bound = math.sqrt(3.0) * he_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound)
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Fill with normal numbers, variance gain^2 / inputs, or outputs with mode 'fan_out' (He et al. 2015)."""
-    if _nothing_to_fill(tensor):
-        return tensor
-    return normal_(tensor, 0.0, _he_std(tensor, a, mode, nonlinearity))
+    """Fill with normal numbers, variance gain^2 / inputs, or outputs with mode 'fan_out'."""
+    return normal_(tensor, 0.0, he_std(tensor, a, mode, nonlinearity))
 
 
-__all__ = [
-    "calculate_gain",
-    "constant_",
-    "kaiming_normal_",
-    "kaiming_uniform_",
-    "normal_",
-    "ones_",
-    "uniform_",
-    "xavier_normal_",
-    "xavier_uniform_",
-    "zeros_",
-]
+__all__ = ["calculate_gain", "constant_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_"]
+__all__ += ["xavier_normal_", "xavier_uniform_", "zeros_"]

@@ -1,35 +1,52 @@
-"""Layers: linear maps, convolutions, tables of vectors, and modules of one function with fixed settings."""
+"""Layers, each next to its function: rows of a function and its settings, and classes of those with weights."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from functools import partial
+import sys
+from collections.abc import Callable
 from typing import Any
 
-from ..api.create import empty
-from ..tape.modes import no_grad
+import numpy as np
+
+from ..api import method, reduce
+from ..api.create import empty, source
+from ..api.index import where
+from ..api.products import multiply_matrices
+from ..api.shape import flatten
+from ..api.wrap import operand, records_as, resolve
+from ..rules import entry
+from ..tape import inplace as changes
+from ..tape.dtypes import as_dtype
+from ..tape.modes import allowed, no_grad
+from ..tape.record import dispatch
 from ..tape.tensor import Parameter, Tensor
-from . import functional, init
-from .functional.activation import check_probability
-from .functional.windows import per_axis
+from . import init
 from .module import Module
 
 REQUIRED = inspect.Parameter.empty
-KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-class Applied(Module):
-    """A module that calls a function of `nn.functional` with its settings: its attributes, named by `__signature__`.
+class Layer(Module):
+    """A module that prints its settings: `_shown` are their names, `=name` prints the value alone."""
 
-    Derived classes are made by `module_for`. `_tensors` are settings that hold a tensor or None and become
-    buffers; `_shown` are those to print, None for all but inplace, which is printed where it is set.
-    """
+    _shown = ""
 
-    _function = ""
-    _tensors: tuple[str, ...] = ()
-    _shown: tuple[str, ...] | None = None
-    _modes = False
+    def extra_repr(self) -> str:
+        names = [name for name in self._shown.split() if name != "inplace" or self.inplace]
+        return ", ".join(map(self._show, names))
+
+    def _show(self, name: str) -> str:
+        if name == "bias":
+            return f"bias={self.bias is not None}"
+        return str(getattr(self, name[1:])) if name.startswith("=") else f"{name}={getattr(self, name)!r}"
+
+
+class Applied(Layer):
+    """A module that calls `_function` with its settings: its attributes, named by `__signature__`."""
+
+    _function: Callable
     __signature__: inspect.Signature
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -40,258 +57,221 @@ class Applied(Module):
             raise TypeError(f"{type(self).__name__}(): {error}") from None
         given.apply_defaults()
         for name, value in given.arguments.items():
-            if name in self._tensors:
-                self.register_buffer(name, value)
-            else:
-                setattr(self, name, value)
-        self.check()
+            self._set(name, value)
 
-    def check(self) -> None:
-        """Complete the settings, or refuse them."""
+    def _set(self, name: str, value: Any) -> None:
+        setattr(self, name, value)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         settings = {name: getattr(self, name) for name in self.__signature__.parameters}
-        if self._modes:
-            settings["training"] = self.training
-        return getattr(functional, self._function)(*inputs, **named, **settings)
-
-    def extra_repr(self) -> str:
-        names = self._shown
-        if names is None:
-            names = tuple(n for n in self.__signature__.parameters if n != "inplace" or self.inplace)
-        return ", ".join(str(getattr(self, n[1:])) if n.startswith("=") else f"{n}={getattr(self, n)!r}" for n in names)
+        return self._function(*inputs, **named, **settings)
 
 
-def module_for(
-    name: str,
-    function: str,
-    doc: str,
-    *,
-    base: type = Applied,
-    shown: tuple[str, ...] | None = None,
-    tensors: tuple[str, ...] = (),
-    modes: bool = False,
-    keyword_only: bool = False,
-    module: str = "",
-    **settings: Any,
-) -> Any:
-    """Return the class of modules that apply a function of `nn.functional`.
+def layer(name: str, function: Any, *, base: type = Applied, shown: str | None = None, **settings: Any) -> Any:
+    """Return the class of modules that apply a function.
 
-    settings: the function's further arguments, in order, with their defaults (REQUIRED for none). shown: what
-    is printed; `=name` prints the value alone. modes: whether the function asks if the module is in training.
+    settings: the function's further arguments, in the class's order, with their defaults (REQUIRED for none).
+    shown: those to print, all unless given.
     """
-    kind = KEYWORD if keyword_only else EITHER
-    signature = inspect.Signature([inspect.Parameter(n, kind, default=value) for n, value in settings.items()])
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(n, kind, default=default) for n, default in settings.items()])
     members = {
-        "__doc__": doc,
-        "__module__": module,
+        "__doc__": function.__doc__,
+        "__module__": sys._getframe(1).f_globals["__name__"],  # where pickle finds the class, as namedtuple does it
         "__signature__": signature,
-        "_function": function,
-        "_tensors": tensors,
-        "_shown": shown,
-        "_modes": modes,
+        "_function": staticmethod(function),
+        "_shown": " ".join(settings) if shown is None else shown,
     }
     return type(name, (base,), members)
 
 
-activation = partial(module_for, module=__name__)
+# -- activations ----------------------------------------------------------------------------------
 
-Tanh = activation("Tanh", "tanh", "Hyperbolic tangent.")
-Sigmoid = activation("Sigmoid", "sigmoid", "1 / (1 + exp(-x)).")
-ReLU = activation("ReLU", "relu", "max(x, 0).", inplace=False)
-SiLU = activation("SiLU", "silu", "x sigmoid(x).", inplace=False)
-LeakyReLU = activation(
-    "LeakyReLU", "leaky_relu", "x where positive, negative_slope x elsewhere.", negative_slope=0.01, inplace=False
-)
-ELU = activation("ELU", "elu", "x where positive, alpha (exp(x) - 1) elsewhere.", alpha=1.0, inplace=False)
-GELU = activation("GELU", "gelu", "x times the normal distribution function.", approximate="none")
-Softplus = activation("Softplus", "softplus", "log(1 + exp(beta x)) / beta.", beta=1.0, threshold=20.0)
-Softmax = activation("Softmax", "softmax", "exp(x) / sum(exp(x)) over dim.", dim=None)
-LogSoftmax = activation("LogSoftmax", "log_softmax", "Logarithm of softmax over dim.", dim=None)
+tanh, sigmoid, logsigmoid, softplus = map(resolve, ("tanh", "sigmoid", "logsigmoid", "softplus"))
+relu_ = method("relu_")
 
 
-class Dropping(Applied):
-    """A kind of dropout: works when training only."""
-
-    p: float
-
-    def check(self) -> None:
-        check_probability(self.p)
+def compute_into(input: Tensor, inplace: bool, function: Callable[[], Any]) -> Any:
+    """Return function(), written into input where that is asked for."""
+    return changes.update(input, function) if inplace else function()
 
 
-def dropout_class(name: str, function: str, doc: str) -> type:
-    shown = ("p", "inplace")
-    return module_for(
-        name, function, doc, base=Dropping, module=__name__, modes=True, shown=shown, p=0.5, inplace=False
-    )
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(input, 0)."""
+    return compute_into(input, inplace, lambda: resolve("relu")(input))  # type: ignore[misc]
 
 
-Dropout = dropout_class("Dropout", "dropout", "Zero elements with probability p, the others divided by 1 - p.")
-
-loss = partial(module_for, module=__name__, shown=())
-
-L1Loss = loss("L1Loss", "l1_loss", "|input - target|.", reduction="mean")
-MSELoss = loss("MSELoss", "mse_loss", "(input - target)^2.", reduction="mean")
-SmoothL1Loss = loss(
-    "SmoothL1Loss", "smooth_l1_loss", "Squares near 0, absolute values beyond beta.", reduction="mean", beta=1.0
-)
-HuberLoss = loss("HuberLoss", "huber_loss", "Squares near 0, straight from delta on.", reduction="mean", delta=1.0)
-KLDivLoss = loss("KLDivLoss", "kl_div", "target (log(target) - input).", reduction="mean", log_target=False)
-NLLLoss = loss(
-    "NLLLoss",
-    "nll_loss",
-    "-input at the target classes.",
-    tensors=("weight",),
-    weight=None,
-    ignore_index=-100,
-    reduction="mean",
-)
-CrossEntropyLoss = loss(
-    "CrossEntropyLoss",
-    "cross_entropy",
-    "-log_softmax(input) at the target classes, or averaged over target probabilities.",
-    tensors=("weight",),
-    weight=None,
-    ignore_index=-100,
-    reduction="mean",
-    label_smoothing=0.0,
-)
-BCELoss = loss(
-    "BCELoss",
-    "binary_cross_entropy",
-    "-(target log(input) + (1 - target) log(1 - input)).",
-    tensors=("weight",),
-    weight=None,
-    reduction="mean",
-)
-BCEWithLogitsLoss = loss(
-    "BCEWithLogitsLoss",
-    "binary_cross_entropy_with_logits",
-    "BCELoss of sigmoid(input), without overflow.",
-    tensors=("weight", "pos_weight"),
-    weight=None,
-    reduction="mean",
-    pos_weight=None,
-)
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """input * sigmoid(input)."""
+    return compute_into(input, inplace, lambda: resolve("silu")(input))  # type: ignore[misc]
 
 
-class Pool(Applied):
-    """A pool over windows; the stride is the window's size unless given."""
-
-    kernel_size: Any
-    stride: Any
-
-    def check(self) -> None:
-        if self.stride is None:
-            self.stride = self.kernel_size
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """input where positive, alpha (exp(input) - 1) elsewhere."""
+    return compute_into(input, inplace, lambda: entry("elu").function(input, alpha))
 
 
-class PerAxisPool(Pool):
-    """A pool whose settings are one number per axis."""
-
-    _axes = 1
-    padding: Any
-
-    def check(self) -> None:
-        super().check()
-        for name in ("kernel_size", "stride", "padding"):
-            setattr(self, name, per_axis(getattr(self, name), self._axes, name))
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """input where positive, negative_slope * input elsewhere."""
+    return compute_into(input, inplace, lambda: entry("leaky_relu").function(input, negative_slope))
 
 
-def max_pool(n: int) -> type:
-    return module_for(
-        f"MaxPool{n}d",
-        f"max_pool{n}d",
-        f"Largest element of each window of {n} axes.",
-        base=Pool,
-        module=__name__,
-        shown=("kernel_size", "stride", "padding", "dilation", "ceil_mode"),
-        kernel_size=REQUIRED,
-        stride=None,
-        padding=0,
-        dilation=1,
-        return_indices=False,
-        ceil_mode=False,
-    )
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
+    """input times the normal distribution function; approximate='tanh' for its approximation."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return entry("gelu").function(input, approximate)
 
 
-def avg_pool(n: int) -> Any:
-    return module_for(
-        f"AvgPool{n}d",
-        f"avg_pool{n}d",
-        f"Average of each window of {n} axes.",
-        base=PerAxisPool if n == 1 else Pool,
-        module=__name__,
-        shown=("kernel_size", "stride", "padding"),
-        kernel_size=REQUIRED,
-        stride=None,
-        padding=0,
-        ceil_mode=False,
-        count_include_pad=True,
-    )
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """exp(input) / sum(exp(input)) over dim."""
+    return reduce.softmax(input, default_dim(input, dim), dtype=dtype)
 
 
-MaxPool1d, MaxPool2d = map(max_pool, (1, 2))
-AvgPool1d, AvgPool2d = map(avg_pool, (1, 2))
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Logarithm of softmax over dim."""
+    return reduce.log_softmax(input, default_dim(input, dim), dtype=dtype)
 
 
-class Flatten(Module):
-    """The axes from start_dim to end_dim as one."""
+def default_dim(input: Tensor, dim: int | None) -> int:
+    """Return dim; for programs of old that name none, 0 for 0, 1 or 3 axes, else 1."""
+    return dim if dim is not None else 0 if input.ndim in (0, 1, 3) else 1
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+
+Tanh = layer("Tanh", tanh)
+Sigmoid = layer("Sigmoid", sigmoid)
+ReLU = layer("ReLU", relu, inplace=False)
+SiLU = layer("SiLU", silu, inplace=False)
+LeakyReLU = layer("LeakyReLU", leaky_relu, negative_slope=0.01, inplace=False)
+ELU = layer("ELU", elu, alpha=1.0, inplace=False)
+GELU = layer("GELU", gelu, approximate="none")
+Softplus = layer("Softplus", softplus, beta=1.0, threshold=20.0)
+Softmax = layer("Softmax", softmax, dim=None)
+LogSoftmax = layer("LogSoftmax", log_softmax, dim=None)
+Flatten = layer("Flatten", flatten, start_dim=1, end_dim=-1)
+
+
+def check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero elements with probability p when training, the others divided by 1 - p."""
+    check_probability(p)
+    if not training or p == 0:
+        return input
+    kept = operand(source.rng.random(tuple(input.shape)) < 1 - p).to(input.dtype)
+    return compute_into(input, inplace, lambda: input * (kept if p == 1 else kept / (1 - p)))
+
+
+class Dropout(Layer):
+    """Zero elements with probability p when training, the others divided by 1 - p."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+        check_probability(p)
+        self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return input.flatten(self.start_dim, self.end_dim)
+        return dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+        return f"p={self.p}, inplace={self.inplace}"
 
 
-def parameter(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
-    """Return a parameter of a shape, to be filled."""
-    return Parameter(empty(*shape, dtype=dtype, device=device))
+# -- weights ------------------------------------------------------------------------------------------
 
 
-def fill_uniform(module: Module, bound: float) -> None:
-    """Fill the parameters of a module itself with uniform random numbers in [-bound, bound]."""
+class Filled(Layer):
+    """What has a weight (outputs, inputs ...) and perhaps a bias, filled at random."""
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def _make(self, shape: tuple[int, ...], bias: bool, device: Any, dtype: Any) -> None:
+        self.weight = Parameter(empty(*shape, dtype=dtype, device=device))
+        self.register_parameter("bias", Parameter(empty(shape[0], dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias uniformly from +-1 / sqrt(inputs per output)."""
+        fill_uniform(self, math.prod(self.weight.shape[1:]))
+
+
+def fill_uniform(module: Module, count: int) -> None:
+    """Fill the parameters of a module itself with uniform random numbers in +-1 / sqrt(count)."""
+    bound = 1 / math.sqrt(count) if count else 0
     for x in module.parameters(recurse=False):
         init.uniform_(x, -bound, bound)
 
 
-class Identity(Module):
-    """What goes in comes out; takes any settings and ignores them."""
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias; weight (out, in) or (in,)."""
+    if allowed.float_of_grad and input.dtype != weight.dtype:
+        titles = f"{input.dtype.title} and {weight.dtype.title}"
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {titles}")
+    if weight.ndim == 2 and bias is not None and input.ndim != 2:
+        rows = linear(input.reshape(-1, input.shape[-1]), weight, bias)
+        return rows.reshape(*input.shape[:-1], weight.shape[0])
+    fits = input.shape[-1:] == weight.shape[1:] and bias is not None and bias.shape == weight.shape[:1]
+    if fits and input.ndim == weight.ndim == 2:
+        return dispatch(entry("affine"), (bias, input, weight))
+    result = multiply_matrices(input, weight.t() if weight.ndim == 2 else weight)
+    return result if bias is None else result + bias
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__()
 
-    def forward(self, input: Any) -> Any:
-        return input
-
-
-class Linear(Module):
+class Linear(Filled):
     """input @ weight.T + bias; weight (out_features, in_features)."""
+
+    _shown = "in_features out_features bias"
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = parameter(out_features, in_features, dtype=dtype, device=device)
-        self.register_parameter("bias", parameter(out_features, dtype=dtype, device=device) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw weight and bias uniformly from +-1 / sqrt(in_features)."""
-        fill_uniform(self, 1 / math.sqrt(self.in_features) if self.in_features else 0)
+        self._make((out_features, in_features), bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.linear(input, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        return linear(input, self.weight, self.bias)
 
 
-class Embedding(Module):
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """A last axis with 1 at the class, else 0; as many classes as needed unless given."""
+    classes = np.asarray(tensor.detach().numpy())
+    if classes.dtype.kind not in "iu":
+        raise RuntimeError("one_hot is only applicable to index tensor.")
+    count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
+    if classes.size and not 0 <= classes.min() <= classes.max() < count:
+        raise RuntimeError("Class values must be non-negative and smaller than num_classes.")
+    return operand((classes[..., None] == np.arange(count)).astype(np.int64))
+
+
+@records_as("EmbeddingBackward0")
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """Rows of weight at the numbers in input; the row padding_idx gets no gradient.
+
+    Raises IndexError for a number of no row.
+    """
+    indices = np.asarray(input.detach().numpy())
+    if indices.dtype.kind not in "iu":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{as_dtype(indices.dtype).title}Tensor instead (while checking arguments for embedding)"
+        )
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    count = weight.shape[0]
+    if indices.size and not 0 <= indices.min() <= indices.max() < count:
+        raise IndexError("index out of range in self")
+    if padding_idx is None:
+        return weight[indices]
+    if not -count <= padding_idx < count:
+        raise RuntimeError("Padding_idx must be within num_embeddings")
+    rows = weight[indices]
+    return where(operand((indices == padding_idx % count)[..., None]), rows.detach(), rows)
+
+
+class Embedding(Layer):
     """Rows of a table (num_embeddings, embedding_dim) at the numbers in the input.
 
     The table is drawn from a normal distribution; the row padding_idx starts as zeros and gets no gradient.
@@ -303,24 +283,17 @@ class Embedding(Module):
         embedding_dim: int,
         padding_idx: int | None = None,
         *,
-        _weight: Tensor | None = None,
         device: Any = None,
         dtype: Any = None,
     ):
         super().__init__()
-        rows, columns, given = num_embeddings, embedding_dim, _weight
         if padding_idx is not None:
-            if not -rows <= padding_idx < rows:
+            if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx %= rows
-        self.num_embeddings, self.embedding_dim, self.padding_idx = rows, columns, padding_idx
-        if given is None:
-            self.weight = parameter(rows, columns, dtype=dtype, device=device)
-            self.reset_parameters()
-        elif tuple(given.shape) == (rows, columns):
-            self.weight = Parameter(given)
-        else:
-            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+            padding_idx %= num_embeddings
+        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.weight = Parameter(empty(num_embeddings, embedding_dim, dtype=dtype, device=device))
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw the table from a normal distribution."""
@@ -330,91 +303,18 @@ class Embedding(Module):
                 self.weight[self.padding_idx] = 0.0
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **settings: Any) -> Embedding:
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
         """Return the module with a given table, which is not trained unless freeze is False."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        made = cls(*embeddings.shape, _weight=embeddings, **settings)
-        made.weight.requires_grad_(not freeze)
+        rows, columns = embeddings.shape
+        made = cls(rows, columns, padding_idx)
+        made.weight = Parameter(embeddings, requires_grad=not freeze)
         return made
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.embedding(input, self.weight, self.padding_idx)
+        return embedding(input, self.weight, self.padding_idx)
 
-    def extra_repr(self) -> str:
-        padding = [] if self.padding_idx is None else [f"padding_idx={self.padding_idx}"]
-        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *padding])
-
-
-class Convolution(Module):
-    """What all convolutions share; `_axes` is the number of axes that windows move along."""
-
-    _axes = 1
-    padding: Any
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        n = self._axes
-        if groups <= 0:
-            raise ValueError("groups must be a positive integer")
-        if in_channels % groups:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups:
-            raise ValueError("out_channels must be divisible by groups")
-        self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size = per_axis(kernel_size, n, "kernel_size")
-        self.stride, self.dilation = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
-        self.padding = self._check_padding(padding)
-        self.groups = groups
-        self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype, device=device)
-        self.register_parameter("bias", parameter(out_channels, dtype=dtype, device=device) if bias else None)
-        self.reset_parameters()
-
-    def _check_padding(self, padding: Any) -> Any:
-        if not isinstance(padding, str):
-            return per_axis(padding, self._axes, "padding")
-        if padding not in ("same", "valid"):
-            raise ValueError(f"Invalid padding string '{padding}', should be one of {{'valid', 'same'}}")
-        if padding == "same" and any(s != 1 for s in self.stride):
-            raise ValueError("padding='same' is not supported for strided convolutions")
-        return padding
-
-    def reset_parameters(self) -> None:
-        """Draw weight and bias uniformly from +-1 / sqrt(inputs per output)."""
-        inputs = math.prod(self.weight.shape[1:])
-        if inputs:
-            fill_uniform(self, 1 / math.sqrt(inputs))
-
-    def forward(self, input: Tensor) -> Tensor:
-        call = getattr(functional, f"conv{self._axes}d")
-        return call(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
-
-    def extra_repr(self) -> str:
-        none, one = (0,) * self._axes, (1,) * self._axes
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        for name, usual in (("padding", none), ("dilation", one), ("groups", 1)):
-            if getattr(self, name) != usual:
-                parts.append(f"{name}={getattr(self, name)}")
-        if self.bias is None:
-            parts.append("bias=False")
-        return ", ".join(parts)
-
-
-def along_axes(n: int) -> Any:
-    doc = f"Convolution of (N, C, ...) or (C, ...) along {n} axes; weight (out_channels, in_channels / groups, ...)."
-    return type(f"Conv{n}d", (Convolution,), {"_axes": n, "__doc__": doc, "__module__": __name__})
-
-
-Conv1d, Conv2d = (along_axes(n) for n in (1, 2))
+    @property
+    def _shown(self) -> str:  # type: ignore[override]
+        return "=num_embeddings =embedding_dim" + " padding_idx" * (self.padding_idx is not None)

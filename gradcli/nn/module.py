@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..files import replacing
 from ..tape.dtypes import DType, as_dtype, as_numpy, naming
 from ..tape.leaf import clear_grad
 from ..tape.modes import no_grad
@@ -51,7 +52,7 @@ class Module(HookLists):
 
     def __init__(self) -> None:
         self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set())
-        self._make_hook_lists()
+        super().__init__()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result: what derived classes define."""
@@ -74,8 +75,10 @@ class Module(HookLists):
 
     # -- registration -----------------------------------------------------------------------------
 
-    def _check_name(self, kind: str, name: Any, registered: dict) -> None:
-        if "_parameters" not in self.__dict__:
+    def _register(self, kind: str, name: Any, value: Any, wanted: type) -> None:
+        """Enter a parameter, buffer or module. Raises AttributeError, KeyError and TypeError as PyTorch does."""
+        registered = self.__dict__.get(f"_{kind}s")
+        if registered is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
             raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
@@ -86,85 +89,80 @@ class Module(HookLists):
             raise KeyError(f'{kind} name can\'t be empty string ""')
         if hasattr(self, name) and name not in registered:
             raise KeyError(f"attribute '{name}' already exists")
+        if value is not None and not isinstance(value, wanted):
+            required = REGISTRIES[f"_{kind}s"][2]
+            raise TypeError(
+                f"{type_name(value)} is not a Module subclass"
+                if kind == "module"
+                else f"cannot assign '{type_name(value)}' object to {kind} '{name}' "
+                f"({naming.prefix}.{required} or None required)"
+            )
+        registered[name] = value
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter, or None for one that is left out. Raises KeyError and TypeError as PyTorch does."""
-        self._check_name("parameter", name, self.__dict__.get("_parameters", {}))
-        if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{type_name(param)}' object to parameter '{name}' "
-                f"({naming.prefix}.nn.Parameter or None required)"
-            )
-        self.__dict__["_parameters"][name] = param
+        """Add a parameter, or None for one that is left out."""
+        self._register("parameter", name, param, Parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is no parameter but part of the state, such as a running mean.
 
         persistent: whether it is in the state_dict.
         """
-        self._check_name("buffer", name, self.__dict__.get("_buffers", {}))
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' "
-                f"({naming.prefix}.Tensor or None required)"
-            )
-        self.__dict__["_buffers"][name] = tensor
+        self._register("buffer", name, tensor, Tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a child under a name. Raises KeyError and TypeError as PyTorch does."""
-        if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{type_name(module)} is not a Module subclass")
-        self._check_name("module", name, self.__dict__.get("_modules", {}))
-        self.__dict__["_modules"][name] = module
+        """Add a child under a name."""
+        self._register("module", name, module, Module)
 
     # -- attributes -------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
-        known = self.__dict__
+    def _registry_of(self, name: str) -> str | None:
         for registry in REGISTRIES:
-            if registry in known and name in known[registry]:
-                return known[registry][name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            if name in self.__dict__.get(registry, ()):
+                return registry
+        return None
+
+    def __getattr__(self, name: str) -> Any:
+        registry = self._registry_of(name)
+        if registry is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return self.__dict__[registry][name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        known = self.__dict__
+        registry = self._registry_of(name)
         if isinstance(value, Parameter):
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
-            if "_modules" not in known:
+            if "_modules" not in self.__dict__:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_modules")
             self.__dict__["_modules"][name] = value
-        else:
-            for registry, (kind, accepted, expected) in REGISTRIES.items():
-                if name in known.get(registry, ()):
-                    if value is not None and not isinstance(value, accepted):
-                        raise TypeError(
-                            f"cannot assign '{type_name(value)}' as {kind} '{name}' "
-                            f"({naming.prefix}.{expected} or None expected)"
-                        )
-                    known[registry][name] = value
-                    return
+        elif registry is None:
             object.__setattr__(self, name, value)
+        else:
+            kind, accepted, expected = REGISTRIES[registry]
+            if value is not None and not isinstance(value, accepted):
+                raise TypeError(
+                    f"cannot assign '{type_name(value)}' as {kind} '{name}' "
+                    f"({naming.prefix}.{expected} or None expected)"
+                )
+            self.__dict__[registry][name] = value
 
     def _forget(self, name: str, kept: str) -> None:
         """Take a name out of everywhere but one registry, before it is registered there."""
-        known = self.__dict__
-        for registry in REGISTRIES:
-            if registry != kept:
-                known.get(registry, {}).pop(name, None)
-        known.pop(name, None)
-        known.get("_non_persistent_buffers_set", set()).discard(name)
+        self.__dict__.pop(name, None)
+        if self._registry_of(name) not in (None, kept):
+            delattr(self, name)
 
     def __delattr__(self, name: str) -> None:
-        for registry in REGISTRIES:
-            if name in self.__dict__.get(registry, ()):
-                del self.__dict__[registry][name]
-                self._non_persistent_buffers_set.discard(name)
-                return
-        object.__delattr__(self, name)
+        registry = self._registry_of(name)
+        if registry is None:
+            object.__delattr__(self, name)
+        else:
+            del self.__dict__[registry][name]
+            self._non_persistent_buffers_set.discard(name)
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
@@ -180,7 +178,6 @@ class Module(HookLists):
                 yield name, child
 
     def children(self) -> Iterator[Any]:
-        """Yield the modules directly inside."""
         return (child for _, child in self.named_children())
 
     def named_modules(
@@ -198,7 +195,6 @@ class Module(HookLists):
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self) -> Iterator[Any]:
-        """Yield this module and all inside it, each one once."""
         return (module for _, module in self.named_modules())
 
     def _named_members(self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator:
@@ -219,7 +215,6 @@ class Module(HookLists):
         return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Yield the parameters."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
     def named_buffers(
@@ -229,7 +224,6 @@ class Module(HookLists):
         return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Yield the buffers."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def apply(self, fn: Callable) -> Any:
@@ -267,103 +261,83 @@ class Module(HookLists):
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         places = {
-            f"{path}.{name}" if path else name: (module, name, x)
+            f"{path}.{name}" if path else name: (module, name)
             for path, module in self.named_modules(remove_duplicate=False)
-            for name, x in module._own_state().items()
+            for name in module._own_state()
         }
         keys = _IncompatibleKeys([k for k in places if k not in state_dict], [k for k in state_dict if k not in places])
         errors = [
-            message
-            for key, (module, name, x) in places.items()
-            if key in state_dict and (message := module._load_one(name, x, key, state_dict[key], assign))
+            f"{title} key(s) in state_dict: " + ", ".join(f'"{name}"' for name in names) + ". "
+            for title, names in (("Missing", keys.missing_keys), ("Unexpected", keys.unexpected_keys))
+            if strict and names
         ]
-        for title, names in (("Unexpected", keys.unexpected_keys), ("Missing", keys.missing_keys)):
-            if strict and names:
-                quoted = ", ".join(f'"{name}"' for name in names)
-                errors.insert(0, f"{title} key(s) in state_dict: {quoted}. ")
+        for key, (module, name) in places.items():
+            if key in state_dict:
+                errors += module._load_one(name, key, state_dict[key], assign)
         if errors:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return keys
 
-    def _load_one(self, name: str, x: Tensor, key: str, value: Any, assign: bool) -> str | None:
-        """Copy a value into a tensor, or put it in its place; return what is wrong with it, if anything is."""
+    def _load_one(self, name: str, key: str, value: Any, assign: bool) -> list[str]:
+        """Copy a value into a tensor, or put it in its place; return what is wrong with it."""
+        x = getattr(self, name)
         if isinstance(value, np.ndarray | np.generic):
             value = Tensor._wrap(np.asarray(value), None)
         if not isinstance(value, Tensor):
-            return (
+            return [
                 f'While copying the parameter named "{key}", expected a Tensor or an array from checkpoint but '
                 f"received {type(value)}"
-            )
+            ]
         if value.shape != x.shape:
-            return (
+            return [
                 f"size mismatch for {key}: copying a param with shape {Size(value.shape)!r} from checkpoint, "
                 f"the shape in current model is {Size(x.shape)!r}."
-            )
-        with no_grad():
-            if not assign:
+            ]
+        if assign:
+            setattr(self, name, Parameter(value, x.requires_grad) if name in self._parameters else value)
+        else:
+            with no_grad():
                 x.copy_(value)
-            elif name in self._parameters:
-                setattr(self, name, Parameter(value, requires_grad=x.requires_grad))
-            else:
-                setattr(self, name, value)
-        return None
+        return []
 
     # -- types ------------------------------------------------------------------------------------
 
-    def _apply(self, convert: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+    def _apply(self, convert: Callable[[Tensor], Tensor]) -> Any:
         """Replace the data of all parameters and buffers, and gradients, by what a function makes of them."""
-        if recurse:
-            for child in self.children():
-                child._apply(convert)
         with no_grad():
-            for parameter in self._parameters.values():
-                if parameter is not None:
-                    grad, parameter.data = parameter._grad, convert(parameter.data)
-                    if grad is not None:
-                        grad.data = convert(grad)
-                    parameter._grad = grad
-            for name, buffer in self._buffers.items():
-                if buffer is not None:
-                    self._buffers[name] = convert(buffer)
+            for parameter in self.parameters():
+                grad, parameter.data = parameter._grad, convert(parameter.data)
+                if grad is not None:
+                    grad.data = convert(grad)
+                parameter._grad = grad
+            for module in self.modules():
+                for name, buffer in module._buffers.items():
+                    module._buffers[name] = None if buffer is None else convert(buffer)
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Convert floating-point and complex parameters and buffers to a type, in place; the device is the CPU.
-
-        For "meta", the device of modules without numbers, the numbers simply stay.
-        """
-        args = tuple(x for x in args if not (isinstance(x, str) and x == "meta"))
-        wanted = as_numpy(kwargs.get("dtype"))
-        for argument in args:
-            if isinstance(argument, Tensor):
-                wanted = as_numpy(argument.dtype)
-            elif isinstance(argument, DType | type):
-                wanted = as_numpy(argument)
-        if wanted is not None and wanted.kind not in "fc":
-            raise TypeError(
-                "nn.Module.to only accepts floating point or complex dtypes, "
-                f"but got desired dtype={as_dtype(wanted)!r}"
-            )
+        """Convert floating-point and complex parameters and buffers to a type, in place; the device is the CPU."""
+        kinds = [x.dtype if isinstance(x, Tensor) else x for x in (*args, kwargs.get("dtype"))]
+        for kind in kinds:
+            wanted = as_numpy(kind) if isinstance(kind, DType | np.dtype | type) else None
+            if wanted is not None and wanted.kind not in "fc":
+                raise TypeError(
+                    "nn.Module.to only accepts floating point or complex dtypes, "
+                    f"but got desired dtype={as_dtype(wanted)!r}"
+                )
         return self._apply(lambda t: t.to(*args, **kwargs) if t.dtype.kind in "fc" else t)
-
-    def type(self, dst_type: Any) -> Any:
-        """Convert all parameters and buffers to a type."""
-        return self._apply(lambda t: t.to(dst_type))
 
     def cpu(self) -> Any:
         """Return the module: it is on the CPU."""
         return self
 
     def double(self) -> Any:
-        """Convert floating-point parameters and buffers to float64."""
         return self._apply(lambda t: t.double() if t.dtype.kind == "f" else t)
 
     def float(self) -> Any:
-        """Convert floating-point parameters and buffers to float32."""
         return self._apply(lambda t: t.float() if t.dtype.kind == "f" else t)
 
     def half(self) -> Any:
-        """Convert floating-point parameters and buffers to float16."""
         return self._apply(lambda t: t.half() if t.dtype.kind == "f" else t)
 
     # -- modes --------------------------------------------------------------------------
@@ -378,7 +352,6 @@ class Module(HookLists):
         return self
 
     def eval(self) -> Module:
-        """Set the module and all in it to evaluation."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
@@ -389,10 +362,8 @@ class Module(HookLists):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters: to None, or to zeros."""
-        for module in self.modules():
-            for parameter in module._parameters.values():
-                if parameter is not None:
-                    clear_grad(parameter, set_to_none)
+        for parameter in self.parameters():
+            clear_grad(parameter, set_to_none)
 
     # -- printing ---------------------------------------------------------------------------------
 
@@ -438,42 +409,37 @@ register_module_full_backward_hook = everywhere.register_full_backward_hook
 register_module_backward_hook = everywhere.register_backward_hook
 
 
+# -- files ----------------------------------------------------------------------------------------
+
+
 def save(obj: Any, f: Any) -> None:
     """Write tensors by name to a file, an .npz whatever it is called; `numpy.load` reads it, too.
 
     f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything but a state.
     """
-    if not isinstance(obj, Mapping) or not all(isinstance(k, str) and is_numbers(x) for k, x in obj.items()):
-        raise TypeError("save() takes tensors by name, such as a state_dict()")
-    members = {name: x._array() if isinstance(x, Tensor) else np.asarray(x) for name, x in obj.items()}
-    if hasattr(f, "write"):
-        write(members, f)
+    members = {}
+    for name, x in obj.items() if isinstance(obj, Mapping) else [(None, obj)]:
+        raw = x._array() if isinstance(x, Tensor) else x
+        if not (isinstance(name, str) and is_numbers(raw)):
+            raise TypeError("save() takes tensors by name, such as a state_dict()")
+        members[name] = raw
+    if not hasattr(f, "write"):
+        with replacing(f) as file:
+            save(members, file)
         return
-    draft = f"{os.fspath(f)}.{os.getpid()}.part"
-    try:
-        with open(draft, "wb") as file:
-            write(members, file)
-        os.replace(draft, f)
-    finally:
-        if os.path.exists(draft):
-            os.remove(draft)
-
-
-def is_numbers(x: Any) -> bool:
-    raw = x._data if isinstance(x, Tensor) else x
-    return isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "biufc"
+    with zipfile.ZipFile(f, "w") as archive:  # np.savez refuses the name "file"
+        archive.comment = STATE
+        for name, raw in members.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(raw), allow_pickle=False)
 
 
 STATE = b"state written by gradcli"
 """The comment of the archive, which tells a state without tensors from any empty archive."""
 
 
-def write(members: Mapping[str, Any], file: Any) -> None:
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.comment = STATE
-        for name, raw in members.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, raw, allow_pickle=False)
+def is_numbers(x: Any) -> bool:
+    return isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biufc"
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:

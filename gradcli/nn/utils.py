@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 from ..api.create import tensor
 from ..api.join import stack
@@ -13,18 +12,19 @@ from ..linalg import vector_norm
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
-Tensors = Tensor | Iterable[Tensor]
 
-
-def gradients(parameters: Tensors) -> list[Tensor]:
-    """Return the gradients of those parameters that have one."""
+def gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     given = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p._grad for p in given if p._grad is not None]
 
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: Any = None,
 ) -> Tensor:
     """Scale gradients down so that their norm as one vector is at most max_norm; return what it was.
 
@@ -34,11 +34,9 @@ def clip_grad_norm_(
     if not grads:
         return tensor(0.0)
     total = vector_norm(stack([vector_norm(g, order) for g in grads]), order)
-    if error_if_nonfinite and not np.isfinite(total.item()):
+    if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
-            f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
-            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-            "`error_if_nonfinite=False`"
+            f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped"
         )
     factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
     for g in grads:
@@ -47,7 +45,7 @@ def clip_grad_norm_(
 
 
 @no_grad()
-def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: Any = None) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: Any = None) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value]."""
     for g in gradients(parameters):
         g.clamp_(-float(clip_value), float(clip_value))

@@ -1,5 +1,8 @@
 """Layers: values against formulas in NumPy, derivatives for inputs and parameters against finite differences."""
 
+import copy
+import inspect
+import pickle
 import re
 
 import numpy as np
@@ -48,7 +51,6 @@ def gru(x, p):
 
 # name -> (module, shapes of inputs, the value from inputs and parameters by name)
 LAYERS = {
-    "Identity": (lambda: nn.Identity(3, key=1), [(3,)], lambda x, p: x),
     "Linear": (lambda: nn.Linear(4, 3), [(2, 4)], lambda x, p: x @ p["weight"].T + p["bias"]),
     "Linear vector": (lambda: nn.Linear(4, 3), [(4,)], lambda x, p: x @ p["weight"].T + p["bias"]),
     "Linear stack": (lambda: nn.Linear(4, 3), [(2, 5, 4)], lambda x, p: x @ p["weight"].T + p["bias"]),
@@ -182,6 +184,32 @@ def test_dropout_zeroes_and_scales_what_stays():
     assert x.grad.tolist() == out.tolist()
 
 
+ROWS = {
+    "ReLU": "(inplace=False)",
+    "HuberLoss": "(reduction='mean', delta=1.0)",
+    "MaxPool2d": "(kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False)",
+    "Flatten": "(start_dim=1, end_dim=-1)",
+}
+
+
+@pytest.mark.parametrize(("name", "signature"), ROWS.items(), ids=ROWS)
+def test_rows_of_the_table_are_classes_like_others(name, signature):
+    kind = getattr(nn, name)
+    assert str(inspect.signature(kind)) == signature
+    assert inspect.getdoc(kind)
+    assert pickle.loads(pickle.dumps(kind)) is kind
+    made = kind(2)
+    assert repr(pickle.loads(pickle.dumps(made))) == repr(copy.deepcopy(made)) == repr(made)
+
+    class Derived(kind):
+        def forward(self, *inputs):
+            return 2 * super().forward(*inputs)
+
+    derived = type(name, (Derived,), {})(2)
+    assert isinstance(derived, kind)
+    assert repr(derived) == repr(made)
+
+
 SHOWN = {
     "Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)": lambda: nn.Conv2d(
         1, 2, 3, padding=1, bias=False
@@ -193,6 +221,12 @@ SHOWN = {
     "LeakyReLU(negative_slope=0.01)": nn.LeakyReLU,
     "Flatten(start_dim=1, end_dim=-1)": nn.Flatten,
     "CrossEntropyLoss()": nn.CrossEntropyLoss,
+    "Conv1d(1, 1, kernel_size=(3,), stride=(1,), padding=same)": lambda: nn.Conv1d(1, 1, 3, padding="same"),
+    "AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,))": lambda: nn.AvgPool1d(2),
+    "ReLU(inplace=True)": lambda: nn.ReLU(True),
+    "GELU(approximate='none')": nn.GELU,
+    "Dropout(p=0.5, inplace=False)": nn.Dropout,
+    "GroupNorm(2, 4, eps=1e-05, affine=True, bias=True)": lambda: nn.GroupNorm(2, 4),
 }
 
 
@@ -207,7 +241,6 @@ REFUSED = {
     "Conv1d": (lambda: nn.Conv1d(3, 2, 1, groups=2), ValueError, "divisible by groups"),
     "RNN size": (lambda: nn.RNN(0, 3), ValueError, "input_size must be greater than zero"),
     "RNN type": (lambda: nn.GRU(1.5, 3), TypeError, "input_size should be of type int, got: float"),
-    "RNN projection": (lambda: nn.LSTM(2, 3, proj_size=3), ValueError, "smaller than hidden_size"),
     "RNN input": (lambda: nn.RNN(2, 3)(gradcli.ones(4, 5)), RuntimeError, "Expected 2, got 5"),
     "BatchNorm rank": (lambda: nn.BatchNorm2d(2)(gradcli.ones(2, 2)), ValueError, "expected 4D input (got 2D"),
     "class weights": (
@@ -215,7 +248,9 @@ REFUSED = {
         RuntimeError,
         "all 3 classes",
     ),
-    "argument": (lambda: nn.ReLU(slope=1), TypeError, "slope"),
+    "argument": (lambda: nn.ReLU(slope=1), TypeError, "ReLU(): got an unexpected keyword argument 'slope'"),
+    "no argument": (nn.MaxPool2d, TypeError, "MaxPool2d(): missing a required argument: 'kernel_size'"),
+    "no input": (nn.ReLU(), TypeError, "missing 1 required positional argument: 'input'"),
 }
 
 

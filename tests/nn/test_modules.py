@@ -219,3 +219,5 @@ def test_containers():
     assert list(table.keys()) == ["a", "b", "c"]
     assert "b" in table
     assert isinstance(table.pop("b"), nn.Tanh)
+    assert len({table, nn.ModuleDict(table)}) == 2  # by identity, as all modules
+    assert nn.Sequential(table)[0] is table

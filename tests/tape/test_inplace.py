@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli import ones, tensor, zeros
-from gradcli.nn.functional import leaky_relu_
+from gradcli import nn, ones, tensor, zeros
 
 from .build import leaf
 
@@ -353,7 +352,7 @@ def test_a_change_after_an_assignment_of_a_number_is_checked_without_end():
     assert x.grad.item() == pytest.approx(4 * 0.5 / 2**0.5)
 
 
-def test_a_negative_slope_in_place_cannot_be_undone():
-    y = leaky_relu_(leaf(-1.0, 1.0).clone(), -2)
-    with pytest.raises(RuntimeError, match="call out-of-place version"):
-        y.sum().backward()
+def test_a_negative_slope_in_place_keeps_the_signs_that_backward_needs():
+    x = leaf(-1.0, 1.0)
+    nn.LeakyReLU(-2, inplace=True)(x.clone()).sum().backward()
+    assert x.grad.tolist() == [-2, 1]

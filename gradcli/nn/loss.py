@@ -4,54 +4,44 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...api.index import where
-from ...api.reduce import pick_positions, softmax_by_entry
-from ...api.shape import broadcast_tensors
-from ...api.wrap import operand, records_as
-from ...errors import add_advice
-from ...rules import entry
-from ...rules.losses import class_index
-from ...rules.shapes import lay_along
-from ...tape.record import dispatch
-from ...tape.tensor import Tensor
-from .activation import logsigmoid
+from ..api.index import where
+from ..api.reduce import pick_positions, softmax_by_entry
+from ..api.shape import broadcast_tensors
+from ..api.wrap import operand, records_as
+from ..errors import add_advice
+from ..rules import entry
+from ..rules.losses import class_index
+from ..rules.shapes import lay_along
+from ..tape.record import dispatch
+from ..tape.tensor import Tensor
+from .layers import Applied, layer
+
+
+def check_reduction(reduction: str) -> None:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
 def reduce_losses(values: Any, reduction: str) -> Any:
-    """Return the mean, the sum, or the values themselves. Raises ValueError for another reduction."""
-    if reduction == "none":
-        return values
-    if reduction in ("mean", "sum"):
-        return getattr(values, reduction)()
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    """Return the mean, the sum, or the values themselves."""
+    check_reduction(reduction)
+    return values if reduction == "none" else getattr(values, reduction)()
 
 
-def divide_by_count(x: Any, count: float) -> Any:
-    """Return x / count, where a count of 0 gives nan rather than an error."""
-    return x / operand(count).to(x.dtype)
-
-
-def loss(name: str, input: Tensor, target: Tensor, reduction: str) -> Tensor:
+def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str) -> Tensor:
     """Record a loss of operands of one shape that is one entry of the table, reduced."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_reduction(reduction)
     axis = () if reduction == "none" else (*range(-input.ndim, 0),)
     total = (math.prod(input.shape) or math.nan) if reduction == "mean" else 1
     return dispatch(entry(name), (input, target), {"axis": axis, "total": total})
 
 
-def weigh_losses(values: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    """Return losses times weights, reduced; the mean divides by the sum of the weights."""
-    if weight is None:
-        return reduce_losses(values, reduction)
-    values, weight = broadcast_tensors(values, weight)
-    if reduction == "mean":
-        return (values * weight).sum() / weight.sum()
-    return reduce_losses(values * weight, reduction)
+# -- distances ------------------------------------------------------------------------------------
 
 
 def warn_of_shapes(input: Tensor, target: Tensor) -> None:
@@ -60,29 +50,22 @@ def warn_of_shapes(input: Tensor, target: Tensor) -> None:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=4,
+            stacklevel=3,
         )
 
 
-def subtract_target(input: Tensor, target: Tensor) -> Tensor:
-    """Return input - target; warns when the shapes differ."""
-    warn_of_shapes(input, target)
-    return input - target
-
-
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """|input - target|."""
-    return weigh_losses(abs(subtract_target(input, target)), weight, reduction)
+    warn_of_shapes(input, target)
+    return reduce_losses(abs(input - target), reduction)
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """(input - target)^2."""
     warn_of_shapes(input, target)
     if input.shape != target.shape:
         input, target = broadcast_tensors(input, target)
-    if weight is None:
-        return loss("square_loss", input, target, reduction)
-    return weigh_losses(loss("square_loss", input, target, "none"), weight, reduction)
+    return loss_by_entry("square_loss", input, target, reduction)
 
 
 def huber(difference: Tensor, width: float) -> Tensor:
@@ -97,32 +80,21 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
-        return l1_loss(input, target, reduction=reduction)
-    return reduce_losses(huber(subtract_target(input, target), beta) / beta, reduction)
+        return l1_loss(input, target, reduction)
+    warn_of_shapes(input, target)
+    return reduce_losses(huber(input - target, beta) / beta, reduction)
 
 
 @records_as("HuberLossBackward0")
-def huber_loss(
-    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
-) -> Tensor:
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """(input - target)^2 / 2 near 0, delta (|input - target| - delta / 2) from delta on."""
-    if not isinstance(delta, int | float):
-        raise TypeError(f"delta must be a float or int, got: {type(delta)}")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    losses = huber(subtract_target(input, target), delta)
-    return reduce_losses(losses if weight is None else losses * weight, reduction)
+    warn_of_shapes(input, target)
+    return reduce_losses(huber(input - target, delta), reduction)
 
 
-def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """target (log(target) - input) for log-probabilities input; 'batchmean' divides the sum by the first length."""
-    if log_target:
-        losses = target.exp() * (target - input)
-    else:
-        losses = entry("x_log_x")(target) - target * input
-    if reduction == "batchmean":
-        return divide_by_count(losses.sum(), input.shape[0]) if input.ndim else losses
-    return reduce_losses(losses, reduction)
+# -- classes --------------------------------------------------------------------------------------
 
 
 def check_target(x: Tensor, target: Tensor) -> None:
@@ -146,34 +118,22 @@ def class_losses(
     Raises IndexError for no class.
     """
     check_target(scores, target)
+    check_reduction(reduction)
     shape = tuple(scores.shape)
     classes = target.detach().numpy().reshape(shape[:1] + shape[2:] if len(shape) > 1 else ())
-    count = shape[0 if len(shape) == 1 else 1]
-    places = None if are_below(classes, count) else (classes >= 0) & (classes < count)
-    if 0 <= ignore_index < count:
-        places = (classes != ignore_index) if places is None else places & (classes != ignore_index)
-    if places is not None:
-        wrong = ~places & (classes != ignore_index)
-        if wrong.any():
-            raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
-    if reduction not in ("mean", "sum") or smoothing or (weight is not None and weight.requires_grad):
-        counts = np.ones(classes.shape, bool) if places is None else places
+    inside = (classes >= 0) & (classes < shape[min(len(shape) - 1, 1)])
+    counts = inside & (classes != ignore_index)
+    wrong = ~inside & (classes != ignore_index)
+    if wrong.any():
+        raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
+    if reduction == "none" or smoothing or (weight is not None and weight.requires_grad):
         return loss_at_each(scores, np.where(counts, classes, 0), counts, weight, reduction, smoothing)
-    index = class_index(classes, places, shape)
-    weights = (
-        None if weight is None else weight.detach().numpy()[classes.ravel() if places is None else classes[places]]
-    )
+    index = class_index(classes, None if counts.all() else counts, shape)
+    weights = None if weight is None else weight.detach().numpy()[classes[counts]]
     total: float = 1
     if reduction == "mean":
         total = (len(index.key[-1]) if weights is None else float(weights.sum())) or math.nan
     return dispatch(entry("class_loss"), (scores,), {"index": index, "weights": weights, "total": total})
-
-
-def are_below(classes: np.ndarray, count: int) -> bool:
-    """Return whether all numbers of classes are at least 0 and below a count."""
-    if classes.dtype.kind == "i":
-        classes = classes.view(f"u{classes.itemsize}")  # negative numbers become the largest
-    return classes.size == 0 or int(classes.max()) < count
 
 
 def loss_at_each(
@@ -250,11 +210,22 @@ def cross_entropy(
         scores = scores * lay_along(weight, axis - len(shape))
     losses = -(scores * target).sum(axis)
     if reduction == "mean":
-        return divide_by_count(losses.sum(), math.prod(shape) / classes)
+        return losses.sum() / (math.prod(shape) / classes or math.nan)
     return reduce_losses(losses, reduction)
 
 
-# -- two classes ----------------------------------------------------------------------------------
+# -- probabilities --------------------------------------------------------------------------------
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """target (log(target) - input) for log-probabilities input; 'batchmean' divides the sum by the first length."""
+    if log_target:
+        losses = target.exp() * (target - input)
+    else:
+        losses = entry("x_log_x")(target) - target * input
+    if reduction == "batchmean":
+        return losses.sum() / (input.shape[0] or math.nan) if input.ndim else losses
+    return reduce_losses(losses, reduction)
 
 
 def binary_cross_entropy(
@@ -273,8 +244,8 @@ def binary_cross_entropy(
     if not bool(((data >= 0) & (data <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if weight is None:
-        return loss("probability_loss", input, target, reduction)
-    return reduce_losses(loss("probability_loss", input, target, "none") * weight, reduction)
+        return loss_by_entry("probability_loss", input, target, reduction)
+    return reduce_losses(loss_by_entry("probability_loss", input, target, "none") * weight, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -288,9 +259,37 @@ def binary_cross_entropy_with_logits(
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if weight is None and pos_weight is None:
-        return loss("logit_loss", input, target, reduction)
+        return loss_by_entry("logit_loss", input, target, reduction)
     if pos_weight is None:
-        losses = loss("logit_loss", input, target, "none")
+        losses = loss_by_entry("logit_loss", input, target, "none")
     else:
-        losses = (1 - target) * input - logsigmoid(input) * ((pos_weight - 1) * target + 1)
+        losses = (1 - target) * input - entry("logsigmoid")(input) * ((pos_weight - 1) * target + 1)
     return reduce_losses(losses if weight is None else losses * weight, reduction)
+
+
+# -- modules ------------------------------------------------------------------------------------------
+
+
+class Loss(Applied):
+    """A loss: weights are buffers."""
+
+    def _set(self, name: str, value: Any) -> None:
+        if name in ("weight", "pos_weight"):
+            self.register_buffer(name, value)
+        else:
+            setattr(self, name, value)
+
+
+loss = partial(layer, base=Loss, shown="")
+L1Loss = loss("L1Loss", l1_loss, reduction="mean")
+MSELoss = loss("MSELoss", mse_loss, reduction="mean")
+SmoothL1Loss = loss("SmoothL1Loss", smooth_l1_loss, reduction="mean", beta=1.0)
+HuberLoss = loss("HuberLoss", huber_loss, reduction="mean", delta=1.0)
+KLDivLoss = loss("KLDivLoss", kl_div, reduction="mean", log_target=False)
+BCELoss = loss("BCELoss", binary_cross_entropy, weight=None, reduction="mean")
+BCEWithLogitsLoss = loss(
+    "BCEWithLogitsLoss", binary_cross_entropy_with_logits, weight=None, reduction="mean", pos_weight=None
+)
+of_classes = partial(loss, weight=None, ignore_index=-100, reduction="mean")
+NLLLoss = of_classes("NLLLoss", nll_loss)
+CrossEntropyLoss = of_classes("CrossEntropyLoss", cross_entropy, label_smoothing=0.0)

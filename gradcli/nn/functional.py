@@ -5,22 +5,21 @@ A module is imported when a name in it is first looked up.
 
 from __future__ import annotations
 
-from ...api.wrap import lazy
+from ..api.wrap import lazy
 
 __all__, __getattr__ = lazy(
     __name__,
     {
-        "activation": """
-            dropout elu elu_ gelu leaky_relu leaky_relu_ log_softmax logsigmoid normalize relu relu_ sigmoid silu
-            softmax tanh
+        "gradcli.nn.layers": """
+            dropout elu embedding gelu leaky_relu linear log_softmax logsigmoid one_hot relu relu_
+            sigmoid silu softmax softplus tanh
         """,
-        "gradcli.api.pointwise": "softplus",
-        "layers": "batch_norm embedding group_norm layer_norm linear one_hot",
-        "losses": """
+        "gradcli.nn.conv": "avg_pool1d avg_pool2d conv1d conv2d max_pool1d max_pool2d pad",
+        "gradcli.nn.norm": "batch_norm group_norm layer_norm",
+        "gradcli.nn.loss": """
             binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss mse_loss
             nll_loss smooth_l1_loss
         """,
-        "windows": "avg_pool1d avg_pool2d conv1d conv2d max_pool1d max_pool2d pad",
     },
 )
 OUTSIDE_TOO = frozenset("avg_pool1d conv1d conv2d dropout group_norm layer_norm max_pool1d max_pool2d relu_".split())

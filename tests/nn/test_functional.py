@@ -1,0 +1,263 @@
+"""Functions of gradcli.nn.functional against formulas in NumPy and SciPy: values, names, complaints.
+
+Slopes are those of the entries of the table, and of layers in `test_layers`.
+"""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.testing import assert_allclose
+from scipy.special import log_softmax, softmax
+
+import gradcli
+import gradcli.nn.functional as F
+from gradcli import func, zeros
+
+from .compare import check, normal, sigmoid, slope, standard, t
+
+
+@pytest.mark.parametrize("name", F.__all__)
+def test_every_name_is_a_documented_function(name):
+    function = getattr(F, name)
+    assert function.__name__ == name
+    assert inspect.getdoc(function)
+
+
+@pytest.mark.parametrize("name", sorted(F.OUTSIDE_TOO))
+def test_names_of_the_top_level_are_the_same_functions(name):
+    assert getattr(gradcli, name) is getattr(F, name)
+
+
+X = zeros(2, 4, 5, 5)
+ERRORS = {
+    "channels": (RuntimeError, "expected input", lambda: F.conv2d(X, zeros(2, 3, 2, 2))),
+    "axes": (RuntimeError, "Expected 3D", lambda: F.conv2d(zeros(4, 5), zeros(2, 4, 2, 2))),
+    "kernel": (RuntimeError, r"\(5 x 5\). Kernel size: \(6 x 2\)", lambda: F.conv2d(X, zeros(2, 4, 6, 2))),
+    "window": (RuntimeError, "can't be greater than actual input", lambda: F.max_pool2d(X, 6)),
+    "stride": (RuntimeError, "non-positive stride", lambda: F.avg_pool2d(X, 2, stride=0)),
+    "same": (RuntimeError, "strided", lambda: F.conv2d(X, zeros(2, 4, 2, 2), stride=2, padding="same")),
+    "count": (RuntimeError, "2 numbers", lambda: F.max_pool2d(X, (1, 2, 3))),
+    "pad": (RuntimeError, "at most half", lambda: F.avg_pool2d(X, 2, padding=2)),
+    "negative": (RuntimeError, "not negative", lambda: F.pad(zeros(1, 3), (-1, 0))),
+    "mode": (NotImplementedError, "mode reflect", lambda: F.pad(zeros(1, 3), (1, 0), "reflect")),
+    "row": (IndexError, "out of range", lambda: F.embedding(t([3]), zeros(3, 2))),
+    "classes": (RuntimeError, "num_classes", lambda: F.one_hot(t([3]), 2)),
+    "layer": (RuntimeError, "normalized_shape", lambda: F.layer_norm(X, (4,))),
+    "groups": (RuntimeError, "divisible", lambda: F.group_norm(X, 3)),
+    "batch": (ValueError, "more than 1 value", lambda: F.batch_norm(zeros(1, 3), None, None, training=True)),
+    "class": (IndexError, "out of bounds", lambda: F.cross_entropy(zeros(2, 3), t([0, 3]))),
+    "target": (ValueError, "batch_size", lambda: F.nll_loss(zeros(2, 3), t([0, 1, 2]))),
+    "smoothing": (RuntimeError, "label_smoothing", lambda: F.cross_entropy(zeros(1, 3), t([0]), label_smoothing=2)),
+    "probability": (RuntimeError, "between 0 and 1", lambda: F.binary_cross_entropy(zeros(2) + 2, zeros(2))),
+    "shape": (ValueError, "size", lambda: F.binary_cross_entropy(zeros(2), zeros(3))),
+    "reduction": (ValueError, "not a valid value", lambda: F.mse_loss(zeros(2), zeros(2), reduction="max")),
+    "delta": (RuntimeError, "non-positive", lambda: F.huber_loss(zeros(2), zeros(2), delta=0)),
+    "dropout": (ValueError, "between 0 and 1", lambda: F.dropout(X, 2.0)),
+    "gelu": (RuntimeError, "none or tanh", lambda: F.gelu(X, approximate="erf")),
+    "linear": (RuntimeError, "multiplied", lambda: F.linear(zeros(2, 3), zeros(2, 4))),
+}
+
+
+@pytest.mark.parametrize(("kind", "words", "call"), ERRORS.values(), ids=ERRORS)
+def test_wrong_arguments_are_named(kind, words, call):
+    with pytest.raises(kind, match=words):
+        call()
+
+
+# -- activations, rows, norms ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "want"), [("relu", 0.0), ("leaky_relu", 0.01), ("elu", 1.0)])
+def test_slopes_at_kinks_are_pytorchs(name, want):
+    assert slope(getattr(F, name), 0.0) == want
+
+
+@pytest.mark.parametrize("name", ["relu", "leaky_relu"])
+def test_second_derivatives_of_straight_pieces_are_zero_not_absent(name):
+    x = gradcli.tensor([0.6, -0.7, 2.0], requires_grad=True)
+    (first,) = gradcli.autograd.grad(getattr(F, name)(x).sum(), x, create_graph=True)
+    (second,) = gradcli.autograd.grad(first.sum(), x)
+    assert second.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_activations_work_in_place():
+    x = t([-1.0, 2.0])
+    assert F.relu_(x) is x
+
+
+def test_rows_of_a_table():
+    w = gradcli.tensor(normal(5, 3), requires_grad=True)
+    rows = F.embedding(t([[1, 1], [4, 0]]), w, padding_idx=-1)
+    check(rows, w.detach().numpy()[[[1, 1], [4, 0]]])
+    rows.sum().backward()
+    assert w.grad[:, 0].tolist() == [1, 2, 0, 0, 0]
+    assert F.one_hot(t([2, 0])).tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_batch_norm_moves_the_running_moments():
+    x, mean, variance = normal(4, 6, 5), t(np.zeros(6)), t(np.ones(6))
+    check(F.batch_norm(t(x), mean, variance, training=True, momentum=0.25), standard(x, (0, 2)))
+    check(mean, 0.25 * x.mean((0, 2)))
+    check(variance, 0.75 + 0.25 * x.var((0, 2), ddof=1))
+    want = (x - mean.numpy()[:, None]) / np.sqrt(variance.numpy()[:, None] + 1e-5)
+    check(F.batch_norm(t(x), mean, variance), want)
+
+
+# -- windows --------------------------------------------------------------------------------------
+
+
+def windows(x, size, stride, padding, fill=0.0):
+    """Return the windows of the last two axes, each in two axes of its own."""
+    x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)), constant_values=fill)
+    return sliding_window_view(x, size, (2, 3))[:, :, :: stride[0], :: stride[1]]
+
+
+@pytest.mark.parametrize(
+    "groups,stride,padding,dilation",
+    [(1, (1, 1), (0, 0), (1, 1)), (2, (2, 1), (1, 2), (1, 2)), (4, (1, 3), (4, 1), (2, 1))],
+)
+def test_conv2d_is_a_sum_over_windows(groups, stride, padding, dilation):
+    x, w, b = normal(2, 4, 6, 7), normal(8, 4 // groups, 2, 3), normal(8)
+    seen = windows(x, (dilation[0] + 1, 2 * dilation[1] + 1), stride, padding)[..., :: dilation[0], :: dilation[1]]
+    parts = zip(np.split(seen, groups, 1), np.split(w, groups), strict=True)
+    want = np.concatenate([np.einsum("nchwij,ocij->nohw", *part) for part in parts], 1) + b[:, None, None]
+    check(F.conv2d(t(x), t(w), t(b), stride, padding, dilation, groups), want)
+    check(F.conv2d(t(x[0]), t(w), t(b), stride, padding, dilation, groups), want[0])
+
+
+def test_the_same_length_comes_out():
+    x, w = normal(1, 1, 5), normal(1, 1, 4)
+    check(F.conv1d(t(x), t(w), padding="same"), np.correlate(np.pad(x[0, 0], (1, 2)), w[0, 0])[None, None])
+
+
+def test_complex_convolution_is_four_real_ones():
+    x, w = normal(1, 2, 5) + 1j * normal(1, 2, 5), normal(3, 2, 2) + 1j * normal(3, 2, 2)
+    first, second = (F.conv1d(t(np.concatenate([x.real, x.imag])), t(part)).numpy() for part in (w.real, w.imag))
+    check(F.conv1d(t(x), t(w)), first[:1] - second[1:] + 1j * (first[1:] + second[:1]))
+
+
+def test_pools_reduce_windows():
+    x = normal(2, 3, 7, 5)
+    seen = windows(x, (3, 2), (2, 1), (1, 0), np.nan)
+    largest, mean, total = (reduce(seen, (4, 5)) for reduce in (np.nanmax, np.nanmean, np.nansum))
+    options = {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0)}
+    check(F.max_pool2d(t(x), **options), largest)
+    check(F.avg_pool2d(t(x), count_include_pad=False, **options), mean)
+    check(F.avg_pool2d(t(x), **options), total / 6)
+    values, places = F.max_pool2d(t(x), return_indices=True, **options)
+    check(values, largest)
+    check(t(np.take_along_axis(x.reshape(2, 3, 35), places.numpy().reshape(2, 3, -1), 2)), largest.reshape(2, 3, -1))
+
+
+def test_the_first_of_equal_maxima_counts_and_never_the_padding():
+    for value in (0.0, -math.inf):
+        _, places = F.max_pool2d(gradcli.full((1, 1, 4, 4), value), 3, 2, 1, return_indices=True)
+        assert places.tolist() == [[[[0, 1], [4, 5]]]]
+
+
+def test_windows_may_reach_over_the_end():
+    x = t(np.arange(5.0).reshape(1, 5))
+    assert F.avg_pool1d(x, 2, ceil_mode=True).tolist() == [[0.5, 2.5, 4.0]]
+    assert F.max_pool1d(x, 2, ceil_mode=True).tolist() == [[1.0, 3.0, 4.0]]
+    assert F.avg_pool1d(x, 3, 3, 1, ceil_mode=True).tolist() == [[1 / 3, 3.0]]  # a third window would begin outside
+    assert F.avg_pool1d(x, 4, 4, 1, ceil_mode=True).tolist() == [[0.75, 7 / 3]]  # 3, 4, padding, and nothing
+
+
+def test_empty_batches_give_empty_results():
+    empty = zeros(0, 4, 5, 5)
+    assert F.conv2d(empty, zeros(2, 4, 3, 3)).shape == (0, 2, 3, 3)
+    assert F.max_pool2d(empty, 2).shape == F.avg_pool2d(empty, 2).shape == (0, 4, 2, 2)
+
+
+def test_padding_with_a_constant():
+    x = normal(3, 4)
+    check(F.pad(t(x), (1, 0, 0, 2), value=7.0), np.pad(x, ((0, 2), (1, 0)), constant_values=7.0))
+
+
+# -- losses ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "want"),
+    [
+        ("l1_loss", {}, [0.5, 0, 3]),
+        ("mse_loss", {}, [0.25, 0, 9]),
+        ("huber_loss", {"delta": 2.0}, [0.125, 0, 4]),
+        ("smooth_l1_loss", {"beta": 2.0}, [0.0625, 0, 2]),
+    ],
+)
+@pytest.mark.parametrize(("reduction", "reduce"), [("none", np.asarray), ("sum", np.sum), ("mean", np.mean)])
+def test_distances(name, options, want, reduction, reduce):
+    x, y, loss = t([0.0, 0.5, 3.0]), t([0.5, 0.5, 0.0]), getattr(F, name)
+    check(loss(x, y, reduction=reduction, **options), reduce(want))
+    with pytest.warns(UserWarning, match=r"target size \(.*Size\(\[3\]\)\) that is different to the input size"):
+        assert loss(t(np.ones((3, 1))), t(np.ones(3)), reduction="none").shape == (3, 3)
+
+
+def test_losses_of_classes():
+    x, classes, weight = normal(4, 3), np.array([2, 0, -100, 1]), np.array([1.0, 2.0, 0.5])
+    logs = log_softmax(x, 1)
+    chosen = np.array([-logs[0, 2] * 0.5, -logs[1, 0] * 1.0, 0, -logs[3, 1] * 2.0])
+    check(F.cross_entropy(t(x), t(classes), t(weight), reduction="none"), chosen)
+    check(F.cross_entropy(t(x), t(classes), t(weight)), chosen.sum() / 3.5)
+    check(F.cross_entropy(t(x), t([2, 0, 1, 1]), t(weight), ignore_index=1, reduction="none"), [*chosen[:2], 0, 0])
+    check(F.nll_loss(t(logs), t(classes), t(weight), reduction="sum"), chosen.sum())
+    spread = 0.7 * np.eye(3)[[2, 0, 0, 1]] + 0.1
+    want = -(logs * spread).sum(1)[[0, 1, 3]].mean()
+    check(F.cross_entropy(t(x), t(classes), label_smoothing=0.3), want)
+    check(F.cross_entropy(t(x), t(spread)), -(logs * spread).sum(1).mean())
+    check(func.vmap(lambda a: F.cross_entropy(a, t(2)))(t(x)), -logs[:, 2])
+
+
+def test_a_loss_of_classes_spreads_its_gradient_over_the_places_that_count():
+    x, classes, weight = normal(2, 3, 2), np.array([[2, -100], [0, 1]]), np.array([1.0, 2.0, 0.5])
+    logs = t(x).requires_grad_()
+    loss = F.nll_loss(logs, t(classes), t(weight))
+    check(loss, -(0.5 * x[0, 2, 0] + x[1, 0, 0] + 2 * x[1, 1, 1]) / 3.5)
+    loss.backward()
+    want = np.zeros((2, 3, 2))
+    want[0, 2, 0], want[1, 0, 0], want[1, 1, 1] = -0.5 / 3.5, -1 / 3.5, -2 / 3.5
+    assert_allclose(logs.grad, want)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_squares_are_one_node(reduction):
+    x, y = t(normal(3, 2)).requires_grad_(), t(normal(3, 2)).requires_grad_()
+    node = F.mse_loss(x, y, reduction=reduction).grad_fn
+    assert node.name() == "MseLossBackward0"
+    assert all(before.variable is leaf for (before, _), leaf in zip(node.next_functions, (x, y), strict=True))
+
+
+def test_losses_of_nothing_are_nan_and_have_no_slope():
+    assert np.isnan(F.mse_loss(t(np.ones((0, 2))), t(np.ones((0, 2)))).item())
+    x = t(normal(2, 3)).requires_grad_()
+    loss = F.cross_entropy(x, t([-100, -100]))
+    loss.backward()
+    assert np.isnan(loss.item())
+    assert not x.grad.any()
+    assert slope(lambda a: F.l1_loss(a, t([0.5])), [0.5]) == 0
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_loss_of_zero_has_no_minus_sign(zero, reduction):
+    loss = F.nll_loss(t(np.full((3, 4), zero)), t([0, 1, 2]), reduction=reduction)
+    assert math.copysign(1, loss.item()) == 1
+
+
+def test_losses_of_probabilities():
+    p, q = softmax(normal(3)), softmax(normal(3))
+    check(F.kl_div(t(np.log(q)), t(p), reduction="sum"), (p * np.log(p / q)).sum())
+    assert F.kl_div(t(np.log(q)), t([0.0, 0.5, 0.5]), reduction="none")[0].item() == 0
+    x, weight = normal(4, 3), np.array([1.0, 2.0, 0.5])
+    p, y = sigmoid(x), np.round(sigmoid(normal(4, 3)))
+    both = -(y * np.log(p) + (1 - y) * np.log(1 - p))
+    check(F.binary_cross_entropy(t(p), t(y)), both.mean())
+    check(F.binary_cross_entropy(t(p), t(y), t(weight)), (both * weight).mean())
+    check(F.binary_cross_entropy_with_logits(t(x), t(y), t(weight)), (both * weight).mean())
+    positive = -(weight * y * np.log(p) + (1 - y) * np.log(1 - p))
+    check(F.binary_cross_entropy_with_logits(t(x), t(y), pos_weight=t(weight)), positive.mean())
+    assert F.binary_cross_entropy(t([0.0, 1.0]), t([1.0, 1.0]), reduction="none").tolist() == [100.0, 0.0]
