@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import in_floats_of
-from .special import PROBABILITY, digamma, from_scipy, kummer, scipy_function
+from .special import PROBABILITY, digamma, exp_square, from_scipy, half_turns, kummer, scipy_function
 from .table import POSITIVE, A, Sample, elementwise
 from .transcendental import positive
 
@@ -19,9 +19,8 @@ def rgamma_slope(x):
     """-digamma(x) / gamma(x), which has a value at 0, -1, ...; left of 1/2 by reflection. DLMF 5.5.3."""
     left = x < 0.5
     y = np.where(left, 1 - x, x)
-    whole = np.round(x)
-    rest, sign = math.pi * (x - whole), 1 - 2 * (whole % 2)
-    reflected = gamma(y) * sign * (np.cos(rest) - digamma(y) * np.sin(rest) / math.pi)
+    sine, cosine = half_turns(x)
+    reflected = gamma(y) * (cosine - digamma(y) * sine / math.pi)
     return np.where(left, reflected, -digamma(y) * rgamma(y))
 
 
@@ -65,7 +64,8 @@ rgamma: Any = scipy_function(
 )
 scipy_function(
     "erfcinv",
-    lambda out, _: -0.5 * math.sqrt(math.pi) * np.exp(out * out),
+    lambda out, x: -0.5 * math.sqrt(math.pi) * exp_square(out, np.where(x < 1, x, 2 - x)),
+    slope="-sqrt(pi) / 2 * exp(erfcinv(x)**2)",
     domain=(PROBABILITY,),
     twin="erfcinv(x)",
     doc="Inverse of the complementary error function.",

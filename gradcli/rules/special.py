@@ -82,9 +82,30 @@ erfcx = scipy_function(
     twin="exp(x**2) * erfc(x)",
     doc="Scaled complementary error function exp(x^2) erfc(x).",
 )
+
+
+def exp_square_forward(out, tail):
+    """exp(out^2) where erfc(|out|) = tail: of a large out, rounded, the exponential has fewer digits."""
+    far = (abs(out) > 1) & (tail > 0)
+    return np.where(far, erfcx.forward(abs(out)) / np.where(far, tail, 1.0), np.exp(out * out))
+
+
+exp_square: Primitive = elementwise(
+    exp_square_forward,
+    lambda slope, out, _: 2 * out * slope,
+    0,
+    name="exp_square",
+    complex=False,
+    public=False,
+    samples=(),
+    doc="exp(out^2) where erfc(|out|) = tail.",
+)
+
+
 scipy_function(
     "erfinv",
-    lambda out, _: np.exp(out * out) / TWO_OVER_SQRT_PI,
+    lambda out, x: 0.5 * math.sqrt(math.pi) * exp_square(out, 1 - abs(x)),
+    slope="sqrt(pi) / 2 * exp(erfinv(x)**2)",
     domain=((-0.9, 0.9),),
     twin="erfinv(x)",
     doc="Inverse of the error function.",
@@ -97,17 +118,50 @@ scipy_function(
 )
 scipy_function(
     "ndtri",
-    lambda out, _: np.exp(out * out / 2) * SQRT_2PI,
+    lambda out, x: SQRT_2PI * exp_square(SQRT_HALF * out, 2 * np.where(x < 0.5, x, 1 - x)),
+    slope="sqrt(2 * pi) * exp(ndtri(x)**2 / 2)",
     domain=(PROBABILITY,),
     twin="sqrt(2) * erfinv(2 * x - 1)",
     doc="Inverse of the standard normal distribution function.",
 )
 
 
+def hazard_excess_forward(x, *, n):
+    """n-th derivative of u = x + hazard(x), by Taylor coefficients: of Laplace's continued fraction in the tail
+    (DLMF 7.9.3: u = 1 / (-x + 2 / (-x + 3 / ...))), else from u' = 1 + x u - u^2."""
+    far = x < -1.5
+    s, near = np.where(far, -x, 1.5), np.where(far, 0.0, x)
+    fraction: list[Any] = [0.0 * s] * (n + 1)
+    for k in range(100, 0, -1):
+        below = [(k + 1) * part for part in fraction]
+        below[0] = below[0] + s
+        below[1:2] = [part - 1 for part in below[1:2]]
+        fraction = [1 / below[0]]
+        for m in range(1, n + 1):
+            fraction.append(-fraction[0] * sum(below[i] * fraction[m - i] for i in range(1, m + 1)))
+    u = [near + hazard.forward(near)]
+    for m in range(n):
+        change = near * u[m] + (u[m - 1] if m else 1.0) - sum(u[i] * u[m - i] for i in range(m + 1))
+        u.append(change / (m + 1))
+    return (math.factorial(n) * np.where(far, fraction[n], u[n])).astype(x.dtype)
+
+
+hazard_excess: Primitive = elementwise(
+    hazard_excess_forward,
+    lambda _, x, *, n: hazard_excess(x, n=n + 1),
+    name="hazard_excess",
+    bind=lambda x, n: ((x,), {"n": n}),
+    complex=False,
+    public=False,
+    domain=((-3.0, 0.0),),
+    samples=(Sample(A(3, 4), 0), Sample(A(3), 1)),
+    doc="n-th derivative of x + normal_hazard(x), for x up to 0.",
+)
+
+
 def hazard_dx(out, x):
-    """-out (x + out); in the lower tail, where x and out cancel, by the integral of erfc."""
-    t = SQRT_HALF * np.where(x < 0, -x, 0.0)
-    return -out * np.where(x < 0, math.sqrt(2) * ierfcx(t, n=1) / erfcx(t), x + out)
+    """-out (x + out); in the lower tail, where x and out cancel, by the slope of their sum."""
+    return np.where(x < 0, hazard_excess(np.where(x < 0, x, 0.0), n=1) - 1, -out * (x + out))
 
 
 hazard = elementwise(
@@ -417,30 +471,46 @@ airy_slope: Any = elementwise(
 # -- spherical ones ---------------------------------------------------------------------------------
 
 
-def spherical_ratio_forward(x, *, n):
-    """j_n(x) / x^n: a hypergeometric series near 0, spherical Bessel functions elsewhere. DLMF 10.53.1."""
-    import scipy.special
-
-    near = abs(x) < 1
-    order = np.asarray(n + 1.5, x.real.dtype)
-    series = hyp0f1(order, -(np.where(near, x, 0.0) ** 2) / 4) / math.prod(range(1, 2 * n + 2, 2))
-    even = x if x.dtype.kind == "c" else abs(x)  # SciPy before 1.14 gives odd orders the wrong sign below 0
-    far = np.where(near, 1.0, even)
-    return np.where(near, series, scipy.special.spherical_jn(n, far) / far**n).astype(x.dtype)
+def half_turns(x):
+    """sin(pi x) and cos(pi x), which keep their digits where x is large."""
+    whole = np.rint(x.real)
+    sign = 1 - 2 * (whole % 2)
+    return sign * np.sin(math.pi * (x - whole)), sign * np.cos(math.pi * (x - whole))
 
 
-spherical_ratio: Any = elementwise(
-    spherical_ratio_forward,
-    lambda _, x, *, n: -x * spherical_ratio(x, n=n + 1),
+def spherical_forward(x, *, n, k, turns):
+    """j_n(z) / z^k for k <= n, z = pi x if turns, else x: a hypergeometric series near 0, recurrence elsewhere.
+    DLMF 10.53.1, 10.51.1."""
+    x = as_floats(x)
+    unit = math.pi if turns else 1.0
+    near = abs(unit * x) < n + 1
+    inside, outside = unit * np.where(near, x, 0.0), np.where(near, 1.0, x)
+    series = hyp0f1(np.asarray(n + 1.5, x.real.dtype), -inside * inside / 4) / math.prod(range(1, 2 * n + 2, 2))
+    sine, cosine = half_turns(outside) if turns else (np.sin(outside), np.cos(outside))
+    z = unit * outside
+    before, here = cosine / z, sine / z
+    for m in range(n):
+        before, here = here, (2 * m + 1) * here / z - before
+    for _ in range(k):
+        here = here / z
+    return np.where(near, series * inside ** (n - k), here).astype(x.dtype)
+
+
+spherical: Any = elementwise(
+    spherical_forward,
+    lambda _, x, *, n, k, turns: (
+        (math.pi if turns else 1.0)
+        * ((n - k) * spherical(x, n=n, k=min(k + 1, n), turns=turns) - spherical(x, n=n + 1, k=k, turns=turns))
+    ),
     name="spherical_bessel_ratio",
-    bind=lambda x, n: ((x,), {"n": n}),
+    bind=lambda x, n, k, turns=False: ((x,), {"n": n, "k": k, "turns": turns}),
     public=False,
-    samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
-    doc="Spherical Bessel function of the first kind of order n over x^n.",
+    samples=(Sample(A(3, 4), 1, 1), Sample(A(3), 2, 1, True)),
+    doc="Spherical Bessel function of the first kind of order n at x, or at pi x, over its argument to the power k.",
 )
 elementwise(
-    lambda x: spherical_ratio_forward(as_floats(x), n=0),
-    lambda _, x: -x * spherical_ratio(x, n=1),
+    lambda x: spherical_forward(x, n=0, k=0, turns=False),
+    lambda _, x: -spherical(x, n=1, k=0, turns=False),
     name="spherical_bessel_j0",
     complex=False,
     slope="(cos(x) - sin(x) / x) / x",
@@ -448,8 +518,9 @@ elementwise(
     doc="Spherical Bessel function of the first kind, order 0: sin(x) / x.",
 )
 elementwise(
-    np.sinc,
-    lambda _, x: 0.0 - math.pi**2 * x * spherical_ratio(math.pi * x, n=1),
+    lambda x: spherical_forward(x, n=0, k=0, turns=True),
+    lambda _, x: -math.pi * spherical(x, n=1, k=0, turns=True),
+    name="sinc",
     numpy=(np.sinc,),
     domain=((0.1, 3.0),),
     slope="(cos(pi * x) - sinc(x)) / x",
