@@ -207,6 +207,6 @@ def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: l
             return not all(np.isfinite(x) for x in nearby)
         if low - room <= mine.real <= high + room:
             if why == "kink" and high - low > room:
-                notes.append(kink_note(low, high))
+                notes.append(kink_note(low, high, mine.real))
             return True
     return False

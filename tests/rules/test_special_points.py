@@ -36,11 +36,6 @@ def spherical(n):
     return lambda x: mp.hyp0f1(n + mp.mpf(1.5), -x * x / 4) / mp.fac2(2 * n + 1)
 
 
-def bessel_ratio(n, sign):
-    """Return I_n(x) / x^n, or J_n(x) / x^n for sign -1."""
-    return lambda x: mp.hyp0f1(n + 1, sign * x * x / 4) / (2**n * mp.factorial(n))
-
-
 def gelu_tanh(x):
     return x / 2 * (1 + mp.tanh(mp.sqrt(2 / mp.pi) * (x + mp.mpf(0.044715) * x**3)))
 
@@ -243,6 +238,9 @@ POINTS = [
     ("i1e(x)", lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), (1.0, -1.0, 8.0), (0.0,), ALL),
     ("modified_bessel_k0(x)", lambda x: mp.besselk(0, x), (1.0, 2.0), (0.0,), RIGHT),
     ("modified_bessel_k1(x)", lambda x: mp.besselk(1, x), (1.0, 2.0), (0.0,), RIGHT),
+    ("exp_over(x)", lambda x: mp.exp(x) / x, (1.0, -1.0), (0.0,), ALL),
+    ("logit_slope(x)", lambda x: 1 / (x * (1 - x)), (0.5, 0.25), (), UNIT),
+    ("scaled_k0(x, 1)", lambda x: mp.exp(x) * (mp.besselk(0, x) - mp.besselk(1, x)), (1.0, 2.0), (0.0,), RIGHT),
     ("scaled_modified_bessel_k0(x)", lambda x: mp.exp(x) * mp.besselk(0, x), (1.0, 2.0), (0.0,), RIGHT),
     ("scaled_modified_bessel_k1(x)", lambda x: mp.exp(x) * mp.besselk(1, x), (1.0, 2.0), (0.0,), RIGHT),
     ("jv(1.5, x)", lambda x: mp.besselj(1.5, x), (1.0, 5.0), (0.0,), RIGHT),
@@ -252,8 +250,6 @@ POINTS = [
     ("kv(1.5, x)", lambda x: mp.besselk(1.5, x), (1.0, 5.0), (0.0,), RIGHT),
     ("ive(1.5, x)", lambda x: mp.exp(-x) * mp.besseli(1.5, x), (1.0, 2.0), (0.0,), RIGHT),
     ("kve(1.5, x)", lambda x: mp.exp(x) * mp.besselk(1.5, x), (1.0, 5.0), (0.0,), RIGHT),
-    ("bessel_ratio(x, 1, 1)", bessel_ratio(1, 1), (0.0, 1.0), (), ALL),
-    ("bessel_ratio(x, 2, -1)", bessel_ratio(2, -1), (0.0, 1.0), (), ALL),
     ("spherical_bessel_j0(x)", spherical(0), (0.0, 1.0, -1.0, 4.0), (), ALL),
     ("spherical_bessel_ratio(x, 1, 1)", spherical(1), (0.0, 1.0, -1.0), (), ALL),
     ("spherical_bessel_ratio(x, 2, 2)", spherical(2), (0.0, 1.0, -1.0), (), ALL),
