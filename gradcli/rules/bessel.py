@@ -258,7 +258,7 @@ spherical: Any = elementwise(
 )
 elementwise(
     lambda x: spherical_forward(x, n=0, k=0, turns=False),
-    lambda _, x: -spherical(x, n=1, k=0, turns=False),
+    lambda _, x: 0.0 - spherical(x, n=1, k=0, turns=False),
     name="spherical_bessel_j0",
     complex=False,
     slope="(cos(x) - sin(x) / x) / x",
@@ -267,7 +267,7 @@ elementwise(
 )
 elementwise(
     lambda x: spherical_forward(x, n=0, k=0, turns=True),
-    lambda _, x: -math.pi * spherical(x, n=1, k=0, turns=True),
+    lambda _, x: 0.0 - math.pi * spherical(x, n=1, k=0, turns=True),
     name="sinc",
     numpy=(np.sinc,),
     domain=((0.1, 3.0),),
