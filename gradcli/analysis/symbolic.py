@@ -277,7 +277,7 @@ KINK = sympy.Rational(1, 10**20)
 def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.Generator) -> list[Any]:
     free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
     nearby = []
-    for _ in range(6):
+    for _ in range(10):
         steps = (rng.choice([-1, 1], len(free)) * rng.integers(1, 99, len(free))).tolist()  # ties of several part
         moved = {s: point[s] + size * step * max(abs(point[s]), size) for s, step in zip(free, steps, strict=True)}
         nearby.append(as_number(number_at(expr, {**point, **moved})))
