@@ -56,6 +56,9 @@ class Multiprecision(Field):
     def is_complex(self, x: Any) -> bool:
         return isinstance(x, self.context.mpc)
 
+    def as_complex(self, x: Any) -> Any:
+        return self.context.mpc(x)
+
     def parts(self, x: Any) -> tuple[Any, Any]:
         number = self.number(x)
         return number.real, number.imag

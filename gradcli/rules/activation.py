@@ -458,7 +458,7 @@ def log_softmax_forward(x, *, axis):
 def log_softmax_vjp(g, out, _x_shape, *, axis):
     """g - softmax(x) sum(g); (1 - softmax(x)) g - softmax(x) (sum of the others) where one element outweighs them."""
     out = conjugate(out)
-    s, outweighs = np.exp(out), np.real(out) > -0.5
+    s, outweighs = np.exp(out), out.real > -0.5
     top = sum_kept(np.where(outweighs, g, 0), axis)
     others = sum_kept(np.where(outweighs, 0, g), axis)
     return np.where(outweighs, -np.expm1(out) * g, g - s * top) - s * others

@@ -120,7 +120,7 @@ def exact_var(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, co
     """Squared deviations from the mean over axes, divided by n - correction."""
     x = without_field(x)
     n = int(np.prod([x.shape[a] for a in axis]))
-    deviation = x - sum_axes(x, axis) / field.number(n)
+    deviation = without_field(x - sum_axes(x, axis) / field.number(n))
     if any(field.is_complex(e) for e in deviation.ravel().tolist()):
         deviation = by_name(field, "abs", deviation)
     result = sum_axes(deviation * deviation, axis) / field.number(n - correction)
