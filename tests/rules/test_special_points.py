@@ -242,6 +242,8 @@ POINTS = [
     ("modified_bessel_k1(x)", lambda x: mp.besselk(1, x), (1.0, 2.0), (0.0,), RIGHT),
     ("exp_over(x)", lambda x: mp.exp(x) / x, (1.0, -1.0), (0.0,), ALL),
     ("logit_slope(x)", lambda x: 1 / (x * (1 - x)), (0.5, 0.25), (), UNIT),
+    ("hazard_excess(x, 0)", lambda x: x + mp.npdf(x) / cdf(x), (-1.0, -5.0), (), (-math.inf, 0.0)),
+    ("scaled_i0(x, 1)", lambda x: mp.exp(-x) * (mp.besseli(1, x) - mp.besseli(0, x)), (1.0, 8.0), (), RIGHT),
     ("scaled_k0(x, 1)", lambda x: mp.exp(x) * (mp.besselk(0, x) - mp.besselk(1, x)), (1.0, 2.0), (0.0,), RIGHT),
     ("scaled_modified_bessel_k0(x)", lambda x: mp.exp(x) * mp.besselk(0, x), (1.0, 2.0), (0.0,), RIGHT),
     ("scaled_modified_bessel_k1(x)", lambda x: mp.exp(x) * mp.besselk(1, x), (1.0, 2.0), (0.0,), RIGHT),
