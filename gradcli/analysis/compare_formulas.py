@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import sympy
 
 from ..errors import GradcliError
 from ..exact import printing
+from ..exact.field import as_plain, exact
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown
@@ -65,7 +67,7 @@ class FormulaComparison:
         derive: Callable[[], list],
         values: Mapping[str, np.ndarray],
         engine: Mapping[str, np.ndarray],
-        own_rules: Callable[[], Mapping[str, np.ndarray]] | None = None,
+        own_rules: Callable[[], Mapping[str, np.ndarray]],
     ) -> tuple[Agreement, ...]:
         """Return how expressions compare with the engine's arrays, by label. values: those of all inputs.
 
@@ -77,15 +79,15 @@ class FormulaComparison:
             point = point_of(self.symbols, at)
             expressions = derive()
             items = compare_with_engine(expressions, point, engine)
-            if own_rules is None or all(item.agrees for item in items):
+            if all(item.agrees for item in items):
                 return items
             try:
-                exact = own_rules()
+                long = own_rules()
             except GradcliError:  # an operation has no exact form
                 return items
-            again = compare_with_engine(expressions, point, exact)
+            again = compare_with_engine(expressions, point, long)
             return [
-                item if item.agrees or not rule.agrees else rounded(item, engine[item.name], exact[item.name])
+                item if item.agrees or not rule.agrees else rounded(item, engine[item.name], long[item.name])
                 for item, rule in zip(items, again, strict=True)
             ]
 
@@ -94,8 +96,39 @@ class FormulaComparison:
     def gradient_by_own_rules(self) -> dict[str, np.ndarray]:
         field = Multiprecision(OWN_DIGITS)
         with exactly(field):
-            _, grads, _ = gradient_at(self.program, self.read(), self.request, field)
-        return {name: np.vectorize(complex, otypes=[complex])(x) for name, x in grads.items()}
+            return rounded_numbers(gradient_at(self.program, self.read(), self.request, field)[1])
+
+    def jacobian_by_own_rules(self) -> dict[str, np.ndarray]:
+        field, shape = Multiprecision(OWN_DIGITS), self.symbols.output.shape
+        rows = []
+        with exactly(field):
+            for unit in np.eye(self.symbols.output.size):
+                request = Request(wrt=self.request.wrt, out=self.request.out, vector=unit.reshape(shape))
+                rows.append(rounded_numbers(gradient_at(self.program, self.read(), request, field)[1]))
+        return {name: np.reshape([row[name] for row in rows], shape + x.shape) for name, x in rows[0].items()}
+
+    def hessian_by_own_rules(self) -> dict[str, np.ndarray]:
+        """Return differences of gradients in twice the digits, half of which the step takes."""
+        field, blocks = Multiprecision(2 * OWN_DIGITS), {}
+        step = field.context.mpf(10) ** (-OWN_DIGITS // 2)
+        with exactly(field):
+            run = gradient_at(self.program, self.read(), self.request, field)[2]
+            point = {name: leaf._data for name, leaf in run.leaves.items()}
+            for a, x in point.items():
+                columns = []
+                for index in np.ndindex(x.shape):
+                    h = step * (abs(as_plain(x)[index]) or 1)
+                    up, down = (self.gradient_beside(point, a, index, side, field) for side in (h, -h))
+                    columns.append(rounded_numbers({b: (up[b] - down[b]) / (2 * h) for b in up}))
+                blocks.update(
+                    {f"{a}/{b}": np.reshape([c[b] for c in columns], x.shape + point[b].shape) for b in point}
+                )
+        return blocks
+
+    def gradient_beside(self, point: dict, name: str, index: tuple, step: Any, field: Multiprecision) -> dict:
+        moved = as_plain(point[name]).copy()
+        moved[index] += step
+        return gradient_at(self.program, {**self.read(), **point, name: exact(moved)}, self.request, field)[1]
 
     def gradient(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         return self.against(lambda: derivatives(self.symbols, 1), values, engine, self.gradient_by_own_rules)
@@ -103,7 +136,8 @@ class FormulaComparison:
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         """Return how the formulas of the Jacobian compare, block by block."""
         out = self.symbols.output
-        return self.against(lambda: self.blocks([("", out.shape, out.ravel().tolist())]), values, engine)
+        expressions = functools.partial(self.blocks, [("", out.shape, out.ravel().tolist())])
+        return self.against(expressions, values, engine, self.jacobian_by_own_rules)
 
     def hessian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         """Return how the formulas of the Hessian compare, block by block."""
@@ -112,7 +146,7 @@ class FormulaComparison:
             first = derivatives(self.symbols, 1)
             return self.blocks([(f"{name}/", shape, exprs) for name, shape, exprs in first])
 
-        return self.against(second, values, engine)
+        return self.against(second, values, engine, self.hessian_by_own_rules)
 
     def blocks(self, rows: list[tuple[str, tuple, list]]) -> list[tuple[str, tuple, list]]:
         """Return label, shape and expressions of the derivatives of rows of such for every input."""
@@ -121,6 +155,10 @@ class FormulaComparison:
             for row, shape, exprs in rows
             for name, array in self.symbols.inputs.items()
         ]
+
+
+def rounded_numbers(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.vectorize(complex, otypes=[complex])(x) for name, x in numbers.items()}
 
 
 def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
@@ -207,6 +245,6 @@ def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: l
             return not all(np.isfinite(x) for x in nearby)
         if low - room <= mine.real <= high + room:
             if why == "kink" and high - low > room:
-                notes.append(kink_note(low, high))
+                notes.append(kink_note(low, high, mine.real))
             return True
     return False

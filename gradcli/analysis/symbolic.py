@@ -279,28 +279,28 @@ KINK = sympy.Rational(1, 10**20)
 def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.Generator) -> list[Any]:
     free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
     nearby = []
-    for _ in range(6):
-        signs = rng.choice([-1, 1], len(free)).tolist()
-        moved = {s: point[s] + size * sign * max(abs(point[s]), size) for s, sign in zip(free, signs, strict=True)}
+    for _ in range(10):
+        steps = (rng.choice([-1, 1], len(free)) * rng.integers(1, 99, len(free))).tolist()  # ties of several part
+        moved = {s: point[s] + size * step * max(abs(point[s]), size) for s, step in zip(free, steps, strict=True)}
         nearby.append(as_number(number_at(expr, {**point, **moved})))
     return [*nearby, as_number(number_at(expr, point))]
 
 
-def kink_note(low: float, high: float) -> str:
+def kink_note(low: float, high: float, taken: float) -> str:
     size = max(abs(low), abs(high))
-    low, high = (x if abs(x) > 1e-9 * size else 0.0 for x in (low, high))
-    return f"at a kink: the slopes beside it are {low:.6g} and {high:.6g}"
+    low, high, taken = (x if abs(x) > 1e-9 * size else 0.0 for x in (low, high, taken))
+    return f"at a kink: the slopes beside it are {low:.6g} and {high:.6g}; it takes {taken:.6g}"
 
 
 def kink_at(expr: Any, point: dict[Any, Any]) -> str | None:
     """Return what there is to say of a derivative's value at a kink: others are as right."""
     if not sympy.sympify(expr).has(sympy.Piecewise, sympy.sign):
         return None
-    around = map(complex, numbers_around(expr, point, KINK, np.random.default_rng(0)))
+    around = list(map(complex, numbers_around(expr, point, KINK, np.random.default_rng(0))))
     slopes = [x.real for x in around if np.isfinite(x)]
     if not slopes or max(slopes) - min(slopes) <= 1e-9 * max(map(abs, slopes)) + KINK:
         return None
-    return kink_note(min(slopes), max(slopes))
+    return kink_note(min(slopes), max(slopes), around[-1].real)
 
 
 def evaluate_at(expr: Any, point: Mapping[Any, Any], digits: int) -> str:

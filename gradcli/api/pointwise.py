@@ -191,9 +191,9 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
 @public
 def imag(input: Tensor) -> Tensor:
     """Imaginary part. Raises RuntimeError for real tensors."""
-    if input.dtype.kind != "c":
+    if input.dtype.kind not in "cO":  # what is exact is complex only where it has an imaginary part
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return entry("imag_part")(input)
+    return entry("imag").function(input)
 
 
 # -- filling --------------------------------------------------------------------------------------

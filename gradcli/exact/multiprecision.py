@@ -56,6 +56,9 @@ class Multiprecision(Field):
     def is_complex(self, x: Any) -> bool:
         return isinstance(x, self.context.mpc)
 
+    def as_complex(self, x: Any) -> Any:
+        return self.context.mpc(x)
+
     def parts(self, x: Any) -> tuple[Any, Any]:
         number = self.number(x)
         return number.real, number.imag
@@ -192,8 +195,8 @@ def numeric_slope(mp: Any, function: Callable, x: Any) -> Any:
 
 def functions_of(mp: Any) -> dict[str, Any]:
 
-    def either(a: Any, b: Any, first: bool) -> Any:
-        return a + b if a != a or b != b else a if first else b
+    def extreme(choose: Callable) -> Callable:
+        return lambda *xs: mp.nan if any(x != x for x in xs) else choose(xs)
 
     def log_gamma(x: Any) -> Any:
         return mp.re(mp.loggamma(x)) if isinstance(x, mp.mpf) else mp.loggamma(x)
@@ -208,8 +211,8 @@ def functions_of(mp: Any) -> dict[str, Any]:
         "trunc": lambda x: mp.sign(x) * mp.floor(abs(x)),
         "round": mp.nint,
         "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
-        "maximum": lambda a, b: either(a, b, a >= b),
-        "minimum": lambda a, b: either(a, b, a <= b),
+        "maximum": extreme(max),
+        "minimum": extreme(min),
         "loggamma": log_gamma,
         "polygamma": lambda n, x: mp.psi(int(n), x),
         "airyaiprime": lambda x: mp.airyai(x, derivative=1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
 import math
 import re
@@ -66,6 +67,10 @@ class LanguagePrinter(StrPrinter):
         if name == "polylog" and expr.args[0] == 2:
             return f"spence({self._print(1 - expr.args[1])})"
         return f"{RENAMED.get(name, name)}({args})"
+
+    def _print_ExtremeBase(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        args = ", ".join(self._print(x) for x in expr.args)
+        return f"{type(expr).__name__}({args})" if len(expr.args) == 2 else f"{expr.short_name}([{args}])"
 
     _print_Abs = _print_polygamma = _print_lowergamma = _print_uppergamma = _print_Function  # noqa: N815
 
@@ -283,13 +288,14 @@ class _C(C99CodePrinter):
 
     def __init__(self, names: UniqueNames):
         # sympy takes abs for whole numbers, and macros such as M_PI that C99 does not have
-        super().__init__(
-            {"strict": True, "user_functions": {"Abs": "fabs", "maximum": "fmax", "minimum": "fmin"}, "math_macros": {}}
-        )
+        super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}, "math_macros": {}})
         self.names = names
 
     def _print_NumberSymbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return repr(float(expr))
+
+    def _print_ExtremeBase(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        return functools.reduce(lambda x, y: f"f{expr.short_name}({x}, {y})", map(self._print, expr.args))
 
     def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         return "1"

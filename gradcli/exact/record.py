@@ -37,6 +37,8 @@ class Exact(Engine):
             out = self.compute(primitive, raws, params)
         except NoTwinError as error:
             raise GradcliError(f"{error}", hint=f"leave out what asks for {self.field.name}", kind="exact") from None
+        if isinstance(out, ExactArray) and out.size > 1 and out.is_complex:  # all of it is, as in NumPy
+            out = exact(map_elements(self.field.as_complex, (as_plain(out),)))
         wanted = state.grad and primitive.rules and any(node is not None for node in nodes)
         if wanted and not primitive.complex and any(isinstance(x, ExactArray) and x.is_complex for x in raws):
             raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")

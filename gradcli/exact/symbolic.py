@@ -47,37 +47,45 @@ class const(sympy.Function):  # noqa: N801 - so it is written in programs
 
 
 class ExtremeBase(sympy.Function):
-    """The larger or smaller of two; at a tie, half of the slope is each one's, as in the engine.
+    """The largest or smallest of several; those that tie for it have equal shares of the slope, as in the engine.
 
-    chooses_first, is_ahead: the relation of the first to the second where it is the result, and where it alone is.
+    chooses_first, is_ahead: the relation of the first to the others where it is the result, and where it alone is.
     sympy's printers look for a base class of functions only where its name ends so.
     """
 
-    nargs = 2
     chooses_first: Callable
     is_ahead: Callable
 
     @classmethod
-    def eval(cls, x: Any, y: Any) -> Any:
-        first = cls.chooses_first(x, y)
-        return (x if first else y) if first in (sympy.true, sympy.false) else None
+    def eval(cls, *xs: Any) -> Any:
+        """Return the result where numbers decide it; of numbers, only those that may be it are kept as operands."""
+        ahead = [x for i, x in enumerate(xs) if not any(cls.is_ahead(y, x) == True for y in xs)]  # noqa: E712
+        if len(set(ahead)) == 1:
+            return ahead[0]
+        return None if len(ahead) == len(xs) else cls(*ahead)
 
     def fdiff(self, argindex: int = 1) -> Any:
-        x, y = self.args if argindex == 1 else reversed(self.args)
-        return sympy.Piecewise((1, type(self).is_ahead(x, y)), (sympy.Rational(1, 2), sympy.Eq(x, y)), (0, True))
+        x, others = self.args[argindex - 1], [y for i, y in enumerate(self.args, 1) if i != argindex]
+        if len(others) == 1:
+            ahead, tied = type(self).is_ahead(x, *others), sympy.Eq(x, *others)
+            return sympy.Piecewise((1, ahead), (sympy.Rational(1, 2), tied), (0, True))
+        ties = sympy.Add(1, *(sympy.Piecewise((1, sympy.Eq(x, y)), (0, True)) for y in others))
+        return choose_symbolic(sympy.And(*(type(self).chooses_first(x, y) for y in others)), 1 / ties, 0)
 
     def _eval_is_extended_real(self) -> Any:
         return all(x.is_extended_real for x in self.args) or None
 
-    def _eval_rewrite_as_Piecewise(self, x: Any, y: Any, **_: Any) -> Any:  # noqa: N802 - sympy looks for this name
-        return choose_symbolic(type(self).chooses_first(x, y), x, y)
+    def _eval_rewrite_as_Piecewise(self, *xs: Any, **_: Any) -> Any:  # noqa: N802 - sympy looks for this name
+        first = (sympy.And(*(type(self).chooses_first(x, y) for y in xs if y is not x)) for x in xs)
+        return sympy.Piecewise(*zip(xs, first, strict=True))
 
     @property
     def short_name(self) -> str:
         return type(self).__name__[:3]
 
-    def _latex(self, printer: Any) -> str:
-        return rf"\{self.short_name}\left({', '.join(map(printer.doprint, self.args))}\right)"
+    def _latex(self, printer: Any, exp: str = "") -> str:
+        name = rf"\{self.short_name}" + (f"^{{{exp}}}" if exp else "")
+        return rf"{name}\left({', '.join(map(printer.doprint, self.args))}\right)"
 
 
 class maximum(ExtremeBase):  # noqa: N801 - so it is written in programs

@@ -231,6 +231,8 @@ class Evaluator:
             return tuple(float(n) for n in x._data.shape)
         if node.name in ("ndim", "size"):
             return float(getattr(x._data, node.name))
+        if node.name in ("real", "imag"):  # as in NumPy, also of real numbers
+            return self.guard(node, entry(node.name).function, x)
         return self.guard(node, getattr, x, node.name)
 
     def _slice(self, node: tree.Slice) -> slice:

@@ -121,16 +121,19 @@ def normal_cdf(x):
 
 def gelu(x, *, approximate):
     """x times the normal distribution function, or its tanh approximation (Hendrycks and Gimpel 2016)."""
-    if approximate == "tanh":
-        return x * sigmoid(2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x))
-    return x * normal_cdf(x)
+    return x * (sigmoid(gelu_inner(x)[0]) if approximate == "tanh" else normal_cdf(x))
+
+
+def gelu_inner(x):
+    """z with (1 + tanh(z / 2)) / 2 = sigmoid(z) in place of the distribution function, and its slope."""
+    x = np.clip(x, -100, 100)  # where sigmoid(z) has no slope left: cubes do not overflow
+    return 2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x), 2 * SQRT_2_OVER_PI * (1 + 3 * GELU_CUBIC * x * x)
 
 
 def gelu_dx(_, x, *, approximate):
     """Phi(x) + x phi(x), or the derivative of the tanh approximation."""
     if approximate == "tanh":
-        z = 2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x)  # (1 + tanh(z / 2)) / 2 is sigmoid(z)
-        inner = 2 * SQRT_2_OVER_PI * (1 + 3 * GELU_CUBIC * x * x)
+        z, inner = gelu_inner(x)
         s = sigmoid(z)
         return s + x * sigmoid_slope(s, z) * inner
     return normal_cdf(x) + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
@@ -455,7 +458,7 @@ def log_softmax_forward(x, *, axis):
 def log_softmax_vjp(g, out, _x_shape, *, axis):
     """g - softmax(x) sum(g); (1 - softmax(x)) g - softmax(x) (sum of the others) where one element outweighs them."""
     out = conjugate(out)
-    s, outweighs = np.exp(out), np.real(out) > -0.5
+    s, outweighs = np.exp(out), out.real > -0.5
     top = sum_kept(np.where(outweighs, g, 0), axis)
     others = sum_kept(np.where(outweighs, 0, g), axis)
     return np.where(outweighs, -np.expm1(out) * g, g - s * top) - s * others

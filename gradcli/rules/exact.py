@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .shapes import count_product, kept_shape
+
 Field = Any
 
 
@@ -54,13 +56,16 @@ def exact_where(field: Field, condition: Any, x: Any, y: Any) -> Any:
 
 
 def exact_extreme(name: str) -> Callable:
-    """Return the largest or smallest element over axes."""
+    """Return the largest or smallest element over axes: of all at once, which share the slope where they tie."""
 
     def function(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
-        combine = np.frompyfunc(field.functions[name], 2, 1)
-        result = without_field(x)
-        for a in sorted(axis):
-            result = combine.reduce(result, axis=a, keepdims=True)
+        x = without_field(x)
+        kept = kept_shape(x.shape, axis)
+        moved = np.moveaxis(x, axis, range(x.ndim - len(axis), x.ndim))
+        rows = moved.reshape(count_product(kept), -1 if x.size else 0)
+        if not rows.shape[1] and len(rows):
+            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+        result = map_elements(lambda i: field.functions[name](*rows[i]), (np.arange(len(rows)).reshape(kept),))
         return result if keepdims else squeeze_axes(result, axis)
 
     return function
@@ -115,7 +120,7 @@ def exact_var(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, co
     """Squared deviations from the mean over axes, divided by n - correction."""
     x = without_field(x)
     n = int(np.prod([x.shape[a] for a in axis]))
-    deviation = x - sum_axes(x, axis) / field.number(n)
+    deviation = without_field(x - sum_axes(x, axis) / field.number(n))
     if any(field.is_complex(e) for e in deviation.ravel().tolist()):
         deviation = by_name(field, "abs", deviation)
     result = sum_axes(deviation * deviation, axis) / field.number(n - correction)

@@ -271,10 +271,20 @@ def logit_twin(params):
 def logit_dx(_, x, *, eps):
     """1 / (x (1 - x)); outside [eps, 1 - eps] 0, or nan where there is no eps."""
     if eps is None:
-        x = within(x, low=0.0, high=1.0)
-        return 1 / (x * (1 - x))
+        return logit_slope(within(x, low=0.0, high=1.0))
     limited = (x < eps) | (x > 1 - eps)
-    return np.where(limited, 0.0, 1 / np.where(limited, 1.0, x * (1 - x)))
+    return np.where(limited, 0.0, logit_slope(np.where(limited, 0.5, x)))
+
+
+logit_slope = elementwise(
+    lambda x: 1 / (x * (1 - x)),
+    lambda out, x: (2 * x - 1) * out * out,  # of products of x and 1 - x, both terms may be infinite
+    name="logit_slope",
+    complex=False,
+    public=False,
+    domain=((0.05, 0.95),),
+    doc="1 / (x (1 - x)).",
+)
 
 
 elementwise(

@@ -8,8 +8,8 @@ import numpy as np
 
 from .arithmetic import direction
 from .exact import exact_extreme, exact_mean, exact_norm, exact_std, exact_var
-from .shapes import kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
-from .table import REDUCTION, A, Sample, constant, general, linear
+from .shapes import conjugate, kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
+from .table import REDUCTION, A, Sample, constant, general, linear, no_gradient
 
 REDUCTIONS = (
     Sample(A(3, 4)),
@@ -293,6 +293,40 @@ def norm_forward(x, *, ord, axis, keepdims):
     return out if keepdims else np.squeeze(out, axis)
 
 
+def norm_slope_forward(x, out, *, ord, axis):
+    """sign(x) (|x| / out)^(ord - 1); 0 at the origin."""
+    safe = np.where(out == 0, 1.0, out)
+    if ord == 2:
+        return x / safe
+    ratio = np.where(x == 0, 1.0, abs(x)) / safe
+    return np.where(x == 0, 0.0, direction(x) * ratio ** (ord - 1))
+
+
+def norm_slope_vjp(g, slope, x, out, *, ord, axis):
+    """((|x| / out)^(ord - 2) (g + (ord - 2) e Re(conj(e) g)) - (ord - 1) slope Re(sum(conj(slope) g))) / out for
+    e = sign(x); with g less a multiple of x, its own where |x| is largest: no difference, but digits are kept there."""
+    size, safe = abs(x), np.where(out == 0, 1.0, out)
+    top = np.maximum.reduce(size, axis=axis, keepdims=True, initial=0.0)
+    at_top, along = mask(size == top, size), x / np.where(top == 0, 1.0, top)
+    g = g - along * (sum_kept(at_top * (conjugate(along) * g).real, axis) / sum_kept(at_top, axis))
+    across = (ord - 1) * slope * sum_kept((conjugate(slope) * g).real, axis)
+    if ord != 2:
+        e, ratio = direction(x), np.where(x == 0, 1.0, size) / safe
+        g = np.where(x == 0, 0.0, ratio ** (ord - 2) * (g + (ord - 2) * e * (conjugate(e) * g).real))
+    return np.where(out == 0, 0.0, (g - across) / safe)
+
+
+norm_slope = general(
+    "norm_slope",
+    norm_slope_forward,
+    norm_slope_vjp,
+    no_gradient,
+    samples=(),
+    public=False,
+    doc="Derivative of a norm of order ord, without digits lost beside a large element; out is that norm of x.",
+)
+
+
 def norm_vjp(g, out, x, *, ord, axis, keepdims):
     """sign(x) (|x| / norm)^(ord - 1); 0 at the origin; shared equally among ties for infinite ord."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
@@ -303,11 +337,7 @@ def norm_vjp(g, out, x, *, ord, axis, keepdims):
     if abs(ord) == np.inf:
         chosen = mask(abs(x) == out, out)
         return g * (direction(x) * (chosen / sum_kept(chosen, axis)))
-    safe = np.where(out == 0, 1.0, out)
-    if ord == 2:
-        return np.where(out == 0, 0.0, g / safe) * x
-    ratio = np.where(x == 0, 1.0, abs(x)) / safe
-    return np.where((out == 0) | (x == 0), 0.0, g * direction(x) * ratio ** (ord - 1))
+    return g * norm_slope(x, out, ord=ord, axis=axis)
 
 
 def norm_signature(x, ord=2, axis=None, keepdims=False):

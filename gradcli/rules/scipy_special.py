@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import in_floats_of
-from .special import PROBABILITY, digamma, from_scipy, kummer, scipy_function
+from .special import PROBABILITY, digamma, exp_square, from_scipy, half_turns, kummer, scipy_function
 from .table import POSITIVE, A, Sample, elementwise
 from .transcendental import positive
 
@@ -18,11 +18,10 @@ from .transcendental import positive
 def rgamma_slope(x):
     """-digamma(x) / gamma(x), which has a value at 0, -1, ...; left of 1/2 by reflection. DLMF 5.5.3."""
     left = x < 0.5
-    y = np.where(left, 1 - x, x)
-    whole = np.round(x)
-    rest, sign = math.pi * (x - whole), 1 - 2 * (whole % 2)
-    reflected = gamma(y) * sign * (np.cos(rest) - digamma(y) * np.sin(rest) / math.pi)
-    return np.where(left, reflected, -digamma(y) * rgamma(y))
+    below, above = np.where(left, x, 0.0), np.where(left, 1.0, x)
+    sine, cosine = half_turns(below)
+    reflected = gamma(1 - below) * (cosine - digamma(1 - below) * sine / math.pi)
+    return np.where(left, reflected, -digamma(above) * rgamma(above))
 
 
 def log_ratio_forward(x, *, n):
@@ -65,7 +64,8 @@ rgamma: Any = scipy_function(
 )
 scipy_function(
     "erfcinv",
-    lambda out, _: -0.5 * math.sqrt(math.pi) * np.exp(out * out),
+    lambda out, x: -0.5 * math.sqrt(math.pi) * exp_square(out, np.where(x < 1, x, 2 - x)),
+    slope="-sqrt(pi) / 2 * exp(erfcinv(x)**2)",
     domain=(PROBABILITY,),
     twin="erfcinv(x)",
     doc="Inverse of the complementary error function.",
@@ -79,7 +79,23 @@ scipy_function(
     twin="expint(1, x)",
     doc="Exponential integral E1.",
 )
-scipy_function("expi", lambda _, x: np.exp(x) / x, domain=(POSITIVE,), twin="Ei(x)", doc="Exponential integral Ei.")
+exp_over: Any = elementwise(
+    lambda x: np.exp(x) / x,
+    lambda out, x: out * (1 - 1 / x),  # of out - out / x, both may be infinite
+    name="exp_over",
+    complex=False,
+    public=False,
+    domain=(POSITIVE,),
+    doc="exp(x) / x.",
+)
+scipy_function(
+    "expi",
+    lambda _, x: exp_over(x),
+    slope="exp(x) / x",
+    domain=(POSITIVE,),
+    twin="Ei(x)",
+    doc="Exponential integral Ei.",
+)
 scipy_function(
     "dawsn",
     lambda _, x: kummer(-x * x, a=1.0, b=0.5),
@@ -121,9 +137,11 @@ def orders_signature(name: str, count: int) -> Any:
     return bind
 
 
-def of_order(name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: Any = POSITIVE) -> Any:
-    """Enter a function of scipy's of x, the last of its operands."""
-    function = from_scipy(name)
+def of_order(
+    name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: Any = POSITIVE, function: Any = None
+) -> Any:
+    """Enter a function of x, the last of its operands: of scipy's unless given."""
+    function = function or from_scipy(name)
     return elementwise(
         lambda x, *, order: function(*(in_floats_of(x, n) for n in order), x),
         slope,
@@ -136,39 +154,6 @@ def of_order(name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: 
         twin=twin,
         doc=doc,
     )
-
-
-def neighbours(name: str, before: float, after: float, extra: Any = None, shown: str = "") -> Any:
-    """Return the slope before f(v - 1) + after f(v + 1) of a Bessel function, plus extra(out, x)."""
-
-    def slope(out, x, *, order):
-        (v,) = order
-        slope_of_both = family[name](x, order=(v - 1,)) * before + family[name](x, order=(v + 1,)) * after
-        return slope_of_both if extra is None else slope_of_both + extra(out, x)
-
-    slope.__doc__ = f"{before} * {name}(v - 1, x) {'+' if after > 0 else '-'} {abs(after)} * {name}(v + 1, x){shown}"
-    return slope
-
-
-BESSEL: list[tuple[str, Any, str, str]] = [
-    ("jv", neighbours("jv", 0.5, -0.5), "Bessel function of the first kind of order v at x.", "besselj(v, x)"),
-    ("yv", neighbours("yv", 0.5, -0.5), "Bessel function of the second kind of order v at x.", "bessely(v, x)"),
-    ("iv", neighbours("iv", 0.5, 0.5), "Modified Bessel function of the first kind of order v.", "besseli(v, x)"),
-    ("kv", neighbours("kv", -0.5, -0.5), "Modified Bessel function of the second kind.", "besselk(v, x)"),
-    (
-        "ive",
-        neighbours("ive", 0.5, 0.5, lambda out, x: -np.sign(x) * out, " - sign(x) * ive(v, x)"),
-        "exp(-|x|) times the modified Bessel function of the first kind.",
-        "exp(-abs(x)) * besseli(v, x)",
-    ),
-    (
-        "kve",
-        neighbours("kve", -0.5, -0.5, lambda out, x: out, " + kve(v, x)"),
-        "exp(x) times the modified Bessel function of the second kind.",
-        "exp(x) * besselk(v, x)",
-    ),
-]
-family: dict[str, Any] = {name: of_order(name, slope, doc, twin, (1.5,)) for name, slope, doc, twin in BESSEL}
 
 
 def betainc_slope(_, x, *, order):

@@ -257,7 +257,7 @@ def recorder_of(operands: Iterable[Any]) -> Callable | None:
     return best
 
 
-def no_gradient(_g, *_):
+def no_gradient(_g, *_, **__):
     """Give an operand that only steers (a condition, an index) no gradient."""
 
 

@@ -54,7 +54,7 @@ elementwise(
 )
 elementwise(
     np.log2,
-    lambda _, x: 1 / (positive(x) * LN2),
+    lambda _, x: (1 / LN2) / positive(x),
     slope="1 / (x * log(2))",
     domain=(POSITIVE,),
     twin="log(x) / log(2)",
@@ -62,7 +62,7 @@ elementwise(
 )
 elementwise(
     np.log10,
-    lambda _, x: 1 / (positive(x) * LN10),
+    lambda _, x: (1 / LN10) / positive(x),
     slope="1 / (x * log(10))",
     domain=(POSITIVE,),
     twin="log(x) / log(10)",

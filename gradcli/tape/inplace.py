@@ -263,10 +263,10 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     recorder().make_exact(target)
     data = target._array()
     index = Index(key, data.shape)
-    index.result_shape()  # an index that does not fit is told before anything else
+    shape = index.result_shape()  # an index that does not fit is told before anything else
     part = None if data.flags.writeable or not index.basic else data[index.view_key]
     check_allowed(target, part, "a view of a leaf Variable")
-    value = as_type_of(value, target)
+    value = drop_leading_axes(as_type_of(value, target), len(shape))
     recorded = state.grad and (target._node is not None or value._node is not None)
     if target._base is not None and state.grad:
         if index.basic:
@@ -292,6 +292,13 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     mark_changed(data, "CopySlices" if recorded else "")
     if recorded:
         _overwrite(target, index, raw, value._node, "CopySlices" if index.basic else "IndexPutBackward0")
+
+
+def drop_leading_axes(value: Tensor, rank: int) -> Tensor:
+    """Return a value without leading axes of length 1 that are too many for its place."""
+    shape = value._data.shape
+    more = max(len(shape) - rank, 0)
+    return value.reshape(shape[more:]) if more and set(shape[:more]) == {1} else value
 
 
 def as_type_of(value: Any, target: Tensor) -> Tensor:

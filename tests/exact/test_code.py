@@ -50,6 +50,8 @@ TIES = [
     ("hardswish(x) + 3*hardsigmoid(x) + 5*softshrink(y)", {"x": -3.0, "y": 0.5}),
     ("clip(x, 1, 2) + 3*clip(y, 1, 2)", {"x": 1.0, "y": 2.0}),
     ("max([x, x*y]) + selu(x)", {"x": 1.0, "y": 1.0}),
+    ("max([x, y, z, 1]) + 3*amin([x, y, z, 2*y])", {"x": 1.0, "y": 1.0, "z": 1.0}),
+    ("max(w) + 3*min(v)", {"w": [2.0, 2.0, 2.0], "v": [1.0, 0.0, 0.0, 0.0]}),
 ]
 CASES += CLASHES + TIES
 
