@@ -103,7 +103,7 @@ class FormulaComparison:
         rows = []
         with exactly(field):
             for unit in np.eye(self.symbols.output.size):
-                request = Request(wrt=self.request.wrt, out=self.request.out, vector=unit.reshape(shape))
+                request = Request(wrt=self.request.wrt, out=self.request.out, gradient=unit.reshape(shape))
                 rows.append(rounded_numbers(gradient_at(self.program, self.read(), request, field)[1]))
         return {name: np.reshape([row[name] for row in rows], shape + x.shape) for name, x in rows[0].items()}
 
