@@ -14,7 +14,8 @@ import numpy as np
 from .. import __version__
 from ..errors import EXIT_TARGET, GradcliError
 from ..lang.limits import enforce
-from ..show.check_results import CheckReport, Comparison, Difference, Lock, Verification
+from ..show.check_results import CheckReport
+from ..show.study_results import Comparison, Difference, Lock, Verification
 from .check import Check
 from .search import array_of, plain_of, read_document
 from .subject import CheckError, Subject, arrays_behind

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..show.check_results import SCHEMA, CheckReport, FoundPoint, InputCheck, document_of_lines
+from ..show.check_results import CheckReport, FoundPoint, InputCheck
+from ..show.results import SCHEMA, document_of_lines
 from .candidates import ElementSlopes, Point, candidates, compare_along_line, constants_in, constants_of, shrink
 from .options import Options
 from .run import Place, run_check

@@ -192,10 +192,10 @@ def defect(error: Exception) -> GradcliError:
 def fail(error: GradcliError, as_json: bool) -> int:
     """Report an error, with --json on standard output as well, and return its exit code."""
     if as_json:
-        from ..show.json import error as document
+        from ..show.data import describe_error
 
         with contextlib.suppress(OSError, ValueError, output.NobodyReadsError):
-            output.write(document(error))
+            output.write(describe_error(error))
     messages.report(error)
     return error.exit_code
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...check.lock import lock as lock_checks
 from ...check.lock import read_lock
 from ...check.lock import verify as verify_checks
-from ...show.check_results import Lock, Verification
+from ...show.study_results import Lock, Verification
 from ..call import Asked, Call
 from ..check_options import Manner, select_checks
 from ..options import target_command
