@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from .. import __version__
 from ..errors import GradcliError, visible
 from . import Style
-from .results import SCHEMA, dense_arrays, document_of_lines
+from .results import SCHEMA, Rows, dense_arrays, document_of_lines
 
 NONE = "none"
 """What is written for a gradient that is None."""
@@ -36,22 +36,18 @@ def number(x: Any, precision: int | None = None) -> str:
     return str(x) if isinstance(x, np.float32 | np.integer) else repr(float(x))
 
 
-def write_cells(rows: Iterable[Sequence[Any]], precision: int | None, clean: Callable[[str], str]) -> Iterator[list]:
+def write_cells(rows: Rows, precision: int | None, clean: Callable[[str], str]) -> Iterator[list[str]]:
     """Yield rows as text. clean: what makes text of the user's safe."""
-    for row in rows:
-        cells = []
-        for x in row:
-            if type(x) is float and precision is None:  # before the others: there may be millions
-                cells.append(repr(x))
-            elif isinstance(x, str):
-                cells.append(clean(x))
-            elif isinstance(x, tuple):
-                cells.append("/".join(map(clean, x)))
-            elif isinstance(x, np.ndarray):
-                cells.append(json_line(as_plain_data(x, precision)).rstrip())
-            else:
-                cells.append(clean(x(precision)) if callable(x) else number(x, precision))
-        yield cells
+
+    def write(x: Any) -> str:
+        if isinstance(x, np.ndarray):
+            return json_line(as_plain_data(x, precision)).rstrip()
+        if isinstance(x, str) or callable(x):
+            return clean(x(precision) if callable(x) else x)
+        return number(x, precision)
+
+    often = {str: clean, float: repr if precision is None else write, tuple: lambda pair: clean("/".join(pair))}
+    return ([often.get(type(x), write)(x) for x in row] for row in rows)
 
 
 def one_line(text: str) -> str:
@@ -113,11 +109,15 @@ def as_plain_data(x: Any, precision: int | None = None) -> Any:
         return [as_plain_data(item, precision) for item in x]
     if not isinstance(x, np.ndarray):
         return plain_number(x)
-    if x.dtype.kind in "OU":
-        return as_plain_data(x.tolist())
+    return as_plain_data(x.tolist()) if x.dtype.kind in "OU" else nest_numbers(x, precision)
+
+
+def nest_numbers(x: np.ndarray, precision: int | None) -> Any:
     if x.dtype == np.float64 and precision is None and np.isfinite(x).all():
         return x.tolist()
-    return [as_plain_data(item, precision) for item in x] if x.ndim else plain_number(x[()], precision)
+    if x.ndim > 1:
+        return [nest_numbers(item, precision) for item in x]
+    return [plain_number(item, precision) for item in x] if x.ndim else plain_number(x[()], precision)
 
 
 def plain_number(x: Any, precision: int | None = None) -> Any:

@@ -68,14 +68,12 @@ class Block(NamedTuple):
 
     def rows(self, symbolic: tuple[Any, ...] = ()) -> Rows:
         """Return name and number of every element, the last axis fastest; with formulas, the element's as well."""
-        if self.array is None:
-            return [(self.axes[0][0], None, *[""] * bool(symbolic))]
         every = [labels(*owner) for owner in self.axes]
         names: Iterable[Any] = itertools.product(*every) if len(every) > 1 else every[0]
         if self.is_sparse:
             names = [(every[0][i], every[1][j]) for i, j in zip(self.array.row, self.array.col, strict=True)]
         flat = self.elements.ravel()
-        numbers = flat.tolist() if flat.dtype == np.float64 else list(flat)
+        numbers = [None] if self.array is None else flat.tolist() if flat.dtype == np.float64 else list(flat)
         if not symbolic:
             return zip(names, numbers, strict=True)
         texts = next((item.texts.ravel() for item in symbolic if item.name == self.key), ())
