@@ -44,7 +44,8 @@ called on Tensors, as its `dtype` says. `load_program` (`program/target.py`) cho
 line means is also asked by `cli/call.py`, `cli/options.py` and `cli/complete.py`.
 
 Formats. `FORMATS` in `show/__init__.py` says what a format holds, which file names ask for it, and which module of
-`show` has its functions, registered by the type of result; a command lists its `formats=`.
+`show` has its writer. tsv, csv, json, npz and npy are one function each, made from what a result says of itself:
+`rows`, `document`, `arrays`; tables, pages and pictures have one by type. A command lists its `formats=`.
 `cli/commands` tells how to add a command.
 
 The verdict. `check/run.py` leads a check through its stages. A `Subject` has values and a claim that pulls or pushes;

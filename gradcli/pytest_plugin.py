@@ -140,6 +140,6 @@ class DeclaredCheck(pytest.Item):
 def report_text(report: CheckReport) -> str:
     """Return a report as `gradcli gradcheck` prints it."""
     from .show import Style
-    from .show.terminal import again_text, check_text
+    from .show.table import again_text, check_text
 
     return "\n".join(text.plain for text in [check_text(report, Style()), *again_text(report)])

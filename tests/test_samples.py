@@ -45,12 +45,17 @@ EXPECTED = {
     ),
 }
 
+NOTES = {
+    "network.py": "note: net.out.weight, net.out.bias: the value is the one that backward ran on; the script has changed "
+    "it since\n"
+}
+
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_sample(name):
     words, lines, gradients = EXPECTED[name]
     done = gradcli("grad", f"samples/{name}", *words, cwd=ROOT)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, NOTES.get(name, ""))
     printed = done.stdout.splitlines()
     assert printed[: len(lines)] == lines
     got = {key: float(value) for key, value in (line.split("\t") for line in printed[len(lines) :])}

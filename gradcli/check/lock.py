@@ -15,7 +15,8 @@ from .. import __version__
 from ..errors import EXIT_TARGET, GradcliError
 from ..lang.limits import enforce
 from ..program.claim import CallError, Claim
-from ..show.check_results import CheckReport, Comparison, Difference, Lock, Verification
+from ..show.check_results import CheckReport
+from ..show.study_results import Comparison, Difference, Lock, Verification
 from .check import Check
 from .flat import Flat, arrays_behind
 from .search import array_of, plain_of, read_document

@@ -16,7 +16,8 @@ import numpy as np
 from ..errors import GradcliError
 from ..program.claim import CallError, Claim, WrongShapeError, as_point, callable_name
 from ..request import Request
-from ..show.check_results import SCHEMA, CheckReport, FoundPoint, InputCheck, document_of_lines
+from ..show.check_results import CheckReport, FoundPoint, InputCheck
+from ..show.results import SCHEMA, document_of_lines
 from .candidates import ElementSlopes, Point, candidates, compare_along_line, constants_in, constants_of, shrink
 from .flat import Flat
 from .run import Place, run_check

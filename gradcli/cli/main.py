@@ -216,10 +216,10 @@ def defect(error: Exception) -> GradcliError:
 def fail(error: GradcliError, as_json: bool) -> int:
     """Report an error, with --json on standard output as well unless results stand there, and return its exit code."""
     if as_json and not output.begun():
-        from ..show.json import error as document
+        from ..show.data import error_document
 
         with contextlib.suppress(OSError, ValueError, output.NobodyReadsError):
-            output.write(document(error))
+            output.write(error_document(error))
     if error is INTERRUPTED:
         messages.say(error.message)
     else:

@@ -201,7 +201,7 @@ def target_command(
     """Make a function a command with a TARGET, NAME=VALUE words, the named options and the common ones.
 
     examples: `Examples: one; another`. names, common: keys of OPTIONS. formats: the first is a terminal's, the
-    second a pipe's; `render` has tuples of the usual ones. The function is called with one Call, which holds what
+    second a pipe's; `show` has tuples of the usual ones. The function is called with one Call, which holds what
     many commands ask, and with what the other options say, by their names. What it returns is shown.
     """
 
@@ -277,9 +277,9 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
             f"the output does not depend on any input, so all gradients are {nothing}",
             hint="detach(), no_grad() and numpy() cut the graph",
         )
-    from ..show.results import check_finite
+    from ..show.results import check_finite, exit_code_of
 
-    code = getattr(result, "exit_code", EXIT_OK)
+    code = exit_code_of(result)
     if not strict:
         warn_of_nan(result)
         return code

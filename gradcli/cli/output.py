@@ -10,7 +10,6 @@ from typing import Any
 
 from ..errors import ENDINGS, GradcliError, visible
 from ..lang.limits import stand_down
-from ..show import ENDINGS as FILE_ENDINGS
 from ..show import FORMATS, Style, render
 from . import messages
 
@@ -178,7 +177,9 @@ class Output:
         plain = "table" if drawn and form is None else formats[:2][-1]  # the second is that of pipes
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
-        named = plain if kind == ".tsv" else FILE_ENDINGS.get(kind)
+        named = (
+            plain if kind == ".tsv" else next((name for name, form in FORMATS.items() if kind in form.endings), None)
+        )
         if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
             raise GradcliError(
                 f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"
@@ -260,9 +261,9 @@ class Output:
 
 
 def most_elements(result: Any) -> int:
-    from ..show.npz import arrays_of
+    from ..show.results import dense_arrays
 
-    return max((array.size for array in arrays_of(result).values()), default=0)
+    return max((array.size for array in dense_arrays(result).values()), default=0)
 
 
 def terminal_size() -> tuple[int, int]:

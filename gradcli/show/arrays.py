@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +12,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from . import Style
-from .numbers import NONE, number
+from .data import NONE, number
 from .plot import SHADES, SHADES_PLAIN
-from .results import labels
+from .results import Block, labels
 
 EDGE = 3
 """Elements shown at either end of an elided axis."""
@@ -173,17 +174,14 @@ LARGE = 24
 """Rows or columns from which on a matrix is shown as a heat map."""
 
 
-def matrix(
-    block: np.ndarray, over: str, row: tuple[str, tuple], column: tuple[str, tuple], style: Style, drawn: bool = False
-) -> Any:
-    """Return a block as something rich prints.
+def matrix(block: Block, over: str, style: Style, drawn: bool = False) -> Any:
+    """Return derivatives of an array as something rich prints.
 
-    over: what its elements are, such as ∂y/∂x. row, column: the name and shape of what they stand for. drawn: a heat
-    map is wanted, whatever its size.
+    over: what the elements are, such as ∂y/∂x. drawn: a heat map is wanted, whatever its size.
     """
-    (row_name, row_shape), (column_name, column_shape) = row, column
-    rows, columns = int(np.prod(row_shape)), int(np.prod(column_shape))
-    flat = block.reshape((rows, columns))
+    (row_name, row_shape), (column_name, column_shape) = block.axes
+    rows, columns = math.prod(row_shape), math.prod(column_shape)
+    flat = block.array.reshape((rows, columns))
     plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
     sides = f"   {shape_text(np.empty(row_shape))} by {shape_text(np.empty(column_shape))}"
     title = Text().append(plain, "bold").append(sides, "dim")

@@ -1,16 +1,16 @@
-"""What gradcheck, lock and mutate find out."""
+"""What gradcheck finds out."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, visible
+from .results import Rows, label, present
 
 
 class WorstElement(NamedTuple):
@@ -29,6 +29,61 @@ class WorstElement(NamedTuple):
     sides: tuple[float, float] | None = None
     output_part: str = ""
     part: str = ""
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "output": self.output,
+            "index": self.place,
+            "analytic": self.analytic,
+            "numeric": self.numeric,
+            "numeric_error": self.numeric_error,
+            **present(output_part=self.output_part, part=self.part, one_sided=self.sides),
+        }
+
+
+SHORT = {"": "", "re": "Re ", "im": "Im "}
+
+
+class ElementRow(NamedTuple):
+    """One element: the index and part of output and input, claimed, numeric, its error, and what it is."""
+
+    output: tuple[int | str, ...]
+    output_part: str
+    place: tuple[int, ...]
+    part: str
+    claimed: Any
+    numeric: Any
+    error: Any
+    verdict: str
+
+    @property
+    def ratio(self) -> float | None:
+        """Claimed over numeric, where that is known not to be zero."""
+        known = np.isfinite(self.numeric) and abs(self.numeric) > self.error
+        return float(self.claimed / self.numeric) if known else None
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """Claimed, numeric, error, ratio and verdict; nothing for a ratio that is not known."""
+        return (self.claimed, self.numeric, self.error, "" if self.ratio is None else self.ratio, self.verdict)
+
+    def name(self, of: str) -> str:
+        """Return what the element is called, with the output's where that is no plain number."""
+        place = SHORT[self.part] + label(of, self.place)
+        if not (self.output or self.output_part):
+            return place
+        return f"d {SHORT[self.output_part]}{label('out', self.output)}/d {place}"
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "output": self.output,
+            "index": self.place,
+            "analytic": self.claimed,
+            "numeric": self.numeric,
+            "numeric_error": self.error,
+            **present(output_part=self.output_part, part=self.part),
+            "verdict": self.verdict,
+        }
 
 
 class Elements(NamedTuple):
@@ -91,6 +146,27 @@ class InputCheck:
             if not math.isfinite(error) or not math.isfinite(self.resolution or 0.0):
                 raise ValueError(f"'{self.name}' cannot pass with an error of {error} and {self.resolution}")
 
+    def rows(self) -> Iterator[ElementRow]:
+        """Yield all elements, where they were asked for, the input's fastest."""
+        if (every := self.elements) is None:
+            return
+        for j, row in enumerate(every.rows):
+            for i, column in enumerate(every.columns):
+                numbers = (every.claimed[j, i], every.numeric[j, i], every.error[j, i])
+                yield ElementRow(*row, *column, *numbers, str(every.verdicts[j, i]))
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "max_abs_error": float(self.max_abs_error),
+            "max_rel_error": float(self.max_rel_error),
+            "digits": round(self.digits, 2),
+            "resolution": self.resolution,
+            "not_decidable": self.hidden,
+            "worst": None if self.worst is None else self.worst.document(),
+            **({} if self.elements is None else {"elements": [row.document() for row in self.rows()]}),
+        }
+
 
 class Finding(NamedTuple):
     """Part of a diagnosis. kind: a stable word such as sign, factor, transposed; text: the evidence in a line."""
@@ -114,6 +190,12 @@ class Evidence(NamedTuple):
     directions: tuple[tuple[float, float, float], ...] = ()
     needed: int | None = None
 
+    def document(self) -> dict[str, Any]:
+        words = ("analytic", "numeric", "numeric_error")
+        directions = [dict(zip(words, row, strict=True)) for row in self.directions]
+        counts = {"elements": self.elements, "closely": self.closely, "points": self.points}
+        return {**counts, **present(directions=directions, calls_needed=self.needed)}
+
 
 class FoundPoint(NamedTuple):
     """A point at which a derivative is wrong: arrays by input, and the line that declares a check there."""
@@ -136,6 +218,9 @@ class Taylor(NamedTuple):
 
     rows: tuple[TaylorRow, ...]
     rate: float | None
+
+    def document(self) -> dict[str, Any]:
+        return {"rate": self.rate, "rows": [row._asdict() for row in self.rows]}
 
 
 @dataclass(frozen=True)
@@ -180,19 +265,94 @@ class CheckReport:
     def __bool__(self) -> bool:
         return self.passed
 
+    def lines(self) -> Rows:
+        """Return the check: verdict, name, file, line, seconds, reason; then steps and elements, where wanted."""
+        from .checks import headline
+
+        place = (self.file or "", str(self.line or ""), f"{self.seconds:.3f}")
+        yield (self.verdict, self.name, *place, partial(headline, self))
+        for row in self.taylor.rows if self.taylor is not None else ():
+            rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
+            yield ("taylor", self.name, repr(row.step), repr(row.remainder), rate)
+        for item in self.inputs:
+            yield from (("element", self.name, row.name(item.name), *row.cells) for row in item.rows())
+
+    def rows(self) -> Rows:
+        """Return every element; of a check without any one row."""
+        head, some = (self.name, self.file or "", str(self.line or "")), False
+        for item in self.inputs:
+            for row in item.rows():
+                some = True
+                output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
+                yield (*head, output, row.output_part, item.name, index, row.part, *row.cells, "")
+        if not some:
+            yield (*head, *[""] * 9, self.verdict, self.message)
+
+    def document(self) -> dict[str, Any]:
+        more: dict[str, Any] = {} if self.taylor is None else {"taylor": self.taylor.document()}
+        if self.found is not None:
+            at = {name: np.asarray(x) for name, x in self.found.at.items()}
+            more["found"] = {"at": at, "line": self.found.line}
+        return {
+            "name": self.name,
+            "file": self.file,
+            "line": self.line,
+            "verdict": self.verdict,
+            "seconds": round(self.seconds, 4),
+            "inputs": {item.name: item.document() for item in self.inputs},
+            "diagnosis": [finding._asdict() for finding in self.diagnosis],
+            "message": self.message,
+            "notes": self.notes,
+            "replay": self.replay,
+            "blame": self.blame,
+            "trace": self.trace or None,
+            "hint": self.hint,
+            "evidence": None if self.evidence is None else self.evidence.document(),
+            "witnesses": {name: round(digits, 2) for name, digits in self.witnesses},
+            **more,
+        }
+
     def _repr_html_(self) -> str:
         from .html import report_html
 
         return report_html(self)
 
 
+ELEMENT = "check file line output output_part input index part claimed numeric error ratio verdict message"
+"""The columns of checks."""
+
+
 class CheckSummary(NamedTuple):
-    """All checks of a run. seconds: of the checks; whole: with imports, where that is known."""
+    """All checks of a run.
+
+    seconds: of the checks; whole: with imports, where that is known. told: whether the reports were shown one by one.
+    """
 
     target: str
     checks: tuple[CheckReport, ...]
     seconds: float
     whole: float = 0.0
+    told: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(ELEMENT.split())
+
+    @property
+    def untold(self) -> tuple[CheckReport, ...]:
+        return () if self.told else self.checks
+
+    def lines(self) -> Rows:
+        return (line for check in self.untold for line in check.lines())
+
+    def rows(self) -> Rows:
+        return (row for check in self.checks for row in check.rows())
+
+    def document(self) -> dict[str, Any]:
+        verdicts = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error"}
+        counts = {word: self.count(verdict) for word, verdict in verdicts.items()}
+        summary = {**counts, "seconds": round(self.seconds, 4)}
+        return {"checks": [check.document() for check in self.checks], "summary": summary}
 
     def count(self, verdict: str) -> int:
         return sum(check.verdict == verdict for check in self.checks)
@@ -203,139 +363,22 @@ class CheckSummary(NamedTuple):
         return summary_html(self)
 
 
-class CheckTotal(NamedTuple):
-    """The end of a run whose reports were shown one by one."""
-
-    summary: CheckSummary
-
-
 class CheckList(NamedTuple):
     """The checks that a command line chose: name, file and line each."""
 
     target: str
     checks: tuple[tuple[str, str | None, int | None], ...]
 
-
-SCHEMA = "gradcli/1"
-
-
-def document_of_lines(head: Mapping[str, Any], key: str, entries: Iterable[Mapping[str, Any]]) -> str:
-    """Return a document of JSON whose entries have a line each, for git to compare."""
-    start = json.dumps(head, ensure_ascii=False)[:-1]
-    rows = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in entries]
-    return visible(f'{start}, "{key}": [\n' + ",\n".join(rows) + "\n]}\n")
-
-
-class Lock(NamedTuple):
-    """What a lock file holds.
-
-    settings: the words and options that chose the checks. libraries: the versions that computed. entries: plain data
-    per check, sorted: file, check, at, value, value_error, grad, error.
-    """
-
-    target: str
-    settings: Mapping[str, Any]
-    libraries: Mapping[str, str]
-    entries: tuple[Mapping[str, Any], ...]
-
-
-class Difference(NamedTuple):
-    """A number then and now, each with its error. input: whose gradient it is; None for the value."""
-
-    input: str | None
-    place: tuple[int, ...]
-    locked: Any
-    locked_error: float
-    now: Any
-    now_error: float
-
-
-class Comparison(NamedTuple):
-    """One check beside its lock. verdict: same, changed, new, gone, or error with a message.
-
-    worst: the number that is furthest out of its intervals, of a changed check; else the furthest from the locked.
-    """
-
-    name: str
-    file: str | None
-    verdict: str
-    worst: Difference | None = None
-    message: str = ""
-
-
-class Verification(NamedTuple):
-    """All checks beside their lock. libraries: what computed then and now, where versions differ."""
-
-    target: str
-    checks: tuple[Comparison, ...]
-    libraries: tuple[tuple[str, str, str], ...]
-
     @property
-    def exit_code(self) -> int:
-        """The exit code: of a changed number, else of a check that could not be made."""
-        return EXIT_FAIL if self.count("changed") else EXIT_TARGET if self.count("error") else EXIT_OK
+    def columns(self) -> tuple[str, ...]:
+        return ("check", "file", "line")
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What there is to do about checks without a line, and lines without a check."""
-        stale = [f"{n} {word}" for word in ("new", "gone") if (n := self.count(word))]
-        return (f"{' and '.join(stale)}: lock again to take that in",) if stale else ()
+    def lines(self) -> Rows:
+        """Return a line per check: FILE:LINE, name; the name alone where there is no file."""
+        return ((*([f"{file}:{line or ''}"] if file else []), name) for name, file, line in self.checks)
 
-    def count(self, verdict: str) -> int:
-        return sum(check.verdict == verdict for check in self.checks)
+    def rows(self) -> Rows:
+        return ((name, file or "", str(line or "")) for name, file, line in self.checks)
 
-
-class MutantRun(NamedTuple):
-    """One wrong version: its name, how far off it is at random points, and whether the tests failed with it.
-
-    line: where its source was changed; None where its results were. test: Python that fails with it, for survivors
-    that are to be killed, where one can be written. timed_out: whether the tests had to be ended.
-    """
-
-    name: str
-    relative_error: float | None
-    killed: bool
-    seconds: float
-    line: int | None = None
-    test: str | None = None
-    timed_out: bool = False
-
-
-class Mutation(NamedTuple):
-    """All mutants of a function. at_least: the error from which on a survivor counts. equal: how many were left out,
-    as they gave the same values at random points. calls: how often the tests call the function.
-    """
-
-    target: str
-    mutants: tuple[MutantRun, ...]
-    at_least: float
-    equal: int
-    calls: int
-    seconds: float
-
-    @property
-    def killed(self) -> int:
-        return sum(m.killed for m in self.mutants)
-
-    @property
-    def score(self) -> float:
-        """The part that was noticed."""
-        return self.killed / len(self.mutants) if self.mutants else 1.0
-
-    @property
-    def smallest_noticed(self) -> float | None:
-        """The smallest relative error of a factor that was noticed."""
-        errors = [
-            m.relative_error for m in self.mutants if m.killed and m.name.startswith("factor") and m.relative_error
-        ]
-        return min(errors, default=None)
-
-    @property
-    def exit_code(self) -> int:
-        """1 where such mutants survived."""
-        return EXIT_FAIL if self.survivors else EXIT_OK
-
-    @property
-    def survivors(self) -> tuple[MutantRun, ...]:
-        """Those that are larger than `at_least` and were not noticed."""
-        return tuple(m for m in self.mutants if not m.killed and (m.relative_error or 0.0) > self.at_least * (1 + 1e-9))
+    def document(self) -> dict[str, Any]:
+        return {"checks": [dict(zip(("name", "file", "line"), check, strict=True)) for check in self.checks]}

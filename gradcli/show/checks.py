@@ -1,22 +1,22 @@
-"""Checks in words and as rows of elements, as every format has them."""
+"""Checks in words, as every format has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
-
-import numpy as np
-
-from ..errors import visible
-from . import Style
 from .check_results import CheckReport, CheckSummary, InputCheck, Taylor, WorstElement
-from .numbers import PARTS, label_part, number
 from .results import label
 
 DIGITS = 12
 """The digits that matter in a comparison."""
 LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 """How bad a verdict is that is no pass, in the words of GitHub and of SARIF."""
+
+
+PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
+
+
+def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
+    """Return the name of an element, or of its real or imaginary part."""
+    return PARTS[part] + label(name, index)
 
 
 def details(check: CheckReport) -> list[str]:
@@ -146,58 +146,3 @@ def summary_line(result: CheckSummary) -> str:
     ]
     whole = f" ({result.whole:.2f} s with imports)" if result.whole > result.seconds + NOTICED else ""
     return f"{', '.join(parts)} in {result.seconds:.2f} s{whole}"
-
-
-SHORT = {"": "", "re": "Re ", "im": "Im "}
-
-
-class ElementRow(NamedTuple):
-    """One element: the index and part of output and input, claimed, numeric, its error, and what it is."""
-
-    output: tuple[int | str, ...]
-    output_part: str
-    place: tuple[int, ...]
-    part: str
-    claimed: Any
-    numeric: Any
-    error: Any
-    verdict: str
-
-    @property
-    def ratio(self) -> float | None:
-        """Claimed over numeric, where that is known not to be zero."""
-        known = np.isfinite(self.numeric) and abs(self.numeric) > self.error
-        return float(self.claimed / self.numeric) if known else None
-
-    def numbers(self, precision: int | None) -> list[str]:
-        """Return claimed, numeric, error and ratio as text; nothing for a ratio that is not known."""
-        values = (self.claimed, self.numeric, self.error, self.ratio)
-        return ["" if x is None else number(x, precision) for x in values]
-
-    def name(self, of: str) -> str:
-        """Return what the element is called, with the output's where that is no plain number."""
-        place = SHORT[self.part] + label(of, self.place)
-        if not (self.output or self.output_part):
-            return place
-        return f"d {SHORT[self.output_part]}{label('out', self.output)}/d {place}"
-
-
-def rows_of(item: InputCheck) -> Iterator[ElementRow]:
-    """Yield all elements of an input, the input's fastest."""
-    elements = item.elements
-    if elements is not None:
-        for j, row in enumerate(elements.rows):
-            for i, column in enumerate(elements.columns):
-                numbers = (elements.claimed[j, i], elements.numeric[j, i], elements.error[j, i])
-                yield ElementRow(*row, *column, *numbers, str(elements.verdicts[j, i]))
-
-
-def element_lines(check: CheckReport, style: Style) -> str:
-    """Return a line per element: the word element, check, element, claimed, numeric, error, ratio, verdict."""
-    name = " ".join(check.name.split())
-    lines = [
-        "\t".join(["element", name, row.name(item.name), *row.numbers(style.precision), row.verdict]) + "\n"
-        for item in check.inputs
-        for row in rows_of(item)
-    ]
-    return visible("".join(lines))

@@ -8,9 +8,9 @@ import subprocess
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, visible
-from . import Style, renders
+from . import Style
+from .data import number
 from .graph_results import Graph, GraphNode
-from .numbers import number
 
 SHORT = 22
 """The longest value, in characters, that is shown whole."""
@@ -90,7 +90,6 @@ def by_scope(result: Graph) -> dict[tuple[str, ...], list[GraphNode]]:
     return groups
 
 
-@renders("dot")
 def render_graph(result: Graph, style: Style) -> str:
     """Return a digraph in which gradients flow upwards: operands below what was computed from them."""
     groups = by_scope(result)
@@ -156,7 +155,6 @@ def quote_mermaid(text: str) -> str:
     return '"' + visible(text).translate(ENTITIES) + '"'
 
 
-@renders("mermaid")
 def render_mermaid(result: Graph, style: Style) -> str:
     """Return a flowchart with operands below what was computed from them."""
     groups = by_scope(result)
@@ -178,3 +176,6 @@ def render_mermaid(result: Graph, style: Style) -> str:
     hooked = [f"n{node.number}" for node in result.nodes if node.hooks]
     text = "\n".join(lines) + "\n" + CLASSES
     return text + (f"  class {','.join(hooked)} hooked\n" if hooked else "")
+
+
+WRITERS = {"dot": {Graph: render_graph}, "mermaid": {Graph: render_mermaid}}

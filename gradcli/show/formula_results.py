@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Part, label, value_part
+from .results import Block, Rows, element_rows, own_block, present
 
 
 class Formula(NamedTuple):
@@ -60,6 +58,29 @@ class Formulas(NamedTuple):
     matrix: FormulaMatrix | None = None
     notes: tuple[str, ...] = ()
 
+    def rows(self) -> Rows:
+        """Return name, formula and its value, if there is one, of every derivative; or the steps."""
+        if self.steps:
+            return ((step.text,) for step in self.steps)
+        return ((d.name, d.formula.text, *([] if d.value is None else [d.value])) for d in self.derivatives)
+
+    def document(self) -> dict[str, Any]:
+        def describe(d: Derivative) -> dict[str, Any]:
+            more = {} if d.value is None else {"at": d.value}
+            return {"name": d.name, "text": d.formula.text, "latex": d.formula.latex, **more}
+
+        matrix = self.matrix and {
+            **self.matrix._asdict(),
+            "entries": [[d.formula.text for d in row] for row in self.matrix.entries],
+        }
+        steps = [{"text": s.text, "latex": s.latex} for s in self.steps]
+        return {
+            "order": self.order,
+            "value": [describe(d) for d in self.value],
+            "derivatives": [describe(d) for d in self.derivatives],
+            **present(output=self.output, matrix=matrix, steps=steps),
+        }
+
 
 class Agreement(NamedTuple):
     """What a formula says of one input's gradient: text and value of each element, beside the engine's.
@@ -77,6 +98,16 @@ class Agreement(NamedTuple):
     notes: tuple[str, ...] = ()
     decided: bool = True
 
+    def document(self) -> dict[str, Any]:
+        return {
+            "text": self.texts,
+            "latex": self.latex,
+            "value": self.values,
+            "agrees": self.agrees,
+            "decided": self.decided,
+            "max_abs_error": self.error,
+        }
+
 
 class LongNumbers(NamedTuple):
     """Values and derivatives in many digits, as text: only digits that are right.
@@ -93,12 +124,26 @@ class LongNumbers(NamedTuple):
     output: str | None = None
     with_value: bool = False
 
+    def rows(self) -> Rows:
+        return element_rows(self)
+
     @property
-    def arrays(self) -> Iterator[Part]:
-        yield from value_part(self)
-        for name, x in self.parts.items():
-            if x is not None:
-                yield f"the gradient for {name}", x, partial(label, name)
+    def without(self) -> tuple[str, ...]:
+        return ("npz", "npy")
+
+    @property
+    def arrays(self) -> tuple[Block, ...]:
+        return tuple(own_block(name, f"the gradient for {name}", x) for name, x in self.parts.items())
+
+    def document(self) -> dict[str, Any]:
+        """Return rounded numbers where they always are, and their digits as strings."""
+        rounded = {name: None if x is None else round_digits(x) for name, x in self.parts.items()}
+        numbers = {"value": round_digits(self.value), "grad": rounded, **present(output=self.output)}
+        return {**numbers, "digits": {"n": self.digits, "value": self.value.tolist(), "grad": self.parts}}
+
+
+def round_digits(x: np.ndarray) -> np.ndarray:
+    return np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x)
 
 
 class Loss(NamedTuple):
@@ -141,5 +186,18 @@ class Precision(NamedTuple):
     output: str | None = None
 
     @property
-    def columns(self) -> dict[str, np.ndarray]:
+    def curves(self) -> dict[str, np.ndarray]:
         return {"value": self.value, **{f"d/d{name}": x for name, x in self.gradients.items()}}
+
+    def rows(self) -> Rows:
+        return zip(self.x, *self.curves.values(), strict=True)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "over": {self.name: self.x},
+            "full": self.full,
+            "value": self.value,
+            "gradient": self.gradients,
+            "losses": [loss._asdict() for loss in self.losses],
+            **present(output=self.output),
+        }

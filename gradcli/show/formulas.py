@@ -11,21 +11,20 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from . import Style, renders
+from . import Style
 from .arrays import plain_table
+from .data import NONE, write_text
 from .formula_results import Agreement, Formulas, LongNumbers
-from .numbers import formula_lines, long_elements, plain_steps
-from .results import label
+from .results import label, value_block
 
 MOST = 12
 """Elements whose formula is shown."""
 
 
-@renders("table")
 def render_formulas(result: Formulas, style: Style) -> Group:
     """Return the value and every derivative, written over several lines as on paper."""
     if result.steps:
-        return Group(*(Text(plain_steps(step.text, style)) for step in result.steps))
+        return Group(Text(write_text(result, style).rstrip("\n")))
     parts: list[Any] = []
     for d in result.value[:MOST]:
         parts += [Text(d.name, style="bold"), Padding(write_formula(d.formula, style, ""), (0, 0, 1, 4))]
@@ -60,7 +59,7 @@ def formula_matrix(result: Formulas, style: Style) -> Group:
     columns = [names, *([name, *column] for name, *column in zip(matrix.columns, *cells, strict=True))]
     widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
     if sum(widths) + 3 * len(widths) > style.size[0]:
-        return Group(head, *(Text(f"{name}  {text}") for name, text in formula_lines(result)))
+        return Group(head, *(Text(f"{name}  " + "\t".join(more)) for name, *more in result.rows()))
     headings = (Column(column, no_wrap=True, vertical="middle") for column in ("", *matrix.columns))
     table = plain_table(*headings, gap=3)
     for name, row in zip(names, cells, strict=True):
@@ -74,16 +73,13 @@ def write_formula(formula: Any, style: Style, look: str) -> Text:
     return Text(formula.text if wide else formula.pretty, style=look)
 
 
-@renders("table")
 def render_longnumbers(result: LongNumbers, style: Style) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    output = result.output or "value"
-    for index in np.ndindex(result.value.shape):
-        table.add_row(Text(label(output, index), style="bold"), Text(str(result.value[index])))
-    for name, digits in long_elements(result):
-        table.add_row(Text(name, style="bold"), Text(digits, style="green"))
+    for block in (value_block(result), *result.arrays):
+        for name, digits in block.rows():
+            table.add_row(Text(name, style="bold"), Text(digits or NONE, style="" if block.key == "value" else "green"))
     return table
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from .results import Rows, own_block
 
 
 class GraphNode(NamedTuple):
@@ -35,6 +37,11 @@ class GraphNode(NamedTuple):
     operations: int = 1
     label: str = ""
 
+    def document(self, values: bool) -> dict[str, Any]:
+        names = "kind op name formula shape dtype inputs file line hooks scope".split()
+        names += ["operations"] * (self.operations > 1) + ["value", "grad"] * values
+        return {"id": self.number, **{name: getattr(self, name) for name in names}}
+
 
 class Graph(NamedTuple):
     """A recorded graph, nodes in the order they were made. output: the number of the node backward starts at."""
@@ -43,6 +50,17 @@ class Graph(NamedTuple):
     nodes: tuple[GraphNode, ...]
     outputs: tuple[int, ...]
     values: bool = False
+
+    def rows(self) -> Rows:
+        """Return a row per node; with values also value and gradient, as JSON."""
+        for node in self.nodes:
+            shape, inputs = (",".join(map(str, numbers or ())) for numbers in (node.shape, node.inputs))
+            more = ["null" if x is None else x for x in (node.value, node.grad) if self.values]
+            line = str(node.line or "")
+            yield (str(node.number), node.kind, node.op, node.name or "", node.formula, shape, inputs, line, *more)
+
+    def document(self) -> dict[str, Any]:
+        return {"outputs": self.outputs, "nodes": [node.document(self.values) for node in self.nodes]}
 
     def _repr_html_(self) -> str:
         from .trace_html import graph_html
@@ -65,6 +83,11 @@ class Flow(NamedTuple):
     local: np.ndarray | None
     grad: np.ndarray
     total: np.ndarray | None = None
+
+    def document(self) -> dict[str, Any]:
+        total = self.grad if self.total is None else self.total
+        names = {"to": self.to, "derivative": self.slope, "rule": self.formula}
+        return {**names, "local": self.local, "grad": self.grad, "total": total}
 
 
 class HookCall(NamedTuple):
@@ -96,6 +119,23 @@ class Step(NamedTuple):
     after: np.ndarray | None = None
     captured: bool = False
 
+    def rows(self) -> Rows:
+        """Return what is sent: operation, result, receiver and number; the receiver of a leaf's last is its .grad."""
+        sent = [(flow.to, flow.grad) for flow in self.flows]
+        if self.leaf and self.incoming is not None:
+            sent.append((f"{self.label}.grad", self.incoming if self.after is None else self.after))
+        for to, array in sent:
+            rows = own_block(to, "", array).rows()
+            yield from ((str(self.number), self.op, self.label, *cells) for cells in rows)
+
+    def document(self) -> dict[str, Any]:
+        hooks = [hook._asdict() for hook in self.hooks]
+        names = ("op", "label", "formula", "line", "incoming")
+        head = {"step": self.number, **{name: getattr(self, name) for name in names}, "hooks": hooks}
+        if self.leaf:
+            return {**head, "grad": {"before": self.before, "after": self.after}}
+        return {**head, "sends": [flow.document() for flow in self.flows]}
+
 
 class Computed(NamedTuple):
     """A line of the forward part: a label, the formula that made it (empty for inputs), and its value."""
@@ -117,6 +157,10 @@ class Pass(NamedTuple):
     forward: tuple[Computed, ...]
     steps: tuple[Step, ...]
 
+    def document(self) -> dict[str, Any]:
+        forward, steps = [line._asdict() for line in self.forward], [step.document() for step in self.steps]
+        return {"kind": self.kind, "output": self.output, "line": self.line, "forward": forward, "steps": steps}
+
 
 class Trace(NamedTuple):
     """The runs of backward of a program, or one of them.
@@ -130,6 +174,14 @@ class Trace(NamedTuple):
     first: int = 1
     total: int = 1
     bounded: bool = False
+
+    def rows(self) -> Rows:
+        """Return a row per element sent."""
+        for i, run in enumerate(self.passes, self.first):
+            yield from ((str(i), *cells) for step in run.steps for cells in step.rows())
+
+    def document(self) -> dict[str, Any]:
+        return {"passes": [{"pass": i, **run.document()} for i, run in enumerate(self.passes, self.first)]}
 
     def _repr_html_(self) -> str:
         from .trace_html import trace_html

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import (
-    Style,
-    renders,
-    trace_html,  # noqa: F401 - it registers the page of a trace
-)
+from . import Style
 from .check_results import CheckList, CheckReport, CheckSummary, Elements, InputCheck
-from .checks import basis, headline, summary_line, worst_text
-from .numbers import label_part
+from .checks import basis, headline, label_part, summary_line, worst_text
+from .graph_results import Trace
 from .page import MARKS, code, escape, fragment, heat_maps, line_plot, page, scroll, table
+from .trace_html import render_trace
 
 MOST_ROWS = 5000
 """Elements of one input beyond which the table has the worst ones only."""
 
 
-@renders("html")
 def render_checklist(result: CheckList, style: Style) -> str:
     rows = [("", [escape(name), escape(place_text(file, line))]) for name, file, line in result.checks]
     return page(
@@ -26,7 +22,6 @@ def render_checklist(result: CheckList, style: Style) -> str:
     )
 
 
-@renders("html")
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     details = [
         f'<section id="check{i}" aria-label="{escape(check.name)}">{details_of(check)}</section>'
@@ -131,3 +126,6 @@ def element_table(item: InputCheck, every: Elements) -> str:
     body = table(headings, rows, set(range(1 + several, 5 + several)))
     opened = " open" if len(places) <= 200 else ""
     return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long')}</details>"
+
+
+WRITERS = {"html": {CheckList: render_checklist, CheckSummary: render_checksummary, Trace: render_trace}}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import visible
-from . import Style, renders
+from . import Style
+from .data import NONE, number
 from .formula_results import Derivative, FormulaMatrix, Formulas, LongNumbers
-from .numbers import NONE, elements, long_elements, number
-from .results import Gradients, Hessian, Jacobian, Operations, Products, Value
+from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
@@ -55,30 +55,36 @@ def array(x: np.ndarray | None, precision: int | None) -> str:
     return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
 
 
-@renders("latex")
+def equation(left: str, block: Block, symbolic: tuple[Any, ...], precision: int | None) -> str:
+    """Return an equation for a block, with its formula before the numbers where there is one.
+
+    Derivatives of an array are a matrix with a row per output and a column per input element.
+    """
+
+    def write(x: Any, precision: int | None) -> str:
+        if len(block.axes) == 2:
+            x = x.reshape([math.prod(shape) for _, shape in block.axes])
+            x = x.reshape(()) if x.size == 1 else x
+        return array(x, precision)
+
+    formulas = (f" = {write(item.latex, None)}" for item in symbolic if item.name == block.key)
+    sign = "=" if all(item.agrees for item in symbolic if item.name == block.key) else r"\neq"
+    numbers = write(block.array.toarray() if block.is_sparse else block.array, precision)
+    return f"{left}{''.join(formulas)} {sign} {numbers}\n"
+
+
 def render_gradients(result: Gradients, style: Style) -> str:
     """Return one equation per input."""
     output = symbol(result.output or "f")
-    lines = [] if result.value is None else [f"{output} = {array(result.value, style.precision)}"]
-    for item in result.inputs:
-        left = rf"\frac{{\partial {output}}}{{\partial {symbol(item.name)}}}"
-        lines.append(f"{left}{formula_part(result, item.name, array)} {array(item.grad, style.precision)}")
-    lines += [
-        rf"\frac{{\partial {output}}}{{\partial {symbol(name)}}} = {array(g, style.precision)}"
-        for name, g in result.retained.items()
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    value = "" if result.value is None else f"{output} = {array(result.value, style.precision)}\n"
+    return value + "".join(
+        equation(
+            rf"\frac{{\partial {output}}}{{\partial {symbol(block.key)}}}", block, result.symbolic, style.precision
+        )
+        for block in result.arrays
+    )
 
 
-def formula_part(result: Any, name: str, write: Callable[[Any, None], str]) -> str:
-    """Return what stands before a number: an equals sign; where formulas were asked for, with the formula before."""
-    for item in result.symbolic:
-        if item.name == name:
-            return f" = {write(item.latex, None)} " + ("=" if item.agrees else r"\neq")
-    return " ="
-
-
-@renders("latex")
 def render_value(result: Value, style: Style) -> str:
     return f"{symbol(result.output or 'f')} = {array(result.value, style.precision)}\n"
 
@@ -93,42 +99,28 @@ def element(name: str) -> str:
     return f"{{{text}}}_{{{index}}}" if "_" in text else f"{text}_{{{index}}}"
 
 
-def names(name: str, values: np.ndarray) -> str:
+def names(name: str, shape: tuple[int, ...]) -> str:
     """Return an array by the names of its elements: (x_{0}, x_{1})."""
-    parts = [element(part) for part, _ in elements(name, values)]
+    parts = [element(part) for part in labels(name, shape)]
     if len(parts) > 12:
         parts = [*parts[:3], r"\dots", parts[-1]]
     return ", ".join(parts) if len(parts) == 1 else "(" + ", ".join(parts) + ")"
 
 
-def partial_matrix(rows: int, columns: int) -> Callable[[Any, int | None], str]:
-    """Return what writes a block of derivatives as a matrix with a row per output and a column per input element."""
-
-    def write(block: np.ndarray, precision: int | None) -> str:
-        flat = block.reshape((rows, columns))
-        return value(flat[0, 0], precision) if flat.size == 1 else array(flat, precision)
-
-    return write
-
-
-@renders("latex")
 def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return one equation per input, with the elements of output and input in the order of rows and columns."""
-    output = names(result.output or "f", result.value)
-    lines = []
-    for item in result.blocks:
-        block = item.block if item.block is not None else item.sparse.toarray()
-        write = partial_matrix(result.value.size, item.value.size)
-        left = rf"\frac{{\partial {output}}}{{\partial {names(item.name, item.value)}}}"
-        lines.append(f"{left}{formula_part(result, item.name, write)} {write(block, style.precision)}")
-    return "".join(f"{line}\n" for line in lines)
+    output = names(result.output or "f", result.value.shape)
+    return "".join(
+        equation(
+            rf"\frac{{\partial {output}}}{{\partial {names(*block.axes[1])}}}", block, result.symbolic, style.precision
+        )
+        for block in result.arrays
+    )
 
 
-@renders("latex")
 def render_hessian(result: Hessian, style: Style) -> str:
     """Return one equation per pair of inputs; for numbers, one of the whole matrix."""
     output = symbol(result.output or "f")
-    lines = []
     if result.whole is not None:
         names_of = list(result.blocks)
         by_pair = {item.name: item.latex.item() for item in result.symbolic}
@@ -136,32 +128,26 @@ def render_hessian(result: Hessian, style: Style) -> str:
         sign = "=" if all(item.agrees for item in result.symbolic) else r"\neq"
         written = f"{array(np.array(formulas, object), None)} {sign} " if formulas else ""
         return rf"\nabla^{{2}} {output} = {written}{array(result.whole, style.precision)}" + "\n"
-    for name, row in result.blocks.items():
-        for other, block in row.items():
-            x, y = result.inputs[name], result.inputs[other]
-            below = rf"\partial {names(name, x)}\, \partial {names(other, y)}"
-            write = partial_matrix(x.size, y.size)
-            formula = formula_part(result, f"{name}/{other}", write)
-            lines.append(rf"\frac{{\partial^2 {output}}}{{{below}}}{formula} {write(block, style.precision)}")
-    return "".join(f"{line}\n" for line in lines)
+    text = ""
+    for block in result.arrays:
+        below = r"\, ".join(rf"\partial {names(*owner)}" for owner in block.axes)
+        left = rf"\frac{{\partial^2 {output}}}{{{below}}}"
+        text += equation(left, block, result.symbolic, style.precision)
+    return text
 
 
-@renders("latex")
 def render_products(result: Products, style: Style) -> str:
     sign = {"vjp": "v^\\top J", "jvp": "J v", "hvp": "H v"}[result.kind]
     return "".join(
-        rf"\left({sign}\right)_{{{symbol(name)}}} = {array(x, style.precision)}" + "\n"
-        for name, x in result.parts.items()
+        equation(rf"\left({sign}\right)_{{{symbol(block.key)}}}", block, (), style.precision) for block in result.arrays
     )
 
 
-@renders("latex")
 def render_operations(result: Operations, style: Style) -> str:
     """Return the functions as an itemised list."""
     return "".join(rf"\item \texttt{{{op.name}}}: {op.doc}" + "\n" for op in result.entries)
 
 
-@renders("latex")
 def render_formulas(result: Formulas, style: Style) -> str:
     """Return an equation per derivative, or one of a matrix; with steps, one per step."""
     if result.steps:
@@ -198,9 +184,20 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
     return rf"\frac{{{sign}{power} {function}}}{{{below}}}"
 
 
-@renders("latex")
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
-    lines = []
-    for name, digits in long_elements(result):
-        lines.append(f"{partial(name, symbol(result.output or 'f'))} = {digits}\n")
-    return "".join(lines)
+    function, rows = symbol(result.output or "f"), result._replace(with_value=False).rows()
+    return "".join(f"{partial(name, function)} = {digits or NONE}\n" for name, digits in rows)
+
+
+WRITERS = {
+    "latex": {
+        Gradients: render_gradients,
+        Value: render_value,
+        Jacobian: render_jacobian,
+        Hessian: render_hessian,
+        Products: render_products,
+        Operations: render_operations,
+        Formulas: render_formulas,
+        LongNumbers: render_longnumbers,
+    }
+}

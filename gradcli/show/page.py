@@ -10,8 +10,7 @@ import numpy as np
 
 from ..errors import visible
 from .check_results import Elements, Line, WorstElement
-from .checks import DIGITS
-from .numbers import label_part
+from .checks import DIGITS, label_part
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A page may fetch nothing, whatever a name in it says."""

@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, visible
-from . import (
-    Style,
-    renders,
-    studies,  # noqa: F401 - it registers the bars of mutants
-)
+from . import Style
 from .check_results import CheckSummary
 from .dot import run_graphviz
 from .formula_results import Precision
 from .graph_results import Graph
 from .plot import LARGEST, extent
 from .results import Curve, Jacobian, Surface
+from .studies import render_picture
+from .study_results import Mutation
 
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 SIZE = (7.0, 5.0)
@@ -44,7 +42,6 @@ def save_figure(picture: Any, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-@renders("svg", "png")
 def render_graph(result: Graph, style: Style) -> bytes:
     """Return the picture of a graph. Raises GradcliError where Graphviz is not installed."""
     return run_graphviz(result, style, style.form)
@@ -55,7 +52,6 @@ def label(text: str) -> str:
     return visible(text).replace("$", r"\$")
 
 
-@renders("svg", "png")
 def render_curve(result: Curve, style: Style) -> bytes:
     """Return the function and its derivative, one above the other."""
     picture = figure()
@@ -72,7 +68,6 @@ def render_curve(result: Curve, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
-@renders("svg", "png")
 def render_surface(result: Surface, style: Style) -> bytes:
     """Return filled contours with arrows along the gradient."""
     picture = figure()
@@ -86,7 +81,6 @@ def render_surface(result: Surface, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
-@renders("svg", "png")
 def render_checksummary(result: CheckSummary, style: Style) -> bytes:
     """Return Taylor remainders by step, in logarithms, beside lines that fall as they should."""
     picture = figure()
@@ -108,7 +102,6 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
-@renders("svg", "png")
 def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
     """Return the blocks of a Jacobian side by side, colours by sign and size."""
     blocks = [item for item in jacobian.blocks if item.block is not None and item.block.size]
@@ -123,12 +116,11 @@ def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
-@renders("svg", "png")
 def render_precision(result: Precision, style: Style) -> bytes:
     """Return the digits of value and gradients along the input, on a logarithmic axis where its points grow."""
     picture = figure()
     axes = picture.subplots()
-    for name, digits in result.columns.items():
+    for name, digits in result.curves.items():
         axes.plot(result.x, digits, label=label(name), marker=".")
     grows = result.x[0] > 0 and result.x[-1] > 100 * result.x[0]
     axes.set(
@@ -141,3 +133,15 @@ def render_precision(result: Precision, style: Style) -> bytes:
     axes.grid(alpha=0.3)
     axes.legend()
     return save_figure(picture, style.form)
+
+
+PICTURES = {
+    Graph: render_graph,
+    Curve: render_curve,
+    Surface: render_surface,
+    CheckSummary: render_checksummary,
+    Jacobian: render_jacobian,
+    Precision: render_precision,
+    Mutation: render_picture,
+}
+WRITERS = {"svg": PICTURES, "png": PICTURES}

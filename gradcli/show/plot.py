@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Group
 from rich.text import Text
 
-from . import Style, renders
+from . import Style
 from .results import Curve, Surface
 
 SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"
@@ -105,7 +105,6 @@ class Frame:
         self.d = "∂" if unicode else "d"
 
 
-@renders("table")
 def render_curve(result: Curve, style: Style) -> Group:
     """Return the function and, below it, the derivative, each with axes of its own."""
     frame = Frame(style.unicode)
@@ -201,7 +200,6 @@ def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> l
     return [Text(f"{head}{frame.corner}{''.join(floor)} {name}", "dim"), Text(f"{head} {''.join(numbers)}", "dim")]
 
 
-@renders("table")
 def render_surface(result: Surface, style: Style) -> Group:
     """Return a map shaded by value, with arrows up the slope, axes and the meaning of the shades."""
     rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)

@@ -9,13 +9,10 @@ from typing import Any
 
 from .. import __version__
 from ..errors import visible
-from . import Style, renders
-from .check_results import CheckReport, CheckSummary, CheckTotal
+from . import Style
+from .check_results import CheckList, CheckReport, CheckSummary
 from .checks import LEVELS, headline, summary_line
-from .json import json_line
-from .tsv import render_checklist
-
-renders("github")(render_checklist)
+from .data import json_line, write_tsv
 
 
 def escape_command(text: str, everything: bool = False) -> str:
@@ -23,8 +20,7 @@ def escape_command(text: str, everything: bool = False) -> str:
     return text.replace(":", "%3A").replace(",", "%2C") if everything else text
 
 
-@renders("github")
-def render_checkreport(check: CheckReport, style: Style) -> str:
+def annotate_check(check: CheckReport, style: Style) -> str:
     """Return the annotation of one check, where it has one."""
     if check.verdict not in LEVELS:
         return ""
@@ -40,22 +36,14 @@ def render_checkreport(check: CheckReport, style: Style) -> str:
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
 
 
-@renders("github")
-def render_github(result: CheckSummary, style: Style) -> str:
-    reports = "".join(render_checkreport(check, style) for check in result.checks)
-    return reports + render_checktotal(CheckTotal(result), style)
-
-
-@renders("github")
-def render_checktotal(result: CheckTotal, style: Style) -> str:
-    return summary_line(result.summary) + "\n"
+def annotate_checks(result: CheckSummary, style: Style) -> str:
+    return "".join(annotate_check(check, style) for check in result.untold) + summary_line(result) + "\n"
 
 
 FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} - {9, 10})
 
 
-@renders("junit")
-def render_junit(result: CheckSummary, style: Style) -> str:
+def write_junit(result: CheckSummary, style: Style) -> str:
     """Return one test case per check; inconclusive ones count as skipped."""
     suite = ElementTree.Element(
         "testsuite",
@@ -93,12 +81,10 @@ def printable(text: str) -> str:
     return text.translate(FORBIDDEN)
 
 
-renders("sarif")(render_checklist)
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-@renders("sarif")
-def render_sarif(result: CheckSummary, style: Style) -> str:
+def write_sarif(result: CheckSummary, style: Style) -> str:
     reported = [check for check in result.checks if check.verdict in LEVELS]
     rules = sorted({rule_of(check) for check in reported})
     driver = {"name": "gradcli", "version": __version__, "rules": [describe_rule(rule) for rule in rules]}
@@ -156,3 +142,10 @@ def artifact(file: str) -> dict[str, str]:
     if path.is_relative_to(Path.cwd()):
         return {"uri": quote(bytes(path.relative_to(Path.cwd()))), "uriBaseId": "SRCROOT"}
     return {"uri": path.as_uri()}
+
+
+WRITERS = {
+    "github": {CheckReport: annotate_check, CheckSummary: annotate_checks, CheckList: write_tsv},
+    "sarif": {CheckSummary: write_sarif, CheckList: write_tsv},
+    "junit": {CheckSummary: write_junit},
+}

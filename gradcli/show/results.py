@@ -1,23 +1,26 @@
 """Results, as immutable data: gradients, products, Jacobians, Hessians, curves, sweeps, functions of the table.
 
-Arrays are plain ndarrays. Named tuples rather than dataclasses: they cost nothing to import. A result may have,
-beside what its renderers read: `arrays`, the numbers in which nan is looked for; `exit_code`; and what is said on
-standard error, `notes`, `unused`, `detached`, `anomaly`, `symbolic` and `witnesses`. Tables whose numbers are never
-cut are those of `Output.numbers_of`.
+Named tuples rather than dataclasses: they cost nothing to import. A result says `document`, what `--json` has of it
+behind the common head, with plain ndarrays in it, and where it is a table `columns` and `rows`: a cell is text, a
+number, None for a gradient that is none, a pair of names (text joins them with a slash, CSV has a column for each),
+or a function of the digits wanted that returns text. `lines`: rows for a shell, where these are others than those of
+CSV. `arrays`: its derivatives, for NumPy's formats and the search for nan. It may also have an `exit_code`, and what
+is said on standard error: `notes`, `unused`, `detached`, `anomaly`, `symbolic` and `witnesses`. Tables whose numbers
+are never cut are those of `Output.numbers_of`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, EXIT_TARGET, GradcliError, Span
+from ..errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, EXIT_TARGET, GradcliError, Span, visible
 
-Part = tuple[str, np.ndarray, Callable[[Sequence[int]], str]]
-"""What an array of a result is, the array, and how an element of it is called by its index."""
+SCHEMA = "gradcli/1"
+Rows = Iterable[Sequence[Any]]
 
 
 def label(name: str, index: Sequence[int | str]) -> str:
@@ -27,28 +30,104 @@ def label(name: str, index: Sequence[int | str]) -> str:
 
 def labels(name: str, shape: tuple[int, ...]) -> list[str]:
     """Return the names of an array's elements, the last axis fastest."""
-    return [label(name, index) for index in np.ndindex(shape)]
+    if not shape:
+        return [name]
+    return [f"{name}[{','.join(index)}]" for index in itertools.product(*([*map(str, range(n))] for n in shape))]
 
 
-def value_part(result: Any) -> Iterator[Part]:
-    if result.value is not None:
-        yield "the value", result.value, partial(label, result.output or "value")
+class Block(NamedTuple):
+    """An array of a result.
+
+    key: its name among the others, x or x/y. words: what it is. array: dense, sparse, or None for a gradient that is
+    none; of many digits, text. axes: what its axes belong to, name and shape: an input, or an output and an input.
+    """
+
+    key: str
+    words: str
+    array: Any
+    axes: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def is_sparse(self) -> bool:
+        return hasattr(self.array, "nnz")
+
+    @property
+    def elements(self) -> np.ndarray:
+        """The elements as an array, of a sparse one those that are stored; none of None."""
+        return self.array.data if self.is_sparse else np.zeros(0) if self.array is None else self.array
+
+    def label(self, index: Sequence[int]) -> str:
+        """Return the name of one of the elements: x[1], out[0]/x[1]."""
+        if self.is_sparse:
+            return f"row {self.array.row[index[0]]}, column {self.array.col[index[0]]}"
+        parts, begin = [], 0
+        for name, shape in self.axes:
+            parts.append(label(name, index[begin : begin + len(shape)]))
+            begin += len(shape)
+        return "/".join(parts)
+
+    def rows(self, symbolic: tuple[Any, ...] = ()) -> Rows:
+        """Return name and number of every element, the last axis fastest; with formulas, the element's as well."""
+        every = [labels(*owner) for owner in self.axes]
+        names: Iterable[Any] = itertools.product(*every) if len(every) > 1 else every[0]
+        if self.is_sparse:
+            names = [(every[0][i], every[1][j]) for i, j in zip(self.array.row, self.array.col, strict=True)]
+        flat = self.elements.ravel()
+        numbers = [None] if self.array is None else flat.tolist() if flat.dtype == np.float64 else list(flat)
+        if not symbolic:
+            return zip(names, numbers, strict=True)
+        texts = next((item.texts.ravel() for item in symbolic if item.name == self.key), ())
+        return zip(names, numbers, texts if len(texts) == len(numbers) else [""] * len(numbers), strict=True)
 
 
-def label_pair(row: str, axes: int, column: str) -> Callable[[Sequence[int]], str]:
-    """Return how an element of a block of derivatives is called; axes: how many of them belong to the row."""
-    return lambda index: f"{label(row, index[:axes])}/{label(column, index[axes:])}"
+def own_block(name: str, words: str, x: np.ndarray | None) -> Block:
+    """Return the block of an array that has the shape of what it is called after."""
+    return Block(name, words, x, ((name, () if x is None else x.shape),))
 
 
-def label_entry(entries: Any, index: list[int]) -> str:
-    return f"row {entries.row[index[0]]}, column {entries.col[index[0]]}"
+def element_rows(result: Any) -> Rows:
+    """Return the rows of all elements; those of the value first, where it is wanted."""
+    value = getattr(result, "with_value", False) and result.value is not None
+    blocks = [*([value_block(result, "value")] if value else []), *result.arrays]
+    return itertools.chain.from_iterable(block.rows(getattr(result, "symbolic", ())) for block in blocks)
+
+
+def value_block(result: Any, name: str = "") -> Block:
+    name = name or result.output or "value"
+    return Block("value", "the value", result.value, ((name, np.shape(result.value)),))
+
+
+def document_of_lines(head: Mapping[str, Any], key: str, entries: Iterable[Mapping[str, Any]]) -> str:
+    """Return a document of JSON whose entries have a line each, for git to compare."""
+    import json
+
+    start = json.dumps(head, ensure_ascii=False)[:-1]
+    rows = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in entries]
+    return visible(f'{start}, "{key}": [\n' + ",\n".join(rows) + "\n]}\n")
+
+
+def present(**parts: Any) -> dict[str, Any]:
+    """Return the parts that there are: neither None nor empty."""
+    return {name: part for name, part in parts.items() if part not in (None, "", [], {})}
+
+
+def value_document(result: Any, **parts: Any) -> dict[str, Any]:
+    """Return the value of the output, some parts, and what else there is to say of a result of arrays."""
+    agreements = {item.name: item.document() for item in getattr(result, "symbolic", ())}
+    check = next((report.document() for report in getattr(result, "witnesses", ())), None)
+    value = None if result.value is None else np.asarray(result.value)
+    more = {"output": result.output, "retained": getattr(result, "retained", {})}
+    more |= {"unused": list(getattr(result, "unused", ())), "symbolic": agreements, "check": check}
+    return {"value": value, **parts, **present(**more)}
 
 
 VERDICT_CODES = {"pass": EXIT_OK, "fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}
 
 
-def comparison_code(result: Any) -> int:
-    """Return the exit code of what formulas, or else a check, say of a result, where that was asked for."""
+def exit_code_of(result: Any) -> int:
+    """Return a result's exit code: its own, or of what formulas, or else a check, say, where that was asked for."""
+    if hasattr(result, "exit_code"):
+        return result.exit_code
     if not all(item.agrees for item in getattr(result, "symbolic", ())):
         return EXIT_FAIL
     return next((VERDICT_CODES[report.verdict] for report in getattr(result, "witnesses", ())), EXIT_OK)
@@ -93,11 +172,16 @@ class Gradients(NamedTuple):
     summary: bool = False
     anomaly: tuple[str, Span | None] | None = None
 
+    def rows(self) -> Rows:
+        return element_rows(self)
+
     @property
-    def arrays(self) -> Iterator[Part]:
-        yield from value_part(self)
-        for item in self.inputs:
-            yield f"the gradient of {item.name}", item.slope, partial(label, item.name)
+    def arrays(self) -> tuple[Block, ...]:
+        every = {**{item.name: item.grad for item in self.inputs}, **self.retained}
+        return tuple(own_block(name, f"the gradient of {name}", x) for name, x in every.items())
+
+    def document(self) -> dict[str, Any]:
+        return value_document(self, grad={item.name: item.grad for item in self.inputs})
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -108,10 +192,6 @@ class Gradients(NamedTuple):
             return ()
         return ("every .grad is none at the end of the script; 'gradcli trace --pass last' shows its last backward",)
 
-    @property
-    def exit_code(self) -> int:
-        return comparison_code(self)
-
 
 class Value(NamedTuple):
     """The value of an output, and the output's name, where it has one."""
@@ -120,9 +200,15 @@ class Value(NamedTuple):
     value: np.ndarray
     output: str | None = None
 
+    def document(self) -> dict[str, Any]:
+        return value_document(self)
+
+    def rows(self) -> Rows:
+        return value_block(self, "value").rows()
+
     @property
-    def arrays(self) -> Iterator[Part]:
-        return value_part(self)
+    def arrays(self) -> tuple[Block, ...]:
+        return (value_block(self),)
 
 
 class JacobianBlock(NamedTuple):
@@ -156,19 +242,34 @@ class Jacobian(NamedTuple):
     witnesses: tuple[Any, ...] = ()
 
     @property
-    def arrays(self) -> Iterator[Part]:
-        yield from value_part(self)
-        for block in self.blocks:
-            what = f"the block of {block.name}"
-            if block.block is not None:
-                yield what, block.block, label_pair(self.output or "out", self.value.ndim, block.name)
-                continue
-            entries = block.sparse.tocoo()
-            yield what, entries.data, partial(label_entry, entries)
+    def columns(self) -> tuple[str, ...]:
+        return ("output", "input", "value")
+
+    def rows(self) -> Rows:
+        return element_rows(self)
 
     @property
-    def exit_code(self) -> int:
-        return comparison_code(self)
+    def arrays(self) -> tuple[Block, ...]:
+        output = (self.output or "out", self.value.shape)
+        return tuple(
+            Block(
+                item.name,
+                f"the block of {item.name}",
+                item.sparse.tocoo() if item.block is None else item.block,
+                (output, (item.name, item.value.shape)),
+            )
+            for item in self.blocks
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return value and blocks; a sparse block is {shape, row, col, data}."""
+        blocks: dict[str, Any] = {}
+        for name, _, x, _ in self.arrays:
+            blocks[name] = x
+            if isinstance(x, np.ndarray):
+                continue
+            blocks[name] = {"shape": x.shape, "row": x.row, "col": x.col, "data": x.data}
+        return value_document(self, jacobian=blocks, **present(products=self.products))
 
 
 class Hessian(NamedTuple):
@@ -186,15 +287,23 @@ class Hessian(NamedTuple):
     symbolic: tuple[Any, ...] = ()
 
     @property
-    def arrays(self) -> Iterator[Part]:
-        yield from value_part(self)
-        for name, row in self.blocks.items():
-            for other, x in row.items():
-                yield f"the block of {other}", x, label_pair(name, self.inputs[name].ndim, other)
+    def columns(self) -> tuple[str, ...]:
+        return ("first", "second", "value")
+
+    def rows(self) -> Rows:
+        return element_rows(self)
 
     @property
-    def exit_code(self) -> int:
-        return comparison_code(self)
+    def arrays(self) -> tuple[Block, ...]:
+        shapes = {name: x.shape for name, x in self.inputs.items()}
+        return tuple(
+            Block(f"{name}/{other}", f"the block of {other}", x, ((name, shapes[name]), (other, shapes[other])))
+            for name, row in self.blocks.items()
+            for other, x in row.items()
+        )
+
+    def document(self) -> dict[str, Any]:
+        return value_document(self, hessian=self.blocks)
 
     @property
     def whole(self) -> np.ndarray | None:
@@ -219,15 +328,17 @@ class Products(NamedTuple):
     unused: tuple[str, ...] = ()
     witnesses: tuple[Any, ...] = ()
 
-    @property
-    def arrays(self) -> Iterator[Part]:
-        yield from value_part(self)
-        for name, x in self.parts.items():
-            yield f"the {self.kind} for {name}", x, partial(label, name)
+    def rows(self) -> Rows:
+        return element_rows(self)
 
     @property
-    def exit_code(self) -> int:
-        return comparison_code(self)
+    def arrays(self) -> tuple[Block, ...]:
+        return tuple(own_block(name, f"the {self.kind} for {name}", x) for name, x in self.parts.items())
+
+    def document(self) -> dict[str, Any]:
+        """Return value and products: by input for vjp and hvp, one array for jvp."""
+        product = next(iter(self.parts.values())) if self.kind == "jvp" else self.parts
+        return value_document(self, **{self.kind: product})
 
 
 class Operation(NamedTuple):
@@ -251,6 +362,12 @@ class Operations(NamedTuple):
     entries: tuple[Operation, ...]
     full: bool = False
 
+    def rows(self) -> Rows:
+        return ((op.name, op.kind, "; ".join(f"{a}: {b}" for a, b in op.derivatives), op.doc) for op in self.entries)
+
+    def document(self) -> dict[str, Any]:
+        return {"ops": [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in self.entries]}
+
 
 class Curve(NamedTuple):
     """A function of one input: x, value and derivative have the same length; nan where there is no value."""
@@ -261,6 +378,16 @@ class Curve(NamedTuple):
     value: np.ndarray
     derivative: np.ndarray
     output: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name, "value", f"d_{self.name}")
+
+    def rows(self) -> Rows:
+        return zip(self.x, self.value, self.derivative, strict=True)
+
+    def document(self) -> dict[str, Any]:
+        return plot_document(self, {self.name: self.x}, {self.name: self.derivative})
 
 
 class Surface(NamedTuple):
@@ -274,6 +401,23 @@ class Surface(NamedTuple):
     slopes: tuple[np.ndarray, np.ndarray]
     output: str | None = None
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.names, "value", *(f"d_{name}" for name in self.names))
+
+    def rows(self) -> Rows:
+        x, y = np.meshgrid(self.x, self.y, indexing="ij")
+        return zip(*(a.ravel() for a in (x, y, self.value, *self.slopes)), strict=True)
+
+    def document(self) -> dict[str, Any]:
+        """Return the points of both axes; value and derivatives have a row for each point of the first."""
+        over = dict(zip(self.names, (self.x, self.y), strict=True))
+        return plot_document(self, over, dict(zip(self.names, self.slopes, strict=True)))
+
+
+def plot_document(result: Any, over: dict[str, Any], slopes: dict[str, Any]) -> dict[str, Any]:
+    return {"over": over, "value": result.value, "derivative": slopes, **present(output=result.output)}
+
 
 class Swept(NamedTuple):
     """How many rows were done, how many of them are not finite, in which time, and where they are."""
@@ -283,6 +427,9 @@ class Swept(NamedTuple):
     not_finite: int
     seconds: float
     output: str
+
+    def document(self) -> dict[str, Any]:
+        return {**self._asdict(), "seconds": round(self.seconds, 4)}
 
 
 def nan_in(result: Any) -> str | None:
@@ -302,10 +449,18 @@ def check_finite(result: Any) -> None:
 
 def places(result: Any, wanted: Callable[[np.ndarray], np.ndarray]) -> Iterator[tuple[str, list[int], str, Any]]:
     """Yield the first wanted number of each array of a result: of what it is, its place, that in words, itself."""
-    for what, array, name in getattr(result, "arrays", ()):
-        numbers = float_values(array)
+    if not hasattr(result, "arrays"):
+        return
+    for block in (value_block(result), *result.arrays):
+        numbers = float_values(block.elements)
         for place in np.argwhere(wanted(numbers))[:1].tolist():
-            yield what, place, name(place), numbers[tuple(place)]
+            yield block.words, place, block.label(place), numbers[tuple(place)]
+
+
+def dense_arrays(result: Any) -> dict[str, np.ndarray]:
+    """Return the derivatives of a result by name; sparse ones, text and those that are none are left out."""
+    arrays = {block.key: block.array for block in getattr(result, "arrays", ())}
+    return {name: x for name, x in arrays.items() if isinstance(x, np.ndarray) and x.dtype.kind not in "OU"}
 
 
 def float_values(x: np.ndarray) -> np.ndarray:

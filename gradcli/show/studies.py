@@ -12,32 +12,14 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ..errors import visible
-from . import Style, renders
+from . import Style
 from .arrays import plain_table
-from .check_results import Comparison, Lock, Mutation, Verification
 from .formula_results import Loss, Precision
-from .results import label
+from .study_results import Lock, Mutation, Verification
 
 COLOURS = {"same": "green", "changed": "bold red", "error": "bold magenta", "new": "yellow", "gone": "yellow"}
 
 
-def difference_text(check: Comparison) -> str:
-    worst = check.worst
-    if worst is None:
-        return check.message
-    place = label("", worst.place)
-    name = "value" if worst.input is None else f"d/d{worst.input}"
-    return (
-        f"{name}{place}: locked {lock_number(worst.locked)} ± {worst.locked_error:.2g}, "
-        f"now {lock_number(worst.now)} ± {worst.now_error:.2g}"
-    )
-
-
-def lock_number(x: Any) -> str:
-    return str(complex(x)) if np.iscomplexobj(x) else repr(float(x))
-
-
-@renders("table")
 def render_lock(result: Lock, style: Style) -> Table:
     """Return a row per check: its value, and how many numbers its gradient has."""
     table = plain_table("check", "file", "value", "elements")
@@ -48,7 +30,6 @@ def render_lock(result: Lock, style: Style) -> Table:
     return table
 
 
-@renders("table")
 def render_verification(result: Verification, style: Style) -> Group:
     """Return one line per check, what changed, and a summary."""
     lines = []
@@ -56,7 +37,7 @@ def render_verification(result: Verification, style: Style) -> Group:
         text = Text().append(f"{check.verdict:<8} ", COLOURS[check.verdict])
         text.append(visible(check.name), "bold").append(f"  {visible(check.file or '')}", "dim")
         if check.verdict in ("changed", "error"):
-            text.append("\n    " + visible(difference_text(check)))
+            text.append("\n    " + visible(check.reason))
         lines.append(text)
     bad = result.count("changed") + result.count("error")
     if bad and result.libraries:
@@ -100,7 +81,6 @@ def advice_of(result: Mutation) -> str:
     return f"{head}; a test that kills {', '.join(shown[1])}:\n{shown[0].rstrip()}"
 
 
-@renders("table")
 def render_mutation(result: Mutation, style: Style) -> Group:
     """Return a row per mutant, and a summary."""
     numeric = (Column(heading, justify="right", overflow="fold") for heading in ("relative error", "seconds"))
@@ -118,7 +98,6 @@ def render_mutation(result: Mutation, style: Style) -> Group:
     return Group(*parts)
 
 
-@renders("svg", "png")
 def render_picture(result: Mutation, style: Style) -> bytes:
     """Return a picture: a row per mutant, its error on a logarithmic axis, filled where it was noticed."""
 
@@ -164,7 +143,6 @@ SHARE = 0.75
 MOST_PLACES = 3
 
 
-@renders("table")
 def render_precision(result: Precision, style: Style) -> Group:
     """Return the fewest digits and where, a line of bars along the input, and what loses them."""
     low, high = (f"{x:.3g}" for x in (result.x[0], result.x[-1]))
@@ -182,7 +160,7 @@ def summary(result: Precision, style: Style) -> Table:
     """Return a table: of value and gradients the fewest digits, where, and bars from one end to the other."""
     bad = SHARE * result.full
     table = plain_table("digits", "least", f"at {result.name}", "median", f"below {bad:.0f} at", "from left to right")
-    for name, digits in result.columns.items():
+    for name, digits in result.curves.items():
         if not np.isfinite(digits).any():
             table.add_row(name, "none")
             continue

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Column
 from rich.text import Text
 
-from . import Style, formulas, plot, renders, studies, trace  # noqa: F401 - they register more
-from .arrays import Row, plain_table, shade, shape_text, table_of_arrays
-from .check_results import CheckList, CheckReport, CheckSummary, CheckTotal
-from .checks import summary_line
-from .numbers import NONE, number
-from .results import Gradients, Hessian, Jacobian, Operation, Operations, Products, Value
-from .terminal import again_text, blocks_of, check_text, element_table, head_of, more_of
-from .tsv import render_checklist as lines_of_checks
+from ..errors import visible
+from . import Style
+from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, shape_text, table_of_arrays
+from .check_results import CheckList, CheckReport, CheckSummary, ElementRow, InputCheck
+from .checks import basis, headline, summary_line, taylor_lines
+from .data import NONE, number, write_tsv
+from .formula_results import Formulas, LongNumbers, Precision
+from .formulas import agreements, render_formulas, render_longnumbers
+from .graph_results import Graph, Trace
+from .plot import render_curve, render_surface
+from .results import Block, Curve, Gradients, Hessian, Jacobian, Operation, Operations, Products, Surface, Value
+from .studies import render_lock, render_mutation, render_precision, render_verification
+from .study_results import Lock, Mutation, Verification
+from .trace import render_graph, render_trace
 
 
-@renders("table")
 def render_gradients(result: Gradients, style: Style) -> Group:
     """Return the value and a table of the gradients, or of what there is to say about many."""
     rows = [
@@ -53,76 +60,56 @@ def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
     return [table, Text(f"\n{count} elements: --wrt NAME shows those of one, -f tsv or -o FILE all", style="dim")]
 
 
-@renders("table")
 def render_value(result: Value, style: Style) -> Group:
     return Group(*head_of(result, style)[:1])
 
 
-@renders("table")
 def render_jacobian(result: Jacobian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per input."""
-    from .arrays import matrix
-
-    output = (result.output or "out", result.value.shape)
     items = []
-    for item in result.blocks:
-        if item.block is not None:
-            over = f"∂{output[0]}/∂{item.name}"
-            items.append(matrix(item.block, over, output, (item.name, item.value.shape), style, result.drawn))
-        else:
-            items.append(sparse_text(item, result))
+    for block in result.arrays:
+        (output, _), (name, _) = block.axes
+        over = f"∂{output}/∂{name}"
+        drawn = sparse_text(block, result) if block.is_sparse else matrix(block, over, style, result.drawn)
+        items.append(drawn)
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
 
 
-def sparse_text(item: Any, result: Jacobian) -> Text:
-    rows, columns = item.sparse.shape
-    text = Text().append(f"d{result.output or 'out'}/d{item.name}", "bold")
-    share = item.sparse.nnz / max(rows * columns, 1)
-    text.append(
-        f"   sparse {rows}×{columns}, {item.sparse.nnz} entries ({share:.2%}), {result.products} products", "dim"
-    )
-    entries = item.sparse.tocoo()
+def sparse_text(block: Block, result: Jacobian) -> Text:
+    entries, count = block.array, block.array.nnz
+    rows, columns = entries.shape
+    text = Text().append(f"d{block.axes[0][0]}/d{block.key}", "bold")
+    share = count / max(rows * columns, 1)
+    text.append(f"   sparse {rows}×{columns}, {count} entries ({share:.2%}), {result.products} products", "dim")
     for i, j, x in list(zip(entries.row, entries.col, entries.data, strict=True))[:10]:
         text.append(f"\n  ({i}, {j})  ", "dim")
         text.append(number(x, 6), shade(x, 0.0))
-    if item.sparse.nnz > 10:
+    if count > 10:
         text.append("\n  …", "dim")
     return text
 
 
-@renders("table")
 def render_hessian(result: Hessian, style: Style) -> Group:
     """Return the value, and one labelled matrix or heat map per pair of inputs; for numbers, one for all."""
-    from .arrays import label_matrix, matrix
-
     names = list(result.inputs)
     whole = result.whole
     if whole is not None:
-        over = Text(f"Hessian of {result.output or 'the value'}", style="bold")
-        items: list[Any] = [Group(over, label_matrix(whole, names, names, style))]
-        return Group(*head_of(result, style), *items, *more_of(result, style))
-    items = [
-        matrix(
-            block,
-            f"∂²{result.output or 'out'}/∂{name}∂{other}",
-            (name, result.inputs[name].shape),
-            (other, result.inputs[other].shape),
-            style,
-        )
-        for name, row in result.blocks.items()
-        for other, block in row.items()
-    ]
+        title = Text(f"Hessian of {result.output or 'the value'}", style="bold")
+        both = Group(title, label_matrix(whole, names, names, style))
+        return Group(*head_of(result, style), both, *more_of(result, style))
+    items = []
+    for block in result.arrays:
+        below = "".join(f"∂{name}" for name, _ in block.axes)
+        items.append(matrix(block, f"∂²{result.output or 'out'}/{below}", style))
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
 
 
-@renders("table")
 def render_products(result: Products, style: Style) -> Group:
     rows = [Row(Text(name, style="bold"), x, [(x, True)]) for name, x in result.parts.items()]
     headings = ("output" if result.kind == "jvp" else "input", "shape", result.kind)
     return Group(*head_of(result, style), *table_of_arrays(headings, rows, style), *more_of(result, style))
 
 
-@renders("table")
 def render_operations(result: Operations, style: Style) -> Any:
     """Return a table of functions; everything about one when only one is shown."""
     if result.full:
@@ -154,19 +141,17 @@ def operation_text(op: Operation) -> Text:
     return text
 
 
-@renders("table")
 def render_checklist(result: CheckList, style: Style) -> Text:
-    return Text(lines_of_checks(result, style).rstrip("\n"), overflow="fold")
+    return Text(write_tsv(result, style).rstrip("\n"), overflow="fold")
 
 
-@renders("table")
 def render_checksummary(result: CheckSummary, style: Style) -> Group:
     """Return one line per check, what there is to know about those that did not pass, and a summary."""
-    lines = [render_checkreport(check, style) for check in result.checks]
-    return Group(*lines, render_checktotal(CheckTotal(result), style))
+    lines = [render_checkreport(check, style) for check in result.untold]
+    look = "bold red" if result.count("fail") or result.count("error") else "bold green"
+    return Group(*lines, Text(summary_line(result), style=look))
 
 
-@renders("table")
 def render_checkreport(result: CheckReport, style: Style) -> Group:
     """Return one check, with all its elements where they were asked for."""
     shown = any(item.elements is not None for item in result.inputs)
@@ -174,7 +159,140 @@ def render_checkreport(result: CheckReport, style: Style) -> Group:
     return Group(check_text(result, style), *table, *again_text(result))
 
 
-@renders("table")
-def render_checktotal(result: CheckTotal, style: Style) -> Text:
-    failed = result.summary.count("fail") or result.summary.count("error")
-    return Text(summary_line(result.summary), style="bold red" if failed else "bold green")
+def head_of(result: Any, style: Style) -> list[Any]:
+    """Return the value of the output, its lines under each other beside the name, and an empty line."""
+    output = result.output or "value"
+    left = cell_len(output) + 1
+    value = elide_to_width(result.value, style, False, style.size[0] - left)
+    lines = [Text(" " * left) + line if i else line for i, line in enumerate(value.split("\n", allow_blank=True))]
+    return [Text(f"{output} ", style="bold") + Text("\n").join(lines), Text("")]
+
+
+def blocks_of(items: list[Any]) -> list[Any]:
+    return [part for i, item in enumerate(items) for part in ([Text(""), item] if i else [item])]
+
+
+def more_of(result: Any, style: Style) -> list[Any]:
+    symbolic = getattr(result, "symbolic", ())
+    parts: list[Any] = [agreements(symbolic)] if symbolic else []
+    for report in getattr(result, "witnesses", ()):
+        parts += [Text(""), check_text(report, style)]
+    return parts
+
+
+MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}
+
+
+def check_text(check: CheckReport, style: Style) -> Text:
+    """Return one check: its verdict and reason, and what is known of a fail."""
+    mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
+    text = Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
+    text.append(visible(check.name), "bold")
+    if check.file and check.line:
+        text.append(f"  {visible(check.file)}:{check.line}", "dim")
+    indent = "\n    "
+    reason = headline(check, style.precision)
+    reason = reason if style.unicode else reason.replace("±", "+-")
+    text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
+    if check.verdict == "pass" and basis(check):
+        text.append(indent + basis(check), "dim")
+    for finding in (f for f in check.diagnosis if f.text != reason):
+        text.append(indent + finding.text, "yellow")
+    for line in taylor_lines(check.taylor) if check.taylor is not None else ():
+        text.append(indent + line, "dim")
+    if len(check.witnesses) > 1:
+        words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
+        text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
+    for note in (n for n in check.notes if n not in reason):
+        text.append(indent + "note: " + note, "dim")
+    if check.found is not None:
+        text.append(indent + "found: " + visible(check.found.line), "bold")
+    if check.hint:
+        text.append(indent + "hint: " + visible(check.hint), "cyan")
+    if check.trace:
+        text.append(indent + visible(check.trace).replace("\n", indent))
+    if check.blame:
+        text.append(indent + check.blame.replace("\n", indent))
+    return text
+
+
+def again_text(check: CheckReport) -> list[Text]:
+    """Return the command that repeats a check that failed, in one line however long: it is to be copied."""
+    if not check.replay or check.verdict != "fail":
+        return []
+    return [Text(f"    again: {visible(check.replay)}", "cyan", no_wrap=True, overflow="ignore")]
+
+
+COLOURS = {"fail": "bold red", "inconclusive": "yellow", "hidden": "dim", "pass": ""}
+WORDS = {"pass": "ok", "fail": "FAIL", "inconclusive": "inconclusive", "hidden": "not decidable"}
+
+
+def tally(item: InputCheck) -> str:
+    """Return an input with how many of its elements are wrong or open: pi FAIL 1/3, A ok."""
+    if item.elements is None or item.verdict == "pass":
+        return f"{item.name} {WORDS[item.verdict]}"
+    count = int((item.elements.verdicts == item.verdict).sum())
+    return f"{item.name} {WORDS[item.verdict]} {count}/{item.elements.verdicts.size}"
+
+
+def element_table(check: CheckReport, style: Style) -> Text:
+    """Return the tally of the inputs and an aligned table of all elements, as wide as the terminal at most."""
+    text = Text("    " + ", ".join(map(tally, check.inputs)), "bold")
+    rows = [(row, row.name(item.name)) for item in check.inputs for row in item.rows()]
+    for digits, headings in looks(style):
+        shown = [f"± {h}" if h == "error" and style.unicode else h for h in headings]
+        cells = [tuple(shown), *(cells_of(row, name, digits, headings) for row, name in rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        if 4 + sum(widths) + 2 * (len(widths) - 1) <= style.size[0]:
+            break
+    for cell, (row, _) in zip(cells, [(None, ""), *rows], strict=True):
+        parts = [cell[0].ljust(widths[0])]
+        parts += [part.rjust(width) for part, width in zip(cell[1:-1], widths[1:-1], strict=True)]
+        text.append("\n    " + "  ".join([*parts, cell[-1]]).rstrip(), COLOURS[row.verdict] if row else "dim")
+    return text
+
+
+HEADINGS = ("element", "claimed", "numeric", "error", "ratio", "")
+
+
+def looks(style: Style) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield digits and columns to try in turn: a table has as many digits as fit, and then fewer columns."""
+    for dropped in ((), ("ratio",), ("ratio", "error")):
+        for digits in (style.precision,) if style.precision else range(12, 2, -1):
+            yield digits, tuple(heading for heading in HEADINGS if heading not in dropped)
+
+
+def cells_of(row: ElementRow, name: str, digits: int, headings: tuple[str, ...]) -> tuple[str, ...]:
+    cells = {
+        "element": name,
+        "claimed": f"{row.claimed:.{digits}g}",
+        "numeric": f"{row.numeric:.{digits}g}",
+        "error": f"{row.error:.2g}" if np.isfinite(row.error) else "unknown",
+        "ratio": "" if row.ratio is None else f"{row.ratio:.{min(digits, 6)}g}",
+        "": "" if row.verdict == "pass" else WORDS[row.verdict],
+    }
+    return tuple(cells[heading] for heading in headings)
+
+
+TABLES = {
+    Gradients: render_gradients,
+    Value: render_value,
+    Jacobian: render_jacobian,
+    Hessian: render_hessian,
+    Products: render_products,
+    Operations: render_operations,
+    LongNumbers: render_longnumbers,
+    CheckList: render_checklist,
+    CheckSummary: render_checksummary,
+    CheckReport: render_checkreport,
+    Formulas: render_formulas,
+    Curve: render_curve,
+    Surface: render_surface,
+    Lock: render_lock,
+    Verification: render_verification,
+    Mutation: render_mutation,
+    Precision: render_precision,
+    Graph: render_graph,
+    Trace: render_trace,
+}
+WRITERS = {"table": TABLES}

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import GradcliError
-from . import Style, renders
+from . import Style
 from .dot import cut_array, nest_values, shape_of, title, value_text
 from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
 
@@ -114,7 +114,6 @@ def flow_lines(origin: Step, flow: Flow, style: Style, arrow: str) -> list[Line]
     return [[Words(f"     {rule}   "), Words(end, "sent")]]
 
 
-@renders("table")
 def render_trace(result: Trace, style: Style) -> Text:
     """Return every pass of backward, its forward part first; of a bounded trace only the beginning."""
     text, count = Text(), 0
@@ -261,7 +260,6 @@ def with_values_below(line: TreeLine, row: dict[str, str]) -> Text:
     return text + Text(f"\n{indent}   ", "dim") + Text("  ").join(told) if told else text
 
 
-@renders("table")
 def render_graph(result: Graph, style: Style) -> Drawing:
     """Return the graph as a tree from the output down to the leaves, and columns with what there is to know."""
     lines = list(tree(result, style.unicode))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from . import Style, renders
+from . import Style
 from .dot import title, value_text
 from .graph_results import Graph, GraphNode, Pass, Step, Trace
 from .page import escape, fragment, of_class, page, scroll, template
@@ -114,7 +114,6 @@ SHORT = 26
 LOOK = f"\n{template('trace.css')}\n"
 
 
-@renders("html")
 def render_trace(result: Trace, style: Style) -> str:
     """Return a page: without scripts all steps below each other, with them one at a time."""
     several = len(result.passes) > 1

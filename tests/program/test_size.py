@@ -54,7 +54,7 @@ def test_files_of_the_largest_size_stay_within_two_gibibytes(tmp_path, kind):
         np.lib.format.write_array_header_1_0(file, header)
         file.truncate(file.tell() + 99_999_999 * np.dtype(kind).itemsize)  # takes no room on the disk
     code, out, error, peak, _ = measured("grad", "sum(x)", f"x=@{path}")
-    name = "'x'" if kind == "<c16" else f"'x' ({path})"  # the one can be read, but not computed with
+    name = "'x'" if kind == "<c16" else f"x: {path}"  # the one can be read, but not computed with
     hint = "hint: a larger --max-elements raises this limit in proportion\n"
     assert (code, out, error) == (2, "", f"error: {name} would take more than 1.9 GiB of memory\n{hint}")
     assert peak <= 2 * GIB

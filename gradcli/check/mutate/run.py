@@ -16,7 +16,7 @@ from typing import Any
 
 from ...errors import GradcliError
 from ...program.target import read_source
-from ...show.check_results import MutantRun, Mutation
+from ...show.study_results import MutantRun, Mutation
 from .mutants import Mutant, SourceFunction, numeric_mutants, source_mutants
 
 HOST = str(Path(__file__).with_name("in_command"))

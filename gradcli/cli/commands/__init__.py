@@ -28,6 +28,7 @@ ascent(["x * y", "x=3", "y=4", "-f", "tsv"])  # x	0.8 / y	0.6
 
 Its help, options and page of the manual follow (`make man`); `formats=` says which formats there are, those of
 arrays unless given. If it has JSON, `schema/NAME.json` describes the keys. The examples of its epilog are run by
-the tests, with the files of `tests/manual/`. A new type of result gets, in `show`, a function marked with
-`@renders(FORMAT)` for each form that it has; one that holds numbers has `arrays`, in which nan is looked for.
+the tests, with the files of `tests/manual/`. A new type of result is a class in `show` that says
+its `rows` and its `document`, from which tsv, csv and json follow, and its `arrays` if it has such, in which nan is
+looked for; for tables, pages and pictures a function goes into `WRITERS` of the format's module.
 '''

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ...check.check import Check
 from ...check.workers import run_all
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
-from ...show import PICTURES, TEXT, Style
-from ...show.check_results import CheckList, CheckReport, CheckSummary, CheckTotal
+from ...show import FORMATS, PICTURES, TEXT, Style, render
+from ...show.check_results import CheckList, CheckReport, CheckSummary
 from ...show.checks import details
 from .. import messages
 from ..call import Call
@@ -78,9 +78,7 @@ def gradcheck(
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
         write_file(saved.path, text)
     if junit:
-        from ...show.reports import render_junit as render_checksummary
-
-        write_file(junit, render_checksummary(summary, Style()))
+        write_file(junit, render(summary, "junit", Style()))
     if interrupted:
         messages.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
@@ -101,10 +99,6 @@ def saved_points(checks: list[Check | CheckReport], path: str | None) -> SavedPo
     return saved
 
 
-STREAMED = ("table", "tsv", "github")
-"""The formats in which a report stands by itself: it is shown when the check is done."""
-
-
 def run_checks(
     output: Output, target: str, checks: list[Check | CheckReport], jobs: int, stop: bool, began: float
 ) -> tuple[CheckSummary, bool]:
@@ -114,7 +108,7 @@ def run_checks(
     when the command did.
     """
     start = time.perf_counter()
-    streamed = output.form in STREAMED and output.path is None
+    streamed = FORMATS[output.form].streamed and output.path is None
     waiting = [c for c in checks if isinstance(c, Check)]
     reports = [c for c in checks if isinstance(c, CheckReport)]
     broken = len(reports)
@@ -147,10 +141,7 @@ def run_checks(
     show([early[place] for place in sorted(early)])
     now = time.perf_counter()
     summary = CheckSummary(target, tuple(reports), now - start, now - began)
-    if streamed:
-        output.show(CheckTotal(summary))
-    else:
-        output.show(summary)
+    output.show(summary._replace(told=streamed))
     return summary, interrupted
 
 

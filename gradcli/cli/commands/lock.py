@@ -9,7 +9,7 @@ from ...check.lock import lock as lock_checks
 from ...check.lock import read_lock
 from ...check.lock import verify as verify_checks
 from ...request import Request
-from ...show.check_results import Lock, Verification
+from ...show.study_results import Lock, Verification
 from ..call import Call
 from ..check_options import select_checks
 from ..options import target_command

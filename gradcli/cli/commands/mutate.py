@@ -12,7 +12,7 @@ import click
 from ...check.mutate.run import mutate as run_mutants
 from ...errors import GradcliError
 from ...show import TEXT
-from ...show.check_results import Mutation
+from ...show.study_results import Mutation
 from .. import messages
 from ..messages import Command
 from ..option_table import OPTIONS

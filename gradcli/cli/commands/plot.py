@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...analysis.plot import bounds, sample_plot
 from ...errors import GradcliError
 from ...lang.values import read_value, split_value
-from ...show import PLOTS, TEXT
+from ...show import PICTURES, TEXT
 from ...show.results import Curve, Surface
 from ..call import Call
 from ..options import target_command
@@ -17,7 +17,7 @@ POINTS = {1: 200, 2: 60}
     "Examples: gradcli plot 'sin(x) / x' --over x=-10:10; gradcli plot 'exp(-a*x)' --over x=0:5 a=2 -f tsv; "
     "gradcli plot 'x*exp(-x^2-y^2)' --over x=-2:2 --over y=-2:2; gradcli plot 'tanh(w)' --over w=-pi:pi --json",
     "over points out columns",
-    formats=(*TEXT, "csv", *PLOTS),
+    formats=(*TEXT, "csv", *PICTURES),
 )
 def plot(call: Call, over: tuple[str, ...], points: int | None) -> Curve | Surface:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.

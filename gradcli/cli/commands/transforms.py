@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...analysis.transform import compute_hessian, compute_hvp, compute_jacobian, compute_jvp, compute_vjp
 from ...errors import GradcliError
 from ...lang.values import read_values
-from ...show import ARRAYS, PLOTS
+from ...show import ARRAYS, PICTURES
 from ...show.results import Products
 from .. import messages
 from ..call import Call, check_derivative, formulas_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
     "wrt out columns strict engine config library_grad library_vjp library_jvp arg mode chunk_size sparse symbolic "
     "max_symbols check plot",
-    formats=(*ARRAYS, *PLOTS),
+    formats=(*ARRAYS, *PICTURES),
 )
 def jacobian(
     call: Call, mode: str, chunk_size: int | None, sparse: bool, symbolic: bool, max_symbols: int, check: bool
@@ -43,7 +43,7 @@ def jacobian(
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
     dense = all(item.block is not None for item in result.blocks)
-    for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PLOTS)):
+    for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PICTURES)):
         if given and not dense:
             raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse", kind="usage")
     if symbolic:

@@ -1,0 +1,193 @@
+"""Formats that programs read, one function each for all results: tsv, csv, text, code, json, npz and npy."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..errors import GradcliError, visible
+from . import Style
+from .results import SCHEMA, Rows, dense_arrays, document_of_lines
+
+NONE = "none"
+"""What is written for a gradient that is None."""
+
+
+def number(x: Any, precision: int | None = None) -> str:
+    """Return a number so that it reads back equal, or with so many significant digits.
+
+    x: a NumPy scalar; complex ones are written as 1.5+2.0j. None is written so.
+    """
+    if x is None:
+        return NONE
+    if isinstance(x, complex | np.complexfloating):
+        real, imag = number(x.real, precision), number(x.imag, precision)
+        return f"{real}{imag if imag.startswith('-') else '+' + imag}j"
+    if isinstance(x, bool | np.bool_):
+        return str(bool(x))
+    if precision is not None:
+        return f"{float(x):.{precision}g}"
+    return str(x) if isinstance(x, np.float32 | np.integer) else repr(float(x))
+
+
+def write_cells(rows: Rows, precision: int | None, clean: Callable[[str], str]) -> Iterator[list[str]]:
+    """Yield rows as text. clean: what makes text of the user's safe."""
+
+    def write(x: Any) -> str:
+        if isinstance(x, np.ndarray):
+            return json_line(as_plain_data(x, precision)).rstrip()
+        if isinstance(x, str) or callable(x):
+            return clean(x(precision) if callable(x) else x)
+        return number(x, precision)
+
+    often = {str: clean, float: repr if precision is None else write, tuple: lambda pair: clean("/".join(pair))}
+    return ([often.get(type(x), write)(x) for x in row] for row in rows)
+
+
+def one_line(text: str) -> str:
+    """Return text without tabs, line breaks and control characters."""
+    return text if text.isprintable() and " " not in text else visible(" ".join(text.split()))
+
+
+def write_tsv(result: Any, style: Style) -> str:
+    """Return a line per row, for shells."""
+    rows = getattr(result, "lines", result.rows)()
+    return "".join(["\t".join(cells) + "\n" for cells in write_cells(rows, style.precision, one_line)])
+
+
+def write_csv(result: Any, style: Style) -> str:
+    """Return the rows below a heading; names of two parts have a column for each."""
+    import csv
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    formula = ("formula",) if getattr(result, "symbolic", ()) else ()
+    writer.writerow((*getattr(result, "columns", ("name", "value")), *formula))
+    rows = ((*row[0], *row[1:]) if isinstance(row[0], tuple) else row for row in result.rows())
+    writer.writerows(write_cells(rows, style.precision, visible))
+    return text.getvalue()
+
+
+def write_text(result: Any, style: Style) -> str:
+    """Return formulas a line each; without Unicode, local derivatives are written with del, others with d."""
+    text = "".join("\t".join(row) + "\n" for row in result.rows())
+    return text if style.unicode else text.replace("∂", "del ")
+
+
+def write_code(result: Any, style: Style) -> str:
+    return result.code
+
+
+def write_json(result: Any, style: Style) -> str:
+    """Return the result's document on a line; of a lock, for git to compare, one per check."""
+    head = {"schema": SCHEMA, "command": style.command, "target": getattr(result, "target", ""), "version": __version__}
+    document = as_plain_data({**head, **result.document()}, style.precision)
+    key = getattr(result, "on_lines", None)
+    return document_of_lines(document, key, document.pop(key)) if key else json_line(document)
+
+
+def as_plain_data(x: Any, precision: int | None = None) -> Any:
+    """Return what JSON has: arrays as nested lists, those of one number as it; nan and the infinities as strings.
+
+    precision: digits of the numbers in arrays.
+    """
+    if x is None or isinstance(x, str | bool | int):
+        return x
+    if isinstance(x, Mapping):
+        return {key: as_plain_data(item, precision) for key, item in x.items()}
+    if isinstance(x, list | tuple):
+        return [as_plain_data(item, precision) for item in x]
+    if not isinstance(x, np.ndarray):
+        return plain_number(x)
+    return as_plain_data(x.tolist()) if x.dtype.kind in "OU" else nest_numbers(x, precision)
+
+
+def nest_numbers(x: np.ndarray, precision: int | None) -> Any:
+    if x.dtype == np.float64 and precision is None and np.isfinite(x).all():
+        return x.tolist()
+    if x.ndim > 1:
+        return [nest_numbers(item, precision) for item in x]
+    return [plain_number(item, precision) for item in x] if x.ndim else plain_number(x[()], precision)
+
+
+def plain_number(x: Any, precision: int | None = None) -> Any:
+    if isinstance(x, bool | np.bool_):
+        return bool(x)
+    if isinstance(x, complex | np.complexfloating):
+        return {"re": plain_number(float(x.real), precision), "im": plain_number(float(x.imag), precision)}
+    if isinstance(x, np.integer):
+        return int(x)
+    value = float(str(x)) if isinstance(x, np.float32) else float(x)
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value if precision is None else float(f"{value:.{precision}g}")
+
+
+def json_line(document: Any) -> str:
+    import json
+
+    return visible(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n"
+
+
+def error_document(problem: GradcliError) -> str:
+    span = problem.span
+    keys = {"start": "start", "end": "end", "line": "line", "column": "column", "text": "text", "file": "origin"}
+    parts = {
+        "kind": problem.kind,
+        "message": problem.message,
+        "span": span and {key: getattr(span, name) for key, name in keys.items()},
+        "hint": problem.hint,
+        "exit": problem.exit_code,
+    }
+    return json_line({"error": parts})
+
+
+def write_npz(result: Any, style: Style) -> bytes:
+    """Return derivatives by name, and the value as `value` if nothing else is called so.
+
+    A sparse Jacobian has scipy's format, inputs side by side.
+    """
+    buffer, arrays = io.BytesIO(), dense_arrays(result)
+    sparse = [block.array for block in result.arrays if block.is_sparse]
+    if sparse:
+        from scipy.sparse import hstack, save_npz
+
+        save_npz(buffer, hstack(sparse, format="csr"))
+        return buffer.getvalue()
+    if result.value is not None:
+        arrays.setdefault("value", result.value)
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def write_npy(result: Any, style: Style) -> bytes:
+    """Return the one array that a result holds. Raises GradcliError where there are others, or none."""
+    whole = getattr(result, "whole", None)
+    arrays = dense_arrays(result) if whole is None else {"hessian": whole}
+    if len(arrays) != 1:
+        there = ", ".join(arrays) or "none that is dense"
+        raise GradcliError(
+            f"a .npy file holds one array, and there are {there}",
+            hint="choose one with --wrt, or write them all by name: -o FILE.npz",
+            kind="usage",
+        )
+    buffer = io.BytesIO()
+    np.save(buffer, next(iter(arrays.values())))
+    return buffer.getvalue()
+
+
+WRITERS = {
+    "tsv": write_tsv,
+    "csv": write_csv,
+    "text": write_text,
+    "python": write_code,
+    "c": write_code,
+    "json": write_json,
+    "npz": write_npz,
+    "npy": write_npy,
+}
