@@ -1,9 +1,10 @@
 """gradcli: gradients on NumPy, with PyTorch's names, and a checker for gradients written by hand.
 
-Every command is one line: argv -> Target -> Program -> (graph) -> Result -> renderer -> standard output.
+Every command is one line: argv -> Request -> Program -> (graph, transform, check) -> Result -> format -> output.
 Packages import only what stands above them in this list; a test reads the imports and holds them to it.
 
     errors, files      what goes wrong, and exit codes; files written whole or not at all
+    request            what a command line, or a declaration, asks: one record, read where it matters
     show               beside all: what commands find out, as data, which any package may import, and as text, which
                        `cli` alone asks for; a function per format and type of result
     rules              the table of primitives: value, derivative, names, domain, samples; plain NumPy
@@ -14,7 +15,7 @@ Packages import only what stands above them in this list; a test reads the impor
     autograd           PyTorch's module of this name: it only gathers what stands elsewhere
     lang               the expression language: parser, evaluator, values of the command line
     exact              symbols and numbers of many digits, and the printing of formulas
-    program            expressions, scripts, functions: named inputs and an output, run on any values
+    program            expressions, scripts, functions, what runs elsewhere: run on any values; claimed derivatives
     analysis           gradients, products, formulas, digits and their loss, graphs, traces, curves and sweeps
     check              numeric derivatives with their error, verdict, diagnosis, finding and running checks
     cli                options, commands, output, messages, exit codes, completion
@@ -48,11 +49,16 @@ Formats. `FORMATS` in `show/__init__.py` says what a format holds, which file na
 `rows`, `document`, `arrays`; tables, pages and pictures have one by type. A command lists its `formats=`.
 `cli/commands` tells how to add a command.
 
-The verdict. `check/run.py` leads a check through its stages. A `Subject` has values and a claim that pulls or pushes;
-its products must be linear and fresh (`products`); few directions are looked at where calls are dear (`directions`,
-`judge`), else every element, by Chebyshev fits along its line (`line`, `jacobian`), whose coefficients show noise and
-resolution; then the `verdict`, what may excuse a difference (`kink`, `noise`, `symmetric`), and what was mistaken
-(`diagnose`, `patterns`, `blame`). NumPy code needs neither engine nor table.
+Claims. Whatever says what its derivative is, is a `Claim` (`program/claim.py`): it evaluates, and its derivative
+pulls cotangents, pushes tangents, or comes whole. Functions with a derivative by hand (`program/hand_written.py`),
+those that gradcli's engine records (`program/recorded.py`), frameworks, servers, processes and libraries
+(`program/elsewhere`) are adapters of it; a failed call is a `CallError`, whoever made it.
+
+The verdict. `check/run.py` leads a check through its stages. `Flat` (`check/flat.py`) makes real rows and columns of a
+claim; its products must be linear and fresh (`products`); few directions are looked at where calls are dear
+(`directions`, `judge`), else every element, by Chebyshev fits along its line (`line`, `jacobian`), whose coefficients
+show noise and resolution; then the `verdict`, what may excuse a difference (`kink`, `noise`, `symmetric`), and what was mistaken
+(`diagnose`, `patterns`). NumPy code needs neither engine nor table.
 
 The user's code. A Python file runs among the modules of its own folder, which are put away afterwards
 (`program/user_code.py`). What runs no Python is bounded in memory by the operating system (`lang/limits.py`).
