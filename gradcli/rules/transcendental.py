@@ -42,7 +42,14 @@ def positive(x):
 
 elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
 elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
-elementwise(np.expm1, lambda _, x: np.exp(x), twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
+
+
+def expm1_dx(out, x_or_none):
+    """exp(x), which out + 1 is without the digits of the left tail."""
+    return out + 1 if x_or_none is None else np.exp(x_or_none)
+
+
+elementwise(np.expm1, expm1_dx, twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
 elementwise(
     np.log,
     lambda _, x: 1 / positive(x),
@@ -89,7 +96,8 @@ def logistic_forward(x):
 
 
 # The slopes of sigmoid and tanh take the result and the operand, which belong together: out (1 - out) and 1 - out^2
-# have no digits left in the tails, and 1 - 2 out none near 0. All of their own slope runs through the result.
+# have no digits left in the tails, and 1 - 2 out none near 0. All of their own slope runs through the result. Where
+# the operand was changed in place since, the result alone has to do.
 sigmoid_slope: Primitive = elementwise(
     lambda out, x: out * logistic_forward(-x),
     lambda _, _out, x: -np.tanh(x / 2),
@@ -101,9 +109,9 @@ sigmoid_slope: Primitive = elementwise(
 )
 
 
-def sigmoid_dx(out, x):
+def sigmoid_dx(out, x_or_none):
     """out * (1 - out)."""
-    return sigmoid_slope(out, x)
+    return out * (1 - out) if x_or_none is None else sigmoid_slope(out, x_or_none)
 
 
 sigmoid = elementwise(
@@ -255,9 +263,9 @@ tanh_slope: Primitive = elementwise(
 )
 
 
-def tanh_dx(out, x):
+def tanh_dx(out, x_or_none):
     """1 - out^2."""
-    return tanh_slope(out, x)
+    return 1 - out * out if x_or_none is None else tanh_slope(out, x_or_none)
 
 
 elementwise(np.tanh, tanh_dx, twin="tanh(x)", doc="Hyperbolic tangent.")

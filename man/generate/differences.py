@@ -34,13 +34,8 @@ DELIBERATE = [
     ),
     (
         "Memory behind .data and detach",
-        "What was saved before a change through `.data` may be the old value or the new one. A quotient that was "
-        "changed through `detach()` is refused by backward; an operand that left the graph by `detach_` is not.",
-    ),
-    (
-        "Operands of tanh and sigmoid",
-        "`tanh`, `sigmoid` and `expm1` keep their operand, which has the digits that the result has lost in the "
-        "tails: backward refuses also an operand that was changed in place since.",
+        "What was saved before a change through `.data` may be the old value or the new one. An operand that "
+        "left the graph by `detach_` is not refused by backward.",
     ),
     ("Hooks that change their argument", "A hook gets a gradient of its own, which it may change in place."),
     (
