@@ -158,8 +158,10 @@ elementwise(
 elementwise(np.sin, lambda _, x: np.cos(x), twin="sin(x)", doc="Sine of x radians.")
 elementwise(np.cos, lambda _, x: -np.sin(x), twin="cos(x)", doc="Cosine of x radians.")
 elementwise(np.tan, lambda out, _: 1 + out * out, domain=((-1.2, 1.2),), twin="tan(x)", doc="Tangent of x radians.")
+# x - 1 and x - -1 keep the sign of an imaginary part that is 0, by which a branch cut has two sides; 1 - x and x + 1 do
+# not.
 arcsin_slope = elementwise(
-    lambda x: 1 / np.sqrt((1 - x) * (1 + x)),
+    lambda x: 1 / np.sqrt(-(x - 1) * (x - -1)),
     lambda out, x: x * out * out * out,
     name="arcsin_slope",
     domain=(INSIDE,),
@@ -273,13 +275,13 @@ elementwise(np.tanh, tanh_dx, twin="tanh(x)", doc="Hyperbolic tangent.")
 
 def arcsinh_dx(_, x):
     """1 / sqrt(x**2 + 1)."""
-    return 1 / (np.sqrt(x * x + 1) if is_complex(x) else np.hypot(x, 1.0))
+    return 1 / (np.sqrt(x * x - -1) if is_complex(x) else np.hypot(x, 1.0))
 
 
 elementwise(np.arcsinh, arcsinh_dx, aliases=("asinh",), node="Asinh", twin="asinh(x)", doc="Inverse hyperbolic sine.")
 elementwise(
     np.arccosh,
-    lambda _, x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
+    lambda _, x: 1 / (np.sqrt(x - 1) * np.sqrt(x - -1)),
     aliases=("acosh",),
     node="Acosh",
     domain=((1.2, 4.0),),
