@@ -81,14 +81,15 @@ class Agreement(NamedTuple):
 class LongNumbers(NamedTuple):
     """Values and derivatives in many digits, as text: only digits that are right.
 
-    digits: how many were asked for. value and the arrays of `parts` hold strings; parts: label to array, where a
+    digits: how many were asked for. value and the arrays of `parts` hold strings; value: None where a script runs
+    backward more than once; parts: label to array, where a
     label is an input's name; None for a leaf without gradient. with_value: whether formats that leave the value out
     are to have it.
     """
 
     target: str
     digits: int
-    value: np.ndarray
+    value: np.ndarray | None
     parts: dict[str, Any]
     output: str | None = None
     with_value: bool = False

@@ -14,7 +14,7 @@ from rich.text import Text
 from . import Style, renders
 from .arrays import plain_table
 from .formula_results import Agreement, Formulas, LongNumbers
-from .numbers import formula_lines, long_elements, plain_steps
+from .numbers import elements, formula_lines, long_elements, plain_steps
 from .results import label
 
 MOST = 12
@@ -79,9 +79,9 @@ def render_longnumbers(result: LongNumbers, style: Style) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    output = result.output or "value"
-    for index in np.ndindex(result.value.shape):
-        table.add_row(Text(label(output, index), style="bold"), Text(str(result.value[index])))
+    if result.value is not None:
+        for name, digits in elements(result.output or "value", result.value):
+            table.add_row(Text(name, style="bold"), Text(str(digits)))
     for name, digits in long_elements(result):
         table.add_row(Text(name, style="bold"), Text(digits, style="green"))
     return table

@@ -366,7 +366,7 @@ def error(problem: GradcliError) -> str:
 @renders("json")
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
     """Return rounded numbers where they always are, and their digits as strings."""
-    digits = {"n": result.digits, "value": result.value.tolist()}
+    digits = {"n": result.digits, "value": None if result.value is None else result.value.tolist()}
     parts: dict[str, Any] = {name: round_digits(x) for name, x in result.parts.items()}
     texts: dict[str, Any] = {name: None if x is None else x.tolist() for name, x in result.parts.items()}
     numbers = {"value": round_digits(result.value), "grad": parts, **present(output=result.output)}

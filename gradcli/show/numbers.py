@@ -62,8 +62,8 @@ def elements(name: str, array: np.ndarray | None) -> Iterator[tuple[str, Any]]:
 
 def long_elements(result: LongNumbers, with_value: bool = False) -> Iterator[tuple[str, str]]:
     """Yield the name and the digits of every element; first of the value, where it is wanted."""
-    for index in np.ndindex(result.value.shape) if with_value else ():
-        yield label("value", index), str(result.value[index])
+    if with_value and result.value is not None:
+        yield from ((name, str(x)) for name, x in elements("value", result.value))
     for name, array in result.parts.items():
         if array is None:
             yield name, NONE

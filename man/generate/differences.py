@@ -37,6 +37,11 @@ DELIBERATE = [
         "What was saved before a change through `.data` may be the old value or the new one. An operand that "
         "left the graph by `detach_` is not refused by backward.",
     ),
+    (
+        "Elements assigned twice",
+        "Of `x[[0, 0]] = v`, `scatter` and `index_copy` to one place, the last value stays, and it alone gets the "
+        "gradient; PyTorch gives it to the overwritten ones, too.",
+    ),
     ("Hooks that change their argument", "A hook gets a gradient of its own, which it may change in place."),
     (
         "Parts of a backward pass",
