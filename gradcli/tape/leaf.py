@@ -120,7 +120,10 @@ def change_since(array: Any, node: Node) -> _Stamp | None:
 
 
 def check_unchanged(node: Node, saved: tuple | None = None) -> None:
-    """Raise RuntimeError when something that `node` saved was changed in place since; forget what its rule can spare."""
+    """Raise RuntimeError when something that `node` saved was changed in place since.
+
+    What the rule can spare is forgotten instead.
+    """
     spares = () if node.rule.primitive is None else node.rule.primitive.spares
     for position, array in enumerate(node.saved if saved is None else saved):
         if isinstance(array, tuple):

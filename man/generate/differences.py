@@ -53,7 +53,8 @@ DELIBERATE = [
         "Values are those of NumPy, as in the logarithm of the gamma function at tiny numbers or the sign of nan. "
         "Gradients are nan where the value is, also where PyTorch's are 0 or 1 (`abs`, `sign`, `i1`). "
         "`polar` at the modulus 0, `atan2`, `angle` and complex `abs` at huge and tiny numbers have the finite slope "
-        "that is right. On a branch cut, the slopes of complex `asin`, `acos`, `asinh` and `acosh` are those of the side "
-        "that the sign of the part that is 0 names, where PyTorch's may be the other side's. Of complex numbers beyond 1e154, the inverse functions' slopes are nan, as in PyTorch.",
+        "that is right. On a branch cut, the slopes of complex `asin`, `acos`, `asinh` and `acosh` are those of the "
+        "side that the sign of the part that is 0 names, where PyTorch's may be the other side's. Of complex numbers "
+        "beyond 1e154, the inverse functions' slopes are nan, as in PyTorch.",
     ),
 ]
