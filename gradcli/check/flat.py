@@ -27,8 +27,8 @@ def real_view(x: np.ndarray) -> np.ndarray:
 class Flat:
     """The real vector x of the inputs to differentiate, and f as a function of it.
 
-    f0: f at x as a real vector of length m. seconds: the least that a call took so far. unit: the rounding unit of f's values. scales:
-    the size of each element of x, for zeros that of their neighbours.
+    f0: f at x as a real vector of length m. seconds: the least that a call took so far. unit: the rounding unit of
+    f's values. scales: the size of each element of x, for zeros that of their neighbours.
     """
 
     def __init__(self, claim: Claim):

@@ -55,19 +55,19 @@ def test_what_is_surely_wrong_is_not_looked_at_again():
     assert calls < 20 * 500
 
 
-@pytest.mark.parametrize("size, fast, delay", [(41, True, 0.02), (400, False, 0.02)])
-def test_one_slow_call_changes_nothing(size, fast, delay):
+@pytest.mark.parametrize("size, fast", [(41, True), (400, False)])
+def test_one_slow_call_changes_nothing(size, fast):
     """What else runs on a machine may delay a call, which makes no function a costly one."""
 
-    def worst(delayed):
+    def worst(delayed: int):
         calls = []
 
         def value(x):
             calls.append(x)
-            time.sleep(delay if delayed and len(calls) == 2 else 0)
+            time.sleep(0.02 * (len(calls) == delayed))
             return (x**3).sum()
 
         report = Check(value, {"x": np.linspace(1, 2, size)}, grad=lambda x: 3.01 * x**2, fast=fast).run()
-        return report.inputs[0].worst
+        return repr(report.inputs)
 
-    assert repr(worst(True)) == repr(worst(False))
+    assert {worst(delayed) for delayed in (1, 2, 3, 4)} == {worst(0)}
