@@ -23,11 +23,11 @@ Packages import only what stands above them in this list; a test reads the impor
 
 The table. One entry in `rules` is all the code it takes to add a function, made by `elementwise`, `linear`,
 `general`, `constant` or `composition` (`rules/table.py`); `make man` writes it into the manual. The names of a
-rule's parameters say what is kept for backward: `x` the array, `x_shape` its shape, `_` nothing. A rule is run on
-arrays, on Tensors (where the graph of the gradient is wanted) and on cotangents with extra leading axes: it is
-written once and counts axes from the right. The entry also says its exact form (`exact`, or `twin` in operands x,
-y, z), which operands an element depends on (`pattern`), and how large the result is (`size`): nothing else knows
-functions by name.
+rule's parameters say what is kept for backward: `x` the array, `x_shape` its shape, `x_or_none` the array unless it
+was changed in place since, `_` nothing. A rule is run on arrays, on Tensors (where the graph of the gradient is
+wanted) and on cotangents with extra leading axes: it is written once and counts axes from the right. The entry also
+says its exact form (`exact`, or `twin` in operands x, y, z), which operands an element depends on (`pattern`), and
+how large the result is (`size`): nothing else knows functions by name.
 
 The tape. A node keeps raw arrays, its parents and the rule that sends these their cotangents, never Tensors, so
 there are no reference cycles. Nodes are numbered as they are made; backward takes the newest from a heap, adds

@@ -20,7 +20,7 @@ from ..rules.exact import map_elements, without_field
 from ..show.formula_results import LongNumbers, Loss, Precision
 from ..tape.anomaly import Observation, observation_of
 from . import graph
-from .gradient import compute_gradient, run_backward, run_for
+from .gradient import compute_gradient, run_backward, run_for, value_of
 from .graph import Labels
 from .plot import check_plotted_output
 from .trace import BackwardRecorder, Event
@@ -35,7 +35,7 @@ ROUNDING = 1e-15
 Read = Callable[[], Mapping[str, Any]]
 """Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
 Numbers = dict[str, np.ndarray]
-Work = Callable[[int], tuple[np.ndarray, Numbers, str | None]]
+Work = Callable[[int], tuple[np.ndarray | None, Numbers, str | None]]
 """Computes with so many digits: the value, the derivatives by input or pair of inputs, and the output's name."""
 
 
@@ -53,12 +53,9 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
         run = run_for(program, values, request)
     if run.output is not None:
         run_backward(run.output, request)
-        value = without_field(run.output._data)
-    elif len(run.backwards) == 1 and run.backwards[0] is not None:
-        value = without_field(run.backwards[0])
-    else:
-        value = np.full((), field.context.nan, object)
-    return value, gradients_of(run, field), run
+    elif not request.with_value and (len(run.backwards) != 1 or run.backwards[0] is None):
+        return None, gradients_of(run, field), run  # a script that runs backward more than once has no one value
+    return without_field(value_of(run)), gradients_of(run, field), run
 
 
 def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:
@@ -72,12 +69,15 @@ def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:
         return *work(digits + 12 + more), *work(digits + 12 + more + max(20, digits // 2, more // 2))
 
     value, parts, output, again, parts_again, _ = twice(0)
-    pairs = [(value, again), *((x, parts_again[name]) for name, x in parts.items())]
+    pairs = [(x, parts_again[name]) for name, x in parts.items()]
+    if value is not None:
+        pairs.append((value, again))
     if not all(is_settled(a, b, digits) for x, better in pairs for a, b in zip(x.flat, better.flat, strict=True)):
         with contextlib.suppress(TimeIsUp), within(time_left(MORE_SECONDS)):
             value, parts, output, again, parts_again, _ = twice(MORE)
     texts = {name: write_digits(x, parts_again[name], digits) for name, x in parts.items()}
-    return LongNumbers(program.title, digits, write_digits(value, again, digits), texts, output)
+    written = None if value is None else write_digits(value, again, digits)
+    return LongNumbers(program.title, digits, written, texts, output)
 
 
 def is_settled(x: Any, better: Any, digits: int) -> bool:
@@ -136,7 +136,7 @@ def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> Lon
 def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
     unreached: set[str] = set()
 
-    def work(precision: int) -> tuple[np.ndarray, Numbers, str | None]:
+    def work(precision: int) -> tuple[np.ndarray | None, Numbers, str | None]:
         field = Multiprecision(precision)
         with exactly(field):
             value, grads, run = gradient_at(program, read(), request, field)

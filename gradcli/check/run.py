@@ -135,6 +135,10 @@ SPARSE = 10_000
 """Elements of a Jacobian from which on its pattern is looked at."""
 SLOW = 2.0
 """Seconds that one call per element may take for all elements to be looked at."""
+DISTURBED = 0.05
+"""Seconds by which other work on the machine delays a call at most, mostly."""
+RETRIALS = 3
+"""Further calls to tell a slow function from a delayed call."""
 EXCUSE_LIMIT = 5_000_000
 """Elements up to which that is done once more for what was held against it."""
 
@@ -314,9 +318,13 @@ def all_right(flat: Flat) -> tuple[InputCheck, ...] | None:
 
 
 def is_costly(flat: Flat) -> bool:
+    """Return whether calls are too dear for a look at every element; a busy machine alone does not make them so."""
     if flat.claim.costly or flat.claim.traced:
         return flat.claim.costly
     flat.value_again()
+    for _ in range(RETRIALS):
+        if flat.size * flat.seconds > SLOW and flat.seconds < DISTURBED:
+            flat.call_again()
     return flat.size * flat.seconds > SLOW
 
 

@@ -14,6 +14,7 @@ from ..errors import GradcliError
 from ..rules.exact import NoTwinError, map_elements, without_field
 from ..rules.shapes import fit
 from ..rules.table import Primitive
+from ..tape.dtypes import as_pytorch
 from ..tape.leaf import AccumulateGrad
 from ..tape.modes import state
 from ..tape.node import Node, Rule, Slots, new_node, to_parents
@@ -89,6 +90,8 @@ class Exact(Engine):
                 raise NoTwinError(
                     f"{name_for_users(primitive)} needs to compare values, which symbols do not have"
                 ) from None
+            if isinstance(error, ValueError):  # shapes that do not fit
+                raise as_pytorch(error, raws) from None
             raise NoTwinError(f"{name_for_users(primitive)} has no exact twin") from None
         if not isinstance(out, np.ndarray | tuple):
             out = np.asarray(out)  # a single truth value, or what NumPy makes of nothing

@@ -179,16 +179,17 @@ def inverse(_, _x, y):
         return complex(math.nan, math.nan) if isinstance(y, complex) else math.copysign(math.inf, y)
 
 
-def quotient_pair(g, out, _x, y, first, second):
-    """g / y, and -g out / y; None for an operand that wants no cotangent."""
-    # NumPy negates in place: nobody holds the product. out / y is 0 where out is, also where 1 / y overflows
-    return g / y if first else None, -(g * (out / y)) if second else None
+def quotient_pair(g, _out, x, y, first, second):
+    """g / y, and -g x / y^2; None for an operand that wants no cotangent."""
+    # NumPy negates in place: nobody holds the product. x / y / y is 0 where x is, also where 1 / y overflows.
+    # The quotient is not saved, although it would spare a division: quotients are changed in place.
+    return g / y if first else None, -(g * (x / y / y)) if second else None
 
 
 elementwise(
     np.divide,
     inverse,
-    lambda out, _, y: -out / y,
+    lambda _, x, y: -x / y / y,
     pair=quotient_pair,
     aliases=("div", "true_divide"),
     node="Div",

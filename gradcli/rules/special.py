@@ -102,9 +102,9 @@ exp_square: Primitive = elementwise(
 )
 
 
-scipy_function(
+erfinv: Primitive = scipy_function(
     "erfinv",
-    lambda out, x: 0.5 * math.sqrt(math.pi) * exp_square(out, 1 - abs(x)),
+    lambda _, x: 0.5 * math.sqrt(math.pi) * exp_square(erfinv(x), 1 - abs(x)),
     slope="sqrt(pi) / 2 * exp(erfinv(x)**2)",
     domain=((-0.9, 0.9),),
     twin="erfinv(x)",

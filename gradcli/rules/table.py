@@ -90,6 +90,15 @@ def kept_by(rule: Any, skip: int) -> tuple[int, ...]:
     return tuple(SKIP if n.startswith("_") else SHAPE if n.endswith(("_shape", "_shapes")) else ARRAY for n in names)
 
 
+def spared_by(rule: Any, skip: int) -> tuple[int, ...]:
+    """Return the places, in what is saved, of what `rule` takes as None where it was changed in place since."""
+    if not callable(rule):
+        return ()
+    code = rule.__code__
+    names = code.co_varnames[skip : code.co_argcount]
+    return tuple(place for place, name in enumerate(names) if name.endswith("_or_none"))
+
+
 class Primitive:
     """One entry. Call it with canonical operands and parameters; `function` takes the user's arguments.
 
@@ -149,6 +158,7 @@ class Primitive:
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
+        self.spares = frozenset(place for rule in rules for place in spared_by(rule, skip))
         self._register()
 
     def _register(self) -> None:

@@ -42,7 +42,14 @@ def positive(x):
 
 elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
 elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
-elementwise(np.expm1, lambda _, x: np.exp(x), twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
+
+
+def expm1_dx(out, x_or_none):
+    """exp(x), which out + 1 is without the digits of the left tail."""
+    return out + 1 if x_or_none is None else np.exp(x_or_none)
+
+
+elementwise(np.expm1, expm1_dx, twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
 elementwise(
     np.log,
     lambda _, x: 1 / positive(x),
@@ -89,7 +96,8 @@ def logistic_forward(x):
 
 
 # The slopes of sigmoid and tanh take the result and the operand, which belong together: out (1 - out) and 1 - out^2
-# have no digits left in the tails, and 1 - 2 out none near 0. All of their own slope runs through the result.
+# have no digits left in the tails, and 1 - 2 out none near 0. All of their own slope runs through the result. Where
+# the operand was changed in place since, the result alone has to do.
 sigmoid_slope: Primitive = elementwise(
     lambda out, x: out * logistic_forward(-x),
     lambda _, _out, x: -np.tanh(x / 2),
@@ -101,9 +109,9 @@ sigmoid_slope: Primitive = elementwise(
 )
 
 
-def sigmoid_dx(out, x):
+def sigmoid_dx(out, x_or_none):
     """out * (1 - out)."""
-    return sigmoid_slope(out, x)
+    return out * (1 - out) if x_or_none is None else sigmoid_slope(out, x_or_none)
 
 
 sigmoid = elementwise(
@@ -150,8 +158,10 @@ elementwise(
 elementwise(np.sin, lambda _, x: np.cos(x), twin="sin(x)", doc="Sine of x radians.")
 elementwise(np.cos, lambda _, x: -np.sin(x), twin="cos(x)", doc="Cosine of x radians.")
 elementwise(np.tan, lambda out, _: 1 + out * out, domain=((-1.2, 1.2),), twin="tan(x)", doc="Tangent of x radians.")
+# x - 1 and x - -1 keep the sign of an imaginary part that is 0, by which a branch cut has two sides; 1 - x and x + 1 do
+# not.
 arcsin_slope = elementwise(
-    lambda x: 1 / np.sqrt((1 - x) * (1 + x)),
+    lambda x: 1 / np.sqrt(-(x - 1) * (x - -1)),
     lambda out, x: x * out * out * out,
     name="arcsin_slope",
     domain=(INSIDE,),
@@ -255,9 +265,9 @@ tanh_slope: Primitive = elementwise(
 )
 
 
-def tanh_dx(out, x):
+def tanh_dx(out, x_or_none):
     """1 - out^2."""
-    return tanh_slope(out, x)
+    return 1 - out * out if x_or_none is None else tanh_slope(out, x_or_none)
 
 
 elementwise(np.tanh, tanh_dx, twin="tanh(x)", doc="Hyperbolic tangent.")
@@ -265,13 +275,13 @@ elementwise(np.tanh, tanh_dx, twin="tanh(x)", doc="Hyperbolic tangent.")
 
 def arcsinh_dx(_, x):
     """1 / sqrt(x**2 + 1)."""
-    return 1 / (np.sqrt(x * x + 1) if is_complex(x) else np.hypot(x, 1.0))
+    return 1 / (np.sqrt(x * x - -1) if is_complex(x) else np.hypot(x, 1.0))
 
 
 elementwise(np.arcsinh, arcsinh_dx, aliases=("asinh",), node="Asinh", twin="asinh(x)", doc="Inverse hyperbolic sine.")
 elementwise(
     np.arccosh,
-    lambda _, x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),
+    lambda _, x: 1 / (np.sqrt(x - 1) * np.sqrt(x - -1)),
     aliases=("acosh",),
     node="Acosh",
     domain=((1.2, 4.0),),

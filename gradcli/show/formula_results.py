@@ -112,14 +112,14 @@ class Agreement(NamedTuple):
 class LongNumbers(NamedTuple):
     """Values and derivatives in many digits, as text: only digits that are right.
 
-    digits: how many were asked for. value and the arrays of `parts` hold strings; parts: label to array, where a
-    label is an input's name; None for a leaf without gradient. with_value: whether formats that leave the value out
-    are to have it.
+    digits: how many were asked for. value and the arrays of `parts` hold strings; value: None where a script runs
+    backward more than once; parts: label to array, where a label is an input's name; None for a leaf without gradient.
+    with_value: whether formats that leave the value out are to have it.
     """
 
     target: str
     digits: int
-    value: np.ndarray
+    value: np.ndarray | None
     parts: dict[str, Any]
     output: str | None = None
     with_value: bool = False
@@ -137,12 +137,14 @@ class LongNumbers(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return rounded numbers where they always are, and their digits as strings."""
-        rounded = {name: None if x is None else round_digits(x) for name, x in self.parts.items()}
+        rounded = {name: round_digits(x) for name, x in self.parts.items()}
         numbers = {"value": round_digits(self.value), "grad": rounded, **present(output=self.output)}
-        return {**numbers, "digits": {"n": self.digits, "value": self.value.tolist(), "grad": self.parts}}
+        return {**numbers, "digits": {"n": self.digits, "value": self.value, "grad": self.parts}}
 
 
-def round_digits(x: np.ndarray) -> np.ndarray:
+def round_digits(x: np.ndarray | None) -> np.ndarray | None:
+    if x is None:
+        return None
     return np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x)
 
 

@@ -77,7 +77,7 @@ def render_longnumbers(result: LongNumbers, style: Style) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for block in (value_block(result), *result.arrays):
+    for block in (*([] if result.value is None else [value_block(result)]), *result.arrays):
         for name, digits in block.rows():
             table.add_row(Text(name, style="bold"), Text(digits or NONE, style="" if block.key == "value" else "green"))
     return table

@@ -120,13 +120,19 @@ def change_since(array: Any, node: Node) -> _Stamp | None:
 
 
 def check_unchanged(node: Node, saved: tuple | None = None) -> None:
-    """Raise RuntimeError when something that `node` saved was changed in place since."""
+    """Raise RuntimeError when something that `node` saved was changed in place since.
+
+    What the rule can spare is forgotten instead.
+    """
+    spares = () if node.rule.primitive is None else node.rule.primitive.spares
     for position, array in enumerate(node.saved if saved is None else saved):
         if isinstance(array, tuple):
             check_unchanged(node, array)
         elif isinstance(array, np.ndarray | np.generic):
             stamp = change_since(array, node)
-            if stamp is not None:
+            if stamp is not None and position in spares:
+                node.saved = (*node.saved[:position], None, *node.saved[position + 1 :])
+            elif stamp is not None:
                 what = "output" if position == 0 else f"operand {position}"
                 raise add_advice(
                     RuntimeError(text_of_modified(array, stamp, node, position)),

@@ -33,7 +33,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
     while True:
         if node is None:
             if not heap:
-                return
+                break
             node, g, owned = waiting.pop(heappop(heap))
         rule = node.rule
         if is_special or node.hooks is not None:
@@ -84,6 +84,9 @@ def walk(roots: Pairs, plan: Plan) -> None:
             waiting[first] = [node, g, owned]
             heappush(heap, first)
             node = None
+    for held, total, _ in waiting.values():  # leaves of which a node that got no cotangent itself sends nothing
+        if total is not None:
+            plan.arrive(held, total, False)
 
 
 def is_mine(g: Cotangent, received: Cotangent) -> bool:

@@ -34,13 +34,13 @@ DELIBERATE = [
     ),
     (
         "Memory behind .data and detach",
-        "What was saved before a change through `.data` may be the old value or the new one. A quotient that was "
-        "changed through `detach()` is refused by backward; an operand that left the graph by `detach_` is not.",
+        "What was saved before a change through `.data` may be the old value or the new one. An operand that "
+        "left the graph by `detach_` is not refused by backward.",
     ),
     (
-        "Operands of tanh and sigmoid",
-        "`tanh`, `sigmoid` and `expm1` keep their operand, which has the digits that the result has lost in the "
-        "tails: backward refuses also an operand that was changed in place since.",
+        "Elements assigned twice",
+        "Of `x[[0, 0]] = v`, `scatter` and `index_copy` to one place, the last value stays, and it alone gets the "
+        "gradient; PyTorch gives it to the overwritten ones, too.",
     ),
     ("Hooks that change their argument", "A hook gets a gradient of its own, which it may change in place."),
     (
@@ -53,6 +53,8 @@ DELIBERATE = [
         "Values are those of NumPy, as in the logarithm of the gamma function at tiny numbers or the sign of nan. "
         "Gradients are nan where the value is, also where PyTorch's are 0 or 1 (`abs`, `sign`, `i1`). "
         "`polar` at the modulus 0, `atan2`, `angle` and complex `abs` at huge and tiny numbers have the finite slope "
-        "that is right. Of complex numbers beyond 1e154, the inverse functions' slopes are nan, as in PyTorch.",
+        "that is right. On a branch cut, the slopes of complex `asin`, `acos`, `asinh` and `acosh` are those of the "
+        "side that the sign of the part that is 0 names, where PyTorch's may be the other side's. Of complex numbers "
+        "beyond 1e154, the inverse functions' slopes are nan, as in PyTorch.",
     ),
 ]

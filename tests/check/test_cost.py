@@ -1,5 +1,7 @@
 """What finding and shrinking a wrong element costs."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -51,3 +53,21 @@ def test_what_is_surely_wrong_is_not_looked_at_again():
     report, calls = run(500, slice(None))
     assert report.verdict == "fail"
     assert calls < 20 * 500
+
+
+@pytest.mark.parametrize("size, fast", [(41, True), (400, False)])
+def test_one_slow_call_changes_nothing(size, fast):
+    """What else runs on a machine may delay a call, which makes no function a costly one."""
+
+    def worst(delayed: int):
+        calls = []
+
+        def value(x):
+            calls.append(x)
+            time.sleep(0.02 * (len(calls) == delayed))
+            return (x**3).sum()
+
+        report = Check(value, {"x": np.linspace(1, 2, size)}, grad=lambda x: 3.01 * x**2, fast=fast).run()
+        return repr(report.inputs)
+
+    assert {worst(delayed) for delayed in (1, 2, 3, 4)} == {worst(0)}

@@ -408,3 +408,34 @@ def test_where_the_value_is_nan_so_are_all_derivatives(name):
         for slope in first:
             if slope is not None and slope.requires_grad and np.isnan(slope.item()):
                 assert all(undefined(grad(slope, xs, retain_graph=True, allow_unused=True))), point
+
+
+CUTS = {
+    "arcsin": (lambda z: 1 / mp.sqrt(1 - z * z), 1),
+    "arccos": (lambda z: -1 / mp.sqrt(1 - z * z), 1),
+    "arctan": (lambda z: 1 / (1 + z * z), 1j),
+    "arcsinh": (lambda z: 1 / mp.sqrt(1 + z * z), 1j),
+    "arccosh": (lambda z: 1 / (mp.sqrt(z - 1) * mp.sqrt(z + 1)), 1),
+    "arctanh": (lambda z: 1 / (1 - z * z), 1),
+    "log": (lambda z: 1 / z, 1),
+    "log1p": (lambda z: 1 / (1 + z), 1),
+    "sqrt": (lambda z: 1 / (2 * mp.sqrt(z)), 1),
+    "rsqrt": (lambda z: -1 / (2 * z * mp.sqrt(z)), 1),
+}
+"""The slope, and the direction of the axis that the branch cut is on."""
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_slopes_on_both_sides_of_a_branch_cut(name):
+    """The sign of a part that is 0 says which side of the cut is meant, as in values."""
+    slope, along = CUTS[name]
+    for far, beside in itertools.product((-3, -1.5, -0.5, 0.5, 1.5, 3), (0.0, 1e-20, 1e-9, 1e-3, 0.7)):
+        for sign in (1, -1):
+            side = math.copysign(beside, sign)
+            z = complex(far, side) if along == 1 else complex(side, far)
+            tiny = mp.mpf(10) ** -50 * sign
+            exact = mp.mpc(z.real or tiny, z.imag or tiny)
+            x = Tensor._wrap(np.array(z), None).requires_grad_()
+            (got,) = grad(entry(name).function(x).real, x)
+            want = complex(slope(exact))
+            assert abs(np.conj(got.numpy()) - want) <= 1e-15 * abs(want) * 4, (z, got, want)

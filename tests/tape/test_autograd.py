@@ -71,6 +71,16 @@ def test_hooks_on_leaves_run_as_soon_as_the_leaf_is_done():
     assert order == ["w", "a", "x", "x.grad=4.0"]
 
 
+def test_a_hook_anywhere_leaves_gradients_past_nodes_that_get_none():
+    """The slope of a norm sends nothing to the norm that it takes, and so to no leaf by that way."""
+    other, x, seen = leaf(1.0), leaf(3.0, 4.0), []
+    other.register_hook(print)
+    (slope,) = grad(gradcli.linalg.norm(x), x, create_graph=True)
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    slope[0].backward()
+    assert seen == [x.grad.tolist()] == [pytest.approx([16 / 125, -12 / 125])]
+
+
 def test_saved_memory_goes_during_backward(no_collector):
     y = leaf([1.0] * 10).exp()
     middle = weakref.ref(y._data)

@@ -356,3 +356,62 @@ def test_a_negative_slope_in_place_keeps_the_signs_that_backward_needs():
     x = leaf(-1.0, 1.0)
     nn.LeakyReLU(-2, inplace=True)(x.clone()).sum().backward()
     assert x.grad.tolist() == [-2, 1]
+
+
+UNREAD = {
+    "exp": ("exp", "x"),
+    "exp2": ("exp2", "x"),
+    "expm1": ("expm1", "x"),
+    "sqrt": ("sqrt", "x"),
+    "rsqrt": ("rsqrt", "x"),
+    "reciprocal": ("reciprocal", "x"),
+    "tanh": ("tanh", "x"),
+    "sigmoid": ("sigmoid", "x"),
+    "tan": ("tan", "x"),
+    "softmax": (lambda a: a.softmax(0), "x"),
+    "log_softmax": (lambda a: a.log_softmax(0), "x"),
+    "erfinv": (gradcli.erfinv, "out"),
+    "log": ("log", "out"),
+    "sin": ("sin", "out"),
+    "a / 2": (lambda a: a / 2, "x out"),
+    "2 / a": (lambda a: 2 / a, "out"),
+    "a / a.exp()": (lambda a: a / a.exp(), "out"),
+    "a / (a + 1)": (lambda a: a / (a + 1), "out"),
+    "tensor(2) / a": (lambda a: tensor(2.0) / a, "out"),
+}
+"""What PyTorch lets change in place before backward: the operand, the result."""
+
+
+@pytest.mark.parametrize("function, changed", UNREAD.values(), ids=UNREAD)
+def test_what_the_rule_does_not_read_may_change(function, changed):
+    def slope(which):
+        x = leaf(0.3, 0.6)
+        a = x * 1
+        out = getattr(a, function)() if isinstance(function, str) else function(a)
+        weighted = out * tensor([1.0, 5.0])
+        if which:
+            (a if which == "x" else out).mul_(2)
+        return gradcli.autograd.grad(weighted.sum(), x)[0].numpy()
+
+    for which in changed.split():
+        assert slope(which) == pytest.approx(slope(""), rel=1e-14)
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "expm1"])
+def test_a_result_that_the_rule_reads_may_not_change(name):
+    x = leaf(0.3, 0.6)
+    out = getattr(x, name)()
+    out.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        out.sum().backward()
+
+
+def test_second_derivatives_where_the_operand_is_gone():
+    x = leaf(0.3, 0.6)
+    a = x * 1
+    out = a.tanh() + a.sigmoid()
+    a.zero_()
+    (slope,) = gradcli.autograd.grad(out.sum(), x, create_graph=True)
+    t, s = np.tanh([0.3, 0.6]), 1 / (1 + np.exp([-0.3, -0.6]))
+    (second,) = gradcli.autograd.grad(slope.sum(), x)
+    assert second.tolist() == pytest.approx(-2 * t * (1 - t * t) + s * (1 - s) * (1 - 2 * s))

@@ -1,0 +1,31 @@
+"""Random scripts in PyTorch's names, compared with PyTorch statement by statement."""
+
+import pytest
+
+from tests.fuzz.scripts import HEAD, difference, differences
+
+pytestmark = pytest.mark.framework("torch")
+
+
+@pytest.mark.parametrize(
+    "start", [0, *(pytest.param(start, marks=pytest.mark.nightly) for start in range(25, 2000, 25))]
+)
+def test_scripts_agree(start):
+    assert not differences(start, 25)
+
+
+OURS = "not hasattr(torch, 'distributions')"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"note('value', torch.ones(2) * (1 + 1e-8 * ({OURS})))",
+        f"note('one of them', torch.ones(2)) if {OURS} else None",
+        f"note('requires grad', torch.ones(2).requires_grad_({OURS}))",
+        f"torch.ones(3 if {OURS} else 2) + torch.ones(2)",
+        f"[][0] if {OURS} else {{}}[0]",
+    ],
+)
+def test_a_difference_is_noticed(line):
+    assert difference([HEAD, line])
