@@ -180,7 +180,7 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     Slopes over four steps, of a random sum of the outputs. A slope that is known well and agrees is enough; at a
     kink, whatever lies between the one-sided ones.
     """
-    unit = max(flat.unit, *(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts))
+    unit = max(flat.unit, flat.input_unit)
     direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
     parts = claimed_parts(flat, weights) * direction
@@ -220,12 +220,9 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
 
 def claimed_parts(flat: Flat, weights: np.ndarray) -> np.ndarray:
     """Return the claimed derivative of a weighted sum of the outputs. Raises CallError."""
-    claim = flat.claim
     real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
-    if real and claim.has_pull:
-        cotangent = weights.astype(flat.out_dtype).reshape(flat.out_shape)
-        pulled = claim.pull(claim.at, cotangent)
-        return np.concatenate([np.ravel(pulled[name]).astype(float) for name in claim.wrt])
+    if real and flat.claim.has_pull:
+        return flat.pull([weights])[0]
     return weights @ flat.matrix()
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..show.check_results import Evidence, Finding, InputCheck, Taylor, TaylorRow, WorstElement
 from .flat import Flat
 from .jacobian import LIMIT, MARGIN, MORE, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
-from .verdict import COARSE, FLOOR, LEEWAY, ROUNDING, SMALL, digits_of
+from .verdict import COARSE, ROUNDING, SMALL, digits_of, floor_of, room
 
 MOST_ROWS = 8
 """Outputs up to which every row is asked for; of more, random combinations."""
@@ -33,8 +33,7 @@ class ClaimedRows:
     def __init__(self, flat: Flat, rng: np.random.Generator, sizes: np.ndarray):
         """Ask for rows. sizes: how much each output changes along a direction."""
         self.flat, claim, m = flat, flat.claim, len(flat.f0)
-        self.unit = max(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts)
-        self.unit = max(self.unit, claim.claim_unit or 0.0)
+        self.unit = flat.claim_unit
         self.rows: np.ndarray | None = None
         self.whole: np.ndarray | None = None
         self.again: np.ndarray | None = None
@@ -81,8 +80,7 @@ class ClaimedRows:
         noise: of the function's values, relative; what computes the claim may well have as much.
         """
         size = self.size(direction, claimed)
-        floor = FLOOR[8 if self.unit < 1e-12 else 4 if self.unit < 1e-5 else 2] * size
-        return MARGIN * error + ROUNDING * max(self.unit, noise) * size + np.minimum(floor, LEEWAY * error)
+        return room(error, ROUNDING * max(self.unit, noise) * size, floor_of(self.unit) * size)
 
     def effects(self, claimed: np.ndarray) -> np.ndarray:
         """Return how much each element changes each combination over its scale: (R, n), or (R, 1) where only a
@@ -222,8 +220,8 @@ class Directions:
 
     def agrees(self, k: int) -> bool:
         """Return whether all products along direction k agree, and no kink shows."""
-        claimed, gap, room = self.compare(k)
-        return bool(np.isfinite(claimed).all() and (gap <= room).all() and not self.slopes[k].bent.any())
+        claimed, gap, most = self.compare(k)
+        return bool(np.isfinite(claimed).all() and (gap <= most).all() and not self.slopes[k].kinked.any())
 
     @property
     def agree(self) -> bool:
@@ -264,7 +262,7 @@ class Directions:
             slope = line.search(enough if self.agrees(k) else np.maximum(enough, self.compare(k)[1] / 100))
             use = (slope.error < self.slopes[k].error) | (slope.resolved & (not self.agrees(k)))
             merged = Slope(*(np.where(use, b, a) for a, b in zip(self.slopes[k], slope, strict=True)))
-            self.slopes[k] = merged._replace(bent=self.slopes[k].bent & ~(slope.resolved & line.is_straight()))
+            self.slopes[k] = merged._replace(kinked=self.slopes[k].kinked & ~(slope.resolved & line.is_straight()))
 
     def for_noise(self) -> int | None:
         """Return how many calls would average noise as far as is needed; None where no number would.

@@ -111,6 +111,14 @@ def one_sided(line: Line, x: Any, width: float, unit: float, side: int) -> Fit:
     return Fit(side * offsets * 2 / width - 1, line(offsets), width, unit, AT_END * (side * 2 / width))
 
 
+def mean_of_fits(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean of fits (rows) whose errors are noise, its error, and which fits agree with it."""
+    with np.errstate(all="ignore"):
+        weights = 1 / errors**2
+        mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
+        return mean, 1.5 / np.sqrt(weights.sum(axis=0)), np.abs(values - mean) <= errors
+
+
 class Estimate:
     """Derivatives of m functions at 0 along a line.
 

@@ -63,6 +63,20 @@ class Flat:
         """The point as a vector of double precision."""
         return np.concatenate([part.astype(float) for part in self.parts]) if self.parts else np.zeros(0)
 
+    @functools.cached_property
+    def input_unit(self) -> float:
+        """The largest rounding unit of the inputs."""
+        return max((float(np.finfo(part.dtype).eps) / 2 for part in self.parts), default=2.0**-53)
+
+    @property
+    def claim_unit(self) -> float:
+        """The rounding unit of the claim: that of the inputs, or of what it is computed in."""
+        return max(self.input_unit, self.claim.claim_unit or 0.0)
+
+    def columns(self, k: int) -> slice:
+        """Return which elements are those of input k."""
+        return slice(int(self.edges[k]), int(self.edges[k + 1]))
+
     def input_of(self, i: int) -> int:
         return int(np.searchsorted(self.edges, i, side="right")) - 1
 
@@ -153,7 +167,7 @@ class Flat:
     def arrays_at(self, x: np.ndarray) -> dict[str, np.ndarray]:
         arrays = {}
         for k, name in enumerate(self.claim.wrt):
-            part = x[self.edges[k] : self.edges[k + 1]].astype(self.parts[k].dtype)
+            part = x[self.columns(k)].astype(self.parts[k].dtype)
             arrays[name] = part.view(self.arrays[k].dtype).reshape(self.arrays[k].shape)
         return arrays
 
@@ -213,7 +227,7 @@ class Flat:
         pairs = (2,) if self.out_dtype.kind == "c" else ()
         blocks = {}
         for k, name in enumerate(self.claim.wrt):
-            x, block = self.arrays[k], matrix[:, self.edges[k] : self.edges[k + 1]]
+            x, block = self.arrays[k], matrix[:, self.columns(k)]
             if x.dtype.kind == "c":
                 block = block[:, ::2] + 1j * block[:, 1::2]
             blocks[name] = block.reshape((*self.out_shape, *pairs, *x.shape))

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, rounding_of
+from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, mean_of_fits, rounding_of
 from .flat import Flat
 from .line import estimate
+from .noise import scatter_of_values
 
 REACH = 0.05
 """The half-width of the cheap look, in units of the scale of x."""
@@ -52,9 +53,48 @@ def even_weights(ratios: np.ndarray, term: int = 0) -> np.ndarray:
     return np.linalg.solve(powers, np.eye(len(ratios))[:, term])
 
 
-WEIGHTS = even_weights(PAIRS)
-CURVE = even_weights(PAIRS, 1)
-INNER = np.concatenate([[0.0], even_weights(PAIRS[1:])])
+class Differences(NamedTuple):
+    """Slopes from symmetric pairs of values, with what is known of them: arrays of the same shape.
+
+    error: with `rounding`, its part that is rounding. curve: the coefficient of the step's square. agree: whether
+    two narrow pairs give the same slope; smooth: whether their one-sided slopes are the same, or no kink shows.
+    """
+
+    value: np.ndarray
+    error: np.ndarray
+    rounding: np.ndarray
+    noise: np.ndarray
+    agree: np.ndarray
+    smooth: np.ndarray
+
+
+def compare_pairs(
+    pairs: np.ndarray, h: np.ndarray, up: np.ndarray, down: np.ndarray, f0: np.ndarray, unit: float, scatter: np.ndarray
+) -> Differences:
+    """Extrapolate slopes over steps h, which are as `pairs` and then two narrow ones, as in Romberg's method.
+
+    up, down: values at +h and -h; like h, they have the steps along their first axis. f0: the value; scatter: what
+    it is known to scatter by.
+    """
+    count = len(pairs)
+
+    def combine(weights: np.ndarray) -> np.ndarray:
+        return sum(weight * slope for weight, slope in zip(weights, slopes[count - len(weights) :], strict=False))  # type: ignore[return-value]
+
+    slopes = (up - down) / (2 * h)
+    weights = even_weights(pairs)
+    value, inner, innermost = (combine(even_weights(pairs[k:])) for k in range(3))
+    largest = np.maximum(np.maximum(np.abs(up), np.abs(down)).max(axis=0), np.abs(f0))
+    noise = np.maximum(rounding_of(largest, unit), scatter)
+    rounding = SAFETY * noise * sum(abs(weight) / step for weight, step in zip(weights, h, strict=False))
+    last, before = np.abs(value - inner), np.abs(inner - innermost)
+    error = last * np.clip(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02, 1) + rounding
+    curve = combine(even_weights(pairs, 1)) / (h[0] / pairs[0]) ** 2
+    narrow, visible = h[count:], 2 * noise / h[count:]
+    agree = (np.abs(slopes[count:] - value - curve * narrow**2) <= 3 * (2 * visible + error)).all(axis=0)
+    gaps = np.abs((up[count:] - f0) / narrow - (f0 - down[count:]) / narrow)
+    smooth = gaps[1] <= 8 * visible[1] + 1e-2 * gaps[0]
+    return Differences(value, error, rounding, noise, agree, smooth)
 
 
 class Reference:
@@ -108,7 +148,8 @@ class Reference:
             values = flat.along(np.repeat(elements, offsets.shape[1]), offsets.reshape(-1))
             values = values.reshape((*offsets.shape, len(flat.f0)))
             with np.errstate(all="ignore"):
-                self.judge(elements, h[:, :, None], values[:, : h.shape[1]], values[:, h.shape[1] :])
+                up, down = np.swapaxes(values, 0, 1).reshape((2, len(steps), *values.shape[::2]))
+                self.judge(elements, h.T[..., None], up, down)
         small = chosen[(flat.scales[chosen] < SMALL) & self.same[:, chosen].any(axis=0)]
         if small.size:
             self.same[:, small] &= self.stands_still(small)
@@ -131,29 +172,16 @@ class Reference:
         return np.where(h > 0, h, wanted)
 
     def judge(self, elements: np.ndarray, h: np.ndarray, up: np.ndarray, down: np.ndarray) -> None:
-        """Take in values at x + h and x - h: shapes (elements, steps, m)."""
+        """Take in values at x + h and x - h: shapes (steps, elements, m)."""
         flat, f0 = self.flat, self.flat.f0
-        slopes = (up - down) / (2 * h)
-        value = (WEIGHTS[:, None] * slopes[:, :3]).sum(axis=1)
-        inner = (INNER[:, None] * slopes[:, :3]).sum(axis=1)
-        largest = np.maximum(np.maximum(np.abs(up), np.abs(down)), np.abs(f0))
-        noise = np.maximum(rounding_of(largest.max(axis=1), flat.unit), self.noise)
-        rounding = SAFETY * noise * (np.abs(WEIGHTS)[:, None] / h[:, :3]).sum(axis=1)
-        last, before = np.abs(value - inner), np.abs(inner - slopes[:, 2])
-        error = last * np.clip(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02, 1) + rounding
-        curve = (CURVE[:, None] * slopes[:, :3]).sum(axis=1) / (h[:, 0] / PAIRS[0]) ** 2
-        visible = 2 * noise[:, None] / h[:, 3:]
-        expected = value[:, None] + curve[:, None] * h[:, 3:] ** 2
-        agree = (np.abs(slopes[:, 3:] - expected) <= 3 * (2 * visible + error[:, None])).all(axis=1)
-        gaps = np.abs((up - f0) / h - (f0 - down) / h)[:, 3:]
-        smooth = gaps[:, 1] <= 8 * visible[:, 1] + 1e-2 * gaps[:, 0]
-        finite = np.isfinite(up).all(axis=1) & np.isfinite(down).all(axis=1)
-        same = ((up == f0) & (down == f0)).all(axis=1)
-        change = np.fmax(np.abs(up - f0), np.abs(down - f0))[:, 0] - CLEARLY * noise
-        change *= flat.scales[elements, None] / h[:, 0] * (finite & agree & smooth)
+        slopes = compare_pairs(PAIRS, h, up, down, f0, flat.unit, self.noise)
+        good = slopes.agree & slopes.smooth & np.isfinite(up).all(axis=0) & np.isfinite(down).all(axis=0)
+        same = ((up == f0) & (down == f0)).all(axis=0)
+        change = np.fmax(np.abs(up[0] - f0), np.abs(down[0] - f0)) - CLEARLY * slopes.noise
+        change *= flat.scales[elements, None] / h[0] * good
         self.changes = np.fmax(self.changes, np.fmax.reduce(np.where(np.isfinite(change), change, 0.0), axis=0))
-        good = (finite & agree & smooth).T
-        value, error, limited = value.T, error.T, (error <= 2 * rounding).T
+        good, value, error = good.T, slopes.value.T, slopes.error.T
+        limited = error <= 2 * slopes.rounding.T
         old_value, old_error = self.value[:, elements], self.error[:, elements]
         known = np.isfinite(old_error)
         fits = ~known | (np.abs(value - old_value) <= MARGIN * (error + old_error))
@@ -206,25 +234,6 @@ class Reference:
         return None
 
 
-def scatter_of_values(flat: Flat) -> np.ndarray:
-    """Return the noise of each output at three spacings: how far values at close points scatter about a smooth curve.
-
-    Fourth differences along a random direction; More and Wild (2011), equation 1.4. Shape (3, m).
-    """
-    rng = np.random.default_rng(5)
-    x = flat.x
-    direction = rng.choice([-1.0, 1.0], flat.size) * flat.scales
-    steps = np.arange(-4, 5)
-    unit = max(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts)
-    spacings = (64 * unit, 4096 * unit, 2.0**20 * unit)
-    offsets = np.concatenate([steps * spacing for spacing in spacings])
-    values = flat.points(x + offsets[:, None] * direction).reshape((len(spacings), len(steps), -1))
-    with np.errstate(all="ignore"):
-        fourth = np.diff(values, n=4, axis=1) / np.sqrt(70.0)
-        noise = np.sqrt((fourth**2).mean(axis=1))
-    return np.where(np.isfinite(noise), noise, 0.0)
-
-
 WIDTHS = tuple(0.3 / 4**k for k in range(7))
 HALF = POINTS[: NODES // 2]
 CHEBYSHEV = np.linalg.inv(np.polynomial.chebyshev.chebvander(HALF, NODES - 1)[:, 1:NODES:2])
@@ -243,21 +252,21 @@ MORE, MOST = 10, 30
 """Fits that are averaged where noise hides what is wanted, and how many at most without a budget."""
 LIMIT = 300_000
 """Calls beyond which averaging noise is given up."""
-BENT = 1e-3
+KINK_GAP = 1e-3
 """A gap between one-sided slopes, relative to the slopes, from which on it is looked at."""
 
 
 class Slope(NamedTuple):
     """Derivatives along a line, one per combination of outputs.
 
-    value, error: with the half-width of its interval. bent: where one-sided slopes seem to differ. noise: how far
+    value, error: with the half-width of its interval. kinked: where one-sided slopes seem to differ. noise: how far
     values scatter about a smooth curve; resolved: whether the error is that of noise, and not of a series cut too
     early. rough: an error that trusts no extrapolation.
     """
 
     value: np.ndarray
     error: np.ndarray
-    bent: np.ndarray
+    kinked: np.ndarray
     noise: np.ndarray
     resolved: np.ndarray
     rough: np.ndarray
@@ -297,7 +306,7 @@ class SampledLine:
 
     def displacement(self, h: float) -> np.ndarray:
         """Return how far slopes are off because x + h d is rounded, for inputs narrower than double precision."""
-        unit = max(float(np.finfo(part.dtype).eps) / 2 for part in self.flat.parts)
+        unit = self.flat.input_unit
         return np.zeros(len(self.weights)) if unit < 1e-12 else np.full(len(self.weights), SAFETY * unit / h)
 
     def romberg(self, h: np.ndarray, trust: np.ndarray | float | None = None) -> Slope:
@@ -314,18 +323,18 @@ class SampledLine:
             trust = np.maximum(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02)
         rounding = SAFETY * noise * (np.abs(weights) / h).sum()
         error = last * np.clip(trust, 1e-3, 1) + rounding + self.displacement(h[-1]) * np.abs(value)
-        bent, rough = self.bends(h, up + down - 2 * base, value, noise), np.maximum(last, before) + rounding
-        return Slope(value, error, bent, noise, np.zeros(len(value), bool), rough)
+        kinked, rough = self.shows_kink(h, up + down - 2 * base, value, noise), np.maximum(last, before) + rounding
+        return Slope(value, error, kinked, noise, np.zeros(len(value), bool), rough)
 
     def best(self, h: np.ndarray) -> Slope:
         """Return the best extrapolation of three consecutive steps among many."""
         return functools.reduce(better, (self.romberg(h[k : k + 3]) for k in range(len(h) - 2)))
 
-    def bends(self, h: np.ndarray, even: np.ndarray, value: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def shows_kink(self, h: np.ndarray, even: np.ndarray, value: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Return where what is even in h grows like h, and not like its square, as beside a kink or a jump."""
         powers = h[:, None] ** np.array([1, 2, 4])[: len(h)]
         first, second = np.linalg.solve(powers, even)[:2]
-        clear = np.abs(first) > 20 * noise / h[-1] + BENT * np.abs(value)
+        clear = np.abs(first) > 20 * noise / h[-1] + KINK_GAP * np.abs(value)
         return clear & (np.abs(first) > 0.3 * np.abs(second) * h[-1])
 
     def fit(self, width: float, more: int = 0) -> Slope:
@@ -367,7 +376,7 @@ class SampledLine:
         """Return where slopes from the left and from the right are seen to be the same: (R,)."""
         (left, right), errors = self.one_sided()
         room = errors.sum(axis=0)
-        return (np.abs(right - left) <= room) & (room <= BENT * np.maximum(np.abs(left), np.abs(right)))
+        return (np.abs(right - left) <= room) & (room <= KINK_GAP * np.maximum(np.abs(left), np.abs(right)))
 
     def search(self, enough: np.ndarray) -> Slope:
         """Return the best of fits of falling widths, down to where noise, and not their degree, limits them.
@@ -411,13 +420,8 @@ class SampledLine:
             most = min((claim.most_calls - claim.calls) // PER_FIT, LIMIT // PER_FIT)
         count = int(min(max(1.5 * wanted, MORE), most))
         more = [self.fit(WIDTHS[place] * part, more=1) for part in np.linspace(0.55, 0.95, max(count, 1))]
-        values, errors = np.array([fit.value for fit in more]), np.array([fit.error for fit in more])
-        with np.errstate(all="ignore"):
-            weights = 1 / errors**2
-            mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
-            error = 1.5 / np.sqrt(weights.sum(axis=0))
-            agree = (np.abs(values - mean) <= errors).mean(axis=0) >= 0.95
-        use = agree & np.isfinite(mean) & best.resolved & (error < best.error)
+        mean, error, agree = mean_of_fits(np.array([fit.value for fit in more]), np.array([fit.error for fit in more]))
+        use = (agree.mean(axis=0) >= 0.95) & np.isfinite(mean) & best.resolved & (error < best.error)
         return best._replace(value=np.where(use, mean, best.value), error=np.where(use, error, best.error))
 
 

@@ -21,9 +21,9 @@ from ..show.check_results import CheckReport, InputCheck, WorstElement
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .flat import Flat
-from .noise import EPS, central
 from .products import adjoint_test
 from .run import Place, run_check
+from .verdict import EPS, central
 
 
 class PytorchFunction(Traced):
@@ -143,8 +143,6 @@ def complaint(claim: Traced, nondet_tol: float, batched: bool, forward: bool, *,
                 return "forward and reverse mode disagree"
     return None
 
-
-__all__ = ["ForwardFunction", "PytorchFunction", "complaint"]
 
 SHOWN = 10_000
 """Elements of a Jacobian that an error shows, if it has no more."""

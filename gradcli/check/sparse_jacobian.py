@@ -17,10 +17,10 @@ from ..func.sparse import color_by_input, color_greedily, sparsity
 from ..func.trace import Trace, pull
 from ..show.check_results import InputCheck
 from ..tape.tensor import Tensor
-from .fit import SAFETY
 from .flat import Flat
-from .jacobian import MARGIN, NARROW, even_weights, scatter_of_values
-from .verdict import CAP, FLOOR, LEEWAY, ROUNDING, digits_of
+from .jacobian import MARGIN, NARROW, compare_pairs
+from .noise import scatter_of_values
+from .verdict import CAP, FLOOR, ROUNDING, digits_of, room
 
 if TYPE_CHECKING:
     from .tensor_function import Traced
@@ -32,10 +32,6 @@ SHARE = 0.25
 REACHES = (0.04, 0.012, 0.004)
 PAIRS = np.cos(np.pi * np.array([1, 3, 5, 7]) / 18)
 COUNT = len(PAIRS)
-WEIGHTS = even_weights(PAIRS)
-CURVE = even_weights(PAIRS, 1)
-INNER = np.concatenate([[0.0], even_weights(PAIRS[1:])])
-BEFORE = np.concatenate([[0.0, 0.0], even_weights(PAIRS[2:])])
 RESOLVED = 1e-4
 """The relative error up to which an element that agrees is taken as right."""
 SMALL = 1e-3
@@ -77,11 +73,6 @@ def pull_elements(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, 
     return np.concatenate(products, axis=1)[colours[rows], columns]
 
 
-def room(error: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Return how far elements may be from a reference with such errors."""
-    return MARGIN * error + ROUNDING * 2.0**-53 * size + np.minimum(FLOOR[8] * size, LEEWAY * error)
-
-
 class Look:
     """Differences along groups of inputs, for pairs of row and column: value, error, and which are settled."""
 
@@ -118,30 +109,16 @@ class Look:
             outputs = flat.points(points.reshape((-1, last - first)), inputs)
             values[:, :, mine] = outputs.reshape((2, len(steps), len(mine), -1))
         up, down = values.reshape((2, len(steps), -1)).take(k * len(flat.f0) + rows, axis=2)
-        base = flat.f0[rows]
-        reached = (np.abs(WEIGHTS)[:, None] / h[:COUNT]).sum(axis=0)[columns]
-        h = h[:, columns]
-        slopes = (up - down) / (2 * h)
-        value, inner, before = (weights @ slopes[:COUNT] for weights in (WEIGHTS, INNER, BEFORE))
-        largest = np.maximum(np.maximum(np.abs(up[0]), np.abs(down[0])), np.abs(base))
-        noise = np.maximum(flat.unit * largest, self.noise[rows])
-        rounding = SAFETY * noise * reached
-        last = np.abs(value - inner)
-        ratio = last / np.maximum(np.abs(inner - before), np.finfo(float).tiny)
-        error = last * np.clip(10 * ratio, 0.02, 1) + rounding
-        curve = (CURVE @ slopes[:COUNT]) / (h[0] / PAIRS[0]) ** 2
-        visible = 2 * noise / h[COUNT:]
-        agree = (np.abs(slopes[COUNT:] - value - curve * h[COUNT:] ** 2) <= 3 * (2 * visible + error)).all(axis=0)
-        agree |= np.abs(value - self.value[open_]) <= MARGIN * (error + self.error[open_])
-        gaps = np.abs((up[COUNT:] - base) / h[COUNT:] - (base - down[COUNT:]) / h[COUNT:])
-        smooth = gaps[1] <= 8 * visible[1] + 1e-2 * gaps[0]
-        size = np.abs(claimed)
-        near = np.abs(claimed - value) <= room(error, size)
+        base, size = flat.f0[rows], np.abs(claimed)
+        slopes = compare_pairs(PAIRS, h[:, columns], up, down, base, flat.unit, self.noise[rows])
+        value, error = slopes.value, slopes.error
+        agree = slopes.agree | (np.abs(value - self.value[open_]) <= MARGIN * (error + self.error[open_]))
+        near = np.abs(claimed - value) <= room(error, ROUNDING * flat.unit * size, FLOOR[8] * size)
         seen = (error <= RESOLVED * np.abs(value)) | (
-            (error <= 2 * rounding) & (size + MARGIN * error <= SMALL * self.largest)
+            (error <= 2 * slopes.rounding) & (size + MARGIN * error <= SMALL * self.largest)
         )
         still = ((up == base) & (down == base)).all(axis=0) & (claimed == 0)
-        good = still | (near & agree & smooth & seen)
+        good = still | (near & agree & slopes.smooth & seen)
         self.value[open_], self.error[open_] = value, error
         self.right[open_] = good
 
@@ -175,6 +152,7 @@ def summary(
     place = int(np.argmax(relative))
     entry = int(rows[mine[place]]), int(columns[mine[place]])
     worst = flat.worst(*entry, claimed[place], value[place], float(MARGIN * error[place]))
-    blind = float((room(error, size)[known] / size[known]).max()) if known.any() else None
+    rooms = room(error, ROUNDING * flat.unit * size, FLOOR[8] * size)
+    blind = float((rooms[known] / size[known]).max()) if known.any() else None
     most = float(relative.max())
     return InputCheck(name, shape, "pass", float(gap[known].max(initial=0)), most, digits_of(most), blind, worst)

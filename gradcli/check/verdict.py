@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .fit import Estimate
+from .flat import Flat
 from .jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
 from .line import STAIR
 
@@ -51,10 +52,21 @@ LARGE = 20_000
 """Entries from which on small ones that rounding hides are not looked at closely."""
 
 PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
-
-
 SHORT = (1e-8, 1e-2)
 """The widths beside the scale of an element at which a function that stands still is on a step."""
+
+
+def room(error: Any, slack: Any, floor: Any, margin: float = MARGIN) -> Any:
+    """Return how far a claim may be from a reference with such an error: what is beyond is wrong.
+
+    slack: what the claim's own rounding leaves. floor: a difference that only a much better reference holds against it.
+    """
+    return margin * error + slack + np.minimum(floor, LEEWAY * error)
+
+
+def floor_of(unit: float) -> float:
+    """Return the relative difference that no claim with this rounding unit is accused of."""
+    return FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
 
 
 class Judgement:
@@ -97,7 +109,7 @@ class Judgement:
 
     def room(self, error: Any, where: Any = ...) -> Any:
         """Return how far entries may be from a reference with such errors: what is beyond is wrong."""
-        return self.margin * error + self.slack[where] + np.minimum(self.floor[where], LEEWAY * error)
+        return room(error, self.slack[where], self.floor[where], self.margin)
 
     def states(self, where: Any = ...) -> Any:
         """Return what entries are by their reference: PASS or UNSURE.
@@ -358,4 +370,37 @@ def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tu
     slack = noisy + ROUNDING * unit * size
     if unit > 1e-5:
         slack = np.minimum(slack, HALF_COARSE * size)
-    return slack, FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2] * size
+    return slack, floor_of(unit) * size
+
+
+EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3
+
+
+class CentralDifferences(Reference):
+    """A reference of central differences with one step; their error is the tolerance."""
+
+    def __init__(self, flat: Flat, eps: float, atol: float, rtol: float):
+        super().__init__(flat)
+        self.value = central(flat, np.arange(flat.size), eps)
+        self.error = atol + rtol * np.abs(self.value)
+
+
+class FixedJudgement(Judgement):
+    """What tolerances decide about every entry."""
+
+    margin = 1.0
+
+    def __init__(self, flat: Flat, analytic: np.ndarray, tolerances: Sequence[float | None]):
+        """Decide. tolerances: eps, atol, rtol, None for the usual."""
+        chosen = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
+        none = np.zeros(analytic.shape)
+        super().__init__(analytic, CentralDifferences(flat, *chosen), none, none)
+        with np.errstate(all="ignore"):
+            self.state = np.where(np.abs(analytic - self.value) <= self.error, PASS, FAIL)
+
+
+def central(flat: Flat, elements: np.ndarray, eps: float) -> np.ndarray:
+    """Return central differences of all outputs with one step along some elements: shape (m, elements)."""
+    n = len(elements)
+    values = flat.along(np.repeat(elements, 2), np.tile([eps, -eps], n)).reshape((n, 2, len(flat.f0)))
+    return ((values[:, 0] - values[:, 1]) / (2 * eps)).T
