@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import random
@@ -173,12 +174,10 @@ class Check:
             if report.verdict == "fail":
                 return report
             reports.append(report)
-        order = ["error", "inconclusive", "pass"]
-        worst = min(reports, key=lambda r: order.index(r.verdict))
+        worst = min(reports, key=lambda report: ["error", "inconclusive", "pass"].index(report.verdict))
         if len(reports) > 1 and worst.verdict == "pass":
-            return replace(
-                worst, notes=(*worst.notes, f"{len(reports)} samples"), seconds=sum(r.seconds for r in reports)
-            )
+            seconds = sum(report.seconds for report in reports)
+            return replace(worst, notes=(*worst.notes, f"{len(reports)} samples"), seconds=seconds)
         return worst
 
     def run_one(self, seed: int) -> CheckReport:
@@ -193,26 +192,17 @@ class Check:
 
         report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), request, self.watch)
         if (request.digits is not None or request.symbolic) and drawn:
-            from .witnesses import with_witnesses
+            from .cross_checks import with_cross_checks
 
-            report = with_witnesses(report, self.claim(drawn), request.digits, request.symbolic, seed)
+            report = with_cross_checks(report, self.claim(drawn), request)
         if report.verdict == "error" and report.error is not None and self.knows_no_tensors:
             report = replace(report, hint=BY_HAND)
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
             report = replace(report, hint=WHOLE_NUMBERS)
-        if report.verdict == "fail" and self.random and drawn and calls is None:
-            return self.simpler(report, drawn, request)
-        return report
-
-    def simpler(self, report: CheckReport, drawn: Mapping[str, Any], request: Request) -> CheckReport:
-        """Return the report of a rounder point that fails as well, if there is one that can be shown.
-
-        Looking for it takes no longer than the check did.
-        """
-        if any(np.size(x) > MOST_SHOWN for x in drawn.values()):
-            return report
-        with contextlib.suppress(TimeIsUp), within(time_left(max(report.seconds, PATIENCE))):
-            return self.rounder(report, drawn, request)
+        simpler = report.verdict == "fail" and self.random and drawn and calls is None
+        if simpler and all(np.size(x) <= MOST_SHOWN for x in drawn.values()):
+            with contextlib.suppress(TimeIsUp), within(time_left(max(report.seconds, PATIENCE))):
+                return self.rounder(report, drawn, request)
         return report
 
     @property
@@ -228,7 +218,8 @@ class Check:
     def rounder(self, report: CheckReport, drawn: Mapping[str, Any], request: Request) -> CheckReport:
         """Return the report of the first point with fewer digits that fails as well, else the one given.
 
-        No element becomes zero: there much is zero, or has a kink, that is not elsewhere.
+        Looking for it takes no longer than the check did. No element becomes zero: there much is zero, or has a
+        kink, that is not elsewhere.
         """
         for digits in (0, 1, 2):
             rounded = {
@@ -237,12 +228,8 @@ class Check:
             }
             if any(((rounded[name] == 0) & (x != 0)).any() for name, x in drawn.items()):
                 continue
-            again = run_check(
-                lambda at=rounded: self.claim(at),  # type: ignore[misc]
-                Place(self.name, self.file, self.line, report.replay),
-                request,
-                self.watch,
-            )
+            place = Place(self.name, self.file, self.line, report.replay)
+            again = run_check(functools.partial(self.claim, rounded), place, request, self.watch)
             if again.verdict == "fail":
                 return replace(again, notes=(*again.notes, f"the smallest failing point found: {values_text(rounded)}"))
         return report
@@ -250,10 +237,15 @@ class Check:
     def replay_line(self, seed: int) -> str | None:
         if self.replay is None and self.file is None:
             return None
-        words = [self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"]
-        words += [self.repeated] if self.repeated else []
-        words += [f"--seed {seed}"] if self.random or seed else []
-        return " ".join([*words, self.arguments]).rstrip()
+        command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
+        words = [command, self.repeated, f"--seed {seed}" if self.random or seed else "", self.arguments]
+        return " ".join(filter(None, words)).rstrip()
+
+
+def error_report(name: str, file: str | None, start: float, error: GradcliError) -> CheckReport:
+    """Return the report on what could not be checked; start: when trying it began."""
+    seconds = time.perf_counter() - start
+    return CheckReport(name, file, None, "error", seconds, message=error.message, hint=error.hint)
 
 
 def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") -> None:
@@ -280,7 +272,7 @@ def replay_command(target: Target, request: Request) -> str:
     Few numbers are written out, more are read or drawn again, unless the seed of samples draws others.
     """
     words = ["-e", target.text] if target.inline else [target.text]
-    several = sum("rand" in text for text in request.typed.values()) > 1  # they follow each other
+    several = sum("rand" in text for text in request.typed.values()) > 1  # each draw follows the one before
     for name, x in request.values.items():
         typed = request.typed.get(name, "")
         drawn = "rand" in typed
@@ -298,20 +290,14 @@ def surroundings_of(target: Target) -> Any:
     return target.folders.of(path + ".py")
 
 
-def is_whole(x: Any, least: int) -> bool:
+def is_whole(x: Any, least: float = -math.inf) -> bool:
     """Return whether something is a whole number and not below another."""
     return isinstance(x, int | np.integer) and not isinstance(x, bool) and bool(x >= least)
 
 
-def is_tolerance(x: Any, positive: bool) -> bool:
-    if not isinstance(x, int | float | np.integer | np.floating) or isinstance(x, bool):
-        return False
-    return bool(math.isfinite(x) and (x > 0 or (x == 0 and not positive)))
-
-
 def is_shape(x: Any) -> bool:
     """Return whether a value of `at` is a shape: a tuple of whole numbers."""
-    return isinstance(x, tuple) and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in x)
+    return isinstance(x, tuple) and all(is_whole(n) for n in x)
 
 
 def complaints(check: Any) -> Iterator[str]:
@@ -331,19 +317,15 @@ def complaints(check: Any) -> Iterator[str]:
         yield f"name must be a string, got {check.given_name!r}"
     if not is_whole(request.order, 1) or request.order > 2:
         yield f"order must be 1 or 2, got {request.order!r}"
-    if not is_whole(request.samples, 1):
-        yield f"samples must be a whole number above 0, got {request.samples!r}"
-    if not is_whole(request.search, 0):
-        yield f"search must be a whole number, not negative, got {request.search!r}"
-    if not is_whole(request.seed, 0):
-        yield f"seed must be a whole number, not negative, got {request.seed!r}"
-    if request.calls is not None and not is_whole(request.calls, 1):
-        yield f"calls must be a whole number above 0, got {request.calls!r}"
+    for name, least in (("samples", 1), ("search", 0), ("seed", 0), ("calls", 1)):
+        x = getattr(request, name)
+        if not is_whole(x, least) and not (name == "calls" and x is None):
+            yield f"{name} must be a whole number{' above 0' if least else ', not negative'}, got {x!r}"
     if request.calls is not None and request.search:
         yield "search looks at many points, and calls is a budget for one: leave one of them out"
-    for name in ("eps", "atol", "rtol"):
-        x = getattr(request, name)
-        if x is not None and not is_tolerance(x, positive=name == "eps"):
+    for name, x in (("eps", request.eps), ("atol", request.atol), ("rtol", request.rtol)):
+        number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
+        if x is not None and not (number and math.isfinite(x) and x >= 0 and (x > 0 or name != "eps")):
             yield f"{name} must be a {'positive' if name == 'eps' else 'nonnegative'} finite number, got {x!r}"
 
 

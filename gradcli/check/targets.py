@@ -34,7 +34,7 @@ from ..program.target import Target, read_source, refuse_arguments
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
 from ..request import Request
 from ..show.check_results import CheckReport
-from .check import Check, replay_command, surroundings_of
+from .check import Check, error_report, replay_command, surroundings_of
 from .declare import REGISTRY
 
 DECLARING = {"check", "check_gradient"}
@@ -113,18 +113,17 @@ def import_checks(
             load_module(path, stdout, folders)
     except GradcliError as error:
         del REGISTRY[before:]
-        return CheckReport(
-            path, path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
-        )
+        return error_report(path, path, start, error)
     declared = REGISTRY[before:]
     del REGISTRY[before:]
-    if not any(
-        belongs(check, path) for check in declared
-    ):  # the file may have been there already, for a function of it
+    if not any(belongs(check, path) for check in declared):  # the file was imported before, for a function of it
         declared += [check for check in REGISTRY if belongs(check, path)]
         REGISTRY[:] = [check for check in REGISTRY if not belongs(check, path)]
     for check in declared:
-        check.file = path if check.file is None or belongs(check, path) else near(check.file)
+        if check.file is None or belongs(check, path):
+            check.file = path
+        elif not (relative := os.path.relpath(check.file)).startswith(os.pardir):
+            check.file = relative
         check.surroundings = folders.of(path)
     return declared
 
@@ -132,12 +131,6 @@ def import_checks(
 def belongs(check: Check, path: str) -> bool:
     """Return whether a check is declared for a function of a file."""
     return check.file is not None and same_file(check.file, path)
-
-
-def near(path: str) -> str:
-    """Return a path from here for what is below the working directory."""
-    relative = os.path.relpath(path)
-    return path if relative.startswith(os.pardir) else relative
 
 
 def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:
@@ -216,27 +209,21 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
 
 
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
-    text = target.text
-    if not target.inline and is_elsewhere(text):
-        from .external import of_address
-
-        return [of_address(target, request)]
-    if not target.inline and os.path.isdir(text):
-        assert target.folders is not None
-        checks = []
-        for _, paths in itertools.groupby(files_in(text), root_of):
-            first, *others = paths
-            with target.folders.of(first):  # kept in place from file to file: what they import is listed once
-                checks += [check for path in (first, *others) for check in of_file(path, target, request)]
-        return checks
+    text, by_hand = target.text, request.claims or request.value_and_grad
     path, colon, name = text.partition(".py:")
-    by_hand = request.claims or request.value_and_grad
-    if colon and not target.inline and by_hand:
-        return [hand_written_check(path + ".py", name, target, request)]
-    if colon and not target.inline and (check := by_framework(path + ".py", name, target, request)) is not None:
-        return [check]
-    if not target.inline and text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
-        return of_file(text, target, request)
+    if not target.inline:
+        if is_elsewhere(text):
+            from .external import of_address
+
+            return [of_address(target, request)]
+        if os.path.isdir(text):
+            return of_folder(target, request)
+        if colon and by_hand:
+            return [hand_written_check(path + ".py", name, target, request)]
+        if colon and (check := by_framework(path + ".py", name, target, request)) is not None:
+            return [check]
+        if text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
+            return of_file(text, target, request)
     if by_hand:
         raise GradcliError(
             "--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g", kind="usage"
@@ -244,6 +231,16 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     from .script import of_program
 
     return [of_program(target, request)]
+
+
+def of_folder(target: Target, request: Request) -> list[Check | CheckReport]:
+    assert target.folders is not None
+    checks = []
+    for _, paths in itertools.groupby(files_in(target.text), root_of):
+        first, *others = paths
+        with target.folders.of(first):  # kept in place from file to file: what they import is listed once
+            checks += [check for path in (first, *others) for check in of_file(path, target, request)]
+    return checks
 
 
 def of_file(path: str, target: Target, request: Request) -> list[Check | CheckReport]:
@@ -308,9 +305,7 @@ def by_framework(path: str, name: str, target: Target, request: Request) -> Chec
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             raise
-        return CheckReport(
-            f"{path}:{name}", path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
-        )
+        return error_report(f"{path}:{name}", path, start, error)
     engine = engine_of(function, request.engine)
     if engine is None:
         return None

@@ -30,13 +30,13 @@ class Job:
 
     current = None
 
-    def __init__(self, path):
+    def __init__(self, path, which):
         with open(path, encoding="utf-8") as file:
             given = json.load(file)
         self.file, self.names, self.line = given["file"], given["names"], given["line"]
-        self.record, self.mutants, self.folder = given["record"], given["mutants"], given["folder"]
-        self.original = given["original"]
-        self.text, self.kind, self.loaded = None, None, False
+        self.mutants, self.folder, self.original = given["mutants"], given["folder"], given["original"]
+        mutant = {"source": given["record"], "kind": None} if which == "record" else self.mutants[int(which)]
+        self.text, self.kind, self.loaded = mutant["source"], mutant["kind"], False
         self.calls, self.count, self.code = [], 0, None
 
     def is_target(self, path):
@@ -59,12 +59,6 @@ class Job:
         codes = [self.find_code(c, names[1:]) for c in reversed(inner)]
         return next((c for c in codes if c is not None), None)
 
-    def activate(self, which):
-        """Put a mutant in force for what is imported from now on."""
-        mutant = None if which == "record" else self.mutants[int(which)]
-        self.text = self.record if mutant is None else mutant["source"]
-        self.kind = None if mutant is None else mutant["kind"]
-
     def enter(self, values):
         """Note the arguments of a call."""
         self.count += 1
@@ -81,9 +75,9 @@ def start():
     which = os.environ.get("GRADCLI_MUTANT")
     if which is None or Job.current is not None:
         return
-    job = Job.current = Job(os.environ["GRADCLI_MUTATE"])
-    hook(job)
-    job.activate(which)
+    job = Job.current = Job(os.environ["GRADCLI_MUTATE"], which)
+    for loader in (importlib.machinery.SourceFileLoader, importlib.abc.ExecutionLoader):
+        loader.get_code = wrap_loader(job, loader.get_code)
     if which == "record":
         atexit.register(finish, job)
         os._exit = finish_before(job, os._exit)
@@ -101,18 +95,12 @@ def finish_before(job, leave):
     return call
 
 
-def hook(job):
-    """Let the loaders of Python give the mutant for the file, from no cache and into none."""
-    for loader in (importlib.machinery.SourceFileLoader, importlib.abc.ExecutionLoader):
-        loader.get_code = wrap_loader(job, loader.get_code)
-
-
 def wrap_loader(job, get_code):
-    """Return a loader's method that gives the mutant for the file."""
+    """Return a loader's method that gives the mutant for the file, from no cache and into none."""
 
     def call(self, fullname):
         path = self.get_filename(fullname)
-        return job.compile(path) if job.text and job.is_target(path) else get_code(self, fullname)
+        return job.compile(path) if job.is_target(path) else get_code(self, fullname)
 
     return call
 
@@ -121,11 +109,7 @@ def run_as_main(job):
     """Where the file itself is the script that Python was started with, run the mutant in its place, and end."""
     words = getattr(sys, "orig_argv", [])[1:]
     place = next((i for i, word in enumerate(words) if not word.startswith("-")), None)
-    if (
-        place is None
-        or any(word in ("-m", "-c") for word in words[:place])
-        or not job.is_target(os.path.abspath(words[place]))
-    ):
+    if place is None or {"-m", "-c"} & {*words[:place]} or not job.is_target(os.path.abspath(words[place])):
         return
     sys.argv = words[place:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(words[place])))
@@ -247,7 +231,7 @@ def measure(job):
     rng, until = random.Random(0), time.perf_counter() + SECONDS
     original = function_with(job, job.find_code(compile(job.original, job.file, "exec")))
     others = [function_with(job, job.find_code(compile(m["source"], job.file, "exec"))) for m in job.mutants]
-    sizes = [{"relative": None, "raises": False, "test": None} for _ in others]
+    sizes = [{"relative": None, "test": None} for _ in others]
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for number in range(POINTS):
@@ -255,8 +239,7 @@ def measure(job):
             point = move_numbers(call, rng)
             expected = attempt(original, point)
             if expected is None:
-                point = call
-                expected = attempt(original, point)
+                expected = attempt(original, point := call)
             if expected is None or time.perf_counter() > until:
                 continue
             for mutant, other, entry in zip(job.mutants, others, sizes, strict=True):
@@ -270,7 +253,6 @@ def compare(job, mutant, other, entry, point, expected):
     got = attempt(other, point)
     job.kind = None
     if got is None:
-        entry["raises"] = True
         return
     error = distance(got[0], expected[0])
     if entry["relative"] is None or error > entry["relative"]:
