@@ -102,13 +102,6 @@ class SavedPoints:
         return document_of_lines({"schema": SCHEMA}, "points", ordered)
 
 
-def write_array(x: Any) -> str:
-    """Return an array as Python: a list of float64, another type by name."""
-    raw = np.asarray(x)
-    text = repr(raw.tolist())
-    return text if raw.dtype == np.float64 else f"np.array({text}, '{raw.dtype.name}')"
-
-
 LEAST_JUDGED = 12
 """So many suspicious points are judged, or a tenth of all."""
 LEAST_CALLS, MOST_CALLS = 10_000, 150
@@ -180,16 +173,13 @@ class PointSearch:
         if gap <= ROUNDING * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
             return known and x.dtype.kind != "f"
         flat = Flat(claim)
-        place = int(flat.edges[claim.wrt.index(item.name)] + np.ravel_multi_index(worst.place, x.shape))
-        row = flat.row_of(worst.output, worst.output_part)
-        line = ElementSlopes(flat, place, row)
+        place = flat.columns(claim.wrt.index(item.name)).start + int(np.ravel_multi_index(worst.place, x.shape))
+        line = ElementSlopes(flat, place, flat.row_of(worst.output, worst.output_part))
         if line.agrees(worst.analytic, gap):
             return False
-        return (
-            not gap <= CLEARLY * worst.numeric_error
-            if known
-            else line.has_no_slope(worst.analytic, worst.numeric_error)
-        )
+        if known:
+            return not gap <= CLEARLY * worst.numeric_error
+        return line.has_no_slope(worst.analytic, worst.numeric_error)
 
     @functools.cached_property
     def usual_size(self) -> float:
@@ -266,18 +256,16 @@ class PointSearch:
             return None
         if not np.isfinite(flat.f0).all() or not flat.size or not len(flat.f0):
             return None
-        worst = 0.0
         try:
             for _ in range(DIRECTIONS):
                 gap, kink = compare_along_line(flat, self.rng)
-                worst = max(worst, gap)
-                if worst or not kink:
-                    break
+                if gap > 0 or not kink:
+                    return max(0.0, gap)
         except WrongShapeError:
             return np.inf
         except CallError:
             return 0.0
-        return worst
+        return 0.0
 
 
 def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[str, Any]]) -> CheckReport:
@@ -296,12 +284,11 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
     if not count:
         return report
     failing = first_failing(hunt, report, count)
+    wrong = report.verdict == "fail"
     if failing is None:
-        none = (
-            "none at which the claim is wrong" if report.verdict != "fail" else "none shows more than the point above"
-        )
+        none = "none shows more than the point above" if wrong else "none at which the claim is wrong"
         return replace(report, notes=(*report.notes, f"searched {count} points: {none}"))
-    where = "the declared point" if report.verdict == "fail" else f"one of {count} points"
+    where = "the declared point" if wrong else f"one of {count} points"
     return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, f"the smallest point, from {where}")
 
 
@@ -330,7 +317,12 @@ def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -
 
 
 def declaration_of(check: Any, point: Point) -> str:
-    at = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {write_array(x)}" for name, x in point.items())
+    """Return the line that declares a check at a point: lists of float64, arrays of another type by its name."""
+    texts = []
+    for name, x in point.items():
+        raw = np.asarray(x)
+        text = repr(raw.tolist()) if raw.dtype == np.float64 else f"np.array({raw.tolist()!r}, '{raw.dtype.name}')"
+        texts.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
     claims = check.request.claims.items()
     by_hand = [f"{key}={name}" for key, x in claims if (name := callable_name(x)).isidentifier()]
-    return f"@gradcli.check({', '.join(['at={' + at + '}', *by_hand])})"
+    return f"@gradcli.check({', '.join(['at={' + ', '.join(texts) + '}', *by_hand])})"

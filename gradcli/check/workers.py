@@ -260,9 +260,14 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
                         watch(place, *report)
                     continue
                 del workers[worker.pipe]
+                bound = checks[place].bound
+                late = None if bound is None else bound.error().message
                 if dead := report is None:
-                    report = report_crash(checks[place], worker.end(PARTING))
-                if report.verdict == "error" and worker.given > 1 and report.message != late(checks[place]):
+                    code = worker.end(PARTING)
+                    how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
+                    message = (code == LATE and late) or f"the process died ({how})"
+                    report = report_failure(checks[place], message)
+                if report.verdict == "error" and worker.given > 1 and report.message != late:
                     if not dead:
                         worker.end(0)
                     waiting.append(place)
@@ -352,17 +357,6 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
         return
     except BaseException:  # the user's code may have broken anything that is used here
         os._exit(1)
-
-
-def report_crash(check: Check, code: int | None) -> CheckReport:
-    how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
-    message = late(check) if code == LATE else None
-    return report_failure(check, message or f"the process died ({how})")
-
-
-def late(check: Check) -> str | None:
-    """Return what is said of a check that takes longer than it may."""
-    return None if check.bound is None else check.bound.error().message
 
 
 def report_failure(check: Check, message: str) -> CheckReport:
