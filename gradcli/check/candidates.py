@@ -289,27 +289,24 @@ ROUNDS = 4
 def shrink(point: Point, fails: Callable[[Point], bool], varied: Mapping[str, np.ndarray]) -> Point:
     """Return the simplest point that still fails, by the moves of delta debugging (Zeller and Hildebrandt, 2002).
 
-    varied: the inputs whose values may change; the others lose elements together with these.
+    varied: the inputs whose values may change; the others lose elements together with these. fails is called at most
+    MOST_CALLS times.
     """
-    return Shrinking(point, fails, set(varied)).run()
+    shrinking = Shrinking(point, fails, set(varied))
+    for _ in range(ROUNDS):
+        before = complexity(shrinking.values()), len(shrinking.values())
+        shrinking.shorten()
+        shrinking.simplify()
+        if (complexity(shrinking.values()), len(shrinking.values())) == before:
+            break
+    return shrinking.point
 
 
 class Shrinking:
-    """A point on its way down. fails is called at most MOST_CALLS times."""
+    """A point on its way down."""
 
     def __init__(self, point: Point, fails: Callable[[Point], bool], varied: set[str]):
         self.point, self.fails, self.varied, self.calls = point, fails, varied, 0
-
-    def run(self) -> Point:
-        """Return the simplest failing point."""
-        for _ in range(ROUNDS):
-            before = complexity(self.values())
-            size = len(self.values())
-            self.shorten()
-            self.simplify()
-            if len(self.values()) == size and complexity(self.values()) == before:
-                break
-        return self.point
 
     def values(self) -> np.ndarray:
         """Return the elements of the inputs that may change."""
@@ -379,15 +376,9 @@ class Shrinking:
 
     def put(self, places: np.ndarray, value: complex) -> bool:
         """Put a value at places; return whether it was simpler and failed."""
-        flat = self.values()
-        changed = flat.copy()
-        changed[places] = value
-        simpler = split(changed, self.part())
-        like = self.part()
-        simpler = {name: x.astype(like[name].dtype) for name, x in simpler.items()}
-        if not complexity(joined_inputs(simpler)) < complexity(flat):
-            return False
-        return self.accept({**self.point, **simpler})
+        changed, like = np.where(places, value, self.values()), self.part()
+        simpler = {name: x.astype(like[name].dtype) for name, x in split(changed, like).items()}
+        return complexity(joined_inputs(simpler)) < complexity(self.values()) and self.accept(self.point | simpler)
 
 
 def simpler_values(value: complex) -> Iterator[complex]:
@@ -400,18 +391,11 @@ def simpler_values(value: complex) -> Iterator[complex]:
         yield from (float(f"{real:.{digits}e}") for digits in range(6))
 
 
-def complexity(values: np.ndarray) -> tuple[float, ...]:
+def complexity(values: np.ndarray) -> tuple[Any, ...]:
     """Return how complicated values are, to be compared: fractions, different values, digits, size, minus signs."""
     real = np.real(values).astype(float)
     fractions = (real != np.floor(real)) | (np.imag(values) != 0)
     length = sum(len(repr(v)) for v in real[fractions].tolist())
-    different = len(np.unique(np.abs(values)))
     size = float(np.minimum(np.abs(values).astype(float), 1e300).sum())
-    return (
-        float(fractions.sum()),
-        float(length),
-        float(np.count_nonzero(values)),
-        size,
-        different,
-        float((real < 0).sum()),
-    )
+    counts = np.count_nonzero(values), size, len(np.unique(np.abs(values))), np.count_nonzero(real < 0)
+    return np.count_nonzero(fractions), length, *counts

@@ -52,9 +52,7 @@ class ClaimedRows:
         """Return what is claimed for all outputs along element i; None where only rows are given."""
         if self.whole is not None:
             return self.whole[:, i]
-        unit = np.zeros(self.flat.size)
-        unit[i] = 1.0
-        return self.flat.push([unit])[0] if self.rows is None else None
+        return self.flat.push(np.eye(1, self.flat.size, i))[0] if self.rows is None else None
 
     def row(self, j: int) -> np.ndarray | None:
         """Return what is claimed for output j; None where only products with tangents are given."""
@@ -106,11 +104,11 @@ PLAN = 12
 """Calls of a function whose derivative agrees: twice at the point, six along one direction and four along another."""
 COUNT = 3
 """Directions where calls cost little."""
-FEW = 16
+MOST_ELEMENTS = 16
 """Elements up to which each is looked at by itself when something is suspicious."""
 PATIENCE = 0.2
 """Seconds that calling a function once per element may take for that."""
-LEAST = 0.5
+LEAST_MOVE = 0.5
 """The smallest part of its scale that an element moves in a direction."""
 DRIFT = 1e-5
 """Two calls at one point that differ by more, relative, show no noise, but another function."""
@@ -231,7 +229,7 @@ class Directions:
     def hideable(self) -> np.ndarray:
         """Return the largest change over an element's scale that could hide from every direction: (R,)."""
         compared = map(self.compare, range(len(self.lines)))
-        hidden = [(gap + room) / (1 if self.axes else LEAST) for _, gap, room in compared]
+        hidden = [(gap + room) / (1 if self.axes else LEAST_MOVE) for _, gap, room in compared]
         return np.max(hidden, axis=0) if self.axes else np.min(hidden, axis=0)
 
     def effects(self) -> np.ndarray:
@@ -254,7 +252,7 @@ class Directions:
 
     def look_longer(self) -> None:
         """Look with more calls along the directions that do not settle it. Raises OutOfCallsError."""
-        enough = self.needed() * LEAST / (4 * MARGIN)
+        enough = self.needed() * LEAST_MOVE / (4 * MARGIN)
         for k, line in enumerate(self.lines):
             if self.agrees(k) and (self.hideable() <= self.needed()).all():
                 continue
@@ -295,11 +293,10 @@ class Directions:
             digits, most = min(digits, digits_of(float(relative.max()))), max(most, float(gap.max()))
         checks = []
         for k, name in enumerate(flat.claim.wrt):
-            columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
-            mine, scales = effects if self.claimed.rows is None else effects[:, columns], flat.scales[columns]
-            largest = (mine / (scales.max(initial=0.0) if self.claimed.rows is None else scales)).max(
-                axis=1, initial=0.0
-            )
+            columns = flat.columns(k)
+            by_element, scales = self.claimed.rows is not None, flat.scales[columns]
+            mine = effects[:, columns] if by_element else effects
+            largest = (mine / (scales if by_element else scales.max(initial=0.0))).max(axis=1, initial=0.0)
             known = largest > 0
             least = scales.min(initial=np.inf)  # an element with a small scale hides the largest error
             resolution = float((hidden[known] / least / largest[known]).max()) if known.any() else None
@@ -307,9 +304,8 @@ class Directions:
             small = int(((mine > 0) & (COARSE * mine < hidden[:, None])).sum()) if counted else 0
             below = float(hidden.max() / least) if small else 0.0
             shape, error = flat.arrays[k].shape, resolution or 0.0
-            worst = max(
-                (x for i in range(columns.start, columns.stop) if (x := self.element(i))), default=None, key=off
-            )
+            elements = filter(None, map(self.element, range(columns.start, columns.stop)))
+            worst = max(elements, default=None, key=off)
             checks.append(InputCheck(name, shape, verdict, most, error, digits, resolution, worst, small, below))
         return tuple(checks)
 
@@ -340,7 +336,7 @@ def excess(look: Directions, k: int) -> np.ndarray:
 
 def is_cheap(flat: Flat) -> bool:
     """Return whether every element is to be looked at by itself where something is suspicious."""
-    return flat.size <= FEW or (not flat.claim.costly and flat.size * flat.seconds < PATIENCE)
+    return flat.size <= MOST_ELEMENTS or (not flat.claim.costly and flat.size * flat.seconds < PATIENCE)
 
 
 def too_few(flat: Flat, needed: int | None, bought: str = "") -> str:

@@ -158,7 +158,7 @@ class Flat:
         rows = self.claim.pulls(self.claim.at if at is None else at, raw)
         return np.array([np.concatenate([real_view(row[n]).astype(float) for n in self.claim.wrt]) for row in rows])
 
-    def push(self, tangents: Sequence[np.ndarray], at: Any = None) -> np.ndarray:
+    def push(self, tangents: Sequence[np.ndarray] | np.ndarray, at: Any = None) -> np.ndarray:
         """Return the claimed products of the derivative with real tangents (of length n), one row each."""
         claim = self.claim
         at = claim.at if at is None else at
