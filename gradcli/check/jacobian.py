@@ -26,7 +26,7 @@ PAIRS = np.cos(np.pi * np.array([1, 3, 5]) / 14)
 OTHER_REACHES = (0.01, 0.3, 0.002)
 """Looked at next where the first reach leaves too large an error: from its series, or from rounding."""
 NARROW = (1e-3, 3e-7)
-SMALL = 1e-3
+SMALL_SCALE = 1e-3
 """The scale of x below which a function that does not change is looked at further away, ..."""
 WIDE = 0.3
 """... so far."""
@@ -150,17 +150,11 @@ class Reference:
             with np.errstate(all="ignore"):
                 up, down = np.swapaxes(values, 0, 1).reshape((2, len(steps), *values.shape[::2]))
                 self.judge(elements, h.T[..., None], up, down)
-        small = chosen[(flat.scales[chosen] < SMALL) & self.same[:, chosen].any(axis=0)]
+        small = chosen[(flat.scales[chosen] < SMALL_SCALE) & self.same[:, chosen].any(axis=0)]
         if small.size:
-            self.same[:, small] &= self.stands_still(small)
-
-    def stands_still(self, elements: np.ndarray) -> np.ndarray:
-        """Return where the function is the same far away on a side: small steps may change less than it rounds."""
-        flat = self.flat
-        far = flat.along(np.repeat(elements, 2), np.tile([WIDE, -WIDE], len(elements)))
-        far = far.reshape((len(elements), 2, -1))
-        same = far == flat.f0
-        return (same.any(axis=1) | ~np.isfinite(far).any(axis=1)).T
+            far = flat.along(np.repeat(small, 2), np.tile([WIDE, -WIDE], len(small))).reshape((len(small), 2, -1))
+            still = (far == flat.f0).any(axis=1) | ~np.isfinite(far).any(axis=1)
+            self.same[:, small] &= still.T  # small steps may change the function by less than it rounds
 
     def steps(self, elements: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return steps by element, in units of its scale, such that x + h and x - h are exact."""
@@ -209,7 +203,7 @@ class Reference:
     def hidden_by_rounding(self) -> np.ndarray:
         """Return slopes that a function may have which does not change where it was looked at."""
         scales = self.flat.scales
-        reach = np.where(scales < SMALL, WIDE, REACH * scales)
+        reach = np.where(scales < SMALL_SCALE, WIDE, REACH * scales)
         return self.flat.unit * np.abs(self.flat.f0)[:, None] / reach
 
     def rounding_at(self, j: int, i: int) -> float:
@@ -248,7 +242,7 @@ PER_FIT = NODES - 1
 """Calls of a fit."""
 PLATEAU = 0.1
 """The part of its size that a plateau of noise keeps in the narrowest fit; one of an edge or a kink does not."""
-MORE, MOST = 10, 30
+MORE, MOST_AVERAGED = 10, 30
 """Fits that are averaged where noise hides what is wanted, and how many at most without a budget."""
 LIMIT = 300_000
 """Calls beyond which averaging noise is given up."""
@@ -415,7 +409,7 @@ class SampledLine:
         """Return the mean of more fits about as wide as the best one, where these agree."""
         place = int(np.argmin([np.where(fit.resolved, fit.error, np.inf).max() for fit in fits]))
         wanted = float(np.nan_to_num((best.error / enough)[best.resolved].max(initial=0.0), posinf=1e9)) ** 2
-        most, claim = MOST, self.flat.claim
+        most, claim = MOST_AVERAGED, self.flat.claim
         if claim.most_calls is not None:
             most = min((claim.most_calls - claim.calls) // PER_FIT, LIMIT // PER_FIT)
         count = int(min(max(1.5 * wanted, MORE), most))

@@ -68,7 +68,7 @@ STEPS = 10.0 ** np.array([-3, -4, -5, -6, -7, -9, -11])
 """Steps of directional derivatives, each with its half and its quarter, in units of the scale."""
 RADIUS = 1e-4
 """How far from x gradients are taken, and half as far, in units of the scale."""
-MOST = 60
+MOST_MEETING = 60
 """Elements that may meet in a kink which is looked at in full."""
 PROBES = 8
 """Random directions in which derivatives must add up."""
@@ -86,7 +86,7 @@ def settle_kinks(flat: Flat, judgement: Judgement, seed: int) -> None:
     slopes = Slopes(flat, np.random.default_rng(seed))
     for j in sorted(rows):
         row = KinkRow(slopes, judgement, j)
-        if row.adds_up() or (flat.size <= MOST and row.measure_at_x().adds_up()):
+        if row.adds_up() or (flat.size <= MOST_MEETING and row.measure_at_x().adds_up()):
             continue
         columns = row.meeting_columns()
         if columns is None:
@@ -202,13 +202,13 @@ class KinkRow:
 
     def meeting_columns(self) -> np.ndarray | None:
         """Return the elements in which gradients close by differ; None where they are too many, or none is known."""
-        if self.flat.size > MOST and not self.is_round(np.flatnonzero(self.left != self.right)):
+        if self.flat.size > MOST_MEETING and not self.is_round(np.flatnonzero(self.left != self.right)):
             candidates = np.flatnonzero((self.left != self.right) | (self.claimed != self.right))
-            if len(candidates) > MOST:
+            if len(candidates) > MOST_MEETING:
                 return None
         else:
             candidates = np.arange(self.flat.size)
-        if len(candidates) > MOST:
+        if len(candidates) > MOST_MEETING:
             return np.flatnonzero(self.left != self.right)
         gradients = self.slopes.gradients(self.slopes.random(16, candidates), candidates)[..., self.j]
         spread = np.ptp(gradients, axis=0) + np.abs(self.left - self.right)[candidates]
@@ -217,7 +217,7 @@ class KinkRow:
 
     def blocks(self, columns: np.ndarray) -> list[np.ndarray]:
         """Return the elements that meet, in groups whose derivatives add up."""
-        if len(columns) > MOST:
+        if len(columns) > MOST_MEETING:
             return [columns]
         pairs = np.array(list(itertools.combinations(range(len(columns)), 2)))
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=2)))
@@ -239,13 +239,9 @@ class KinkRow:
             inside[:, group] = probes[:, group]
             value, more = self.along(inside)
             parts, error = parts + value, error + more
-        if (np.abs(together - parts) <= 10 * CLOSE * np.abs(probes).max() * self.size(columns) + 10 * error).all():
-            return blocks
-        return [columns]
-
-    def size(self, columns: np.ndarray) -> float:
-        """Return the size of the derivatives of some elements."""
-        return float(np.maximum(np.abs(self.left), np.abs(self.right))[columns].sum())
+        slopes = float(np.maximum(np.abs(self.left), np.abs(self.right))[columns].sum())
+        room = 10 * CLOSE * np.abs(probes).max() * slopes + 10 * error
+        return blocks if (np.abs(together - parts) <= room).all() else [columns]
 
     def contains(self, block: np.ndarray) -> bool | None:
         """Return whether the claimed values of a block lie in its generalized gradient; None where that is open."""
@@ -258,7 +254,7 @@ class KinkRow:
             return low - room <= claimed[0] <= high + room
         if self.is_round(block):
             return self.in_ellipsoid(block, claimed)
-        if len(block) > MOST:
+        if len(block) > MOST_MEETING:
             return None
         probes = self.slopes.random(min(40 + 8 * len(block), 200), block)
         gradients = self.slopes.gradients(probes, block)[..., self.j]
@@ -302,7 +298,7 @@ class KinkRow:
         probes = self.slopes.random(PROBES, block)
         even, _, _ = self.even_and_odd(probes)
         if not np.allclose(even**2, probes[:, block] ** 2 @ own**2, rtol=CLOSE):
-            if k > MOST:
+            if k > MOST_MEETING:
                 return None
             pairs = list(itertools.combinations(range(k), 2))
             both, _, _ = self.even_and_odd(np.array([unit[a] + unit[b] for a, b in pairs]))

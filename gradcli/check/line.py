@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .fit import FLAT, Estimate, Fit, Line, Small, fit_centred, limit, mean_of_fits, one_sided, small_steps
+from .fit import FLAT, Estimate, Fit, Line, SmallSteps, fit_centred, limit, mean_of_fits, one_sided
 
 SINGLE = 5e-7
 """The noise, relative to the value, that intermediate results in float32 may leave."""
@@ -83,7 +83,7 @@ def estimate(line: Line, x: Any, scale: float, f0: np.ndarray, unit: float, enou
             break
         width *= RATIO
         fits.insert(0, fit_centred(line, x, width, unit))
-    small = small_steps(line, x, scale, least, f0, unit)
+    small = SmallSteps(line, x, scale, least, f0, unit)
     return Fits(line, x, scale, f0, unit, least, fits, small, len(fits) - first).result()
 
 
@@ -127,7 +127,7 @@ class Fits:
         unit: float,
         least: float,
         fits: list[Fit],
-        small: Small,
+        small: SmallSteps,
         far: int,
     ):
         """Take in fits by falling width, of which the first `far` are wider than the scale of x suggests."""

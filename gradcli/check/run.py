@@ -327,7 +327,8 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
         )
     solver = solver_tolerance(flat, judgement, scatter) if judgement.verdict == "fail" and not judgement.rough else None
     if solver is not None:
-        judgement.excuse_all(solver)
+        for j, i in np.argwhere(judgement.state == FAIL):
+            judgement.state[j, i] = judgement.unsure(int(j), int(i), solver)
     return judgement
 
 

@@ -194,20 +194,17 @@ class Judgement:
         for count, i in enumerate(columns):
             self.reference.flat.claim.tell("element", count, len(columns))
             if wrong >= ENOUGH and count >= ENOUGH:
-                self.accuse_cheaply()
+                self.state[self.surely_wrong()] = FAIL  # enough are confirmed: the cheap look decides the rest
+                self.confirm(self.state == UNSURE)
                 break
             rows = np.flatnonzero(self.state[:, i] == UNSURE)
             estimate = self.reference.look_closely(int(i), rows)
             self.take_in((rows, i))
             self.closely += len(rows)
-            wrong += self.decide(int(i), rows, estimate)
+            for k, j in enumerate(rows):
+                self.state[j, i] = self.entry(int(j), int(i), k, estimate)
+            wrong += int((self.state[rows, i] == FAIL).any())
         self.hide()
-
-    def accuse_cheaply(self) -> None:
-        """Decide the rest by the cheap look, once enough wrong elements are confirmed."""
-        open_ = self.state == UNSURE
-        self.state[self.surely_wrong()] = FAIL
-        self.confirm(open_)
 
     def surely_wrong(self) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -254,19 +251,6 @@ class Judgement:
             self.state[j, i] = settled if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))
         self.excusable = np.where(own, np.fmax(self.excusable, OWN_NOISE * scatter), self.excusable)
 
-    def excuse_all(self, reason: str) -> None:
-        """Take back all that was held against entries."""
-        for j, i in np.argwhere(self.state == FAIL):
-            self.state[j, i] = self.unsure(int(j), int(i), reason)
-
-    def decide(self, i: int, rows: np.ndarray, estimate: Estimate) -> int:
-        """Decide rows of a column by their close look; return 1 if an entry is wrong."""
-        wrong = 0
-        for k, j in enumerate(rows):
-            self.state[j, i] = self.entry(int(j), i, k, estimate)
-            wrong = wrong or int(self.state[j, i] == FAIL)
-        return wrong
-
     def entry(self, j: int, i: int, k: int, estimate: Estimate) -> int:
         """Return what is to be said about entry (j, i), whose estimate is the k-th."""
         a, kind = float(self.analytic[j, i]), estimate.kind[k]
@@ -301,8 +285,9 @@ class Judgement:
             reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
             reason = f"the function stands still over ±{width:.1g} alone, too little" if step else reason
             state = self.entry_within(j, i, reason)
-            nothing = abs(other) <= self.room(other_error, (j, i)) and self.is_nothing(j, i, other_error)
-            if state == UNSURE and a == 0 and nothing:
+            hidden = self.margin * other_error * self.reference.flat.scales[i]
+            still = abs(other) <= self.room(other_error, (j, i)) and hidden <= SMALL * self.reference.changes[j]
+            if state == UNSURE and a == 0 and still:
                 return self.pass_by_other((j, i), 0.0, other_error)  # it stands still between edges close by
             self.error[j, i] = max(self.error[j, i], apart)  # what a curve and the pieces it is made of differ by
             return state
@@ -317,10 +302,6 @@ class Judgement:
             self.error[j, i] = stair
             return self.entry_within(j, i, "rounding hides the derivative")
         return FAIL
-
-    def is_nothing(self, j: int, i: int, error: float) -> bool:
-        """Return whether a slope of such a size over the scale of element i is small beside what output j changes."""
-        return bool(self.margin * error * self.reference.flat.scales[i] <= SMALL * self.reference.changes[j])
 
     def entry_at_kink(self, j: int, i: int, k: int, estimate: Estimate) -> int:
         low, high = sorted((float(estimate.left[k]), float(estimate.right[k])))
