@@ -151,7 +151,6 @@ def joined_inputs(point: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
-    """Return a vector of elements as inputs of given shapes."""
     edges = np.cumsum([0, *(x.size for x in like.values())])
     parts = {}
     for k, (name, x) in enumerate(like.items()):
@@ -309,11 +308,9 @@ class Shrinking:
         self.point, self.fails, self.varied, self.calls = point, fails, varied, 0
 
     def values(self) -> np.ndarray:
-        """Return the elements of the inputs that may change."""
         return joined_inputs(self.part())
 
     def part(self) -> Point:
-        """Return the inputs that may change."""
         return {name: x for name, x in self.point.items() if name in self.varied}
 
     def accept(self, point: Point) -> bool:
@@ -350,7 +347,6 @@ class Shrinking:
         return arrays
 
     def simplify(self) -> None:
-        """Replace values by simpler ones, equal ones together."""
         for value in dict.fromkeys(self.values().tolist()):
             self.replace_value(value)
 

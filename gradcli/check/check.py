@@ -78,11 +78,11 @@ class Check:
         name: str | None = None,
         file: str | None = None,
         line: int | None = None,
-        replay: str | None = None,
+        target: Target | None = None,
         single: bool = False,
         **options: Any,
     ):
-        """Note what is asked: a request, or fields of one by name."""
+        """Note what is asked: a request, or fields of one by name; target: what a command line names."""
         self.f, self.at = f, at
         self.request = request or Request(**options)
         if isinstance(self.request.wrt, str):
@@ -95,8 +95,9 @@ class Check:
         self.origin: Any = f
         self.given_name = name
         self.name = name if name and isinstance(name, str) else callable_name(f)
-        self.file, self.line, self.replay = file, line, replay
-        self.surroundings: Any = contextlib.nullcontext()
+        self.file, self.line = file, line
+        self.replay = None if target is None else replay_command(target, self.request)
+        self.surroundings: Any = contextlib.nullcontext() if target is None else surroundings_of(target)
         self.repeated, self.arguments = "", ""
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
@@ -181,7 +182,6 @@ class Check:
         return worst
 
     def run_one(self, seed: int) -> CheckReport:
-        """Check one sample."""
         calls = self.request.calls and max(self.request.calls // self.sample_count, 1)
         request = self.request._replace(seed=seed, calls=calls)
         drawn: dict[str, Any] = {}
@@ -296,12 +296,10 @@ def is_whole(x: Any, least: float = -math.inf) -> bool:
 
 
 def is_shape(x: Any) -> bool:
-    """Return whether a value of `at` is a shape: a tuple of whole numbers."""
     return isinstance(x, tuple) and all(is_whole(n) for n in x)
 
 
 def complaints(check: Any) -> Iterator[str]:
-    """Yield what is wrong with the arguments of a check."""
     request = check.request
     if request.value_and_grad and request.grad is not None:
         yield "value_and_grad says that the function returns its gradient, so grad has no use"
@@ -330,7 +328,6 @@ def complaints(check: Any) -> Iterator[str]:
 
 
 def point_of(at: Any, rng: np.random.Generator, limit: int) -> dict[str, Any]:
-    """Return the arrays of a point, shapes replaced by random numbers. Raises CallError."""
     if at is None:
         at = {}
     if not isinstance(at, Mapping):

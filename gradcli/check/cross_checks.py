@@ -36,7 +36,6 @@ class CrossChecks:
 
 
 def compare_with_formulas(claim: Traced, blocks: dict[str, np.ndarray], checks: CrossChecks) -> None:
-    """Compare the engine's derivative with sympy's."""
     import sympy
 
     from ..analysis.compare_formulas import compare_with_engine
@@ -115,7 +114,6 @@ class Sharp:
         self.step = self.mp.mpf(10) ** (-digits - 5)
 
     def value(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """Return f as a flat object array."""
         return self.products(arrays) if isinstance(self.claim, SecondOrder) else self.value_of(self.claim, arrays)
 
     def value_of(self, claim: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
@@ -145,7 +143,6 @@ class Sharp:
         return np.array(products, object)
 
     def convert(self, name: str, x: np.ndarray) -> np.ndarray:
-        """Return an array in this precision."""
         return np.asarray(self.field.input_array(name, x)).view(np.ndarray)
 
     def move(self, at: dict[str, np.ndarray], direction: dict[str, np.ndarray], sign: int) -> dict[str, np.ndarray]:

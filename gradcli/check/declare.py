@@ -79,7 +79,6 @@ def place_of_declaration() -> tuple[str, int]:
 
 
 def source_place(function: Callable) -> tuple[str, int] | None:
-    """Return file and line of a function; None for one that has no Python source."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return None if code is None else (code.co_filename, code.co_firstlineno)
 

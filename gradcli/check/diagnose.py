@@ -145,7 +145,6 @@ def what_is_right(flat: Flat, judgement: Judgement) -> list[str]:
 
 
 def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
-    """Return what fits, the most telling first; empty when nothing does."""
     cases = cases_of(flat, judgement)
     swapped = swap(cases)
     if swapped is not None:

@@ -129,7 +129,6 @@ class Outcome:
     needed: int | None = None
 
     def evidence(self, flat: Flat) -> Evidence:
-        """Return what the verdict rests on."""
         elements = len(flat.f0) * flat.size
         return Evidence(elements, self.closely, flat.claim.calls, self.products, self.needed)
 
@@ -201,11 +200,9 @@ class Directions:
         return 10 * np.abs(three.value - two.value) / np.maximum(two.error, TINY)
 
     def rounding(self) -> np.ndarray:
-        """Return what each output is off by, as far as that is known."""
         return np.maximum(self.flat.unit * np.abs(self.flat.f0), self.drift)
 
     def noise(self) -> float:
-        """Return how much combined values scatter, relative to their parts."""
         size = np.abs(self.claimed.weights) @ np.abs(self.flat.f0)
         return max(float((slope.noise / np.maximum(size, TINY)).max(initial=0.0)) for slope in self.slopes)
 
@@ -217,13 +214,11 @@ class Directions:
         return claimed, np.abs(claimed - slope.value), room
 
     def agrees(self, k: int) -> bool:
-        """Return whether all products along direction k agree, and no kink shows."""
         claimed, gap, most = self.compare(k)
         return bool(np.isfinite(claimed).all() and (gap <= most).all() and not self.slopes[k].kinked.any())
 
     @property
     def agree(self) -> bool:
-        """Whether the claim agrees along all directions."""
         return all(map(self.agrees, range(len(self.lines))))
 
     def hideable(self) -> np.ndarray:

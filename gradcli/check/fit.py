@@ -140,7 +140,6 @@ class Estimate:
         self.width = np.full(m, np.nan)
 
     def put(self, where: np.ndarray, value: Any, error: Any, kind: str) -> None:
-        """Set value, error and kind at some places."""
         self.value[where], self.error[where], self.kind[where] = value[where], error[where], kind
 
 

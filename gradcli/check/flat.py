@@ -60,7 +60,6 @@ class Flat:
 
     @functools.cached_property
     def x(self) -> np.ndarray:
-        """The point as a vector of double precision."""
         return np.concatenate([part.astype(float) for part in self.parts]) if self.parts else np.zeros(0)
 
     @functools.cached_property
@@ -74,7 +73,6 @@ class Flat:
         return max(self.input_unit, self.claim.claim_unit or 0.0)
 
     def columns(self, k: int) -> slice:
-        """Return which elements are those of input k."""
         return slice(int(self.edges[k]), int(self.edges[k + 1]))
 
     def input_of(self, i: int) -> int:
@@ -172,7 +170,6 @@ class Flat:
         return arrays
 
     def evaluate(self, stacks: dict[str, np.ndarray], count: int) -> np.ndarray:
-        """Return f at stacked inputs as real vectors."""
         self.calls += count
         self.claim.tell("call", self.calls, 0)
         out = self.claim.values(stacks, count, self.out)

@@ -84,7 +84,6 @@ class WrongElements:
 
     @property
     def wrong(self) -> list[int]:
-        """The elements that were found wrong."""
         return [i for i, element in self.elements.items() if element.state == FAIL]
 
     def choose_first(self) -> int | None:
@@ -113,19 +112,16 @@ class WrongElements:
         return part.claimed - part.value - known
 
     def is_off(self, k: int, begin: int, end: int) -> bool:
-        """Return whether part of direction k disagrees."""
         part, direction = self.parts[k, begin, end], self.only(k, begin, end)
         known = sum(x.error * abs(direction[i]) for i, x in self.elements.items() if begin <= i < end)
         return not abs(self.gap(k, begin, end)) <= self.room(direction, part.claimed, part.error + known)
 
     def room(self, direction: np.ndarray, claimed: float, error: float) -> float:
-        """Return how far a product with a direction may be off."""
         every = np.full(len(self.claimed.weights), claimed)
         noise = min(self.look.noise(), 1e-6)
         return float(self.claimed.room(direction, every, np.full(len(every), error), noise)[self.row])
 
     def only(self, k: int, begin: int, end: int) -> np.ndarray:
-        """Return part of direction k, zeros elsewhere."""
         direction = np.zeros(self.flat.size)
         direction[begin:end] = self.look.lines[k].direction[begin:end]
         return direction
@@ -169,7 +165,6 @@ class WrongElements:
         self.parts[k, begin, end] = Compared(claimed, float(slope.value[0]), float(slope.error[0]))
 
     def look_at(self, i: int) -> Compared:
-        """Return what is to be said about one element. Raises OutOfCallsError."""
         scale = float(self.flat.scales[i])
         line, claimed = self.line_of(i), float(self.claimed.along(self.unit(i))[self.row]) / scale
         first = line.romberg(STEPS)

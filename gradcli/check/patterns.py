@@ -340,7 +340,6 @@ def part_factor(case: Case) -> tuple[str, str] | None:
 
 
 def where_text(case: Case) -> str:
-    """Return where the wrong elements are, in words."""
     columns = np.flatnonzero(case.wrong.any(axis=0))
     rows = np.flatnonzero(case.wrong.any(axis=1))
     if len(columns) == case.wrong.shape[1] and case.wrong.sum() < len(rows) * len(columns):
@@ -353,7 +352,6 @@ def where_text(case: Case) -> str:
 
 
 def place_text(case: Case, columns: np.ndarray) -> str:
-    """Return where elements of an input are, in words."""
     shape = case.array.shape
     if len(columns) == 1:
         return f"at {case.index_of(int(columns[0]))}"

@@ -304,7 +304,6 @@ def check_inputs(given: tuple, wanted: list[str]) -> None:
 
 
 def tensors_of(result: Any) -> list[Tensor]:
-    """Return the tensors among outputs."""
     return [x for x in (result if isinstance(result, tuple | list) else (result,)) if isinstance(x, Tensor)]
 
 

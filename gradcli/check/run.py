@@ -96,7 +96,7 @@ def run_check(
     claim: Claim | None = None
 
     def wrong_part() -> str | None:
-        """Return the custom function whose backward is wrong, raised or gave a wrong shape, where one did."""
+        """Return the custom function whose backward is wrong, raises or gives a wrong shape, where one does."""
         with contextlib.suppress(Exception):
             parts = claim.parts() if blame and claim is not None else ()
             return next((describe() for part, describe in parts if is_wrong(part)), None)

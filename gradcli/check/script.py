@@ -21,7 +21,7 @@ from ..program.target import Target, load_program, read_source
 from ..request import Request
 from ..show.check_results import CheckReport
 from ..tape.tensor import Tensor
-from .check import Check, error_report, refuse_foreign, replay_command, surroundings_of
+from .check import Check, error_report, refuse_foreign, surroundings_of
 
 
 class ScriptCheck(Check):
@@ -57,7 +57,7 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
     where: dict[str, Any] = {
         "name": target.text,
         "file": path if not target.inline and os.path.exists(path) else None,
-        "replay": replay_command(target, request),
+        "target": target,
         "request": request,
     }
     rng = np.random.default_rng(request.seed)
@@ -90,7 +90,6 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
         return ScriptCheck(program, points, **where)
     assert function is not None
     check = Check(function, points, **where)
-    check.surroundings = home
     if isinstance(program, ExpressionProgram):
         check.source = program.parsed.source.replace("^", "**")
     check.origin = getattr(program, "module", None) or getattr(program, "function", function)

@@ -139,7 +139,6 @@ class PointSearch:
         return moved
 
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
-        """Return the verdict at a point."""
         check = self.check
         place = Place(check.name, check.file, check.line, check.replay_line(check.request.seed))
         report = run_check(lambda: self.at(point), place, Request(seed=check.request.seed), blame=blame)
@@ -147,7 +146,6 @@ class PointSearch:
         return report
 
     def fails(self, point: Mapping[str, np.ndarray]) -> bool:
-        """Return whether values of the derivative are wrong at a point."""
         report = self.judge(point)
         if report.verdict != "fail":
             return False

@@ -94,7 +94,6 @@ class GroupedLook:
         return [([k], np.flatnonzero(part)) for k, part in enumerate(parts) if part.any()]
 
     def take(self, reach: float) -> None:
-        """Look at the pairs that are still open, with steps of one reach."""
         flat, open_ = self.flat, np.flatnonzero(~self.right)
         rows, columns, claimed = self.rows[open_], self.columns[open_], self.claimed[open_]
         chosen, k = np.unique(self.colours[columns], return_inverse=True)
@@ -128,7 +127,6 @@ class GroupedLook:
         return room(error, ROUNDING * self.flat.unit * size, FLOOR[8] * size)
 
     def summary(self, k: int) -> InputCheck:
-        """Return what was found for input k, all of whose elements are right."""
         flat, columns = self.flat, self.flat.columns(k)
         mine = np.flatnonzero((self.columns >= columns.start) & (self.columns < columns.stop))
         name, shape = flat.claim.wrt[k], flat.arrays[k].shape

@@ -43,7 +43,6 @@ class Symmetrized(Claim):
 
     @property
     def calls(self) -> int:  # type: ignore[override]
-        """How often the function was called."""
         return self.claim.calls
 
     @property
@@ -157,10 +156,8 @@ def move_elements(x: np.ndarray, part: float) -> np.ndarray:
 
 
 def adjoint(x: np.ndarray) -> np.ndarray:
-    """Return the conjugate transposes of matrices."""
     return np.swapaxes(x, -1, -2).conj()
 
 
 def mean(x: np.ndarray) -> np.ndarray:
-    """Return the means of matrices with their adjoints."""
     return (x + adjoint(x)) / 2

@@ -34,7 +34,7 @@ from ..program.target import Target, read_source, refuse_arguments
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
 from ..request import Request
 from ..show.check_results import CheckReport
-from .check import Check, error_report, replay_command, surroundings_of
+from .check import Check, error_report, surroundings_of
 from .declare import REGISTRY
 
 DECLARING = {"check", "check_gradient"}
@@ -129,7 +129,6 @@ def import_checks(
 
 
 def belongs(check: Check, path: str) -> bool:
-    """Return whether a check is declared for a function of a file."""
     return check.file is not None and same_file(check.file, path)
 
 
@@ -244,8 +243,7 @@ def of_folder(target: Target, request: Request) -> list[Check | CheckReport]:
 
 
 def of_file(path: str, target: Target, request: Request) -> list[Check | CheckReport]:
-    if request.safe:
-        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    refuse_python(path, request)
     refuse_points(request, path)
     refuse_arguments(target, f"{path} declares checks, so it")
     assert target.folders is not None
@@ -257,9 +255,13 @@ def of_file(path: str, target: Target, request: Request) -> list[Check | CheckRe
     return list(declared)
 
 
-def hand_written_check(path: str, name: str, target: Target, request: Request) -> Check:
+def refuse_python(path: str, request: Request) -> None:
     if request.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+
+
+def hand_written_check(path: str, name: str, target: Target, request: Request) -> Check:
+    refuse_python(path, request)
     source = read_source(path)
     refuse_arguments(target, f"{path}:{name} is no script, so it")
     with enforce(bound_of_import(request.timeout)):
@@ -278,17 +280,15 @@ def hand_written_check(path: str, name: str, target: Target, request: Request) -
     for key, claim in claims.items():
         claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
     code = getattr(f, "__code__", None)
-    check = Check(
+    return Check(
         f if engine_of(f, None) else by_name(f, at),
         at,
         request=request._replace(wrt=wrt, **claims),
         name=name,
         file=path,
         line=code.co_firstlineno if code else None,
-        replay=replay_command(target, request),
+        target=target,
     )
-    check.surroundings = surroundings_of(target)
-    return check
 
 
 def by_framework(path: str, name: str, target: Target, request: Request) -> Check | CheckReport | None:
@@ -314,21 +314,11 @@ def by_framework(path: str, name: str, target: Target, request: Request) -> Chec
     check_callable(function, path, name)
     with surroundings_of(target):
         at = framework_arguments(engine, function, by_path(points_of(request)), f"{path}:{name}")
-    check = Check(
-        function,
-        at,
-        request=request,
-        name=target.text,
-        file=path,
-        single=request.dtype == "float32",
-        replay=replay_command(target, request),
-    )
-    check.surroundings = surroundings_of(target)
-    return check
+    single = request.dtype == "float32"
+    return Check(function, at, request=request, name=target.text, file=path, single=single, target=target)
 
 
 def points_of(request: Request) -> dict[str, Any]:
-    """Return the inputs: arrays and shapes by name."""
     return {**request.values, **request.shapes}
 
 

@@ -212,7 +212,6 @@ class Judgement:
             return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
 
     def wrong(self) -> dict[int, list[int]]:
-        """Return the columns of wrong entries, by row."""
         rows = np.flatnonzero((self.state == FAIL).any(axis=1))
         return {int(j): np.flatnonzero(self.state[j] == FAIL).tolist() for j in rows}
 

@@ -62,7 +62,6 @@ class Pipe:
         return bytes(content)
 
     def close(self) -> None:
-        """Close this end."""
         for number in (self.reads, self.writes):
             with contextlib.suppress(OSError):
                 os.close(number)
@@ -103,13 +102,11 @@ class ForkedProcess:
         return self._status
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds at most for the process to end."""
         end = time.monotonic() + seconds
         while self.status is None and time.monotonic() < end:
             time.sleep(NAP)
 
     def kill(self) -> None:
-        """End the process, whatever it is at."""
         if self.status is None:
             os.kill(self.number, signal.SIGKILL)
             while self.status is None:
@@ -131,7 +128,6 @@ def run_in_child(serve: Callable[[Pipe], None], pipe: Pipe, others: Sequence[Pip
 
 
 def flush() -> None:
-    """Write out what the standard streams hold: of two processes, one only is to write it."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()

@@ -62,7 +62,6 @@ class SourceFunction:
         return begin, self.starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
 
     def text(self, node: ast.AST) -> str:
-        """Return a piece of the text."""
         begin, end = self.at(node)
         return self.raw[begin:end].decode()
 

@@ -104,7 +104,6 @@ class Mutator:
         return CommandRun(status, time.perf_counter() - start)
 
     def end(self) -> None:
-        """End the process and all that it started."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -112,7 +111,6 @@ class Mutator:
             self.process = None
 
     def output(self) -> str:
-        """Return the last lines that the command printed."""
         with open(os.path.join(self.folder, "output"), encoding="utf-8", errors="replace") as file:
             return "\n".join(file.read().rstrip().splitlines()[-12:])
 

@@ -40,7 +40,6 @@ class Job:
         self.calls, self.count, self.code = [], 0, None
 
     def is_target(self, path):
-        """Return whether a path is that of the file."""
         return isinstance(path, str) and (path == self.file or os.path.realpath(path) == self.file)
 
     def compile(self, path):
@@ -49,7 +48,6 @@ class Job:
         return compile(self.text, path, "exec", dont_inherit=True)
 
     def find_code(self, code, names=None):
-        """Return the code of the function inside that of its file."""
         names = self.names if names is None else names
         if not names:
             return code
@@ -60,7 +58,6 @@ class Job:
         return next((c for c in codes if c is not None), None)
 
     def enter(self, values):
-        """Note the arguments of a call."""
         self.count += 1
         if len(self.calls) < CALLS:
             code = sys._getframe(2).f_code
@@ -164,7 +161,6 @@ def copy_arrays(x):
 
 
 def is_array(x):
-    """Return whether something is an array of NumPy."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(x, numpy.ndarray)
 
@@ -196,7 +192,6 @@ def change(x, kind):
 
 
 def size_of(x):
-    """Return how many axes something has."""
     return len(getattr(x, "shape", ()))
 
 
@@ -371,7 +366,6 @@ def is_plain(x):
 
 
 def text_of(x):
-    """Return a value as Python."""
     if isinstance(x, (tuple, list)):
         inner = ", ".join(text_of(y) for y in x)
         return f"[{inner}]" if isinstance(x, list) else f"({inner},)"
