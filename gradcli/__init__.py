@@ -47,11 +47,11 @@ Formats. `FORMATS` in `show/__init__.py` says what a format holds, which file na
 `show` has its functions, registered by the type of result; a command lists its `formats=`.
 `cli/commands` tells how to add a command.
 
-The verdict. `check/run.py` leads a check through its stages. A `Subject` has values and a claim that pulls or pushes;
-its products must be linear and fresh (`products`); few directions are looked at where calls are dear (`directions`,
-`judge`), else every element, by Chebyshev fits along its line (`line`, `jacobian`), whose coefficients show noise and
-resolution; then the `verdict`, what may excuse a difference (`kink`, `noise`, `symmetric`), and what was mistaken
-(`diagnose`, `patterns`, `blame`). NumPy code needs neither engine nor table.
+The verdict. `check/run.py` leads a check through its stages. A `Claim` has values and a derivative that pulls or
+pushes; its products must be linear and fresh (`products`); few directions are looked at where calls are dear
+(`directions`, `wrong_elements`), else every element, by Chebyshev fits along its line (`line`, `jacobian`), whose
+coefficients show noise and resolution; then the `verdict`, what may excuse a difference (`kink`, `noise`, `solver`,
+`symmetric`), and what was mistaken (`diagnose`, `patterns`). NumPy code needs neither engine nor table.
 
 The user's code. A Python file runs among the modules of its own folder, which are put away afterwards
 (`program/user_code.py`). What runs no Python is bounded in memory by the operating system (`lang/limits.py`).

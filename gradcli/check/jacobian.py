@@ -149,7 +149,7 @@ class Reference:
             values = values.reshape((*offsets.shape, len(flat.f0)))
             with np.errstate(all="ignore"):
                 up, down = np.swapaxes(values, 0, 1).reshape((2, len(steps), *values.shape[::2]))
-                self.judge(elements, h.T[..., None], up, down)
+                self.take_in(elements, h.T[..., None], up, down)
         small = chosen[(flat.scales[chosen] < SMALL_SCALE) & self.same[:, chosen].any(axis=0)]
         if small.size:
             far = flat.along(np.repeat(small, 2), np.tile([WIDE, -WIDE], len(small))).reshape((len(small), 2, -1))
@@ -165,7 +165,7 @@ class Reference:
         h = np.abs(moved - x).astype(float)
         return np.where(h > 0, h, wanted)
 
-    def judge(self, elements: np.ndarray, h: np.ndarray, up: np.ndarray, down: np.ndarray) -> None:
+    def take_in(self, elements: np.ndarray, h: np.ndarray, up: np.ndarray, down: np.ndarray) -> None:
         """Take in values at x + h and x - h: shapes (steps, elements, m)."""
         flat, f0 = self.flat, self.flat.f0
         slopes = compare_pairs(PAIRS, h, up, down, f0, flat.unit, self.noise)

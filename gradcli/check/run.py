@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from ..show.check_results import CheckReport, Elements, Evidence, Finding, Input
 from .directions import PLAN, STEPS, Directions, Outcome, taylor_of
 from .flat import Flat
 from .jacobian import Reference
-from .judge import judge_along
 from .kink import settle_kinks
 from .noise import roughness, scatter_of_claim
 from .products import (
@@ -35,6 +35,7 @@ from .products import (
 )
 from .symmetric import restrict_to_symmetric
 from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, FixedJudgement, Judgement, digits_of, rounding_slack
+from .wrong_elements import judge_along
 
 DEFECT = "a defect of gradcli, please report it"
 """What is said where nobody foresaw an error."""
@@ -50,11 +51,13 @@ EXCUSE_LIMIT = 5_000_000
 """Elements up to which that is done once more for what was held against it."""
 
 
-class Place:
-    """What a check is called and where it was declared."""
+class Place(NamedTuple):
+    """What a check is called, where it was declared, and the command line that repeats it."""
 
-    def __init__(self, name: str, file: str | None = None, line: int | None = None, replay: str | None = None):
-        self.name, self.file, self.line, self.replay = name, file, line, replay
+    name: str
+    file: str | None = None
+    line: int | None = None
+    replay: str | None = None
 
 
 def source_at(place: Place) -> str:
@@ -75,7 +78,7 @@ def run_check(
 ) -> CheckReport:
     """Check the claim that `make` returns; whatever goes wrong becomes a report.
 
-    watch: told how far it is. blame: whether to look for the guilty part after a fail.
+    watch: told how far it is. blame: whether to look for the wrong part after a fail.
     """
     request = request or Request()
     start = time.perf_counter()
