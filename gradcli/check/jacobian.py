@@ -53,11 +53,22 @@ def even_weights(ratios: np.ndarray, term: int = 0) -> np.ndarray:
     return np.linalg.solve(powers, np.eye(len(ratios))[:, term])
 
 
+def extrapolate(ratios: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return what central slopes over falling steps tend to, its last two changes, and the weights (Romberg's method).
+
+    slopes: with the steps along the first axis; ratios: of the steps. The last change is that by the largest step, the
+    one before that by the next.
+    """
+    weights = [even_weights(ratios[k:]) for k in range(min(3, len(ratios)))]
+    values = [sum(w * s for w, s in zip(weights[k], slopes[k:], strict=True)) for k in range(len(weights))]
+    return values[0], np.abs(values[0] - values[1]), np.abs(values[1] - values[-1]), weights[0]  # type: ignore
+
+
 class Differences(NamedTuple):
     """Slopes from symmetric pairs of values, with what is known of them: arrays of the same shape.
 
-    error: with `rounding`, its part that is rounding. curve: the coefficient of the step's square. agree: whether
-    two narrow pairs give the same slope; smooth: whether their one-sided slopes are the same, or no kink shows.
+    error: with `rounding`, its part that is rounding. noise: of the values. agree: whether two narrow pairs give the
+    same slope; smooth: whether their one-sided slopes are the same, or no kink shows.
     """
 
     value: np.ndarray
@@ -76,20 +87,14 @@ def compare_pairs(
     up, down: values at +h and -h; like h, they have the steps along their first axis. f0: the value; scatter: what
     it is known to scatter by.
     """
-    count = len(pairs)
-
-    def combine(weights: np.ndarray) -> np.ndarray:
-        return sum(weight * slope for weight, slope in zip(weights, slopes[count - len(weights) :], strict=False))  # type: ignore[return-value]
-
-    slopes = (up - down) / (2 * h)
-    weights = even_weights(pairs)
-    value, inner, innermost = (combine(even_weights(pairs[k:])) for k in range(3))
+    count, slopes = len(pairs), (up - down) / (2 * h)
+    value, last, before, weights = extrapolate(pairs, slopes[:count])
     largest = np.maximum(np.maximum(np.abs(up), np.abs(down)).max(axis=0), np.abs(f0))
     noise = np.maximum(rounding_of(largest, unit), scatter)
-    rounding = SAFETY * noise * sum(abs(weight) / step for weight, step in zip(weights, h, strict=False))
-    last, before = np.abs(value - inner), np.abs(inner - innermost)
+    rounding = SAFETY * noise * sum(abs(w) / step for w, step in zip(weights, h[:count], strict=True))
     error = last * np.clip(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02, 1) + rounding
-    curve = combine(even_weights(pairs, 1)) / (h[0] / pairs[0]) ** 2
+    curve = sum(w * slope for w, slope in zip(even_weights(pairs, 1), slopes[:count], strict=True))
+    curve /= (h[0] / pairs[0]) ** 2
     narrow, visible = h[count:], 2 * noise / h[count:]
     agree = (np.abs(slopes[count:] - value - curve * narrow**2) <= 3 * (2 * visible + error)).all(axis=0)
     gaps = np.abs((up[count:] - f0) / narrow - (f0 - down[count:]) / narrow)
@@ -308,11 +313,7 @@ class SampledLine:
         up, down = self.pairs(h)
         noise, base = self.floor(up, down), self.weights @ self.flat.f0
         up, down = up @ self.weights.T, down @ self.weights.T
-        slopes = (up - down) / (2 * h)[:, None]
-        weights = even_weights(h / h[0])
-        value = weights @ slopes
-        inner = even_weights(h[1:] / h[0]) @ slopes[1:]
-        last, before = np.abs(value - inner), np.abs(inner - slopes[-1])
+        value, last, before, weights = extrapolate(h / h[0], (up - down) / (2 * h)[:, None])
         if trust is None:
             trust = np.maximum(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02)
         rounding = SAFETY * noise * (np.abs(weights) / h).sum()
