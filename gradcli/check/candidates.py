@@ -20,7 +20,7 @@ SPECIAL: tuple[float, ...] = (
 )
 """Values at which formulas change or arithmetic ends: exp overflows above 88 (float32) and 709, squares at 1e154."""
 MOST_CONSTANTS = 24
-LARGEST = 1e120
+LARGEST_CONSTANT = 1e120
 
 Point = dict[str, np.ndarray]
 
@@ -38,7 +38,7 @@ def constants_in(source: str) -> Iterator[float]:
 
 
 def is_input_number(x: Any) -> bool:
-    return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < LARGEST and math.isfinite(x)
+    return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < LARGEST_CONSTANT and math.isfinite(x)
 
 
 def constants_of(functions: Iterable[Callable]) -> list[float]:
@@ -159,9 +159,9 @@ def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
     return parts
 
 
-WIDE, HALF = 0.05, 0.025
+LARGE_STEP, HALF_STEP = 0.05, 0.025
 """Two steps whose slopes are extrapolated, in units of the scale; two more follow from the rounding unit."""
-CLOSE = 1e-6
+AGREES_WITHIN = 1e-6
 """The relative difference from a claim that no filter holds against it."""
 INFORMED = 1e-2
 """The relative error beyond which a slope says nothing."""
@@ -169,7 +169,7 @@ HIDING = 1e-9
 """An error of a slope beside the slopes over a large step, that is more than rounding."""
 MATTERS = 1e-4
 """A claimed effect, beside the value and the largest one, that is looked at where no slope is seen."""
-NEAR, GROWTH = 1e-6, 10.0
+SMALL_STEPS, GROWTH = 1e-6, 10.0
 """Steps so small beside the largest show slopes so many times larger where the function is singular."""
 
 
@@ -185,7 +185,7 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     parts = claimed_parts(flat, weights) * direction
     claimed, size = float(parts.sum()), float(np.abs(parts).max())
     x = flat.x
-    steps = np.array([WIDE, HALF, 4 * unit ** (1 / 3), 4 * unit**0.5])
+    steps = np.array([LARGE_STEP, HALF_STEP, 4 * unit ** (1 / 3), 4 * unit**0.5])
     offsets = np.concatenate([steps, -steps])
     values = flat.points(x + offsets[:, None] * direction) @ weights
     middle = float(flat.f0 @ weights)
@@ -208,11 +208,11 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     kink = bool((jump[2:] > 1e-3 * largest + 4 * rounding[2:]).all() and jump[3] > 0.5 * jump[2])
     if kink:
         low, high = min(right[3], left[3]), max(right[3], left[3])
-        outside = max(low - claimed, claimed - high) - CLOSE * largest - 4 * rounding[3]
+        outside = max(low - claimed, claimed - high) - AGREES_WITHIN * largest - 4 * rounding[3]
         return max(0.0, outside / largest), True
     best = int(np.argmin(np.where(known, errors, np.inf)))
     gap = abs(claimed - slopes[best])
-    if not errors[best] <= INFORMED * largest or gap <= CLOSE * largest + errors[best]:
+    if not errors[best] <= INFORMED * largest or gap <= AGREES_WITHIN * largest + errors[best]:
         return 0.0, False
     return float(gap / largest), False
 
@@ -258,7 +258,7 @@ class ElementSlopes:
         faster than numbers are close has any.
         """
         flat, claim = self.flat, self.flat.claim
-        near = float(np.nanmax(self.sided[self.steps < NEAR * self.steps[0]], initial=0.0))
+        near = float(np.nanmax(self.sided[self.steps < SMALL_STEPS * self.steps[0]], initial=0.0))
         if near > GROWTH * float(np.nanmax(self.sided[:4], initial=0.0)):
             return False
         size = abs(claimed)

@@ -96,9 +96,9 @@ DIRECTIONS = 16
 UNITS = 64
 """Rounding units of itself that a derivative may be off without being accused."""
 POINTS = 4
-NEAR = 1e-3
+NEARBY = 1e-3
 """How far away, relatively, the points are that tell rounding from a wrong rule."""
-LOST = 10.0
+FEW_DIGITS = 10.0
 """Right digits of a float64 value below which its loss is reported."""
 
 
@@ -180,12 +180,12 @@ def directions_of(claim: Traced, seed: int) -> list[dict[str, np.ndarray]]:
 
 
 def nearby(at: dict[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return a point about NEAR away, where rounding falls otherwise, but a wrong rule is as wrong as here."""
+    """Return a point about NEARBY away, where rounding falls otherwise, but a wrong rule is as wrong as here."""
     near = dict(at)
     for name in wrt:
         x = np.asarray(at[name])
         size = np.where(x == 0, np.max(np.abs(x), initial=0.0) or 1.0, np.abs(x))
-        near[name] = np.asarray(x + NEAR * size * rng.uniform(-1, 1, x.shape), x.dtype)
+        near[name] = np.asarray(x + NEARBY * size * rng.uniform(-1, 1, x.shape), x.dtype)
     return near
 
 
@@ -233,7 +233,7 @@ def judge_digits(
     floor = UNITS * np.finfo(float).eps
     wrong = (np.abs(mean) > 2 * noise + floor) & (np.abs(relative[0]) > floor)
     if not wrong.any():
-        if right < LOST:
+        if right < FEW_DIGITS:
             checks.notes.append(f"{ROUNDED} the engine's derivative only {right:.1f} right digits here")
         return
     place = np.unravel_index(int(np.nanargmax(np.where(wrong, np.abs(relative[0]), -1.0))), wrong.shape)
@@ -271,7 +271,7 @@ def value_digits(
         right = CAP if error == 0 else float(-np.log10(error))
         if right < worst:
             worst, at = right, k
-    if worst >= LOST:
+    if worst >= FEW_DIGITS:
         return
     steps = [sum(float(np.abs(claim.at[n] * v).max()) for n, v in d.items()) for d in directions]
     total = float(np.nansum(np.abs(truth[:, at]) * np.array(steps)))

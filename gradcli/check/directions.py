@@ -14,8 +14,8 @@ import numpy as np
 
 from ..show.check_results import Evidence, Finding, InputCheck, Taylor, TaylorRow, WorstElement
 from .flat import Flat
-from .jacobian import LIMIT, MARGIN, MORE, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
-from .verdict import COARSE, ROUNDING, SMALL, digits_of, floor_of, room
+from .jacobian import AVERAGED_FITS, LIMIT, MARGIN, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
+from .verdict import COARSE, ROUNDING, SMALL_EFFECT, digits_of, floor_of, room
 
 MOST_ROWS = 8
 """Outputs up to which every row is asked for; of more, random combinations."""
@@ -102,7 +102,7 @@ def draw_signs(rng: np.random.Generator, shape: tuple[int, ...] | int) -> np.nda
 
 PLAN = 12
 """Calls of a function whose derivative agrees: twice at the point, six along one direction and four along another."""
-COUNT = 3
+CHEAP_DIRECTIONS = 3
 """Directions where calls cost little."""
 MOST_ELEMENTS = 16
 """Elements up to which each is looked at by itself when something is suspicious."""
@@ -177,7 +177,7 @@ class Directions:
         if self.wanted is not None:
             steps = [self.wanted]
         elif not flat.claim.costly and self.left == math.inf:
-            steps *= COUNT
+            steps *= CHEAP_DIRECTIONS
         elif self.left >= PLAN - 2:
             steps.append(PAIRS[1:] * REACH)
         steps = steps[: flat.size] if self.axes else steps
@@ -234,11 +234,11 @@ class Directions:
     def needed(self) -> np.ndarray:
         """Return what may hide at most: 2 % of every element that matters beside the largest: (R,)."""
         effects = self.effects()
-        matter = effects > SMALL * effects.max(axis=1, keepdims=True, initial=0.0)
+        matter = effects > SMALL_EFFECT * effects.max(axis=1, keepdims=True, initial=0.0)
         least = COARSE * np.where(matter, effects, np.inf).min(axis=1, initial=np.inf)
         changes = np.max([line.change() for line in self.lines], axis=0)
-        nothing = np.abs(self.claimed.weights) @ np.maximum(1e4 * self.rounding(), SMALL * changes)  # beside zeros
-        return np.where(np.isfinite(least), least, nothing)
+        beside_zeros = np.maximum(1e4 * self.rounding(), SMALL_EFFECT * changes)
+        return np.where(np.isfinite(least), least, np.abs(self.claimed.weights) @ beside_zeros)
 
     @property
     def settled(self) -> bool:
@@ -263,7 +263,7 @@ class Directions:
         Fits, before they were made, are taken to know eight times as much as the first look.
         """
         wanted = float((self.hideable() / np.maximum(self.needed(), TINY)).max()) / (1 if self.searched else 8)
-        calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + MORE + 3 * min(wanted, LIMIT) ** 2)
+        calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + AVERAGED_FITS + 3 * min(wanted, LIMIT) ** 2)
         return int(float(f"{calls:.1e}")) if calls < LIMIT else None
 
     def for_search(self) -> int:
@@ -372,11 +372,11 @@ def too_noisy(look: Directions) -> Outcome:
     return look.outcome("inconclusive", text, needed)
 
 
-STEPS = 2.0 ** -np.arange(3, 19, 2)
+TAYLOR_STEPS = 2.0 ** -np.arange(3, 19, 2)
 """Eight steps, each a quarter of the one before, in units of the scale of x."""
-LAST = 4
+RATE_STEPS = 4
 """The smallest steps that are not spoilt, from which the rate is taken."""
-CLEAR = 10.0
+BEYOND_NOISE = 10.0
 """How many times the noise of the values a remainder is beyond doubt."""
 
 
@@ -387,22 +387,22 @@ def taylor_of(look: Directions) -> Taylor:
     """
     line, flat = look.lines[0], look.flat
     claimed = look.claimed.along(line.direction)
-    up, down = (values @ line.weights.T for values in line.pairs(STEPS))
+    up, down = (values @ line.weights.T for values in line.pairs(TAYLOR_STEPS))
     base = line.weights @ flat.f0
-    remainders = np.linalg.norm(up - base - STEPS[:, None] * claimed, axis=1)
+    remainders = np.linalg.norm(up - base - TAYLOR_STEPS[:, None] * claimed, axis=1)
     even = up + down - 2 * base  # falls by 16 from step to step, but for noise
     measured = np.abs(even[1:] - even[:-1] / 16)[-3:].max(axis=0)
-    noise = np.linalg.norm(np.maximum(line.floor(*line.pairs(STEPS)), measured / 2))
+    noise = np.linalg.norm(np.maximum(line.floor(*line.pairs(TAYLOR_STEPS)), measured / 2))
     own = ROUNDING * look.claimed.unit * np.linalg.norm(look.claimed.size(line.direction, claimed))
-    clear = np.isfinite(remainders) & (remainders > CLEAR * noise + own * STEPS)
+    clear = np.isfinite(remainders) & (remainders > BEYOND_NOISE * noise + own * TAYLOR_STEPS)
     rows: list[TaylorRow] = []
     before: tuple[float, float] | None = None
-    for step, remainder, good in zip(STEPS.tolist(), remainders.tolist(), clear.tolist(), strict=True):
+    for step, remainder, good in zip(TAYLOR_STEPS.tolist(), remainders.tolist(), clear.tolist(), strict=True):
         steeper = before is not None and good and (before[1] / remainder, before[0] / step)
         rate = float(np.log(steeper[0]) / np.log(steeper[1])) if steeper else None
         rows.append(TaylorRow(step, remainder, rate, not good))
         before = (step, remainder) if good else None
     if clear.sum() < 2:
         return Taylor(tuple(rows), None)
-    last = np.flatnonzero(clear)[-LAST:]
-    return Taylor(tuple(rows), float(np.polyfit(np.log(STEPS[last]), np.log(remainders[last]), 1)[0]))
+    last = np.flatnonzero(clear)[-RATE_STEPS:]
+    return Taylor(tuple(rows), float(np.polyfit(np.log(TAYLOR_STEPS[last]), np.log(remainders[last]), 1)[0]))

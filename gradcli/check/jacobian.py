@@ -28,9 +28,9 @@ OTHER_REACHES = (0.01, 0.3, 0.002)
 NARROW = (1e-3, 3e-7)
 SMALL_SCALE = 1e-3
 """The scale of x below which a function that does not change is looked at further away, ..."""
-WIDE = 0.3
+FAR_REACH = 0.3
 """... so far."""
-CLEAR = 3e-7
+SETTLED_ERROR = 3e-7
 """The relative error that settles an element in the cheap look."""
 CLEARLY = 30.0
 """How many times its noise a change of the function is one."""
@@ -135,7 +135,7 @@ class Reference:
     def settled(self) -> np.ndarray:
         """Where the reference is known so well that no closer look is needed."""
         with np.errstate(all="ignore"):
-            return ~self.same & (self.error <= CLEAR * np.abs(self.value))
+            return ~self.same & (self.error <= SETTLED_ERROR * np.abs(self.value))
 
     def look(self, columns: np.ndarray | None = None, reach: float = REACH) -> None:
         """Take the cheap look at some elements (all unless given); keep what is better than before."""
@@ -157,7 +157,8 @@ class Reference:
                 self.take_in(elements, h.T[..., None], up, down)
         small = chosen[(flat.scales[chosen] < SMALL_SCALE) & self.same[:, chosen].any(axis=0)]
         if small.size:
-            far = flat.along(np.repeat(small, 2), np.tile([WIDE, -WIDE], len(small))).reshape((len(small), 2, -1))
+            far = flat.along(np.repeat(small, 2), np.tile([FAR_REACH, -FAR_REACH], len(small)))
+            far = far.reshape((len(small), 2, -1))
             still = (far == flat.f0).any(axis=1) | ~np.isfinite(far).any(axis=1)
             self.same[:, small] &= still.T  # small steps may change the function by less than it rounds
 
@@ -208,7 +209,7 @@ class Reference:
     def hidden_by_rounding(self) -> np.ndarray:
         """Return slopes that a function may have which does not change where it was looked at."""
         scales = self.flat.scales
-        reach = np.where(scales < SMALL_SCALE, WIDE, REACH * scales)
+        reach = np.where(scales < SMALL_SCALE, FAR_REACH, REACH * scales)
         return self.flat.unit * np.abs(self.flat.f0)[:, None] / reach
 
     def rounding_at(self, j: int, i: int) -> float:
@@ -234,20 +235,20 @@ class Reference:
 
 
 WIDTHS = tuple(0.3 / 4**k for k in range(7))
-HALF = POINTS[: NODES // 2]
-CHEBYSHEV = np.linalg.inv(np.polynomial.chebyshev.chebvander(HALF, NODES - 1)[:, 1:NODES:2])
+POSITIVE_NODES = POINTS[: NODES // 2]
+CHEBYSHEV = np.linalg.inv(np.polynomial.chebyshev.chebvander(POSITIVE_NODES, NODES - 1)[:, 1:NODES:2])
 """From odd values at positive nodes to odd coefficients."""
 AT_CENTRE = np.array([k if k % 4 == 1 else -k for k in range(1, NODES, 2)], float)
-CLOSE = POINTS[NODES // 2 - 1 : NODES // 2 - 6 : -1]
+NEAREST_NODES = POINTS[NODES // 2 - 1 : NODES // 2 - 6 : -1]
 """The nodes next to the point, by which one side of it is judged ..."""
-TO_POINT = tuple(np.linalg.inv(np.vander(nodes, increasing=True))[0] for nodes in (CLOSE, CLOSE[:-1]))
+TO_POINT = tuple(np.linalg.inv(np.vander(nodes, increasing=True))[0] for nodes in (NEAREST_NODES, NEAREST_NODES[:-1]))
 """... and what all of them, and all but one, extrapolate to at the point."""
-TAIL = 3
+ODD_TAIL = 3
 PER_FIT = NODES - 1
 """Calls of a fit."""
 PLATEAU = 0.1
 """The part of its size that a plateau of noise keeps in the narrowest fit; one of an edge or a kink does not."""
-MORE, MOST_AVERAGED = 10, 30
+AVERAGED_FITS, MOST_AVERAGED = 10, 30
 """Fits that are averaged where noise hides what is wanted, and how many at most without a budget."""
 LIMIT = 300_000
 """Calls beyond which averaging noise is given up."""
@@ -334,13 +335,13 @@ class SampledLine:
 
     def fit(self, width: float, more: int = 0) -> Slope:
         """Fit odd Chebyshev polynomials to eight pairs. more: coefficients to keep that single fits do not show."""
-        up, down = self.pairs(HALF * width)
+        up, down = self.pairs(POSITIVE_NODES * width)
         floor = self.floor(up, down)
         odd = (up - down) @ self.weights.T / 2
         coefficients = CHEBYSHEV @ odd
         size = np.abs(coefficients)
-        tail = np.maximum(size[-TAIL:].max(axis=0), 0.3 * floor)
-        noise = np.maximum(np.sqrt((size[-TAIL:] ** 2).mean(axis=0)), 0.3 * floor)
+        tail = np.maximum(size[-ODD_TAIL:].max(axis=0), 0.3 * floor)
+        noise = np.maximum(np.sqrt((size[-ODD_TAIL:] ** 2).mean(axis=0)), 0.3 * floor)
         above = size > 2.5 * tail
         last = np.where(above.any(axis=0), len(size) - 1 - np.argmax(above[::-1], axis=0), 0)
         last = np.minimum(np.maximum(last, 1) + more, len(size) - 1)
@@ -357,11 +358,11 @@ class SampledLine:
         """Return slopes from the left and from the right, and their errors, from fits that were made: (2, R)."""
         best = np.full((2, len(self.weights)), np.nan)
         least = np.full(best.shape, np.inf)
-        for width in (w for w in WIDTHS if float(CLOSE[0] * w) in self.kept):
-            up, down = self.pairs(CLOSE * width)
-            rounding = SAFETY * self.floor(up, down) * (np.abs(TO_POINT[0]) / (CLOSE * width)).sum()
+        for width in (w for w in WIDTHS if float(NEAREST_NODES[0] * w) in self.kept):
+            up, down = self.pairs(NEAREST_NODES * width)
+            rounding = SAFETY * self.floor(up, down) * (np.abs(TO_POINT[0]) / (NEAREST_NODES * width)).sum()
             gaps = np.stack([self.flat.f0 - down, up - self.flat.f0]) @ self.weights.T
-            slopes = gaps / (CLOSE * width)[:, None]
+            slopes = gaps / (NEAREST_NODES * width)[:, None]
             value, other = TO_POINT[0] @ slopes, TO_POINT[1] @ slopes[:, :-1]
             error = np.abs(value - other) + rounding
             best, least = np.where(error < least, value, best), np.fmin(error, least)
@@ -413,7 +414,7 @@ class SampledLine:
         most, claim = MOST_AVERAGED, self.flat.claim
         if claim.most_calls is not None:
             most = min((claim.most_calls - claim.calls) // PER_FIT, LIMIT // PER_FIT)
-        count = int(min(max(1.5 * wanted, MORE), most))
+        count = int(min(max(1.5 * wanted, AVERAGED_FITS), most))
         more = [self.fit(WIDTHS[place] * part, more=1) for part in np.linspace(0.55, 0.95, max(count, 1))]
         mean, error, agree = mean_of_fits(np.array([fit.value for fit in more]), np.array([fit.error for fit in more]))
         use = (agree.mean(axis=0) >= 0.95) & np.isfinite(mean) & best.resolved & (error < best.error)

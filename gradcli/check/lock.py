@@ -29,7 +29,7 @@ SPACINGS, ALIKE = ((1e-3, 1.0), (1e-4, 10.0)), 4.0
 """Spacings of close points, beside the inputs, with the weight of each; how alike differences of noise are."""
 OWN_UNITS, LARGEST_UNITS = 32.0, 4.0
 """... beside so many rounding units of the number itself, and of the largest in its array."""
-LARGEST = 1_000_000
+MOST_MOVED = 1_000_000
 """Elements up to which an array that a function uses is moved, too."""
 LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
 
@@ -63,7 +63,7 @@ def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
     """
     claim, rng = flat.claim, np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
-    constants = [x for x in arrays_behind(claim) if x.dtype.kind in "fc" and x.flags.writeable and x.size <= LARGEST]
+    constants = [x for x in arrays_behind(claim) if x.dtype.kind in "fc" and x.flags.writeable and x.size <= MOST_MOVED]
     nearby = ((near, constants) for near in neighbours(claim, NEIGHBOURS, rng))
     for near, changed in itertools.chain([(claim.at, [])], nearby):
         with contextlib.suppress(CallError), moved(changed, rng):

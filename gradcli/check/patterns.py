@@ -27,7 +27,7 @@ CONSTANTS = {
 
 
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
-LEFT = 0.1
+LEFT_OVER = 0.1
 """The part of a wrong element's difference that a pattern may leave."""
 SLIGHT = 1e-4
 """Factors so near to 1 have no name."""
@@ -87,7 +87,7 @@ class Case:
         own = np.where(np.isfinite(self.error), self.error, 0.0)
         relative = np.abs(expected) * (3e-6 + self.typical)
         with np.errstate(all="ignore"):
-            left = np.where(self.wrong, LEFT * np.abs(self.a - self.r), np.inf)
+            left = np.where(self.wrong, LEFT_OVER * np.abs(self.a - self.r), np.inf)
         return np.fmin(relative, left) + MARGIN * own + 1e-300
 
     def explains(self, expected: np.ndarray, where: np.ndarray | None = None) -> bool:
@@ -148,7 +148,7 @@ def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
     """Return kind and words for a constant factor; None for a number that means nothing."""
     if abs(c - 1) < SLIGHT:
         return "factor", f"all elements are off by the same relative error, {c - 1:.3g}"
-    near = lambda value: abs(c - value) <= min(2e-6 + case.typical, LEFT * abs(c - 1)) * abs(value)  # noqa: E731
+    near = lambda value: abs(c - value) <= min(2e-6 + case.typical, LEFT_OVER * abs(c - 1)) * abs(value)  # noqa: E731
     if near(-1.0):
         return "sign", "the sign is wrong: the claimed values are minus the derivative"
     if near(2.0):

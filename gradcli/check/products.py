@@ -82,7 +82,7 @@ def products_of_both_modes(
     return float(forward.real.sum()), float(sum(p.real.sum() for p in reverse)), size
 
 
-SIZE = 3.0
+COTANGENT_SIZE = 3.0
 """The typical size of cotangents: 1 is what most people try."""
 FACTOR = 1024.0
 """How many times larger and smaller ones are tried, too, for products that are clipped or rounded; a power of 2, so
@@ -91,7 +91,7 @@ COARSEST = 0.05
 """From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
 WIDEST_STAIR = 2.0**-6
 """Over this part of a number, one in bfloat16 changes at least once."""
-STEPS = 256
+STAIR_VECTORS = 256
 """Vectors along which stairs are looked for: so many that what only bends is far from `OWN_NOISE` between them."""
 
 
@@ -111,7 +111,7 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
         if finding is not None:
             return finding
     if claim.has_push and not claim.traced:
-        u, v = (SIZE * rng.standard_normal(flat.size) for _ in range(2))
+        u, v = (COTANGENT_SIZE * rng.standard_normal(flat.size) for _ in range(2))
         words = ("jvp not multiplied by its tangents: tangents of zeros give", "jvp", "its tangents")
         return find_nonlinear(flat, flat.push, u, v, words)
     return None
@@ -119,7 +119,7 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
 
 def draw_cotangent(flat: Flat, rng: np.random.Generator) -> np.ndarray:
     """Return a random cotangent of length m, of a size that most people do not try."""
-    return SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
+    return COTANGENT_SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
 
 
 def find_nonlinear(
@@ -176,7 +176,7 @@ def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
     return flat.as_output(np.random.default_rng(seed).standard_normal(len(flat.f0)))
 
 
-ROOM = 1e-4
+CHANGED = 1e-4
 """The change of a gradient, relative, from which on it is none of rounding."""
 SAME_VALUE = 1e-6
 """Up to which difference two values of a function are one, relative to them and to how they change beside the point."""
@@ -205,7 +205,7 @@ def other_value(flat: Flat) -> Finding | None:
     )
 
 
-LOST = 1e-6
+LOST_BESIDE_LARGEST = 1e-6
 """The part of the largest product beside which small ones may be rounding."""
 MOST_SUBSETS = 4
 """Inputs up to which all subsets of those that need a gradient are tried; of more, each alone."""
@@ -226,8 +226,8 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
         whole = whole or claim.pull(claim.at, cotangent)
         for name in chosen:
             size = np.abs(whole[name]).max(initial=0.0) + np.abs(apart[name]).max(initial=0.0)
-            size += LOST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
-            if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= ROOM * size:
+            size += LOST_BESIDE_LARGEST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
+            if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= CHANGED * size:
                 others = ", ".join(n for n in names if n not in chosen)
                 text = f"the gradient of {name} is another one where {others} needs none (needs_input_grad)"
                 return Finding("partial gradients", text)
@@ -244,7 +244,7 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
     vectors = [draw_cotangent(flat, rng) for _ in range(1 if claim.traced else 3)]
     got, weights = flat.pull(vectors), np.array(vectors, float)
     size = np.abs(weights) @ np.abs(analytic)
-    size += LOST * size.max(axis=1, keepdims=True) + np.finfo(float).tiny
+    size += LOST_BESIDE_LARGEST * size.max(axis=1, keepdims=True) + np.finfo(float).tiny
     off = np.abs(got - weights @ analytic)
     gaps = off / size
     if not np.isfinite(gaps).all():
@@ -277,7 +277,7 @@ def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
 
     A type with few digits (bfloat16) makes stairs; of what only bends, second differences are a fraction of the room.
     """
-    ladder = 1 + max(2 * room, WIDEST_STAIR) * np.arange(STEPS) / STEPS
+    ladder = 1 + max(2 * room, WIDEST_STAIR) * np.arange(STAIR_VECTORS) / STAIR_VECTORS
     return float(
         np.abs(np.diff(products([(vector * factor).astype(vector.dtype) for factor in ladder]), n=2, axis=0)).max()
     )
@@ -330,7 +330,7 @@ def staleness(flat: Flat, seed: int) -> Finding | None:
         return max(np.abs(x[name] - first[name]).max(initial=0.0) for name in claim.wrt)
 
     size = max(np.abs(first[name]).max(initial=0.0) for name in claim.wrt)
-    if gap(late) <= ROOM * size:
+    if gap(late) <= CHANGED * size:
         return None
     own = gap(claim.pull(claim.at, cotangent))  # of one that is different every time
     return STALE if gap(late) > 10 * own else None

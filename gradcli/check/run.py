@@ -18,7 +18,7 @@ from ..program.claim import CallError, Claim, ComplexError, OutOfCallsError, Wat
 from ..program.user_code import users_trace
 from ..request import Request
 from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
-from .directions import PLAN, STEPS, Directions, Outcome, taylor_of
+from .directions import PLAN, TAYLOR_STEPS, Directions, Outcome, taylor_of
 from .flat import Flat
 from .jacobian import Reference
 from .kink import settle_kinks
@@ -43,9 +43,9 @@ SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
 JUMPS = 1e-3
 """A claim that changes by more between points that are rounding units apart jumps there: that is no noise."""
-SPARSE = 10_000
+SPARSE_FROM = 10_000
 """Elements of a Jacobian from which on its pattern is looked at."""
-SLOW = 2.0
+SLOW_SECONDS = 2.0
 """Seconds that one call per element may take for all elements to be looked at."""
 EXCUSE_LIMIT = 5_000_000
 """Elements up to which that is done once more for what was held against it."""
@@ -145,7 +145,7 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) ->
     along = bool(request.tolerances is None and len(flat.f0) * flat.size and few)
     if along:
         broken_law = find_broken_law(flat, request.seed) if affords_laws(claim) else None
-        look = Directions(flat, request.seed, STEPS if request.taylor else None)
+        look = Directions(flat, request.seed, TAYLOR_STEPS if request.taylor else None)
         outcome = judge_along(look)
         if request.taylor and look.slopes:
             report = functools.partial(report, taylor=taylor_of(look))
@@ -227,7 +227,7 @@ def find_mistakes(flat: Flat, judgement: Judgement, at_other: np.ndarray | None)
 
 def all_right(flat: Flat) -> tuple[InputCheck, ...] | None:
     """Return what was found for each input of a large sparse Jacobian, where one look shows every element right."""
-    if not flat.claim.traced or len(flat.f0) * flat.size < SPARSE:
+    if not flat.claim.traced or len(flat.f0) * flat.size < SPARSE_FROM:
         return None
     from .sparse_jacobian import all_right
 
@@ -238,7 +238,7 @@ def is_costly(flat: Flat) -> bool:
     if flat.claim.costly or flat.claim.traced:
         return flat.claim.costly
     flat.value_again()
-    return flat.size * flat.seconds > SLOW
+    return flat.size * flat.seconds > SLOW_SECONDS
 
 
 def find_broken_law(flat: Flat, seed: int) -> Finding | None:

@@ -107,7 +107,7 @@ LEAST_JUDGED = 12
 LEAST_CALLS, MOST_CALLS = 10_000, 150
 """Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
 DIRECTIONS = 3
-KNOWN = 0.02
+KNOWN_WITHIN = 0.02
 """The relative error of a reference that knows a slope."""
 CLEARLY = 5.0
 """How many times its error a claim must be off to be accused at one of many points."""
@@ -167,7 +167,7 @@ class PointSearch:
             return bool(np.isfinite(worst.sides).all())
         claim = self.at(point)
         x = claim.at[item.name]
-        gap, known = abs(worst.analytic - worst.numeric), abs(worst.numeric) * KNOWN >= worst.numeric_error > 0
+        gap, known = abs(worst.analytic - worst.numeric), abs(worst.numeric) * KNOWN_WITHIN >= worst.numeric_error > 0
         if gap <= ROUNDING * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
             return known and x.dtype.kind != "f"
         flat = Flat(claim)

@@ -31,7 +31,7 @@ FINE = 1e-9
 """A step, in units of the scale, that float32 does not see ..."""
 COARSE_UNITS = 100.0
 """... and over which a claim in float64 changes by so many of its rounding units."""
-CLOSE = (0.01, 1e-3)
+CLOSE_REACHES = (0.01, 1e-3)
 """Reaches over which a smooth derivative follows a parabola."""
 ROUGHER = 5.0
 """How many times rougher than the slopes of the values a claim is that is rough by itself."""
@@ -80,7 +80,7 @@ def is_rough(flat: Flat, judgement: Judgement, own: np.ndarray) -> bool:
     return any(
         rougher(flat, gap.shape, j, i, reach, float(own[j, i]), float(gap[j, i]))
         for j, i in wrong_entries(judgement, gap)
-        for reach in CLOSE
+        for reach in CLOSE_REACHES
     )
 
 

@@ -29,7 +29,6 @@ SHARE = 0.25
 """The share of elements that may be non-zero."""
 REACHES = (0.04, 0.012, 0.004)
 PAIRS = np.cos(np.pi * np.array([1, 3, 5, 7]) / 18)
-COUNT = len(PAIRS)
 RESOLVED = 1e-4
 """The relative error up to which an element that agrees is taken as right."""
 SMALL_BESIDE_LARGEST = 1e-3

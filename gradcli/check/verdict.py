@@ -34,11 +34,11 @@ OWN_NOISE = 10.0
 """How many times the scatter of the claimed derivative (a lower quartile) it may be off without being wrong."""
 COARSE = 0.02
 """A relative error beyond which the reference says nothing about an element."""
-SMALL = 0.01
+SMALL_EFFECT = 0.01
 """Elements with less than this part of the largest effect on an output do not matter beside the others."""
-NOTHING = 1e-12
+NO_EFFECT = 1e-12
 """The part of its largest effect on an output that an element may change another one by without mattering."""
-NOTHING_UNITS = 1000.0
+UNCHANGED_UNITS = 1000.0
 """So many rounding units of the function's value are no change, when a zero is claimed."""
 UNDERFLOW = 1e-290
 OVERFLOWING = 1e100
@@ -48,11 +48,11 @@ CONTRADICTION = 10.0
 HIDDEN_UNITS = 4.0
 """How many rounding units of the function's values a change over the scale of x (or 1) may be without being seen."""
 
-LARGE = 20_000
+MANY_ENTRIES = 20_000
 """Entries from which on small ones that rounding hides are not looked at closely."""
 
 PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
-SHORT = (1e-8, 1e-2)
+STAIR_WIDTHS = (1e-8, 1e-2)
 """The widths beside the scale of an element at which a function that stands still is on a step."""
 
 
@@ -121,7 +121,7 @@ class Judgement:
         a, value, error = self.analytic[where], self.value[where], self.error[where]
         scale = np.broadcast_to(ref.flat.scales, self.state.shape)[where]
         change = np.broadcast_to(
-            np.maximum(SMALL * ref.changes, NOTHING_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
+            np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
             self.state.shape,
         )[where]
         with np.errstate(all="ignore"):
@@ -147,8 +147,8 @@ class Judgement:
             room = self.room(self.error)
             agrees = (self.state == UNSURE) & np.isfinite(self.error) & (np.abs(a - self.value) <= room)
             effect = (np.abs(a) + self.margin * self.error) * self.reference.flat.scales
-            small = effect <= SMALL * effects.max(axis=1, initial=0.0)[:, None]
-            nothing = effect <= NOTHING * effects.max(axis=0, initial=0.0)
+            small = effect <= SMALL_EFFECT * effects.max(axis=1, initial=0.0)[:, None]
+            nothing = effect <= NO_EFFECT * effects.max(axis=0, initial=0.0)
         self.state[where & agrees & (small | nothing)] = HIDDEN
 
     def known_effects(self) -> np.ndarray:
@@ -164,7 +164,7 @@ class Judgement:
         self.confirm(ref.settled)
         still = (self.state == UNSURE) & ref.same & (self.analytic == 0)
         self.pass_by_other(still, 0.0, ref.hidden_by_rounding()[still])
-        if self.analytic.size >= LARGE:
+        if self.analytic.size >= MANY_ENTRIES:
             self.hide(ref.limited)
 
     def order(self) -> np.ndarray:
@@ -241,8 +241,8 @@ class Judgement:
             off = np.abs(self.analytic - self.value)
             own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
             effect = (off + scatter) * self.reference.flat.scales
-            small = effect <= SMALL**3 * self.reference.changes[:, None]
-            small |= effect <= NOTHING * self.known_effects().max(axis=0, initial=0.0)
+            small = effect <= SMALL_EFFECT**3 * self.reference.changes[:, None]
+            small |= effect <= NO_EFFECT * self.known_effects().max(axis=0, initial=0.0)
             known = off + scatter <= COARSE * np.abs(self.value)
         for j, i in np.argwhere(own):
             size = max(abs(self.analytic[j, i]), abs(self.value[j, i]))
@@ -280,12 +280,12 @@ class Judgement:
         )
         if abs(a - value) <= self.room(error, (j, i)):
             width = float(estimate.width[k])
-            step = abs(value) <= error and SHORT[0] < width / self.reference.flat.scales[i] < SHORT[1]
+            step = abs(value) <= error and STAIR_WIDTHS[0] < width / self.reference.flat.scales[i] < STAIR_WIDTHS[1]
             reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
             reason = f"the function stands still over ±{width:.1g} alone, too little" if step else reason
             state = self.entry_within(j, i, reason)
             hidden = self.margin * other_error * self.reference.flat.scales[i]
-            still = abs(other) <= self.room(other_error, (j, i)) and hidden <= SMALL * self.reference.changes[j]
+            still = abs(other) <= self.room(other_error, (j, i)) and hidden <= SMALL_EFFECT * self.reference.changes[j]
             if state == UNSURE and a == 0 and still:
                 return self.pass_by_other((j, i), 0.0, other_error)  # it stands still between edges close by
             self.error[j, i] = max(self.error[j, i], apart)  # what a curve and the pieces it is made of differ by

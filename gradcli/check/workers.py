@@ -29,9 +29,9 @@ from .run import DEFECT
 
 HEADER = 8
 """Bytes that say how long a message is."""
-PIECE = 1 << 20
+BYTES_AT_ONCE = 1 << 20
 """Bytes that are read at once."""
-NAP = 0.001
+NAP_SECONDS = 0.001
 """Seconds between two looks whether a process has ended."""
 
 
@@ -55,7 +55,7 @@ class Pipe:
     def _read(self, count: int) -> bytes:
         content = bytearray()
         while len(content) < count:
-            piece = os.read(self.reads, min(count - len(content), PIECE))
+            piece = os.read(self.reads, min(count - len(content), BYTES_AT_ONCE))
             if not piece:
                 raise EOFError
             content += piece
@@ -104,13 +104,13 @@ class ForkedProcess:
     def wait(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while self.status is None and time.monotonic() < end:
-            time.sleep(NAP)
+            time.sleep(NAP_SECONDS)
 
     def kill(self) -> None:
         if self.status is None:
             os.kill(self.number, signal.SIGKILL)
             while self.status is None:
-                time.sleep(NAP)
+                time.sleep(NAP_SECONDS)
 
 
 def run_in_child(serve: Callable[[Pipe], None], pipe: Pipe, others: Sequence[Pipe]) -> None:
@@ -139,9 +139,9 @@ BROKEN = (TimeIsUp, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingE
 """What may come of a pipe whose other end died, or whose descriptor the user's code wrote to."""
 PARTING = 2.0
 """Seconds that a process gets to end, for its threads to finish."""
-LOOK = 0.5
+LOOK_SECONDS = 0.5
 """Seconds after which to look for processes that died while others hold their pipe."""
-OFTEN = 0.2
+MESSAGE_SECONDS = 0.2
 """Seconds between two messages of a process on how far it is."""
 Watch = Callable[[int, str, int, int], None]
 """Told how far a check is: its number, what is counted, how many were done, of how many."""
@@ -313,7 +313,7 @@ def control(option: int, value: int) -> None:
 def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
     """Wait for processes that have something to say, or died."""
     while True:
-        ready = with_something_to_read(workers, LOOK)
+        ready = with_something_to_read(workers, LOOK_SECONDS)
         done = [
             w
             for pipe, w in workers.items()
@@ -329,7 +329,7 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
 
     def tell(*how_far: Any) -> None:
         nonlocal last
-        if time.monotonic() - last > OFTEN:
+        if time.monotonic() - last > MESSAGE_SECONDS:
             last = time.monotonic()
             pipe.send(how_far)
 

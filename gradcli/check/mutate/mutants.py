@@ -12,7 +12,7 @@ from ...errors import GradcliError, did_you_mean
 
 HOST = '__import__("gradcli_mutant_host")'
 DIGITS = 12
-MOST = 300
+MOST_MUTANTS = 300
 """Mutants of the source; of more, every n-th."""
 
 
@@ -160,7 +160,7 @@ def source_mutants(function: SourceFunction) -> list[Mutant]:
             line = node.lineno
             name = f"line {line}: {shorten(function.text(node))} -> {shorten(new)}"
             mutants.setdefault(text, Mutant(name, text, line=line))
-    step = -(-len(mutants) // MOST) if mutants else 1
+    step = -(-len(mutants) // MOST_MUTANTS) if mutants else 1
     return list(mutants.values())[::step]
 
 

@@ -19,7 +19,7 @@ import warnings
 
 POINTS = 20
 SECONDS = 20.0
-LARGEST = 24
+MOST_WRITTEN = 24
 """Elements of a call that are written out as a test."""
 CALLS = 25
 """So many calls of the original are noted."""
@@ -298,7 +298,7 @@ def move_numbers(x, rng):
         draws = numpy.random.default_rng(rng.randrange(2**32))
         scale = float(numpy.abs(x[numpy.isfinite(x)]).mean()) if numpy.isfinite(x).any() else 0.0
         changed = x * (1 + 0.3 * draws.standard_normal(x.shape)) + 0.1 * scale * draws.standard_normal(x.shape)
-        if x.size <= LARGEST:
+        if x.size <= MOST_WRITTEN:
             changed = numpy.array([float(f"{y:.3g}") for y in changed.reshape(-1)]).reshape(x.shape)
         return changed.astype(x.dtype)
     return x
@@ -353,7 +353,7 @@ def write_call(job, point, expected):
     parts = list(point.values())
     if any(rest) or len(job.names) > 1 or not all(is_plain(x) for x in parts) or not is_plain(expected):
         return None
-    if sum(int(getattr(x, "size", 1)) for x in parts) + sum(len(x) for x in leaves(expected)) > LARGEST:
+    if sum(int(getattr(x, "size", 1)) for x in parts) + sum(len(x) for x in leaves(expected)) > MOST_WRITTEN:
         return None
     return {"call": {name: text_of(x) for name, x in point.items()}, "result": text_of(expected)}
 
