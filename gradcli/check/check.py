@@ -152,7 +152,7 @@ class Check:
         """
         problem = next(complaints(self), None)
         if problem is not None:
-            return CheckReport(self.name, self.file, self.line, "error", 0.0, message=problem)
+            return self.error(problem)
         start = time.perf_counter()
         with self.surroundings, settings_kept():
             try:
@@ -164,8 +164,11 @@ class Check:
 
                     return search(self, report, self.request.search, self.saved)
             except GradcliError as error:
-                seconds = time.perf_counter() - start
-                return CheckReport(self.name, self.file, self.line, "error", seconds, message=error.message)
+                return self.error(error.message, time.perf_counter() - start)
+
+    def error(self, message: str, seconds: float = 0.0) -> CheckReport:
+        """Return the report on a check that could not be made."""
+        return CheckReport(self.name, self.file, self.line, "error", seconds, message=message)
 
     def worst(self) -> CheckReport:
         """Return the report of the sample that fails first, else of the worst."""
@@ -190,7 +193,7 @@ class Check:
             drawn.update(self.point(np.random.default_rng(seed)))
             return self.claim(drawn)
 
-        report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), request, self.watch)
+        report = run_check(make, self.place(seed), request, self.watch)
         if (request.digits is not None or request.symbolic) and drawn:
             from .cross_checks import with_cross_checks
 
@@ -228,18 +231,18 @@ class Check:
             }
             if any(((rounded[name] == 0) & (x != 0)).any() for name, x in drawn.items()):
                 continue
-            place = Place(self.name, self.file, self.line, report.replay)
-            again = run_check(functools.partial(self.claim, rounded), place, request, self.watch)
+            again = run_check(functools.partial(self.claim, rounded), self.place(request.seed), request, self.watch)
             if again.verdict == "fail":
                 return replace(again, notes=(*again.notes, f"the smallest failing point found: {values_text(rounded)}"))
         return report
 
-    def replay_line(self, seed: int) -> str | None:
+    def place(self, seed: int) -> Place:
+        """Return where the check was declared, and the command line that repeats it."""
         if self.replay is None and self.file is None:
-            return None
+            return Place(self.name, self.file, self.line)
         command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
         words = [command, self.repeated, f"--seed {seed}" if self.random or seed else "", self.arguments]
-        return " ".join(filter(None, words)).rstrip()
+        return Place(self.name, self.file, self.line, " ".join(filter(None, words)).rstrip())
 
 
 def error_report(name: str, file: str | None, start: float, error: GradcliError) -> CheckReport:

@@ -19,7 +19,7 @@ from ..request import Request
 from ..show.check_results import SCHEMA, CheckReport, FoundPoint, InputCheck, document_of_lines
 from .candidates import ElementSlopes, Point, candidates, compare_along_line, constants_in, constants_of, shrink
 from .flat import Flat
-from .run import Place, run_check
+from .run import run_check
 
 
 def plain_of(x: Any) -> Any:
@@ -123,8 +123,7 @@ class PointSearch:
     def __init__(self, check: Any, base: Mapping[str, Any]):
         self.check, self.rng = check, np.random.default_rng(check.request.seed)
         self.claim: Claim = check.claim(base)
-        self.extra = {name: x for name, x in self.claim.at.items() if name not in base}
-        self.base = {name: x for name, x in self.claim.at.items() if name not in self.extra}
+        self.base = {name: x for name, x in self.claim.at.items() if name in base}
         self.calls = 0
         self.varied = {name: self.base[name] for name in self.claim.wrt if name in self.base}
 
@@ -139,9 +138,8 @@ class PointSearch:
         return moved
 
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
-        check = self.check
-        place = Place(check.name, check.file, check.line, check.replay_line(check.request.seed))
-        report = run_check(lambda: self.at(point), place, Request(seed=check.request.seed), blame=blame)
+        seed = self.check.request.seed
+        report = run_check(lambda: self.at(point), self.check.place(seed), Request(seed=seed), blame=blame)
         self.calls += report.evidence.points if report.evidence else 0
         return report
 

@@ -262,7 +262,7 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
                     code = worker.end(PARTING)
                     how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
                     message = (code == LATE and late) or f"the process died ({how})"
-                    report = report_failure(checks[place], message)
+                    report = checks[place].error(message)
                 if report.verdict == "error" and worker.given > 1 and report.message != late:
                     if not dead:
                         worker.end(0)
@@ -344,16 +344,12 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
             try:
                 report = checks[at].run()
             except KeyboardInterrupt:
-                report = report_failure(checks[at], "the function raised KeyboardInterrupt")
+                report = checks[at].error("the function raised KeyboardInterrupt")
             except BaseException as error:
-                report = report_failure(checks[at], f"{DEFECT}: {describe_error(error)}")
+                report = checks[at].error(f"{DEFECT}: {describe_error(error)}")
             ForkedCopy.end()
             pipe.send(replace(report, error=None))
     except (EOFError, OSError):
         return
     except BaseException:  # the user's code may have broken anything that is used here
         os._exit(1)
-
-
-def report_failure(check: Check, message: str) -> CheckReport:
-    return CheckReport(check.name, check.file, check.line, "error", 0.0, message=message)
