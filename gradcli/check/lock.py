@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import platform
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -129,21 +130,26 @@ def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
         return Known(check.claim(check.point(np.random.default_rng(check.request.seed)) if at is None else at))
 
 
-def add_keys(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, str], Check]]:
-    """Yield checks with their file and name, sorted; a second one of a name gets a number."""
-    seen: dict[tuple[str, str], int] = {}
+def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str], Check]]:
+    """Return checks by file and name, sorted; a second one of a name gets a number.
+
+    Raises GradcliError where a file could not be imported.
+    """
+    seen: Counter[tuple[str, str]] = Counter()
     rows = []
     for check in checks:
+        if isinstance(check, CheckReport):
+            raise GradcliError(check.message, kind="target", exit_code=EXIT_TARGET)
         key = (check.file or "", check.name)
-        seen[key] = seen.get(key, 0) + 1
-        rows.append(((key[0], key[1] if seen[key] == 1 else f"{key[1]}-{seen[key]}"), check))
-    yield from sorted(rows, key=lambda row: row[0])
+        seen[key] += 1
+        rows.append((key if seen[key] == 1 else (key[0], f"{key[1]}-{seen[key]}"), check))
+    return sorted(rows, key=lambda row: row[0])
 
 
 def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[str, Any]) -> Lock:
     """Return value, gradient and their errors of every check. Raises GradcliError where one cannot be computed."""
     entries = []
-    for (file, name), check in add_keys(only_checks(checks)):
+    for (file, name), check in by_key(checks):
         try:
             known = compute_at(check)
         except CallError as error:
@@ -161,14 +167,6 @@ def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[s
             }
         )
     return Lock(target, settings, libraries(), tuple(entries))
-
-
-def only_checks(checks: Sequence[Check | CheckReport]) -> list[Check]:
-    """Return checks. Raises GradcliError where a file could not be imported."""
-    for check in checks:
-        if isinstance(check, CheckReport):
-            raise GradcliError(check.message, kind="target", exit_code=EXIT_TARGET)
-    return [check for check in checks if isinstance(check, Check)]
 
 
 def round_up(x: np.ndarray) -> np.ndarray:
@@ -201,7 +199,7 @@ def read_lock(path: str) -> Lock:
 
 def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Verification:
     """Return what became of the gradients of a lock, at the points that it names."""
-    present = dict(add_keys(only_checks(checks)))
+    present = dict(by_key(checks))
     comparisons = []
     for entry in locked.entries:
         check = present.pop((entry["file"], entry["check"]), None)

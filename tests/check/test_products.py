@@ -1,4 +1,4 @@
-"""Backward passes that are right for some cotangents alone, and gradients that remember; with right twins."""
+"""Backward passes and forward derivatives by hand that are wrong somewhere, gradients that remember; right twins."""
 
 import numpy as np
 import pytest
@@ -163,6 +163,7 @@ def shifted_vjp(w, x, y):
     return slope, np.full_like(y, slope.sum())
 
 
+Z = np.array([0.3 + 1j, -0.4 + 0.2j])
 FORMS = {
     "the same everywhere": ("pass", lambda x: (x @ X).sum(), {"grad": lambda x: X}, {"x": X + 1}),
     "the same everywhere, at the point": ("pass", lambda x: np.sin(x).sum(), {"grad": lambda x: np.cos(X)}, {"x": X}),
@@ -179,6 +180,9 @@ FORMS = {
     "not defined elsewhere": ("pass", bounded, {}, {"x": np.array([0.3, -1.2, 2.1])}),
     "a hook": ("pass", acting(lambda y: y.register_hook(lambda g: g)), {}, {"x": X}),
     "a retained gradient": ("pass", acting(lambda y: y.retain_grad()), {}, {"x": X}),
+    "complex tangents": ("pass", lambda z: z * z, {"jvp": lambda t, z: 2 * z * t[0]}, {"z": Z}),
+    "their conjugates": ("fail", lambda z: z * z, {"jvp": lambda t, z: 2 * z * np.conj(t[0])}, {"z": Z}),
+    "a tangent of a number": ("pass", lambda x: x**3, {"jvp": lambda t, x: 3 * x**2 * t[0]}, {"x": 2.0}),
     "rounding alone": ("pass", shifted, {"vjp": shifted_vjp}, {"x": X, "y": np.array([0.1, 0.2])}),
 }
 
@@ -222,3 +226,58 @@ def test_products_that_are_nothing_but_rounding_accuse_nobody(claims):
     report = check_gradient(total, at={"x": np.array([0.3, -1.2, 2.1, 0.7])}, **claims)
     assert report.verdict != "fail", report
     assert not report.diagnosis
+
+
+AT = {"x": np.array([0.3, -1.2, 2.0]), "y": np.array([1.5, 0.4, -0.7])}
+
+
+def f(x, y):
+    return np.sin(x) * y
+
+
+def j(tangents, x, y):
+    u, v = tangents
+    return np.cos(x) * y * u + np.sin(x) * v
+
+
+def b(g, x, y):
+    return g * np.cos(x) * y, g * np.sin(x)
+
+
+WRONG_FORWARD = {
+    "sign": lambda t, x, y: -j(t, x, y),
+    "factor": lambda t, x, y: 1.01 * j(t, x, y),
+    "forgotten term": lambda t, x, y: np.cos(x) * y * t[0],
+    "ignored tangents": lambda t, x, y: np.cos(x) * y + np.sin(x),
+    "reversed": lambda t, x, y: j(t, x, y)[::-1],
+}
+
+
+def test_right():
+    assert check_gradient(f, at=AT, jvp=j).verdict == "pass"
+    both = check_gradient(f, at=AT, jvp=j, vjp=b)
+    assert both.verdict == "pass"
+    assert dict(both.witnesses)["forward mode"] > 12
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_FORWARD.items(), ids=WRONG_FORWARD)
+def test_wrong(name, wrong):
+    assert check_gradient(f, at=AT, jvp=wrong).verdict == "fail"
+    both = check_gradient(f, at=AT, jvp=wrong, vjp=b)
+    assert both.verdict == "fail"
+    if name == "ignored tangents":
+        assert both.diagnosis[0].kind == "nonlinear"
+    else:
+        assert "the values confirm reverse mode, so forward mode (jvp) is wrong" in both.message
+
+
+def test_a_wrong_backward_beside_a_right_forward_derivative_fails():
+    both = check_gradient(f, at=AT, jvp=j, vjp=lambda g, x, y: (g * np.cos(x), g * np.sin(x)))
+    assert both.verdict == "fail"
+    assert "modes disagree" in [finding.kind for finding in both.diagnosis]
+
+
+def test_a_result_of_another_shape_fails():
+    report = check_gradient(lambda x: x.sum(), at={"x": AT["x"]}, jvp=lambda t, x: t[0])
+    assert report.verdict == "fail"
+    assert "tuple of tangents" in report.message
