@@ -112,12 +112,10 @@ class Flat:
 
     def along(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return f where element elements[k] of x is changed by offsets[k]: shape (points, m)."""
-        rows = []
         per_point = 8 * (sum(p.nbytes for p in self.parts) // 8 + 4 * len(self.f0)) + 64
         step = max(1, MOST_BYTES // per_point)
-        for start in range(0, len(elements), step):
-            rows.append(self._points(elements[start : start + step], offsets[start : start + step]))
-        return np.concatenate(rows)
+        parts = (slice(start, start + step) for start in range(0, len(elements), step))
+        return np.concatenate([self._points(elements[part], offsets[part]) for part in parts])
 
     def _points(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         inputs = np.searchsorted(self.edges, elements, side="right") - 1
@@ -194,14 +192,14 @@ class Flat:
             claim.claims, matrix = "vjp", np.zeros((m, n))
             for start in range(0, m, ROWS_AT_ONCE):
                 claim.tell("cotangent", start, m)
-                units = [unit_vector(m, j) for j in range(start, min(start + ROWS_AT_ONCE, m))]
+                units = np.eye(min(ROWS_AT_ONCE, m - start), m, start)
                 matrix[start : start + len(units)] = self.pull(units, at)
             return matrix
         claim.claims, columns = "jvp", np.zeros((n, m))
         for i in range(n):
             claim.tell("tangent", i, n)
             name = claim.wrt[self.input_of(i)]
-            tangent = self.arrays_at(unit_vector(n, i))[name]
+            tangent = self.arrays_at(np.eye(1, n, i)[0])[name]
             columns[i] = real_view(claim.push(at, {name: tangent}).astype(self.out_dtype)).astype(float)
         return columns.T
 
@@ -233,12 +231,6 @@ class Flat:
 
 ROWS_AT_ONCE = 64
 """Cotangents that a framework is given for one forward pass."""
-
-
-def unit_vector(size: int, place: int) -> np.ndarray:
-    unit = np.zeros(size)
-    unit[place] = 1.0
-    return unit
 
 
 def scales_of(x: np.ndarray) -> np.ndarray:

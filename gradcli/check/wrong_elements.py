@@ -201,9 +201,7 @@ class WrongElements:
 
     def unit(self, i: int) -> np.ndarray:
         """Return a direction along one element, as long as its scale."""
-        direction = np.zeros(self.flat.size)
-        direction[i] = self.flat.scales[i]
-        return direction
+        return self.flat.scales[i] * np.eye(1, self.flat.size, i)[0]
 
     def line_of(self, i: int) -> SampledLine:
         if i not in self.lines:
@@ -254,8 +252,9 @@ class WrongElements:
             return self.report_fail(explained, short)
         if explained:
             return self.report_pass()
-        text = "along a random direction the claimed product is {:.9g}, the numeric one {:.9g} ± {:.2g}".format(
-            *max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
+        claimed, value, error = max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
+        text = (
+            f"along a random direction the claimed product is {claimed:.9g}, the numeric one {value:.9g} ± {error:.2g}"
         )
         needed = look.for_search() if short else None
         if certain(look, all if short and not self.factors() else any):
