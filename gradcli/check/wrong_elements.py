@@ -201,7 +201,9 @@ class WrongElements:
 
     def unit(self, i: int) -> np.ndarray:
         """Return a direction along one element, as long as its scale."""
-        return self.flat.scales[i] * np.eye(1, self.flat.size, i)[0]
+        direction = np.zeros(self.flat.size)
+        direction[i] = self.flat.scales[i]
+        return direction
 
     def line_of(self, i: int) -> SampledLine:
         if i not in self.lines:
