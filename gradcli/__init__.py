@@ -56,9 +56,9 @@ those that gradcli's engine records (`program/recorded.py`), frameworks, servers
 
 The verdict. `check/run.py` leads a check through its stages. `Flat` (`check/flat.py`) makes real rows and columns of a
 claim; its products must be linear and fresh (`products`); few directions are looked at where calls are dear
-(`directions`, `judge`), else every element, by Chebyshev fits along its line (`line`, `jacobian`), whose coefficients
-show noise and resolution; then the `verdict`, what may excuse a difference (`kink`, `noise`, `symmetric`), and what
-was mistaken (`diagnose`, `patterns`). NumPy code needs neither engine nor table.
+(`directions`, `wrong_elements`), else every element, by Chebyshev fits along its line (`line`, `jacobian`), whose
+coefficients show noise and resolution; then the `verdict`, what may excuse a difference (`kink`, `noise`, `solver`,
+`symmetric`), and what was mistaken (`diagnose`, `patterns`). NumPy code needs neither engine nor table.
 
 The user's code. A Python file runs among the modules of its own folder, which are put away afterwards
 (`program/user_code.py`). What runs no Python is bounded in memory by the operating system (`lang/limits.py`).

@@ -16,7 +16,7 @@ import numpy as np
 
 from gradcli import check_gradient
 
-from .check import bank, hunt, test_cancellation, test_kink, test_products, test_rough_claims, test_search
+from .check import bank, hunt, test_cancellation, test_kink, test_patterns, test_products, test_search
 
 Trial = tuple[str, Any, np.ndarray, dict[str, Any], float]
 """Whether a claim is "right" or "wrong", the function, its point, the claim with options, and its relative error."""
@@ -57,8 +57,8 @@ def backward_passes(count: int) -> Iterator[Trial]:
             yield label, function.value, function.x, claim, np.inf if label == "wrong" else 0.0
     for claim in test_products.WRONG.values():
         yield "wrong", np.sin, test_products.X, {"vjp": claim}, np.inf
-    for claim in test_rough_claims.ROUGH.values():
-        yield "wrong", test_rough_claims.total, test_rough_claims.X, {"grad": claim}, np.inf
+    for claim in test_patterns.ROUGH.values():
+        yield "wrong", test_patterns.total, test_patterns.ROUGH_AT, {"grad": claim}, np.inf
 
 
 def kinks(_: int) -> Iterator[Trial]:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from .check import hunt, test_bank, test_hunt
+from .check import hunt, test_bank
 from .check.bank import mistakes
 from .command import ROOT, shell
 from .test_cases import CASES, Case, cases_of
@@ -117,7 +117,7 @@ def judgements() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
         with np.errstate(all="ignore"):
             found = hunt.claims(function, rng)
         for what in ("right", [*found][1:][k % (len(found) - 1)]):
-            yield f"hunt: {k}: {what}", lambda f=function, g=found[what]: describe_report(test_hunt.report(f, g))
+            yield f"hunt: {k}: {what}", lambda f=function, g=found[what]: describe_report(test_bank.report(f, g))
 
 
 def record(words: list[str]) -> dict[str, Any]:

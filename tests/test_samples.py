@@ -46,8 +46,8 @@ EXPECTED = {
 }
 
 NOTES = {
-    "network.py": "note: net.out.weight, net.out.bias: the value is the one that backward ran on; the script has changed "
-    "it since\n"
+    "network.py": "note: net.out.weight, net.out.bias: the value is the one that backward ran on; the script has "
+    "changed it since\n"
 }
 
 

@@ -15,7 +15,6 @@ class CallablePackage(ModuleType):
     """A package that declares a check when it is called."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Declare a check; see `gradcli.check.declare.check`."""
         from .declare import check
 
         return check(*args, **kwargs)

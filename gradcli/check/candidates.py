@@ -20,7 +20,7 @@ SPECIAL: tuple[float, ...] = (
 )
 """Values at which formulas change or arithmetic ends: exp overflows above 88 (float32) and 709, squares at 1e154."""
 MOST_CONSTANTS = 24
-LARGEST = 1e120
+LARGEST_CONSTANT = 1e120
 
 Point = dict[str, np.ndarray]
 
@@ -38,7 +38,7 @@ def constants_in(source: str) -> Iterator[float]:
 
 
 def is_input_number(x: Any) -> bool:
-    return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < LARGEST and math.isfinite(x)
+    return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < LARGEST_CONSTANT and math.isfinite(x)
 
 
 def constants_of(functions: Iterable[Callable]) -> list[float]:
@@ -151,7 +151,6 @@ def joined_inputs(point: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
-    """Return a vector of elements as inputs of given shapes."""
     edges = np.cumsum([0, *(x.size for x in like.values())])
     parts = {}
     for k, (name, x) in enumerate(like.items()):
@@ -160,9 +159,9 @@ def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
     return parts
 
 
-WIDE, HALF = 0.05, 0.025
+LARGE_STEP, HALF_STEP = 0.05, 0.025
 """Two steps whose slopes are extrapolated, in units of the scale; two more follow from the rounding unit."""
-CLOSE = 1e-6
+AGREES_WITHIN = 1e-6
 """The relative difference from a claim that no filter holds against it."""
 INFORMED = 1e-2
 """The relative error beyond which a slope says nothing."""
@@ -170,7 +169,7 @@ HIDING = 1e-9
 """An error of a slope beside the slopes over a large step, that is more than rounding."""
 MATTERS = 1e-4
 """A claimed effect, beside the value and the largest one, that is looked at where no slope is seen."""
-NEAR, GROWTH = 1e-6, 10.0
+SMALL_STEPS, GROWTH = 1e-6, 10.0
 """Steps so small beside the largest show slopes so many times larger where the function is singular."""
 
 
@@ -180,13 +179,13 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     Slopes over four steps, of a random sum of the outputs. A slope that is known well and agrees is enough; at a
     kink, whatever lies between the one-sided ones.
     """
-    unit = max(flat.unit, *(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts))
+    unit = max(flat.unit, flat.input_unit)
     direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
     parts = claimed_parts(flat, weights) * direction
     claimed, size = float(parts.sum()), float(np.abs(parts).max())
     x = flat.x
-    steps = np.array([WIDE, HALF, 4 * unit ** (1 / 3), 4 * unit**0.5])
+    steps = np.array([LARGE_STEP, HALF_STEP, 4 * unit ** (1 / 3), 4 * unit**0.5])
     offsets = np.concatenate([steps, -steps])
     values = flat.points(x + offsets[:, None] * direction) @ weights
     middle = float(flat.f0 @ weights)
@@ -209,23 +208,20 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     kink = bool((jump[2:] > 1e-3 * largest + 4 * rounding[2:]).all() and jump[3] > 0.5 * jump[2])
     if kink:
         low, high = min(right[3], left[3]), max(right[3], left[3])
-        outside = max(low - claimed, claimed - high) - CLOSE * largest - 4 * rounding[3]
+        outside = max(low - claimed, claimed - high) - AGREES_WITHIN * largest - 4 * rounding[3]
         return max(0.0, outside / largest), True
     best = int(np.argmin(np.where(known, errors, np.inf)))
     gap = abs(claimed - slopes[best])
-    if not errors[best] <= INFORMED * largest or gap <= CLOSE * largest + errors[best]:
+    if not errors[best] <= INFORMED * largest or gap <= AGREES_WITHIN * largest + errors[best]:
         return 0.0, False
     return float(gap / largest), False
 
 
 def claimed_parts(flat: Flat, weights: np.ndarray) -> np.ndarray:
     """Return the claimed derivative of a weighted sum of the outputs. Raises CallError."""
-    claim = flat.claim
     real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
-    if real and claim.has_pull:
-        cotangent = weights.astype(flat.out_dtype).reshape(flat.out_shape)
-        pulled = claim.pull(claim.at, cotangent)
-        return np.concatenate([np.ravel(pulled[name]).astype(float) for name in claim.wrt])
+    if real and flat.claim.has_pull:
+        return flat.pull([weights])[0]
     return weights @ flat.matrix()
 
 
@@ -262,7 +258,7 @@ class ElementSlopes:
         faster than numbers are close has any.
         """
         flat, claim = self.flat, self.flat.claim
-        near = float(np.nanmax(self.sided[self.steps < NEAR * self.steps[0]], initial=0.0))
+        near = float(np.nanmax(self.sided[self.steps < SMALL_STEPS * self.steps[0]], initial=0.0))
         if near > GROWTH * float(np.nanmax(self.sided[:4], initial=0.0)):
             return False
         size = abs(claimed)
@@ -292,34 +288,29 @@ ROUNDS = 4
 def shrink(point: Point, fails: Callable[[Point], bool], varied: Mapping[str, np.ndarray]) -> Point:
     """Return the simplest point that still fails, by the moves of delta debugging (Zeller and Hildebrandt, 2002).
 
-    varied: the inputs whose values may change; the others lose elements together with these.
+    varied: the inputs whose values may change; the others lose elements together with these. fails is called at most
+    MOST_CALLS times.
     """
-    return Shrinking(point, fails, set(varied)).run()
+    shrinking = Shrinking(point, fails, set(varied))
+    for _ in range(ROUNDS):
+        before = complexity(shrinking.values()), len(shrinking.values())
+        shrinking.shorten()
+        shrinking.simplify()
+        if (complexity(shrinking.values()), len(shrinking.values())) == before:
+            break
+    return shrinking.point
 
 
 class Shrinking:
-    """A point on its way down. fails is called at most MOST_CALLS times."""
+    """A point on its way down."""
 
     def __init__(self, point: Point, fails: Callable[[Point], bool], varied: set[str]):
         self.point, self.fails, self.varied, self.calls = point, fails, varied, 0
 
-    def run(self) -> Point:
-        """Return the simplest failing point."""
-        for _ in range(ROUNDS):
-            before = complexity(self.values())
-            size = len(self.values())
-            self.shorten()
-            self.simplify()
-            if len(self.values()) == size and complexity(self.values()) == before:
-                break
-        return self.point
-
     def values(self) -> np.ndarray:
-        """Return the elements of the inputs that may change."""
         return joined_inputs(self.part())
 
     def part(self) -> Point:
-        """Return the inputs that may change."""
         return {name: x for name, x in self.point.items() if name in self.varied}
 
     def accept(self, point: Point) -> bool:
@@ -356,7 +347,6 @@ class Shrinking:
         return arrays
 
     def simplify(self) -> None:
-        """Replace values by simpler ones, equal ones together."""
         for value in dict.fromkeys(self.values().tolist()):
             self.replace_value(value)
 
@@ -382,15 +372,9 @@ class Shrinking:
 
     def put(self, places: np.ndarray, value: complex) -> bool:
         """Put a value at places; return whether it was simpler and failed."""
-        flat = self.values()
-        changed = flat.copy()
-        changed[places] = value
-        simpler = split(changed, self.part())
-        like = self.part()
-        simpler = {name: x.astype(like[name].dtype) for name, x in simpler.items()}
-        if not complexity(joined_inputs(simpler)) < complexity(flat):
-            return False
-        return self.accept({**self.point, **simpler})
+        changed, like = np.where(places, value, self.values()), self.part()
+        simpler = {name: x.astype(like[name].dtype) for name, x in split(changed, like).items()}
+        return complexity(joined_inputs(simpler)) < complexity(self.values()) and self.accept(self.point | simpler)
 
 
 def simpler_values(value: complex) -> Iterator[complex]:
@@ -403,18 +387,11 @@ def simpler_values(value: complex) -> Iterator[complex]:
         yield from (float(f"{real:.{digits}e}") for digits in range(6))
 
 
-def complexity(values: np.ndarray) -> tuple[float, ...]:
+def complexity(values: np.ndarray) -> tuple[Any, ...]:
     """Return how complicated values are, to be compared: fractions, different values, digits, size, minus signs."""
     real = np.real(values).astype(float)
     fractions = (real != np.floor(real)) | (np.imag(values) != 0)
     length = sum(len(repr(v)) for v in real[fractions].tolist())
-    different = len(np.unique(np.abs(values)))
     size = float(np.minimum(np.abs(values).astype(float), 1e300).sum())
-    return (
-        float(fractions.sum()),
-        float(length),
-        float(np.count_nonzero(values)),
-        size,
-        different,
-        float((real < 0).sum()),
-    )
+    counts = np.count_nonzero(values), size, len(np.unique(np.abs(values))), np.count_nonzero(real < 0)
+    return np.count_nonzero(fractions), length, *counts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import random
@@ -77,11 +78,11 @@ class Check:
         name: str | None = None,
         file: str | None = None,
         line: int | None = None,
-        replay: str | None = None,
+        target: Target | None = None,
         single: bool = False,
         **options: Any,
     ):
-        """Note what is asked: a request, or fields of one by name."""
+        """Note what is asked: a request, or fields of one by name; target: what a command line names."""
         self.f, self.at = f, at
         self.request = request or Request(**options)
         if isinstance(self.request.wrt, str):
@@ -94,8 +95,9 @@ class Check:
         self.origin: Any = f
         self.given_name = name
         self.name = name if name and isinstance(name, str) else callable_name(f)
-        self.file, self.line, self.replay = file, line, replay
-        self.surroundings: Any = contextlib.nullcontext()
+        self.file, self.line = file, line
+        self.replay = None if target is None else replay_command(target, self.request)
+        self.surroundings: Any = contextlib.nullcontext() if target is None else surroundings_of(target)
         self.repeated, self.arguments = "", ""
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
@@ -150,7 +152,7 @@ class Check:
         """
         problem = next(complaints(self), None)
         if problem is not None:
-            return CheckReport(self.name, self.file, self.line, "error", 0.0, message=problem)
+            return self.error(problem)
         start = time.perf_counter()
         with self.surroundings, settings_kept():
             try:
@@ -162,8 +164,11 @@ class Check:
 
                     return search(self, report, self.request.search, self.saved)
             except GradcliError as error:
-                seconds = time.perf_counter() - start
-                return CheckReport(self.name, self.file, self.line, "error", seconds, message=error.message)
+                return self.error(error.message, time.perf_counter() - start)
+
+    def error(self, message: str, seconds: float = 0.0) -> CheckReport:
+        """Return the report on a check that could not be made."""
+        return CheckReport(self.name, self.file, self.line, "error", seconds, message=message)
 
     def worst(self) -> CheckReport:
         """Return the report of the sample that fails first, else of the worst."""
@@ -173,16 +178,13 @@ class Check:
             if report.verdict == "fail":
                 return report
             reports.append(report)
-        order = ["error", "inconclusive", "pass"]
-        worst = min(reports, key=lambda r: order.index(r.verdict))
+        worst = min(reports, key=lambda report: ["error", "inconclusive", "pass"].index(report.verdict))
         if len(reports) > 1 and worst.verdict == "pass":
-            return replace(
-                worst, notes=(*worst.notes, f"{len(reports)} samples"), seconds=sum(r.seconds for r in reports)
-            )
+            seconds = sum(report.seconds for report in reports)
+            return replace(worst, notes=(*worst.notes, f"{len(reports)} samples"), seconds=seconds)
         return worst
 
     def run_one(self, seed: int) -> CheckReport:
-        """Check one sample."""
         calls = self.request.calls and max(self.request.calls // self.sample_count, 1)
         request = self.request._replace(seed=seed, calls=calls)
         drawn: dict[str, Any] = {}
@@ -191,28 +193,19 @@ class Check:
             drawn.update(self.point(np.random.default_rng(seed)))
             return self.claim(drawn)
 
-        report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), request, self.watch)
+        report = run_check(make, self.place(seed), request, self.watch)
         if (request.digits is not None or request.symbolic) and drawn:
-            from .witnesses import with_witnesses
+            from .cross_checks import with_cross_checks
 
-            report = with_witnesses(report, self.claim(drawn), request.digits, request.symbolic, seed)
+            report = with_cross_checks(report, self.claim(drawn), request)
         if report.verdict == "error" and report.error is not None and self.knows_no_tensors:
             report = replace(report, hint=BY_HAND)
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
             report = replace(report, hint=WHOLE_NUMBERS)
-        if report.verdict == "fail" and self.random and drawn and calls is None:
-            return self.simpler(report, drawn, request)
-        return report
-
-    def simpler(self, report: CheckReport, drawn: Mapping[str, Any], request: Request) -> CheckReport:
-        """Return the report of a rounder point that fails as well, if there is one that can be shown.
-
-        Looking for it takes no longer than the check did.
-        """
-        if any(np.size(x) > MOST_SHOWN for x in drawn.values()):
-            return report
-        with contextlib.suppress(TimeIsUp), within(time_left(max(report.seconds, PATIENCE))):
-            return self.rounder(report, drawn, request)
+        simpler = report.verdict == "fail" and self.random and drawn and calls is None
+        if simpler and all(np.size(x) <= MOST_SHOWN for x in drawn.values()):
+            with contextlib.suppress(TimeIsUp), within(time_left(max(report.seconds, PATIENCE))):
+                return self.rounder(report, drawn, request)
         return report
 
     @property
@@ -228,7 +221,8 @@ class Check:
     def rounder(self, report: CheckReport, drawn: Mapping[str, Any], request: Request) -> CheckReport:
         """Return the report of the first point with fewer digits that fails as well, else the one given.
 
-        No element becomes zero: there much is zero, or has a kink, that is not elsewhere.
+        Looking for it takes no longer than the check did. No element becomes zero: there much is zero, or has a
+        kink, that is not elsewhere.
         """
         for digits in (0, 1, 2):
             rounded = {
@@ -237,23 +231,24 @@ class Check:
             }
             if any(((rounded[name] == 0) & (x != 0)).any() for name, x in drawn.items()):
                 continue
-            again = run_check(
-                lambda at=rounded: self.claim(at),  # type: ignore[misc]
-                Place(self.name, self.file, self.line, report.replay),
-                request,
-                self.watch,
-            )
+            again = run_check(functools.partial(self.claim, rounded), self.place(request.seed), request, self.watch)
             if again.verdict == "fail":
                 return replace(again, notes=(*again.notes, f"the smallest failing point found: {values_text(rounded)}"))
         return report
 
-    def replay_line(self, seed: int) -> str | None:
+    def place(self, seed: int) -> Place:
+        """Return where the check was declared, and the command line that repeats it."""
         if self.replay is None and self.file is None:
-            return None
-        words = [self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"]
-        words += [self.repeated] if self.repeated else []
-        words += [f"--seed {seed}"] if self.random or seed else []
-        return " ".join([*words, self.arguments]).rstrip()
+            return Place(self.name, self.file, self.line)
+        command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
+        words = [command, self.repeated, f"--seed {seed}" if self.random or seed else "", self.arguments]
+        return Place(self.name, self.file, self.line, " ".join(filter(None, words)).rstrip())
+
+
+def error_report(name: str, file: str | None, start: float, error: GradcliError) -> CheckReport:
+    """Return the report on what could not be checked; start: when trying it began."""
+    seconds = time.perf_counter() - start
+    return CheckReport(name, file, None, "error", seconds, message=error.message, hint=error.hint)
 
 
 def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") -> None:
@@ -280,7 +275,7 @@ def replay_command(target: Target, request: Request) -> str:
     Few numbers are written out, more are read or drawn again, unless the seed of samples draws others.
     """
     words = ["-e", target.text] if target.inline else [target.text]
-    several = sum("rand" in text for text in request.typed.values()) > 1  # they follow each other
+    several = sum("rand" in text for text in request.typed.values()) > 1  # each draw follows the one before
     for name, x in request.values.items():
         typed = request.typed.get(name, "")
         drawn = "rand" in typed
@@ -298,24 +293,16 @@ def surroundings_of(target: Target) -> Any:
     return target.folders.of(path + ".py")
 
 
-def is_whole(x: Any, least: int) -> bool:
+def is_whole(x: Any, least: float = -math.inf) -> bool:
     """Return whether something is a whole number and not below another."""
     return isinstance(x, int | np.integer) and not isinstance(x, bool) and bool(x >= least)
 
 
-def is_tolerance(x: Any, positive: bool) -> bool:
-    if not isinstance(x, int | float | np.integer | np.floating) or isinstance(x, bool):
-        return False
-    return bool(math.isfinite(x) and (x > 0 or (x == 0 and not positive)))
-
-
 def is_shape(x: Any) -> bool:
-    """Return whether a value of `at` is a shape: a tuple of whole numbers."""
-    return isinstance(x, tuple) and all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in x)
+    return isinstance(x, tuple) and all(is_whole(n) for n in x)
 
 
 def complaints(check: Any) -> Iterator[str]:
-    """Yield what is wrong with the arguments of a check."""
     request = check.request
     if request.value_and_grad and request.grad is not None:
         yield "value_and_grad says that the function returns its gradient, so grad has no use"
@@ -331,24 +318,19 @@ def complaints(check: Any) -> Iterator[str]:
         yield f"name must be a string, got {check.given_name!r}"
     if not is_whole(request.order, 1) or request.order > 2:
         yield f"order must be 1 or 2, got {request.order!r}"
-    if not is_whole(request.samples, 1):
-        yield f"samples must be a whole number above 0, got {request.samples!r}"
-    if not is_whole(request.search, 0):
-        yield f"search must be a whole number, not negative, got {request.search!r}"
-    if not is_whole(request.seed, 0):
-        yield f"seed must be a whole number, not negative, got {request.seed!r}"
-    if request.calls is not None and not is_whole(request.calls, 1):
-        yield f"calls must be a whole number above 0, got {request.calls!r}"
+    for name, least in (("samples", 1), ("search", 0), ("seed", 0), ("calls", 1)):
+        x = getattr(request, name)
+        if not is_whole(x, least) and not (name == "calls" and x is None):
+            yield f"{name} must be a whole number{' above 0' if least else ', not negative'}, got {x!r}"
     if request.calls is not None and request.search:
         yield "search looks at many points, and calls is a budget for one: leave one of them out"
-    for name in ("eps", "atol", "rtol"):
-        x = getattr(request, name)
-        if x is not None and not is_tolerance(x, positive=name == "eps"):
+    for name, x in (("eps", request.eps), ("atol", request.atol), ("rtol", request.rtol)):
+        number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
+        if x is not None and not (number and math.isfinite(x) and x >= 0 and (x > 0 or name != "eps")):
             yield f"{name} must be a {'positive' if name == 'eps' else 'nonnegative'} finite number, got {x!r}"
 
 
 def point_of(at: Any, rng: np.random.Generator, limit: int) -> dict[str, Any]:
-    """Return the arrays of a point, shapes replaced by random numbers. Raises CallError."""
     if at is None:
         at = {}
     if not isinstance(at, Mapping):

@@ -12,6 +12,10 @@ from .check import Check
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""
+KNOWN = set(
+    "grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad".split()
+)
+"""The options of a declaration."""
 REGISTRY: list[Check] = []
 """All checks declared in this process, in order."""
 
@@ -38,13 +42,10 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
 
         REGISTRY.append(DeclaredAddress(f, at, file=file, line=line, **options))
         return f
-    known = set("grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor".split())
-    known.add("value_and_grad")
-    unknown = set(options) - known
+    unknown = set(options) - KNOWN
     if unknown:
-        raise TypeError(
-            f"check() got an unexpected argument {sorted(unknown)[0]!r}; it takes at, {', '.join(sorted(known))}"
-        )
+        words = f"check() got an unexpected argument {sorted(unknown)[0]!r}; it takes at, {', '.join(sorted(KNOWN))}"
+        raise TypeError(words)
 
     def declare(function: Callable) -> Callable:
         place = source_place(function) if f is None else None
@@ -74,15 +75,10 @@ def place_of_declaration() -> tuple[str, int]:
             frame = outer
             break
         outer = outer.f_back
-    return place_of(frame)
-
-
-def place_of(frame: Any) -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
 def source_place(function: Callable) -> tuple[str, int] | None:
-    """Return file and line of a function; None for one that has no Python source."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return None if code is None else (code.co_filename, code.co_firstlineno)
 
@@ -102,16 +98,12 @@ def check_gradient(
     derivative of the engine is checked that f is written for. at and the options as in `check`.
     """
     if at is not None and not callable(at) and not isinstance(at, Mapping):
-        names = parameter_names(f)
+        try:
+            names = list(inspect.signature(f).parameters) or ["x"]
+        except (TypeError, ValueError):
+            names = ["x"]
         values = at if isinstance(at, tuple | list) and len(names) > 1 else (at,)
         at = dict(zip(names, values, strict=False))
-    file, line = source_place(f) or place_of(caller())
+    frame = caller()
+    file, line = source_place(f) or (frame.f_code.co_filename, frame.f_lineno)
     return Check(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, **options).run()
-
-
-def parameter_names(f: Callable) -> list[str]:
-    """Return the names of a function's parameters; x for one that tells none."""
-    try:
-        return list(inspect.signature(f).parameters) or ["x"]
-    except (TypeError, ValueError):
-        return ["x"]

@@ -7,8 +7,8 @@ otherwise nothing is said.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 
@@ -69,19 +69,8 @@ def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
         yield "the value", np.full(len(x), case.flat.f0[0])
 
 
-def constant_term(case: Case) -> Iterator[tuple[str, np.ndarray]]:
-    yield "1", np.ones(len(case.x))
-
-
-def enough(case: Case, where: np.ndarray) -> bool:
-    """Return whether so many elements take part that a fit of one constant means something."""
-    return int((case.known & where).sum()) >= 3
-
-
 def chain_factor(case: Case) -> tuple[str, str] | None:
     """A factor that varies with the element is missing, or too many."""
-    if not enough(case, case.wrong) or case.array.dtype.kind == "c":
-        return None
     for name, q in forgotten_quantities(case):
         if not np.isfinite(q).all() or np.ptp(np.abs(q)) < 1e-9 * np.abs(q).max():
             continue
@@ -89,7 +78,7 @@ def chain_factor(case: Case) -> tuple[str, str] | None:
             product, quotient = case.r * q, case.r / q
         for expected, word in ((quotient, "missing"), (product, "too many")):
             known = case.known & np.isfinite(expected) & (expected != 0) & case.wrong
-            if int(known.sum()) < 3:
+            if int(known.sum()) < SEVERAL:
                 continue
             c = float(np.median(case.a[known] / expected[known]))
             wanted = np.where(case.wrong, c * expected, case.r)
@@ -103,7 +92,7 @@ def coefficient(case: Case, base: np.ndarray, q: np.ndarray) -> float | None:
     """Return c where the claim is base + c q; None where it is not, or where too few elements tell."""
     wide = np.broadcast_to(q, base.shape)
     known = case.known & (wide != 0)
-    if int(known.sum()) < 3:
+    if int(known.sum()) < SEVERAL:
         return None
     c = float(np.median((case.a - base)[known] / wide[known]))
     return c if case.explains(base + c * wide) else None
@@ -111,26 +100,19 @@ def coefficient(case: Case, base: np.ndarray, q: np.ndarray) -> float | None:
 
 def term(case: Case) -> tuple[str, str] | None:
     """The difference is proportional to a known quantity: a term was dropped, or is one too many."""
-    if not enough(case, case.wrong) or case.array.dtype.kind == "c":
-        return None
-    pairs: Iterator[tuple[str, np.ndarray]] = chain(constant_term(case), forgotten_quantities(case))
-    for name, q in pairs:
-        if not np.isfinite(q).all():
-            continue
-        c = coefficient(case, case.r, q)
+    for name, q in itertools.chain([("1", np.ones(len(case.x)))], forgotten_quantities(case)):
+        c = coefficient(case, case.r, q) if np.isfinite(q).all() else None
+        if c and name == "1":
+            return "dropped term", f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
         if c:
-            word = "an additive constant" if name == "1" else f"a term {abs(c):.6g} * {name}"
             action = "dropped, or of the wrong sign" if c < 0 else "too many"
-            if name == "1":
-                return "dropped term", f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
-            return "dropped term", f"{word} is {action}: the difference is proportional to {name}"
+            text = f"a term {abs(c):.6g} * {name} is {action}: the difference is proportional to {name}"
+            return "dropped term", text
     return None
 
 
 def part_without_mean(case: Case) -> tuple[str, str] | None:
     """A penalty is right, and what stands beside it lacks 1/N: the claim is N times the whole, less N - 1 of it."""
-    if not enough(case, case.wrong) or case.array.dtype.kind == "c":
-        return None
     for n, what in lengths(case):
         for name, penalty in ((case.name, case.x), (f"sign({case.name})", np.sign(case.x))):
             c = coefficient(case, n * case.r, penalty)
@@ -140,18 +122,30 @@ def part_without_mean(case: Case) -> tuple[str, str] | None:
     return None
 
 
+FITTED = (chain_factor, part_without_mean, term)
+"""Patterns that fit a constant, which means something where several elements are wrong and known."""
+SEVERAL = 3
+PATTERNS = (
+    *(not_finite, zero, float32, whole_factor, conjugate, transposed, symmetric_part, rolled),
+    *(part_sign, part_zero, part_factor, *FITTED, half_of_pairs, mostly_sign),
+)
+"""What may have been mistaken, the most telling first."""
+
+
+def cases_of(flat: Flat, judgement: Judgement) -> list[Case]:
+    return [Case(flat, judgement, k) for k in range(len(flat.claim.wrt))]
+
+
 def what_is_right(flat: Flat, judgement: Judgement) -> list[str]:
     """Return a note on which of three and more inputs are right, and how much of the others is wrong."""
-    cases = (Case(flat, judgement, k) for k in range(len(flat.claim.wrt)))
-    wrong = {case.name: case.wrong.any(axis=0) for case in cases}
+    wrong = {case.name: case.wrong.any(axis=0) for case in cases_of(flat, judgement)}
     right = [name for name, own in wrong.items() if not own.any()]
     parts = [f"{name} in {int(own.sum())} of {own.size} elements" for name, own in wrong.items() if own.any()]
     return [f"right: {', '.join(right)}; wrong: {', '.join(parts)}"] if right and len(wrong) > 2 else []
 
 
 def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
-    """Return what fits, the most telling first; empty when nothing does."""
-    cases = [Case(flat, judgement, k) for k in range(len(flat.claim.wrt))]
+    cases = cases_of(flat, judgement)
     swapped = swap(cases)
     if swapped is not None:
         return (swapped,)
@@ -160,30 +154,14 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
 
 
 def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
-    cases = (Case(flat, judgement, k) for k in range(len(flat.claim.wrt)))
-    return tuple(finding for case in cases if case.wrong.any() for finding in places_of_wrong(case))
+    cases = (case for case in cases_of(flat, judgement) if case.wrong.any())
+    return tuple(finding for case in cases for finding in places_of_wrong(case))
 
 
 def block_findings(case: Case) -> list[Finding]:
-    for pattern in (
-        not_finite,
-        zero,
-        float32,
-        whole_factor,
-        conjugate,
-        transposed,
-        symmetric_part,
-        rolled,
-        part_sign,
-        part_zero,
-        part_factor,
-        chain_factor,
-        part_without_mean,
-        term,
-        half_of_pairs,
-        mostly_sign,
-    ):
-        match = pattern(case)
+    several = int((case.known & case.wrong).sum()) >= SEVERAL and case.array.dtype.kind != "c"
+    for pattern in PATTERNS:
+        match = pattern(case) if several or pattern not in FITTED else None
         if match is not None:
             kind, text = match
             return [Finding(kind, f"{case.name}: {text}", case.name), *places_of_wrong(case)]
@@ -218,16 +196,12 @@ def times(case: Case) -> str:
 
 def swap(cases: list[Case]) -> Finding | None:
     """Two inputs' gradients in each other's place."""
-    for i, x in enumerate(cases):
-        for y in cases[i + 1 :]:
-            if x.r.shape != y.r.shape or not (x.wrong.any() or y.wrong.any()):
-                continue
-            if x.explains(y.r) and y.explains(x.r) and not x.explains(x.r):
-                return Finding(
-                    "swapped inputs", f"wrong input: the gradients of {x.name} and {y.name} are swapped", x.name
-                )
-    for x in cases:
-        for y in cases:
-            if x is not y and x.r.shape == y.r.shape and x.wrong.any() and x.explains(y.r) and not x.explains(x.r):
-                return Finding("wrong input", f"wrong input: {x.name} was given the gradient of {y.name}", x.name)
+    for x, y in itertools.combinations(cases, 2):
+        alike = x.r.shape == y.r.shape and (x.wrong.any() or y.wrong.any())
+        if alike and x.explains(y.r) and y.explains(x.r) and not x.explains(x.r):
+            text = f"wrong input: the gradients of {x.name} and {y.name} are swapped"
+            return Finding("swapped inputs", text, x.name)
+    for x, y in itertools.permutations(cases, 2):
+        if x.r.shape == y.r.shape and x.wrong.any() and x.explains(y.r) and not x.explains(x.r):
+            return Finding("wrong input", f"wrong input: {x.name} was given the gradient of {y.name}", x.name)
     return None

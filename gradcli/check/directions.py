@@ -14,8 +14,8 @@ import numpy as np
 
 from ..show.check_results import Evidence, Finding, InputCheck, Taylor, TaylorRow, WorstElement
 from .flat import Flat
-from .jacobian import LIMIT, MARGIN, MORE, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
-from .verdict import COARSE, FLOOR, LEEWAY, ROUNDING, SMALL, digits_of
+from .jacobian import AVERAGED_FITS, LIMIT, MARGIN, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
+from .verdict import COARSE, ROUNDING, SMALL_EFFECT, digits_of, floor_of, room
 
 MOST_ROWS = 8
 """Outputs up to which every row is asked for; of more, random combinations."""
@@ -33,8 +33,7 @@ class ClaimedRows:
     def __init__(self, flat: Flat, rng: np.random.Generator, sizes: np.ndarray):
         """Ask for rows. sizes: how much each output changes along a direction."""
         self.flat, claim, m = flat, flat.claim, len(flat.f0)
-        self.unit = max(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts)
-        self.unit = max(self.unit, claim.claim_unit or 0.0)
+        self.unit = flat.claim_unit
         self.rows: np.ndarray | None = None
         self.whole: np.ndarray | None = None
         self.again: np.ndarray | None = None
@@ -53,9 +52,7 @@ class ClaimedRows:
         """Return what is claimed for all outputs along element i; None where only rows are given."""
         if self.whole is not None:
             return self.whole[:, i]
-        unit = np.zeros(self.flat.size)
-        unit[i] = 1.0
-        return self.flat.push([unit])[0] if self.rows is None else None
+        return self.flat.push(np.eye(1, self.flat.size, i))[0] if self.rows is None else None
 
     def row(self, j: int) -> np.ndarray | None:
         """Return what is claimed for output j; None where only products with tangents are given."""
@@ -81,8 +78,7 @@ class ClaimedRows:
         noise: of the function's values, relative; what computes the claim may well have as much.
         """
         size = self.size(direction, claimed)
-        floor = FLOOR[8 if self.unit < 1e-12 else 4 if self.unit < 1e-5 else 2] * size
-        return MARGIN * error + ROUNDING * max(self.unit, noise) * size + np.minimum(floor, LEEWAY * error)
+        return room(error, ROUNDING * max(self.unit, noise) * size, floor_of(self.unit) * size)
 
     def effects(self, claimed: np.ndarray) -> np.ndarray:
         """Return how much each element changes each combination over its scale: (R, n), or (R, 1) where only a
@@ -106,13 +102,13 @@ def draw_signs(rng: np.random.Generator, shape: tuple[int, ...] | int) -> np.nda
 
 PLAN = 12
 """Calls of a function whose derivative agrees: twice at the point, six along one direction and four along another."""
-COUNT = 3
+CHEAP_DIRECTIONS = 3
 """Directions where calls cost little."""
-FEW = 16
+MOST_ELEMENTS = 16
 """Elements up to which each is looked at by itself when something is suspicious."""
 PATIENCE = 0.2
 """Seconds that calling a function once per element may take for that."""
-LEAST = 0.5
+LEAST_MOVE = 0.5
 """The smallest part of its scale that an element moves in a direction."""
 DRIFT = 1e-5
 """Two calls at one point that differ by more, relative, show no noise, but another function."""
@@ -133,7 +129,6 @@ class Outcome:
     needed: int | None = None
 
     def evidence(self, flat: Flat) -> Evidence:
-        """Return what the verdict rests on."""
         elements = len(flat.f0) * flat.size
         return Evidence(elements, self.closely, flat.claim.calls, self.products, self.needed)
 
@@ -182,7 +177,7 @@ class Directions:
         if self.wanted is not None:
             steps = [self.wanted]
         elif not flat.claim.costly and self.left == math.inf:
-            steps *= COUNT
+            steps *= CHEAP_DIRECTIONS
         elif self.left >= PLAN - 2:
             steps.append(PAIRS[1:] * REACH)
         steps = steps[: flat.size] if self.axes else steps
@@ -205,11 +200,9 @@ class Directions:
         return 10 * np.abs(three.value - two.value) / np.maximum(two.error, TINY)
 
     def rounding(self) -> np.ndarray:
-        """Return what each output is off by, as far as that is known."""
         return np.maximum(self.flat.unit * np.abs(self.flat.f0), self.drift)
 
     def noise(self) -> float:
-        """Return how much combined values scatter, relative to their parts."""
         size = np.abs(self.claimed.weights) @ np.abs(self.flat.f0)
         return max(float((slope.noise / np.maximum(size, TINY)).max(initial=0.0)) for slope in self.slopes)
 
@@ -221,19 +214,17 @@ class Directions:
         return claimed, np.abs(claimed - slope.value), room
 
     def agrees(self, k: int) -> bool:
-        """Return whether all products along direction k agree, and no kink shows."""
-        claimed, gap, room = self.compare(k)
-        return bool(np.isfinite(claimed).all() and (gap <= room).all() and not self.slopes[k].bent.any())
+        claimed, gap, most = self.compare(k)
+        return bool(np.isfinite(claimed).all() and (gap <= most).all() and not self.slopes[k].kinked.any())
 
     @property
     def agree(self) -> bool:
-        """Whether the claim agrees along all directions."""
         return all(map(self.agrees, range(len(self.lines))))
 
     def hideable(self) -> np.ndarray:
         """Return the largest change over an element's scale that could hide from every direction: (R,)."""
         compared = map(self.compare, range(len(self.lines)))
-        hidden = [(gap + room) / (1 if self.axes else LEAST) for _, gap, room in compared]
+        hidden = [(gap + room) / (1 if self.axes else LEAST_MOVE) for _, gap, room in compared]
         return np.max(hidden, axis=0) if self.axes else np.min(hidden, axis=0)
 
     def effects(self) -> np.ndarray:
@@ -243,11 +234,11 @@ class Directions:
     def needed(self) -> np.ndarray:
         """Return what may hide at most: 2 % of every element that matters beside the largest: (R,)."""
         effects = self.effects()
-        matter = effects > SMALL * effects.max(axis=1, keepdims=True, initial=0.0)
+        matter = effects > SMALL_EFFECT * effects.max(axis=1, keepdims=True, initial=0.0)
         least = COARSE * np.where(matter, effects, np.inf).min(axis=1, initial=np.inf)
         changes = np.max([line.change() for line in self.lines], axis=0)
-        nothing = np.abs(self.claimed.weights) @ np.maximum(1e4 * self.rounding(), SMALL * changes)  # beside zeros
-        return np.where(np.isfinite(least), least, nothing)
+        beside_zeros = np.maximum(1e4 * self.rounding(), SMALL_EFFECT * changes)
+        return np.where(np.isfinite(least), least, np.abs(self.claimed.weights) @ beside_zeros)
 
     @property
     def settled(self) -> bool:
@@ -256,7 +247,7 @@ class Directions:
 
     def look_longer(self) -> None:
         """Look with more calls along the directions that do not settle it. Raises OutOfCallsError."""
-        enough = self.needed() * LEAST / (4 * MARGIN)
+        enough = self.needed() * LEAST_MOVE / (4 * MARGIN)
         for k, line in enumerate(self.lines):
             if self.agrees(k) and (self.hideable() <= self.needed()).all():
                 continue
@@ -264,7 +255,7 @@ class Directions:
             slope = line.search(enough if self.agrees(k) else np.maximum(enough, self.compare(k)[1] / 100))
             use = (slope.error < self.slopes[k].error) | (slope.resolved & (not self.agrees(k)))
             merged = Slope(*(np.where(use, b, a) for a, b in zip(self.slopes[k], slope, strict=True)))
-            self.slopes[k] = merged._replace(bent=self.slopes[k].bent & ~(slope.resolved & line.is_straight()))
+            self.slopes[k] = merged._replace(kinked=self.slopes[k].kinked & ~(slope.resolved & line.is_straight()))
 
     def for_noise(self) -> int | None:
         """Return how many calls would average noise as far as is needed; None where no number would.
@@ -272,7 +263,7 @@ class Directions:
         Fits, before they were made, are taken to know eight times as much as the first look.
         """
         wanted = float((self.hideable() / np.maximum(self.needed(), TINY)).max()) / (1 if self.searched else 8)
-        calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + MORE + 3 * min(wanted, LIMIT) ** 2)
+        calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + AVERAGED_FITS + 3 * min(wanted, LIMIT) ** 2)
         return int(float(f"{calls:.1e}")) if calls < LIMIT else None
 
     def for_search(self) -> int:
@@ -297,11 +288,10 @@ class Directions:
             digits, most = min(digits, digits_of(float(relative.max()))), max(most, float(gap.max()))
         checks = []
         for k, name in enumerate(flat.claim.wrt):
-            columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
-            mine, scales = effects if self.claimed.rows is None else effects[:, columns], flat.scales[columns]
-            largest = (mine / (scales.max(initial=0.0) if self.claimed.rows is None else scales)).max(
-                axis=1, initial=0.0
-            )
+            columns = flat.columns(k)
+            by_element, scales = self.claimed.rows is not None, flat.scales[columns]
+            mine = effects[:, columns] if by_element else effects
+            largest = (mine / (scales if by_element else scales.max(initial=0.0))).max(axis=1, initial=0.0)
             known = largest > 0
             least = scales.min(initial=np.inf)  # an element with a small scale hides the largest error
             resolution = float((hidden[known] / least / largest[known]).max()) if known.any() else None
@@ -309,9 +299,8 @@ class Directions:
             small = int(((mine > 0) & (COARSE * mine < hidden[:, None])).sum()) if counted else 0
             below = float(hidden.max() / least) if small else 0.0
             shape, error = flat.arrays[k].shape, resolution or 0.0
-            worst = max(
-                (x for i in range(columns.start, columns.stop) if (x := self.element(i))), default=None, key=off
-            )
+            elements = filter(None, map(self.element, range(columns.start, columns.stop)))
+            worst = max(elements, default=None, key=off)
             checks.append(InputCheck(name, shape, verdict, most, error, digits, resolution, worst, small, below))
         return tuple(checks)
 
@@ -342,7 +331,7 @@ def excess(look: Directions, k: int) -> np.ndarray:
 
 def is_cheap(flat: Flat) -> bool:
     """Return whether every element is to be looked at by itself where something is suspicious."""
-    return flat.size <= FEW or (not flat.claim.costly and flat.size * flat.seconds < PATIENCE)
+    return flat.size <= MOST_ELEMENTS or (not flat.claim.costly and flat.size * flat.seconds < PATIENCE)
 
 
 def too_few(flat: Flat, needed: int | None, bought: str = "") -> str:
@@ -383,11 +372,11 @@ def too_noisy(look: Directions) -> Outcome:
     return look.outcome("inconclusive", text, needed)
 
 
-STEPS = 2.0 ** -np.arange(3, 19, 2)
+TAYLOR_STEPS = 2.0 ** -np.arange(3, 19, 2)
 """Eight steps, each a quarter of the one before, in units of the scale of x."""
-LAST = 4
+RATE_STEPS = 4
 """The smallest steps that are not spoilt, from which the rate is taken."""
-CLEAR = 10.0
+BEYOND_NOISE = 10.0
 """How many times the noise of the values a remainder is beyond doubt."""
 
 
@@ -398,22 +387,22 @@ def taylor_of(look: Directions) -> Taylor:
     """
     line, flat = look.lines[0], look.flat
     claimed = look.claimed.along(line.direction)
-    up, down = (values @ line.weights.T for values in line.pairs(STEPS))
+    up, down = (values @ line.weights.T for values in line.pairs(TAYLOR_STEPS))
     base = line.weights @ flat.f0
-    remainders = np.linalg.norm(up - base - STEPS[:, None] * claimed, axis=1)
+    remainders = np.linalg.norm(up - base - TAYLOR_STEPS[:, None] * claimed, axis=1)
     even = up + down - 2 * base  # falls by 16 from step to step, but for noise
     measured = np.abs(even[1:] - even[:-1] / 16)[-3:].max(axis=0)
-    noise = np.linalg.norm(np.maximum(line.floor(*line.pairs(STEPS)), measured / 2))
+    noise = np.linalg.norm(np.maximum(line.floor(*line.pairs(TAYLOR_STEPS)), measured / 2))
     own = ROUNDING * look.claimed.unit * np.linalg.norm(look.claimed.size(line.direction, claimed))
-    clear = np.isfinite(remainders) & (remainders > CLEAR * noise + own * STEPS)
+    clear = np.isfinite(remainders) & (remainders > BEYOND_NOISE * noise + own * TAYLOR_STEPS)
     rows: list[TaylorRow] = []
     before: tuple[float, float] | None = None
-    for step, remainder, good in zip(STEPS.tolist(), remainders.tolist(), clear.tolist(), strict=True):
+    for step, remainder, good in zip(TAYLOR_STEPS.tolist(), remainders.tolist(), clear.tolist(), strict=True):
         steeper = before is not None and good and (before[1] / remainder, before[0] / step)
         rate = float(np.log(steeper[0]) / np.log(steeper[1])) if steeper else None
         rows.append(TaylorRow(step, remainder, rate, not good))
         before = (step, remainder) if good else None
     if clear.sum() < 2:
         return Taylor(tuple(rows), None)
-    last = np.flatnonzero(clear)[-LAST:]
-    return Taylor(tuple(rows), float(np.polyfit(np.log(STEPS[last]), np.log(remainders[last]), 1)[0]))
+    last = np.flatnonzero(clear)[-RATE_STEPS:]
+    return Taylor(tuple(rows), float(np.polyfit(np.log(TAYLOR_STEPS[last]), np.log(remainders[last]), 1)[0]))

@@ -101,13 +101,10 @@ def sort_shapes(text: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[
     """Return the shapes of inputs, and those of outputs, which only functions of a library are told."""
     from ..program.elsewhere import LIBRARY
 
-    library = LIBRARY.match(text)
-    if library is None:
-        return dict(shapes), {}
-    from ..program.elsewhere.library import read_declaration
+    library, names = LIBRARY.match(text), set()
+    if library is not None:
+        from ..program.elsewhere.library import read_declaration
 
-    outputs = {p.name for p in read_declaration(library["declaration"]).parameters if p.kind == "output"}
-    return (
-        {name: shape for name, shape in shapes.items() if name not in outputs},
-        {name: shape for name, shape in shapes.items() if name in outputs},
-    )
+        names = {p.name for p in read_declaration(library["declaration"]).parameters if p.kind == "output"}
+    outputs = {name: shape for name, shape in shapes.items() if name in names}
+    return {name: shape for name, shape in shapes.items() if name not in names}, outputs

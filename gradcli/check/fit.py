@@ -111,6 +111,14 @@ def one_sided(line: Line, x: Any, width: float, unit: float, side: int) -> Fit:
     return Fit(side * offsets * 2 / width - 1, line(offsets), width, unit, AT_END * (side * 2 / width))
 
 
+def mean_of_fits(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean of fits (rows) whose errors are noise, its error, and which fits agree with it."""
+    with np.errstate(all="ignore"):
+        weights = 1 / errors**2
+        mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
+        return mean, 1.5 / np.sqrt(weights.sum(axis=0)), np.abs(values - mean) <= errors
+
+
 class Estimate:
     """Derivatives of m functions at 0 along a line.
 
@@ -132,32 +140,24 @@ class Estimate:
         self.width = np.full(m, np.nan)
 
     def put(self, where: np.ndarray, value: Any, error: Any, kind: str) -> None:
-        """Set value, error and kind at some places."""
         self.value[where], self.error[where], self.kind[where] = value[where], error[where], kind
 
 
-class Small:
+class SmallSteps:
     """Slopes over small symmetric steps: steps (k,), central, right and left slopes (k, m), visible error (k, m)."""
 
-    def __init__(self, steps: np.ndarray, up: np.ndarray, down: np.ndarray, f0: np.ndarray, unit: float):
-        self.steps = steps
-        column = steps[:, None]
+    def __init__(self, line: Line, x: Any, scale: float, least: float, f0: np.ndarray, unit: float):
+        steps = np.geomspace(max(least / 4, 4 * np.finfo(float).tiny), 0.01 * scale, 13)
+        self.steps = np.abs(representable(x, (-1.0 if float(x) < 0 else 1.0) * steps))
+        up, down = np.split(line(np.concatenate([self.steps, -self.steps])), 2)
+        column = self.steps[:, None]
         self.central = (up - down) / (2 * column)
         self.right = (up - f0) / column
         self.left = (f0 - down) / column
-        largest = np.fmax(np.fmax(np.abs(up), np.abs(down)), np.abs(f0))
-        self.visible = 2 * rounding_of(largest, unit) / column
+        self.largest = np.fmax(np.fmax(np.abs(up), np.abs(down)), np.abs(f0))
+        self.visible = 2 * rounding_of(self.largest, unit) / column
         self.constant = (up == f0) & (down == f0)
         self.up_gap, self.down_gap = up - f0, f0 - down
-        self.largest = largest
-
-
-def small_steps(line: Line, x: Any, scale: float, least: float, f0: np.ndarray, unit: float) -> Small:
-    steps = np.geomspace(max(least / 4, 4 * np.finfo(float).tiny), 0.01 * scale, 13)
-    away = -1.0 if float(x) < 0 else 1.0
-    steps = np.abs(representable(x, away * steps))
-    values = line(np.concatenate([steps, -steps]))
-    return Small(steps, values[: len(steps)], values[len(steps) :], f0, unit)
 
 
 def limit(slopes: np.ndarray, visible: np.ndarray) -> tuple[float, float]:

@@ -69,8 +69,20 @@ class Flat:
 
     @functools.cached_property
     def x(self) -> np.ndarray:
-        """The point as a vector of double precision."""
         return np.concatenate([part.astype(float) for part in self.parts]) if self.parts else np.zeros(0)
+
+    @functools.cached_property
+    def input_unit(self) -> float:
+        """The largest rounding unit of the inputs."""
+        return max((float(np.finfo(part.dtype).eps) / 2 for part in self.parts), default=2.0**-53)
+
+    @property
+    def claim_unit(self) -> float:
+        """The rounding unit of the claim: that of the inputs, or of what it is computed in."""
+        return max(self.input_unit, self.claim.claim_unit or 0.0)
+
+    def columns(self, k: int) -> slice:
+        return slice(int(self.edges[k]), int(self.edges[k + 1]))
 
     def input_of(self, i: int) -> int:
         return int(np.searchsorted(self.edges, i, side="right")) - 1
@@ -109,12 +121,10 @@ class Flat:
 
     def along(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return f where element elements[k] of x is changed by offsets[k]: shape (points, m)."""
-        rows = []
         per_point = 8 * (sum(p.nbytes for p in self.parts) // 8 + 4 * len(self.f0)) + 64
         step = max(1, MOST_BYTES // per_point)
-        for start in range(0, len(elements), step):
-            rows.append(self._points(elements[start : start + step], offsets[start : start + step]))
-        return np.concatenate(rows)
+        parts = (slice(start, start + step) for start in range(0, len(elements), step))
+        return np.concatenate([self._points(elements[part], offsets[part]) for part in parts])
 
     def _points(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         inputs = np.searchsorted(self.edges, elements, side="right") - 1
@@ -153,7 +163,7 @@ class Flat:
         rows = self.claim.pulls(self.claim.at if at is None else at, raw)
         return np.array([np.concatenate([real_view(row[n]).astype(float) for n in self.claim.wrt]) for row in rows])
 
-    def push(self, tangents: Sequence[np.ndarray], at: Any = None) -> np.ndarray:
+    def push(self, tangents: Sequence[np.ndarray] | np.ndarray, at: Any = None) -> np.ndarray:
         """Return the claimed products of the derivative with real tangents (of length n), one row each."""
         claim = self.claim
         at = claim.at if at is None else at
@@ -162,12 +172,11 @@ class Flat:
     def arrays_at(self, x: np.ndarray) -> dict[str, np.ndarray]:
         arrays = {}
         for k, name in enumerate(self.claim.wrt):
-            part = x[self.edges[k] : self.edges[k + 1]].astype(self.parts[k].dtype)
+            part = x[self.columns(k)].astype(self.parts[k].dtype)
             arrays[name] = part.view(self.arrays[k].dtype).reshape(self.arrays[k].shape)
         return arrays
 
     def evaluate(self, stacks: dict[str, np.ndarray], count: int) -> np.ndarray:
-        """Return f at stacked inputs as real vectors."""
         self.calls += count
         self.claim.tell("call", self.calls, 0)
         start = time.perf_counter()
@@ -194,14 +203,14 @@ class Flat:
             claim.claims, matrix = "vjp", np.zeros((m, n))
             for start in range(0, m, ROWS_AT_ONCE):
                 claim.tell("cotangent", start, m)
-                units = [unit_vector(m, j) for j in range(start, min(start + ROWS_AT_ONCE, m))]
+                units = np.eye(min(ROWS_AT_ONCE, m - start), m, start)
                 matrix[start : start + len(units)] = self.pull(units, at)
             return matrix
         claim.claims, columns = "jvp", np.zeros((n, m))
         for i in range(n):
             claim.tell("tangent", i, n)
             name = claim.wrt[self.input_of(i)]
-            tangent = self.arrays_at(unit_vector(n, i))[name]
+            tangent = self.arrays_at(np.eye(1, n, i)[0])[name]
             columns[i] = real_view(claim.push(at, {name: tangent}).astype(self.out_dtype)).astype(float)
         return columns.T
 
@@ -224,7 +233,7 @@ class Flat:
         pairs = (2,) if self.out_dtype.kind == "c" else ()
         blocks = {}
         for k, name in enumerate(self.claim.wrt):
-            x, block = self.arrays[k], matrix[:, self.edges[k] : self.edges[k + 1]]
+            x, block = self.arrays[k], matrix[:, self.columns(k)]
             if x.dtype.kind == "c":
                 block = block[:, ::2] + 1j * block[:, 1::2]
             blocks[name] = block.reshape((*self.out_shape, *pairs, *x.shape))
@@ -233,12 +242,6 @@ class Flat:
 
 ROWS_AT_ONCE = 64
 """Cotangents that a framework is given for one forward pass."""
-
-
-def unit_vector(size: int, place: int) -> np.ndarray:
-    unit = np.zeros(size)
-    unit[place] = 1.0
-    return unit
 
 
 def scales_of(x: np.ndarray) -> np.ndarray:

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, rounding_of
+from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, mean_of_fits, rounding_of
 from .flat import Flat
 from .line import estimate
+from .noise import scatter_of_values
 
 REACH = 0.05
 """The half-width of the cheap look, in units of the scale of x."""
@@ -25,11 +26,11 @@ PAIRS = np.cos(np.pi * np.array([1, 3, 5]) / 14)
 OTHER_REACHES = (0.01, 0.3, 0.002)
 """Looked at next where the first reach leaves too large an error: from its series, or from rounding."""
 NARROW = (1e-3, 3e-7)
-SMALL = 1e-3
+SMALL_SCALE = 1e-3
 """The scale of x below which a function that does not change is looked at further away, ..."""
-WIDE = 0.3
+FAR_REACH = 0.3
 """... so far."""
-CLEAR = 3e-7
+SETTLED_ERROR = 3e-7
 """The relative error that settles an element in the cheap look."""
 CLEARLY = 30.0
 """How many times its noise a change of the function is one."""
@@ -52,9 +53,53 @@ def even_weights(ratios: np.ndarray, term: int = 0) -> np.ndarray:
     return np.linalg.solve(powers, np.eye(len(ratios))[:, term])
 
 
-WEIGHTS = even_weights(PAIRS)
-CURVE = even_weights(PAIRS, 1)
-INNER = np.concatenate([[0.0], even_weights(PAIRS[1:])])
+def extrapolate(ratios: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return what central slopes over falling steps tend to, its last two changes, and the weights (Romberg's method).
+
+    slopes: with the steps along the first axis; ratios: of the steps. The last change is that by the largest step, the
+    one before that by the next.
+    """
+    weights = [even_weights(ratios[k:]) for k in range(min(3, len(ratios)))]
+    values = [sum(w * s for w, s in zip(weights[k], slopes[k:], strict=True)) for k in range(len(weights))]
+    return values[0], np.abs(values[0] - values[1]), np.abs(values[1] - values[-1]), weights[0]  # type: ignore
+
+
+class Differences(NamedTuple):
+    """Slopes from symmetric pairs of values, with what is known of them: arrays of the same shape.
+
+    error: with `rounding`, its part that is rounding. noise: of the values. agree: whether two narrow pairs give the
+    same slope; smooth: whether their one-sided slopes are the same, or no kink shows.
+    """
+
+    value: np.ndarray
+    error: np.ndarray
+    rounding: np.ndarray
+    noise: np.ndarray
+    agree: np.ndarray
+    smooth: np.ndarray
+
+
+def compare_pairs(
+    pairs: np.ndarray, h: np.ndarray, up: np.ndarray, down: np.ndarray, f0: np.ndarray, unit: float, scatter: np.ndarray
+) -> Differences:
+    """Extrapolate slopes over steps h, which are as `pairs` and then two narrow ones, as in Romberg's method.
+
+    up, down: values at +h and -h; like h, they have the steps along their first axis. f0: the value; scatter: what
+    it is known to scatter by.
+    """
+    count, slopes = len(pairs), (up - down) / (2 * h)
+    value, last, before, weights = extrapolate(pairs, slopes[:count])
+    largest = np.maximum(np.maximum(np.abs(up), np.abs(down)).max(axis=0), np.abs(f0))
+    noise = np.maximum(rounding_of(largest, unit), scatter)
+    rounding = SAFETY * noise * sum(abs(w) / step for w, step in zip(weights, h[:count], strict=True))
+    error = last * np.clip(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02, 1) + rounding
+    curve = sum(w * slope for w, slope in zip(even_weights(pairs, 1), slopes[:count], strict=True))
+    curve /= (h[0] / pairs[0]) ** 2
+    narrow, visible = h[count:], 2 * noise / h[count:]
+    agree = (np.abs(slopes[count:] - value - curve * narrow**2) <= 3 * (2 * visible + error)).all(axis=0)
+    gaps = np.abs((up[count:] - f0) / narrow - (f0 - down[count:]) / narrow)
+    smooth = gaps[1] <= 8 * visible[1] + 1e-2 * gaps[0]
+    return Differences(value, error, rounding, noise, agree, smooth)
 
 
 class Reference:
@@ -90,7 +135,7 @@ class Reference:
     def settled(self) -> np.ndarray:
         """Where the reference is known so well that no closer look is needed."""
         with np.errstate(all="ignore"):
-            return ~self.same & (self.error <= CLEAR * np.abs(self.value))
+            return ~self.same & (self.error <= SETTLED_ERROR * np.abs(self.value))
 
     def look(self, columns: np.ndarray | None = None, reach: float = REACH) -> None:
         """Take the cheap look at some elements (all unless given); keep what is better than before."""
@@ -108,18 +153,14 @@ class Reference:
             values = flat.along(np.repeat(elements, offsets.shape[1]), offsets.reshape(-1))
             values = values.reshape((*offsets.shape, len(flat.f0)))
             with np.errstate(all="ignore"):
-                self.judge(elements, h[:, :, None], values[:, : h.shape[1]], values[:, h.shape[1] :])
-        small = chosen[(flat.scales[chosen] < SMALL) & self.same[:, chosen].any(axis=0)]
+                up, down = np.swapaxes(values, 0, 1).reshape((2, len(steps), *values.shape[::2]))
+                self.take_in(elements, h.T[..., None], up, down)
+        small = chosen[(flat.scales[chosen] < SMALL_SCALE) & self.same[:, chosen].any(axis=0)]
         if small.size:
-            self.same[:, small] &= self.stands_still(small)
-
-    def stands_still(self, elements: np.ndarray) -> np.ndarray:
-        """Return where the function is the same far away on a side: small steps may change less than it rounds."""
-        flat = self.flat
-        far = flat.along(np.repeat(elements, 2), np.tile([WIDE, -WIDE], len(elements)))
-        far = far.reshape((len(elements), 2, -1))
-        same = far == flat.f0
-        return (same.any(axis=1) | ~np.isfinite(far).any(axis=1)).T
+            far = flat.along(np.repeat(small, 2), np.tile([FAR_REACH, -FAR_REACH], len(small)))
+            far = far.reshape((len(small), 2, -1))
+            still = (far == flat.f0).any(axis=1) | ~np.isfinite(far).any(axis=1)
+            self.same[:, small] &= still.T  # small steps may change the function by less than it rounds
 
     def steps(self, elements: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return steps by element, in units of its scale, such that x + h and x - h are exact."""
@@ -130,30 +171,17 @@ class Reference:
         h = np.abs(moved - x).astype(float)
         return np.where(h > 0, h, wanted)
 
-    def judge(self, elements: np.ndarray, h: np.ndarray, up: np.ndarray, down: np.ndarray) -> None:
-        """Take in values at x + h and x - h: shapes (elements, steps, m)."""
+    def take_in(self, elements: np.ndarray, h: np.ndarray, up: np.ndarray, down: np.ndarray) -> None:
+        """Take in values at x + h and x - h: shapes (steps, elements, m)."""
         flat, f0 = self.flat, self.flat.f0
-        slopes = (up - down) / (2 * h)
-        value = (WEIGHTS[:, None] * slopes[:, :3]).sum(axis=1)
-        inner = (INNER[:, None] * slopes[:, :3]).sum(axis=1)
-        largest = np.maximum(np.maximum(np.abs(up), np.abs(down)), np.abs(f0))
-        noise = np.maximum(rounding_of(largest.max(axis=1), flat.unit), self.noise)
-        rounding = SAFETY * noise * (np.abs(WEIGHTS)[:, None] / h[:, :3]).sum(axis=1)
-        last, before = np.abs(value - inner), np.abs(inner - slopes[:, 2])
-        error = last * np.clip(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02, 1) + rounding
-        curve = (CURVE[:, None] * slopes[:, :3]).sum(axis=1) / (h[:, 0] / PAIRS[0]) ** 2
-        visible = 2 * noise[:, None] / h[:, 3:]
-        expected = value[:, None] + curve[:, None] * h[:, 3:] ** 2
-        agree = (np.abs(slopes[:, 3:] - expected) <= 3 * (2 * visible + error[:, None])).all(axis=1)
-        gaps = np.abs((up - f0) / h - (f0 - down) / h)[:, 3:]
-        smooth = gaps[:, 1] <= 8 * visible[:, 1] + 1e-2 * gaps[:, 0]
-        finite = np.isfinite(up).all(axis=1) & np.isfinite(down).all(axis=1)
-        same = ((up == f0) & (down == f0)).all(axis=1)
-        change = np.fmax(np.abs(up - f0), np.abs(down - f0))[:, 0] - CLEARLY * noise
-        change *= flat.scales[elements, None] / h[:, 0] * (finite & agree & smooth)
+        slopes = compare_pairs(PAIRS, h, up, down, f0, flat.unit, self.noise)
+        good = slopes.agree & slopes.smooth & np.isfinite(up).all(axis=0) & np.isfinite(down).all(axis=0)
+        same = ((up == f0) & (down == f0)).all(axis=0)
+        change = np.fmax(np.abs(up[0] - f0), np.abs(down[0] - f0)) - CLEARLY * slopes.noise
+        change *= flat.scales[elements, None] / h[0] * good
         self.changes = np.fmax(self.changes, np.fmax.reduce(np.where(np.isfinite(change), change, 0.0), axis=0))
-        good = (finite & agree & smooth).T
-        value, error, limited = value.T, error.T, (error <= 2 * rounding).T
+        good, value, error = good.T, slopes.value.T, slopes.error.T
+        limited = error <= 2 * slopes.rounding.T
         old_value, old_error = self.value[:, elements], self.error[:, elements]
         known = np.isfinite(old_error)
         fits = ~known | (np.abs(value - old_value) <= MARGIN * (error + old_error))
@@ -181,7 +209,7 @@ class Reference:
     def hidden_by_rounding(self) -> np.ndarray:
         """Return slopes that a function may have which does not change where it was looked at."""
         scales = self.flat.scales
-        reach = np.where(scales < SMALL, WIDE, REACH * scales)
+        reach = np.where(scales < SMALL_SCALE, FAR_REACH, REACH * scales)
         return self.flat.unit * np.abs(self.flat.f0)[:, None] / reach
 
     def rounding_at(self, j: int, i: int) -> float:
@@ -206,58 +234,39 @@ class Reference:
         return None
 
 
-def scatter_of_values(flat: Flat) -> np.ndarray:
-    """Return the noise of each output at three spacings: how far values at close points scatter about a smooth curve.
-
-    Fourth differences along a random direction; More and Wild (2011), equation 1.4. Shape (3, m).
-    """
-    rng = np.random.default_rng(5)
-    x = flat.x
-    direction = rng.choice([-1.0, 1.0], flat.size) * flat.scales
-    steps = np.arange(-4, 5)
-    unit = max(float(np.finfo(part.dtype).eps) / 2 for part in flat.parts)
-    spacings = (64 * unit, 4096 * unit, 2.0**20 * unit)
-    offsets = np.concatenate([steps * spacing for spacing in spacings])
-    values = flat.points(x + offsets[:, None] * direction).reshape((len(spacings), len(steps), -1))
-    with np.errstate(all="ignore"):
-        fourth = np.diff(values, n=4, axis=1) / np.sqrt(70.0)
-        noise = np.sqrt((fourth**2).mean(axis=1))
-    return np.where(np.isfinite(noise), noise, 0.0)
-
-
 WIDTHS = tuple(0.3 / 4**k for k in range(7))
-HALF = POINTS[: NODES // 2]
-CHEBYSHEV = np.linalg.inv(np.polynomial.chebyshev.chebvander(HALF, NODES - 1)[:, 1:NODES:2])
+POSITIVE_NODES = POINTS[: NODES // 2]
+CHEBYSHEV = np.linalg.inv(np.polynomial.chebyshev.chebvander(POSITIVE_NODES, NODES - 1)[:, 1:NODES:2])
 """From odd values at positive nodes to odd coefficients."""
 AT_CENTRE = np.array([k if k % 4 == 1 else -k for k in range(1, NODES, 2)], float)
-CLOSE = POINTS[NODES // 2 - 1 : NODES // 2 - 6 : -1]
+NEAREST_NODES = POINTS[NODES // 2 - 1 : NODES // 2 - 6 : -1]
 """The nodes next to the point, by which one side of it is judged ..."""
-TO_POINT = tuple(np.linalg.inv(np.vander(nodes, increasing=True))[0] for nodes in (CLOSE, CLOSE[:-1]))
+TO_POINT = tuple(np.linalg.inv(np.vander(nodes, increasing=True))[0] for nodes in (NEAREST_NODES, NEAREST_NODES[:-1]))
 """... and what all of them, and all but one, extrapolate to at the point."""
-TAIL = 3
+ODD_TAIL = 3
 PER_FIT = NODES - 1
 """Calls of a fit."""
 PLATEAU = 0.1
 """The part of its size that a plateau of noise keeps in the narrowest fit; one of an edge or a kink does not."""
-MORE, MOST = 10, 30
+AVERAGED_FITS, MOST_AVERAGED = 10, 30
 """Fits that are averaged where noise hides what is wanted, and how many at most without a budget."""
 LIMIT = 300_000
 """Calls beyond which averaging noise is given up."""
-BENT = 1e-3
+KINK_GAP = 1e-3
 """A gap between one-sided slopes, relative to the slopes, from which on it is looked at."""
 
 
 class Slope(NamedTuple):
     """Derivatives along a line, one per combination of outputs.
 
-    value, error: with the half-width of its interval. bent: where one-sided slopes seem to differ. noise: how far
+    value, error: with the half-width of its interval. kinked: where one-sided slopes seem to differ. noise: how far
     values scatter about a smooth curve; resolved: whether the error is that of noise, and not of a series cut too
     early. rough: an error that trusts no extrapolation.
     """
 
     value: np.ndarray
     error: np.ndarray
-    bent: np.ndarray
+    kinked: np.ndarray
     noise: np.ndarray
     resolved: np.ndarray
     rough: np.ndarray
@@ -297,7 +306,7 @@ class SampledLine:
 
     def displacement(self, h: float) -> np.ndarray:
         """Return how far slopes are off because x + h d is rounded, for inputs narrower than double precision."""
-        unit = max(float(np.finfo(part.dtype).eps) / 2 for part in self.flat.parts)
+        unit = self.flat.input_unit
         return np.zeros(len(self.weights)) if unit < 1e-12 else np.full(len(self.weights), SAFETY * unit / h)
 
     def romberg(self, h: np.ndarray, trust: np.ndarray | float | None = None) -> Slope:
@@ -305,38 +314,34 @@ class SampledLine:
         up, down = self.pairs(h)
         noise, base = self.floor(up, down), self.weights @ self.flat.f0
         up, down = up @ self.weights.T, down @ self.weights.T
-        slopes = (up - down) / (2 * h)[:, None]
-        weights = even_weights(h / h[0])
-        value = weights @ slopes
-        inner = even_weights(h[1:] / h[0]) @ slopes[1:]
-        last, before = np.abs(value - inner), np.abs(inner - slopes[-1])
+        value, last, before, weights = extrapolate(h / h[0], (up - down) / (2 * h)[:, None])
         if trust is None:
             trust = np.maximum(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02)
         rounding = SAFETY * noise * (np.abs(weights) / h).sum()
         error = last * np.clip(trust, 1e-3, 1) + rounding + self.displacement(h[-1]) * np.abs(value)
-        bent, rough = self.bends(h, up + down - 2 * base, value, noise), np.maximum(last, before) + rounding
-        return Slope(value, error, bent, noise, np.zeros(len(value), bool), rough)
+        kinked, rough = self.shows_kink(h, up + down - 2 * base, value, noise), np.maximum(last, before) + rounding
+        return Slope(value, error, kinked, noise, np.zeros(len(value), bool), rough)
 
     def best(self, h: np.ndarray) -> Slope:
         """Return the best extrapolation of three consecutive steps among many."""
         return functools.reduce(better, (self.romberg(h[k : k + 3]) for k in range(len(h) - 2)))
 
-    def bends(self, h: np.ndarray, even: np.ndarray, value: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def shows_kink(self, h: np.ndarray, even: np.ndarray, value: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Return where what is even in h grows like h, and not like its square, as beside a kink or a jump."""
         powers = h[:, None] ** np.array([1, 2, 4])[: len(h)]
         first, second = np.linalg.solve(powers, even)[:2]
-        clear = np.abs(first) > 20 * noise / h[-1] + BENT * np.abs(value)
+        clear = np.abs(first) > 20 * noise / h[-1] + KINK_GAP * np.abs(value)
         return clear & (np.abs(first) > 0.3 * np.abs(second) * h[-1])
 
     def fit(self, width: float, more: int = 0) -> Slope:
         """Fit odd Chebyshev polynomials to eight pairs. more: coefficients to keep that single fits do not show."""
-        up, down = self.pairs(HALF * width)
+        up, down = self.pairs(POSITIVE_NODES * width)
         floor = self.floor(up, down)
         odd = (up - down) @ self.weights.T / 2
         coefficients = CHEBYSHEV @ odd
         size = np.abs(coefficients)
-        tail = np.maximum(size[-TAIL:].max(axis=0), 0.3 * floor)
-        noise = np.maximum(np.sqrt((size[-TAIL:] ** 2).mean(axis=0)), 0.3 * floor)
+        tail = np.maximum(size[-ODD_TAIL:].max(axis=0), 0.3 * floor)
+        noise = np.maximum(np.sqrt((size[-ODD_TAIL:] ** 2).mean(axis=0)), 0.3 * floor)
         above = size > 2.5 * tail
         last = np.where(above.any(axis=0), len(size) - 1 - np.argmax(above[::-1], axis=0), 0)
         last = np.minimum(np.maximum(last, 1) + more, len(size) - 1)
@@ -353,11 +358,11 @@ class SampledLine:
         """Return slopes from the left and from the right, and their errors, from fits that were made: (2, R)."""
         best = np.full((2, len(self.weights)), np.nan)
         least = np.full(best.shape, np.inf)
-        for width in (w for w in WIDTHS if float(CLOSE[0] * w) in self.kept):
-            up, down = self.pairs(CLOSE * width)
-            rounding = SAFETY * self.floor(up, down) * (np.abs(TO_POINT[0]) / (CLOSE * width)).sum()
+        for width in (w for w in WIDTHS if float(NEAREST_NODES[0] * w) in self.kept):
+            up, down = self.pairs(NEAREST_NODES * width)
+            rounding = SAFETY * self.floor(up, down) * (np.abs(TO_POINT[0]) / (NEAREST_NODES * width)).sum()
             gaps = np.stack([self.flat.f0 - down, up - self.flat.f0]) @ self.weights.T
-            slopes = gaps / (CLOSE * width)[:, None]
+            slopes = gaps / (NEAREST_NODES * width)[:, None]
             value, other = TO_POINT[0] @ slopes, TO_POINT[1] @ slopes[:, :-1]
             error = np.abs(value - other) + rounding
             best, least = np.where(error < least, value, best), np.fmin(error, least)
@@ -367,7 +372,7 @@ class SampledLine:
         """Return where slopes from the left and from the right are seen to be the same: (R,)."""
         (left, right), errors = self.one_sided()
         room = errors.sum(axis=0)
-        return (np.abs(right - left) <= room) & (room <= BENT * np.maximum(np.abs(left), np.abs(right)))
+        return (np.abs(right - left) <= room) & (room <= KINK_GAP * np.maximum(np.abs(left), np.abs(right)))
 
     def search(self, enough: np.ndarray) -> Slope:
         """Return the best of fits of falling widths, down to where noise, and not their degree, limits them.
@@ -406,18 +411,13 @@ class SampledLine:
         """Return the mean of more fits about as wide as the best one, where these agree."""
         place = int(np.argmin([np.where(fit.resolved, fit.error, np.inf).max() for fit in fits]))
         wanted = float(np.nan_to_num((best.error / enough)[best.resolved].max(initial=0.0), posinf=1e9)) ** 2
-        most, claim = MOST, self.flat.claim
+        most, claim = MOST_AVERAGED, self.flat.claim
         if claim.most_calls is not None:
             most = min((claim.most_calls - claim.calls) // PER_FIT, LIMIT // PER_FIT)
-        count = int(min(max(1.5 * wanted, MORE), most))
+        count = int(min(max(1.5 * wanted, AVERAGED_FITS), most))
         more = [self.fit(WIDTHS[place] * part, more=1) for part in np.linspace(0.55, 0.95, max(count, 1))]
-        values, errors = np.array([fit.value for fit in more]), np.array([fit.error for fit in more])
-        with np.errstate(all="ignore"):
-            weights = 1 / errors**2
-            mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
-            error = 1.5 / np.sqrt(weights.sum(axis=0))
-            agree = (np.abs(values - mean) <= errors).mean(axis=0) >= 0.95
-        use = agree & np.isfinite(mean) & best.resolved & (error < best.error)
+        mean, error, agree = mean_of_fits(np.array([fit.value for fit in more]), np.array([fit.error for fit in more]))
+        use = (agree.mean(axis=0) >= 0.95) & np.isfinite(mean) & best.resolved & (error < best.error)
         return best._replace(value=np.where(use, mean, best.value), error=np.where(use, error, best.error))
 
 

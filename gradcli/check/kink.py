@@ -39,12 +39,11 @@ def distinct(points: np.ndarray, close: float) -> tuple[np.ndarray, np.ndarray]:
     kept: list[np.ndarray] = []
     counts: list[int] = []
     for point in points:
-        near = [k for k, other in enumerate(kept) if np.abs(point - other).max() <= close]
-        if near:
-            counts[near[0]] += 1
-        else:
+        place = next((k for k, other in enumerate(kept) if np.abs(point - other).max() <= close), len(kept))
+        if place == len(kept):
             kept.append(point)
-            counts.append(1)
+            counts.append(0)
+        counts[place] += 1
     return np.array(kept), np.array(counts)
 
 
@@ -64,18 +63,18 @@ def distance(points: np.ndarray, target: np.ndarray) -> float:
     return float(np.abs(target - nearest(points, target)).max())
 
 
-STEPS = 10.0 ** np.array([-3, -4, -5, -6, -7, -9, -11])
+STEP_SIZES = 10.0 ** np.array([-3, -4, -5, -6, -7, -9, -11])
 """Steps of directional derivatives, each with its half and its quarter, in units of the scale."""
 RADIUS = 1e-4
 """How far from x gradients are taken, and half as far, in units of the scale."""
-MOST = 60
+MOST_MEETING = 60
 """Elements that may meet in a kink which is looked at in full."""
 PROBES = 8
 """Random directions in which derivatives must add up."""
-CLOSE = 1e-6
+KNOWN_WITHIN = 1e-6
 """The relative error up to which directional derivatives and gradients close by are known."""
 MOSTLY = 0.8
-ROUNDS = 60
+MOST_SUPPORTS = 60
 
 
 def settle_kinks(flat: Flat, judgement: Judgement, seed: int) -> None:
@@ -86,7 +85,7 @@ def settle_kinks(flat: Flat, judgement: Judgement, seed: int) -> None:
     slopes = Slopes(flat, np.random.default_rng(seed))
     for j in sorted(rows):
         row = KinkRow(slopes, judgement, j)
-        if row.adds_up() or (flat.size <= MOST and row.measure_at_x().adds_up()):
+        if row.adds_up() or (flat.size <= MOST_MEETING and row.measure_at_x().adds_up()):
             continue
         columns = row.meeting_columns()
         if columns is None:
@@ -113,19 +112,19 @@ class Slopes:
         """
         flat = self.flat
         ratios = np.array([1.0, 0.5, 0.25])
-        steps = (STEPS[:, None] * ratios).reshape(-1)
+        steps = (STEP_SIZES[:, None] * ratios).reshape(-1)
         moves = (steps[:, None, None] * (directions * flat.scales)).reshape((-1, flat.size))
-        values = flat.points(self.x + moves).reshape((len(STEPS), 3, len(directions), -1))
-        quotients = (values - flat.f0) / (STEPS[:, None, None, None] * ratios[:, None, None])
+        values = flat.points(self.x + moves).reshape((len(STEP_SIZES), 3, len(directions), -1))
+        quotients = (values - flat.f0) / (STEP_SIZES[:, None, None, None] * ratios[:, None, None])
         first = 2 * quotients[:, 1:] - quotients[:, :-1]
         best = (4 * first[:, 1] - first[:, 0]) / 3
         largest = np.maximum(np.abs(values).max(axis=1), np.abs(flat.f0))
         error = np.maximum(np.abs(best - first[:, 1]), 0.1 * np.abs(first[:, 1] - first[:, 0]))
-        error += 40 * flat.unit * largest / STEPS[:, None, None]
+        error += 40 * flat.unit * largest / STEP_SIZES[:, None, None]
         error = np.where(np.isfinite(error), error, np.inf)
         value, least = best[-1], error[-1]
         agree = np.ones(value.shape, bool)
-        for k in range(len(STEPS) - 2, -1, -1):
+        for k in range(len(STEP_SIZES) - 2, -1, -1):
             agree &= ~(np.abs(best[k] - value) > 3 * (error[k] + least))
             better = agree & (error[k] < least)
             value, least = np.where(better, best[k], value), np.where(better, error[k], least)
@@ -185,7 +184,7 @@ class KinkRow:
     def add_up(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the derivatives along the axes add up to, and the size of the terms."""
         terms = np.where(directions > 0, directions * self.right, directions * self.left)
-        size = np.abs(terms) + 10 / CLOSE * np.abs(directions) * self.uncertain
+        size = np.abs(terms) + 10 / KNOWN_WITHIN * np.abs(directions) * self.uncertain
         return terms.sum(axis=1), size.sum(axis=1)
 
     def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -198,37 +197,36 @@ class KinkRow:
         directions, value, error = self.slopes.probes
         total, size = self.add_up(directions)
         gap = np.abs(value[:, self.j] - total)
-        return bool((gap <= CLOSE * size + 10 * error[:, self.j]).all() or not np.isfinite(total).all())
+        return bool((gap <= KNOWN_WITHIN * size + 10 * error[:, self.j]).all() or not np.isfinite(total).all())
 
     def meeting_columns(self) -> np.ndarray | None:
         """Return the elements in which gradients close by differ; None where they are too many, or none is known."""
-        if self.flat.size > MOST and not self.is_round(np.flatnonzero(self.left != self.right)):
+        if self.flat.size > MOST_MEETING and not self.is_round(np.flatnonzero(self.left != self.right)):
             candidates = np.flatnonzero((self.left != self.right) | (self.claimed != self.right))
-            if len(candidates) > MOST:
+            if len(candidates) > MOST_MEETING:
                 return None
         else:
             candidates = np.arange(self.flat.size)
-        if len(candidates) > MOST:
+        if len(candidates) > MOST_MEETING:
             return np.flatnonzero(self.left != self.right)
         gradients = self.slopes.gradients(self.slopes.random(16, candidates), candidates)[..., self.j]
         spread = np.ptp(gradients, axis=0) + np.abs(self.left - self.right)[candidates]
-        meeting = candidates[spread > 100 * CLOSE * np.abs(gradients).max(initial=0.0)]
+        meeting = candidates[spread > 100 * KNOWN_WITHIN * np.abs(gradients).max(initial=0.0)]
         return meeting if len(meeting) > 1 and np.isfinite(gradients).all() else None
 
     def blocks(self, columns: np.ndarray) -> list[np.ndarray]:
         """Return the elements that meet, in groups whose derivatives add up."""
-        if len(columns) > MOST:
+        if len(columns) > MOST_MEETING:
             return [columns]
         pairs = np.array(list(itertools.combinations(range(len(columns)), 2)))
-        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=2)))
         directions = np.zeros((len(pairs), 4, self.flat.size))
-        for s in range(4):
-            directions[np.arange(len(pairs)), s, columns[pairs[:, 0]]] = signs[s, 0]
-            directions[np.arange(len(pairs)), s, columns[pairs[:, 1]]] = 0.7 * signs[s, 1]
+        for s, (first, second) in enumerate(itertools.product((-1.0, 1.0), repeat=2)):
+            directions[np.arange(len(pairs)), s, columns[pairs[:, 0]]] = first
+            directions[np.arange(len(pairs)), s, columns[pairs[:, 1]]] = 0.7 * second
         directions = directions.reshape((-1, self.flat.size))
         value, error = self.along(directions)
         total, size = self.add_up(directions)
-        apart = (np.abs(value - total) > CLOSE * size + 10 * error).reshape((-1, 4)).any(axis=1)
+        apart = (np.abs(value - total) > KNOWN_WITHIN * size + 10 * error).reshape((-1, 4)).any(axis=1)
         groups = components(len(columns), pairs[apart])
         blocks = [columns[group] for group in groups]
         probes = self.slopes.random(PROBES, columns)
@@ -239,13 +237,9 @@ class KinkRow:
             inside[:, group] = probes[:, group]
             value, more = self.along(inside)
             parts, error = parts + value, error + more
-        if (np.abs(together - parts) <= 10 * CLOSE * np.abs(probes).max() * self.size(columns) + 10 * error).all():
-            return blocks
-        return [columns]
-
-    def size(self, columns: np.ndarray) -> float:
-        """Return the size of the derivatives of some elements."""
-        return float(np.maximum(np.abs(self.left), np.abs(self.right))[columns].sum())
+        slopes = float(np.maximum(np.abs(self.left), np.abs(self.right))[columns].sum())
+        room = 10 * KNOWN_WITHIN * np.abs(probes).max() * slopes + 10 * error
+        return blocks if (np.abs(together - parts) <= room).all() else [columns]
 
     def contains(self, block: np.ndarray) -> bool | None:
         """Return whether the claimed values of a block lie in its generalized gradient; None where that is open."""
@@ -254,21 +248,21 @@ class KinkRow:
             return False
         if len(block) == 1:
             low, high = sorted((float(self.left[block[0]]), float(self.right[block[0]])))
-            room = 10 * CLOSE * max(abs(low), abs(high)) + 2.5 * float(self.uncertain[block[0]])
+            room = 10 * KNOWN_WITHIN * max(abs(low), abs(high)) + 2.5 * float(self.uncertain[block[0]])
             return low - room <= claimed[0] <= high + room
         if self.is_round(block):
             return self.in_ellipsoid(block, claimed)
-        if len(block) > MOST:
+        if len(block) > MOST_MEETING:
             return None
         probes = self.slopes.random(min(40 + 8 * len(block), 200), block)
         gradients = self.slopes.gradients(probes, block)[..., self.j]
         if not np.isfinite(gradients).all():
             return None
         value, error = self.along(probes)
-        room = 10 * CLOSE * np.abs(gradients).sum(axis=1).max()
+        room = 10 * KNOWN_WITHIN * np.abs(gradients).sum(axis=1).max()
         straight = np.abs((gradients * probes[:, block]).sum(axis=1) - value) <= room + 10 * error
         if straight.mean() > MOSTLY:  # the others were taken across a kink
-            close = 10 * CLOSE * np.abs(gradients).max()
+            close = 10 * KNOWN_WITHIN * np.abs(gradients).max()
             seen, counts = distinct(gradients[straight], close)
             corners = seen[counts > 1]
             # a gradient seen once is a corner that others may hide behind, or a mean across a kink
@@ -301,8 +295,8 @@ class KinkRow:
         form = np.diag(own**2)
         probes = self.slopes.random(PROBES, block)
         even, _, _ = self.even_and_odd(probes)
-        if not np.allclose(even**2, probes[:, block] ** 2 @ own**2, rtol=CLOSE):
-            if k > MOST:
+        if not np.allclose(even**2, probes[:, block] ** 2 @ own**2, rtol=KNOWN_WITHIN):
+            if k > MOST_MEETING:
                 return None
             pairs = list(itertools.combinations(range(k), 2))
             both, _, _ = self.even_and_odd(np.array([unit[a] + unit[b] for a, b in pairs]))
@@ -311,7 +305,7 @@ class KinkRow:
         values, vectors = np.linalg.eigh(form)
         wide = values > 1e-6 * values.max()
         parts = vectors.T @ (claimed - middle)
-        room = 10 * CLOSE * float(np.sqrt(values.max())) + 10 * float(error.max())
+        room = 10 * KNOWN_WITHIN * float(np.sqrt(values.max())) + 10 * float(error.max())
         if not wide.all():
             width, _, _ = self.even_and_odd(vectors.T[~wide] @ unit)
             if (np.abs(parts[~wide]) > np.abs(width) + room).any():
@@ -327,15 +321,12 @@ class KinkRow:
         value, error = self.along(np.concatenate([u, v, u + v]))
         first, second, both = value.reshape((3, -1))
         excess = both - first - second
-        room = 10 * CLOSE * (np.abs(first) + np.abs(second)) + 10 * error.reshape((3, -1)).sum(axis=0)
-        if (excess <= room).all():
-            sign = 1.0
-        elif (excess >= -room).all():
-            sign = -1.0
-        else:
+        room = 10 * KNOWN_WITHIN * (np.abs(first) + np.abs(second)) + 10 * error.reshape((3, -1)).sum(axis=0)
+        if not (excess <= room).all() and not (excess >= -room).all():
             return None
-        close = 10 * CLOSE * np.abs(gradients).max()
-        for _ in range(ROUNDS):
+        sign = 1.0 if (excess <= room).all() else -1.0
+        close = 10 * KNOWN_WITHIN * np.abs(gradients).max()
+        for _ in range(MOST_SUPPORTS):
             gap = claimed - nearest(gradients, claimed)
             if np.abs(gap).max() <= close:
                 return True

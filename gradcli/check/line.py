@@ -20,28 +20,79 @@ from typing import Any
 
 import numpy as np
 
-from .fit import FLAT, Estimate, Fit, Line, Small, fit_centred, limit, one_sided, small_steps
+from .fit import FLAT, Estimate, Fit, Line, SmallSteps, fit_centred, limit, mean_of_fits, one_sided
 
 SINGLE = 5e-7
 """The noise, relative to the value, that intermediate results in float32 may leave."""
 STAIR = 30.0
 """How many times the noise of a fit the edges of stairs, that its rounding makes, may be high."""
-SUDDEN = 1e6
+SUDDEN_GROWTH = 1e6
 """How many times the noise of an analytic curve's fit may grow at twice the width (coefficients grow 2**16 times)."""
-MANY, GROWTH = 6, 0.2
+MANY_FITS, LEVEL_GROWTH = 6, 0.2
 """Noise over so many fits, that grows with less than this power of their width, is a plateau however it scatters."""
 HALF_GAP = 106.0
 """Half the gap of a kink at the middle of a fit, in units of the fit's noise over its width."""
-THROUGH = 1e-3
+SEES_THROUGH = 1e-3
 """A fit whose noise is so small beside a plateau sees through it."""
 MISSED = 0.3
 """A fit that changes by less than this part of what a narrower one does has missed something between its nodes."""
 CONTRADICTED = 2.5
 """How many of their errors fits may be apart."""
-FEW = 4
-"""Fewer edges than this in a fit are no noise."""
-APART = 3e-7
+NOISE_STEPS = 4
+"""A function that changes in fewer steps of a fit than this, has edges and no noise."""
+EDGE_SPACING = 3e-7
 """Edges closer together than this, in units of x or of 1, are rounding: of x, or of 1 beside a small x."""
+AVERAGED_FITS, PRECISE = 10, 1e-7
+"""So many fits are averaged where noise hides more than this part of a derivative."""
+WIDEST_AVERAGED = 10.0
+"""Fits up to so many scales of x wide are averaged: in wider ones it is not noise alone that they are off by."""
+RATIO = 4.0
+"""Between the half-widths of consecutive fits."""
+LEAST_POWER = 0.05
+"""The powers of a step that slopes grow with which are neither those of a smooth function, 0, nor of a jump, 1."""
+FIRST_WIDTH = 0.3
+"""The first half-width, in units of the scale of x."""
+MOST_FITS = 24
+WIDER_FITS = 8
+
+
+def estimate(line: Line, x: Any, scale: float, f0: np.ndarray, unit: float, enough: float = 1e-9) -> Estimate:
+    """Return the derivatives at 0 of the m functions of a line.
+
+    x: the coordinate that varies, a NumPy float of its own type; scale: its size (positive). f0: phi(0). unit:
+    the rounding unit of the values. enough: a relative error below which no better estimate is looked for.
+    """
+    fits: list[Fit] = []
+    narrowest = max(unit, float(np.finfo(np.asarray(x).dtype).eps) / 2)
+    least = 64 * narrowest * (abs(float(x)) or scale * narrowest**0.5)  # it still spans enough numbers around x
+    width = FIRST_WIDTH * scale
+    best = np.full(len(f0), np.inf)
+    worse = 0
+    while width >= least and len(fits) < MOST_FITS and not (np.isfinite(best).all() and worse >= 2):
+        fit = fit_centred(line, x, width, unit)
+        fits.append(fit)
+        usable = np.where(fit.rounded, fit.error, np.inf)
+        worse = 0 if (usable < best).any() else worse + 1
+        best = np.minimum(best, usable)
+        width /= RATIO
+    width = FIRST_WIDTH * scale
+    first = len(fits)
+    upward = max(WIDER_FITS, math.ceil(math.log(1 / min(scale, 1.0), RATIO)))
+    for _ in range(min(upward, MOST_FITS)):
+        if not wider_may_tell(fits, enough).any():
+            break
+        width *= RATIO
+        fits.insert(0, fit_centred(line, x, width, unit))
+    small = SmallSteps(line, x, scale, least, f0, unit)
+    return Fits(line, x, scale, f0, unit, least, fits, small, len(fits) - first).result()
+
+
+def wider_may_tell(fits: list[Fit], enough: float) -> np.ndarray:
+    """Return where a fit wider than the first may know more: that is rounded but coarse, constant, or over noise."""
+    top = fits[0]
+    coarse = top.error > enough * np.maximum(np.abs(top.value), np.finfo(float).tiny)
+    least = np.min([np.where(fit.rounded, np.inf, fit.noise) for fit in fits], axis=0)
+    return top.finite & ((top.rounded & coarse) | top.constant | (~top.rounded & (top.noise <= 30 * least)))
 
 
 def alike(noise: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -64,8 +115,8 @@ def longest_run(rows: np.ndarray) -> np.ndarray:
     return longest
 
 
-class Plateaus:
-    """The fits of a line, by falling width, as arrays of shape (fits, m)."""
+class Fits:
+    """The fits of a line, by falling width, as arrays of shape (fits, m): the choice among them, and what it hides."""
 
     def __init__(
         self,
@@ -76,7 +127,7 @@ class Plateaus:
         unit: float,
         least: float,
         fits: list[Fit],
-        small: Small,
+        small: SmallSteps,
         far: int,
     ):
         """Take in fits by falling width, of which the first `far` are wider than the scale of x suggests."""
@@ -136,7 +187,7 @@ class Plateaus:
         self.take(result, stairs, wide, error, "smooth")
         return stairs
 
-    def hear_wider(self, result: Estimate, chosen: np.ndarray) -> None:
+    def compare_with_wider(self, result: Estimate, chosen: np.ndarray) -> None:
         """Add how far the next wider fit is from the chosen one to its error.
 
         So it is where rounding explains both and they say different things, and beyond the scale of x.
@@ -180,7 +231,7 @@ class Plateaus:
         beyond = np.maximum(widest - 1, 0)
         change = 2 * self.changes[beyond, self.columns]
         doubtful = where & same.any(axis=0) & (widest > 0) & (change <= self.stair) & (result.value == 0)
-        doubtful &= self.widths[widest] < APART * self.unit_of_x
+        doubtful &= self.widths[widest] < EDGE_SPACING * self.unit_of_x
         result.error[doubtful] = np.maximum(result.error, change / self.widths[widest])[doubtful]
 
     def settle_noise(self, result: Estimate, fitted: np.ndarray, chosen: np.ndarray, skip: np.ndarray) -> None:
@@ -191,7 +242,8 @@ class Plateaus:
         and does not see the noise: then what wide fits say counts. The narrow one is a second candidate, unless
         it is a constant that rounding explains.
         """
-        far_apart = fitted & (RATIO * self.widths[chosen] > APART * self.unit_of_x)  # the next one has seen an edge
+        next_width = RATIO * self.widths[chosen]
+        far_apart = fitted & (next_width > EDGE_SPACING * self.unit_of_x)  # the next one has seen an edge
         member = self.plateau(np.where(far_apart, self.far, 0))
         noisy = member.any(axis=0) & ~skip
         if not noisy.any():
@@ -214,7 +266,7 @@ class Plateaus:
         single = flat & (level <= SINGLE * self.small.largest[-1])
         high = level > self.stair
         genuine = far_apart & ~single & (high | ~flat)
-        few = self.spread_of(member) < FEW
+        few = (self.spreads * member).sum(axis=0) / np.maximum(member.sum(axis=0), 1) < NOISE_STEPS
         noisy &= ~curves & ~(genuine & few)
         narrow = noisy & fitted & (self.widths[chosen] < self.widths[pick])
         with np.errstate(all="ignore"):
@@ -244,7 +296,7 @@ class Plateaus:
             along = np.where(wide, np.log(self.widths)[:, None], 0.0)
             apart = wide * (along - along.sum(axis=0) / count)
             growth = (apart * logs).sum(axis=0) / (apart**2).sum(axis=0)
-        return wide & (count >= MANY) & (np.abs(growth) < GROWTH)
+        return wide & (count >= MANY_FITS) & (np.abs(growth) < LEVEL_GROWTH)
 
     def resolve_curves(self, result: Estimate, noisy: np.ndarray, member: np.ndarray) -> np.ndarray:
         """Take the best fit below a plateau where the first that sees through it is a piece of an analytic curve.
@@ -254,7 +306,7 @@ class Plateaus:
         """
         resolved = np.zeros(len(self.f0), bool)
         with np.errstate(all="ignore"):
-            seen = THROUGH * self.noise[np.argmax(member, axis=0), self.columns]
+            seen = SEES_THROUGH * self.noise[np.argmax(member, axis=0), self.columns]
             member = member & (self.noise > seen)
             below = np.cumsum(member, axis=0) == member.sum(axis=0)
             clear = below & (self.rounded | (self.noise <= seen))
@@ -263,81 +315,12 @@ class Plateaus:
         for k in np.unique(first[where]):
             mine = where & (first == k)
             twice = fit_centred(self.line, self.x, 2 * self.widths[k], self.unit)
-            before, after = self.noise[k], self.noise[max(k - 1, 0)]
-            resolved |= mine & twice.finite & (twice.noise <= SUDDEN * before) & ~(after > SUDDEN * twice.noise)
+            goes_on = twice.finite & (twice.noise <= SUDDEN_GROWTH * self.noise[k])
+            resolved |= mine & goes_on & ~(self.noise[max(k - 1, 0)] > SUDDEN_GROWTH * twice.noise)
         curved = self.curved & (np.arange(len(self.errors))[:, None] >= first)
         narrow = np.where(curved, self.errors, np.inf).argmin(axis=0)
         self.take(result, resolved, narrow, self.errors[narrow, self.columns], "smooth")
         return resolved
-
-    def spread_of(self, member: np.ndarray) -> np.ndarray:
-        """Return in how many steps the fits that share a plateau change, on average."""
-        return (self.spreads * member).sum(axis=0) / np.maximum(member.sum(axis=0), 1)
-
-
-FINE = 1e-7
-MORE = 10
-"""Fits that are averaged where noise hides more than FINE of a derivative."""
-BESIDE = 10.0
-"""Fits up to so many scales of x wide are averaged: in wider ones it is not noise alone that they are off by."""
-RATIO = 4.0
-"""Between the half-widths of consecutive fits."""
-LEAST_POWER = 0.05
-"""The powers of a step that slopes grow with which are neither those of a smooth function, 0, nor of a jump, 1."""
-TOP = 0.3
-"""The first half-width, in units of the scale of x."""
-LEVELS = 24
-UPWARD = 8
-
-
-def smallest_step(x: float, scale: float, unit: float) -> float:
-    """Return the smallest half-width that still spans enough numbers around x."""
-    return 64 * unit * (abs(x) if x else scale * unit**0.5)
-
-
-def estimate(line: Line, x: Any, scale: float, f0: np.ndarray, unit: float, enough: float = 1e-9) -> Estimate:
-    """Return the derivatives at 0 of the m functions of a line.
-
-    x: the coordinate that varies, a NumPy float of its own type; scale: its size (positive). f0: phi(0). unit:
-    the rounding unit of the values. enough: a relative error below which no better estimate is looked for.
-    """
-    fits: list[Fit] = []
-    least = smallest_step(float(x), scale, max(unit, float(np.finfo(np.asarray(x).dtype).eps) / 2))
-    width = TOP * scale
-    best = np.full(len(f0), np.inf)
-    worse = 0
-    while width >= least and len(fits) < LEVELS and not (np.isfinite(best).all() and worse >= 2):
-        fit = fit_centred(line, x, width, unit)
-        fits.append(fit)
-        usable = np.where(fit.rounded, fit.error, np.inf)
-        worse = 0 if (usable < best).any() else worse + 1
-        best = np.minimum(best, usable)
-        width /= RATIO
-    width = TOP * scale
-    first = len(fits)
-    upward = max(UPWARD, math.ceil(math.log(1 / min(scale, 1.0), RATIO)))
-    for _ in range(min(upward, LEVELS)):
-        if not wider_may_tell(fits, enough).any():
-            break
-        width *= RATIO
-        fits.insert(0, fit_centred(line, x, width, unit))
-    small = small_steps(line, x, scale, least, f0, unit)
-    decision = Decision(line, x, scale, f0, unit, least, fits, small, len(fits) - first)
-    result = decision.result()
-    decision.average(result)
-    return result
-
-
-def wider_may_tell(fits: list[Fit], enough: float) -> np.ndarray:
-    """Return where a fit wider than the first may know more: that is rounded but coarse, constant, or over noise."""
-    top = fits[0]
-    coarse = top.error > enough * np.maximum(np.abs(top.value), np.finfo(float).tiny)
-    least = np.min([np.where(fit.rounded, np.inf, fit.noise) for fit in fits], axis=0)
-    return top.finite & ((top.rounded & coarse) | top.constant | (~top.rounded & (top.noise <= 30 * least)))
-
-
-class Decision(Plateaus):
-    """Chooses among the fits of one line, and looks closer where they do not settle it."""
 
     def result(self) -> Estimate:
         result = Estimate(len(self.f0))
@@ -347,7 +330,7 @@ class Decision(Plateaus):
         result.put(fitted, self.values[chosen, self.columns], self.errors[chosen, self.columns], "smooth")
         result.noise = self.noise[chosen, self.columns]
         result.width = np.where(fitted, self.widths[chosen], np.nan)
-        self.hear_wider(result, chosen)
+        self.compare_with_wider(result, chosen)
         self.doubt_hidden_kinks(result, chosen)
         stairs = self.on_stairs(result)
         if self.far:
@@ -359,29 +342,23 @@ class Decision(Plateaus):
         open_ = (result.kind == "none") | sharp | jump
         if open_.any():
             self.look_aside(result, open_, jump)
+        self.average(result)
         return result
 
     def average(self, result: Estimate) -> None:
         """Take the mean of more fits where noise hides more than a millionth of the derivative."""
         plain = (result.kind == "smooth") | (result.kind == "noise")
         with np.errstate(all="ignore"):
-            near = result.width <= BESIDE * self.scale
-            poor = (
-                plain & near & ~self.hiding & (result.error > FINE * np.abs(result.value)) & np.isfinite(result.width)
-            )
+            near = np.isfinite(result.width) & (result.width <= WIDEST_AVERAGED * self.scale)
+            poor = plain & near & ~self.hiding & (result.error > PRECISE * np.abs(result.value))
         for width in np.unique(result.width[poor])[:3]:
             mine = poor & (result.width == width)
-            more = [
-                fit_centred(self.line, self.x, width * factor, self.unit) for factor in np.linspace(0.55, 0.95, MORE)
-            ]
+            widths = width * np.linspace(0.55, 0.95, AVERAGED_FITS)
+            more = [fit_centred(self.line, self.x, w, self.unit) for w in widths]
             values = np.stack([result.value, *(fit.value for fit in more)])
             errors = np.stack([result.error, *(fit.error for fit in more)])
-            with np.errstate(all="ignore"):
-                weights = 1 / errors**2
-                mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
-                error = 1.5 / np.sqrt(weights.sum(axis=0))
-                agree = (np.abs(values - mean) <= errors).all(axis=0)
-            better = mine & agree & np.isfinite(mean) & (error < result.error)
+            mean, error, agree = mean_of_fits(values, errors)
+            better = mine & agree.all(axis=0) & np.isfinite(mean) & (error < result.error)
             result.value[better], result.error[better] = mean[better], error[better]
 
     def kinks(self) -> np.ndarray:
@@ -433,8 +410,7 @@ class Decision(Plateaus):
 
     def look_aside(self, result: Estimate, where: np.ndarray, jump: np.ndarray) -> None:
         """Differentiate from the left and from the right where no symmetric fit is to be trusted."""
-        left, left_error = self.from_side(-1, where)
-        right, right_error = self.from_side(1, where)
+        (left, left_error), (right, right_error) = (self.from_side(side, where) for side in (-1, 1))
         result.left[where], result.left_error[where] = left[where], left_error[where]
         result.right[where], result.right_error[where] = right[where], right_error[where]
         has_left, has_right = np.isfinite(left_error) & ~jump, np.isfinite(right_error) & ~jump
@@ -446,14 +422,13 @@ class Decision(Plateaus):
             result.put(both & apart, (left + right) / 2, half, "kink")
         result.put(where & has_left & ~has_right, left, left_error, "edge")
         result.put(where & has_right & ~has_left, right, right_error, "edge")
-        nothing = np.full(len(self.f0), np.nan), np.full(len(self.f0), np.inf)
-        result.put(where & jump, *nothing, "jump")
+        result.put(where & jump, np.full(len(jump), np.nan), np.full(len(jump), np.inf), "jump")
 
     def from_side(self, side: int, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return one-sided derivatives and their errors, infinite where there is none."""
         value, error = np.full(len(self.f0), np.nan), np.full(len(self.f0), np.inf)
-        width, worse = TOP * self.scale, 0
-        for _ in range(LEVELS):
+        width, worse = FIRST_WIDTH * self.scale, 0
+        for _ in range(MOST_FITS):
             if width < self.least or (np.isfinite(error[where]).all() and worse >= 2):
                 break
             fit = one_sided(self.line, self.x, width, self.unit, side)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import math
+import itertools
 import platform
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..show.check_results import CheckReport
 from ..show.study_results import Comparison, Difference, Lock, Verification
 from .check import Check
 from .flat import Flat, arrays_behind
+from .noise import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
 NEIGHBOURS = 5
@@ -29,7 +31,7 @@ SPACINGS, ALIKE = ((1e-3, 1.0), (1e-4, 10.0)), 4.0
 """Spacings of close points, beside the inputs, with the weight of each; how alike differences of noise are."""
 OWN_UNITS, LARGEST_UNITS = 32.0, 4.0
 """... beside so many rounding units of the number itself, and of the largest in its array."""
-LARGEST = 1_000_000
+MOST_MOVED = 1_000_000
 """Elements up to which an array that a function uses is moved, too."""
 LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
 
@@ -63,20 +65,21 @@ def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
     """
     claim, rng = flat.claim, np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
-    constants = [x for x in arrays_behind(claim) if x.dtype.kind in "fc" and x.flags.writeable and x.size <= LARGEST]
-    for k in range(NEIGHBOURS + 1):
-        near = dict(claim.at)
-        for key in claim.wrt if k else ():
-            x = claim.at[key]
-            unit = max(float(np.finfo(x.dtype).eps), 2 * (claim.claim_unit or 0.0))
-            near[key] = (x * (1 + unit * rng.integers(-2, 3, x.shape))).astype(x.dtype)
-        with contextlib.suppress(CallError), moved(constants if k else [], rng):
+    constants = [x for x in arrays_behind(claim) if x.dtype.kind in "fc" and x.flags.writeable and x.size <= MOST_MOVED]
+    nearby = ((near, constants) for near in neighbours(claim, NEIGHBOURS, rng))
+    for near, changed in itertools.chain([(claim.at, [])], nearby):
+        with contextlib.suppress(CallError), moved(changed, rng):
             for name, x in numbers_of(flat, near).items():
                 if x.shape == most[name].shape:
                     change = np.abs(x - numbers[name])
                     most[name] = np.fmax(most[name], np.where(np.isfinite(change), change, 0.0))
     inside = scatter_nearby(flat, numbers)
-    own = {name: own_rounding(claim, claim.at.get(name, x).dtype, x) for name, x in numbers.items()}  # type: ignore[arg-type]
+    own = {}
+    for name, x in numbers.items():
+        dtype = x.dtype if name is None else claim.at[name].dtype
+        unit = max(float(np.finfo(dtype).eps) / 2, claim.claim_unit or 0.0)
+        size = np.where(np.isfinite(x), np.abs(x), 0.0)
+        own[name] = unit * (OWN_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
     return {name: SPREAD * np.fmax(most[name], inside[name]) + own[name] for name in numbers}
 
 
@@ -96,39 +99,24 @@ def moved(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[No
 def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
     """Return how far numbers close by are off a smooth curve: what cancels inside, and no unit of the inputs shows.
 
-    Differences of fourth and sixth order along a line, divided by the root of the sum of their squared weights, are
-    equal for noise and fall for a smooth curve (More and Wild, SIAM J. Sci. Comput. 33, 2011); so they are at another
-    spacing, other than beside a kink.
+    Differences of fourth and sixth order along a line are equal for noise and fall for a smooth curve; so they are at
+    another spacing, other than beside a kink.
     """
-    claim, rng = flat.claim, np.random.default_rng(2)
-    signs = {name: rng.choice([-1.0, 1.0], claim.at[name].shape) for name in claim.wrt}
     least = {name: np.full(x.shape, np.inf) for name, x in numbers.items()}
     for spacing, weight in SPACINGS:
         rows: list[Numbers] = []
-        for k in range(-4, 5):
-            near = {n: (claim.at[n] * (1 + spacing * k * sign)).astype(claim.at[n].dtype) for n, sign in signs.items()}
+        for near in points_on_line(flat.claim, spacing, seed=2):
             with contextlib.suppress(CallError):
-                rows.append(numbers_of(flat, {**claim.at, **near}))
+                rows.append(numbers_of(flat, near))
         for name, x in numbers.items():
-            stack = np.stack([row[name] for row in rows if row[name].shape == x.shape]) if rows else np.zeros(0)
+            stack = [row[name] for row in rows if row[name].shape == x.shape]
             noise = np.zeros(x.shape)
-            if len(stack) == 9:
-                fourth, sixth = (deviation(stack, order) for order in (4, 6))
+            if len(stack) == len(ON_LINE):
+                fourth, sixth = (noise_differences(np.stack(stack), order) ** 2 for order in (4, 6))
+                fourth, sixth = np.sqrt(fourth.mean(axis=0)), np.sqrt(sixth.mean(axis=0))
                 noise = np.where((sixth <= ALIKE * fourth) & (fourth <= ALIKE * sixth), fourth, 0.0)
             least[name] = np.fmin(least[name], weight * noise)
     return least
-
-
-def deviation(stack: np.ndarray, order: int) -> np.ndarray:
-    """Return the standard deviation of numbers in rows about a smooth curve, by differences of an order."""
-    differences = np.abs(np.diff(stack, n=order, axis=0))
-    return np.sqrt((differences**2).mean(axis=0) / math.comb(2 * order, order))
-
-
-def own_rounding(claim: Claim, dtype: np.dtype, x: np.ndarray) -> np.ndarray:
-    unit = max(float(np.finfo(dtype).eps) / 2, claim.claim_unit or 0.0)
-    size = np.where(np.isfinite(x), np.abs(x), 0.0)
-    return unit * (OWN_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
 
 
 def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
@@ -143,21 +131,26 @@ def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
         return Known(check.claim(check.point(np.random.default_rng(check.request.seed)) if at is None else at))
 
 
-def add_keys(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, str], Check]]:
-    """Yield checks with their file and name, sorted; a second one of a name gets a number."""
-    seen: dict[tuple[str, str], int] = {}
+def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str], Check]]:
+    """Return checks by file and name, sorted; a second one of a name gets a number.
+
+    Raises GradcliError where a file could not be imported.
+    """
+    seen: Counter[tuple[str, str]] = Counter()
     rows = []
     for check in checks:
+        if isinstance(check, CheckReport):
+            raise GradcliError(check.message, kind="target", exit_code=EXIT_TARGET)
         key = (check.file or "", check.name)
-        seen[key] = seen.get(key, 0) + 1
-        rows.append(((key[0], key[1] if seen[key] == 1 else f"{key[1]}-{seen[key]}"), check))
-    yield from sorted(rows, key=lambda row: row[0])
+        seen[key] += 1
+        rows.append((key if seen[key] == 1 else (key[0], f"{key[1]}-{seen[key]}"), check))
+    return sorted(rows, key=lambda row: row[0])
 
 
 def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[str, Any]) -> Lock:
     """Return value, gradient and their errors of every check. Raises GradcliError where one cannot be computed."""
     entries = []
-    for (file, name), check in add_keys(only_checks(checks)):
+    for (file, name), check in by_key(checks):
         try:
             known = compute_at(check)
         except CallError as error:
@@ -175,14 +168,6 @@ def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[s
             }
         )
     return Lock(target, settings, libraries(), tuple(entries))
-
-
-def only_checks(checks: Sequence[Check | CheckReport]) -> list[Check]:
-    """Return checks. Raises GradcliError where a file could not be imported."""
-    for check in checks:
-        if isinstance(check, CheckReport):
-            raise GradcliError(check.message, kind="target", exit_code=EXIT_TARGET)
-    return [check for check in checks if isinstance(check, Check)]
 
 
 def round_up(x: np.ndarray) -> np.ndarray:
@@ -204,22 +189,18 @@ def read_lock(path: str) -> Lock:
     """Return the content of a lock file. Raises GradcliError."""
     document = read_document(path, "checks", "locked gradients")
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
-    if not all(
-        isinstance(entry, dict)
-        and keys <= entry.keys()
-        and (isinstance(entry["file"], str) and isinstance(entry["check"], str))
-        for entry in document["checks"]
-    ):
-        raise GradcliError(
-            f"{path} is no file of locked gradients", hint="gradcli lock -o FILE writes one", kind="file"
-        )
+    for entry in document["checks"]:
+        whole = isinstance(entry, dict) and keys <= entry.keys()
+        if not whole or not isinstance(entry["file"], str) or not isinstance(entry["check"], str):
+            hint = "gradcli lock -o FILE writes one"
+            raise GradcliError(f"{path} is no file of locked gradients", hint=hint, kind="file")
     parts = (document.get("settings") or {}, document.get("libraries") or {}, tuple(document["checks"]))
     return Lock(str(document.get("target", path)), *parts)
 
 
 def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Verification:
     """Return what became of the gradients of a lock, at the points that it names."""
-    present = dict(add_keys(only_checks(checks)))
+    present = dict(by_key(checks))
     comparisons = []
     for entry in locked.entries:
         check = present.pop((entry["file"], entry["check"]), None)

@@ -27,16 +27,17 @@ CONSTANTS = {
 
 
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
-LEFT = 0.1
+LEFT_OVER = 0.1
 """The part of a wrong element's difference that a pattern may leave."""
-SLIGHT = 1e-4  # factors so near to 1 have no name
+SLIGHT = 1e-4
+"""Factors so near to 1 have no name."""
 
 
 class Case:
     """One input's block: claimed a and reference r, as (rows, elements), with the room that r's error leaves."""
 
     def __init__(self, flat: Flat, judgement: Judgement, k: int):
-        columns = slice(int(flat.edges[k]), int(flat.edges[k + 1]))
+        columns = flat.columns(k)
         self.first = columns.start
         self.name, self.array = flat.claim.wrt[k], flat.arrays[k]
         self.a = judgement.analytic[:, columns]
@@ -65,6 +66,14 @@ class Case:
         return f", all in {word}out{shared or ''}" if word or (several and shared) else ""
 
     @functools.cached_property
+    def swapped(self) -> np.ndarray | None:
+        """The reference with the last two axes of the input exchanged; None where that is no real matrix."""
+        shape = self.array.shape
+        if len(shape) < 2 or min(shape[-2:]) < 2 or self.array.dtype.kind != "f":
+            return None
+        return np.swapaxes(self.r.reshape((len(self.r), *shape)), -1, -2).reshape(self.r.shape)
+
+    @functools.cached_property
     def typical(self) -> float:
         """The relative error of most reference values, with room."""
         relative = self.error[self.known] / np.abs(self.r[self.known])
@@ -78,7 +87,7 @@ class Case:
         own = np.where(np.isfinite(self.error), self.error, 0.0)
         relative = np.abs(expected) * (3e-6 + self.typical)
         with np.errstate(all="ignore"):
-            left = np.where(self.wrong, LEFT * np.abs(self.a - self.r), np.inf)
+            left = np.where(self.wrong, LEFT_OVER * np.abs(self.a - self.r), np.inf)
         return np.fmin(relative, left) + MARGIN * own + 1e-300
 
     def explains(self, expected: np.ndarray, where: np.ndarray | None = None) -> bool:
@@ -139,7 +148,7 @@ def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
     """Return kind and words for a constant factor; None for a number that means nothing."""
     if abs(c - 1) < SLIGHT:
         return "factor", f"all elements are off by the same relative error, {c - 1:.3g}"
-    near = lambda value: abs(c - value) <= min(2e-6 + case.typical, LEFT * abs(c - 1)) * abs(value)  # noqa: E731
+    near = lambda value: abs(c - value) <= min(2e-6 + case.typical, LEFT_OVER * abs(c - 1)) * abs(value)  # noqa: E731
     if near(-1.0):
         return "sign", "the sign is wrong: the claimed values are minus the derivative"
     if near(2.0):
@@ -150,10 +159,8 @@ def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
         if near(float(n)):
             return "missing 1/N", f"constant factor {n}, {what}: a missing 1/N (sum instead of mean)"
         if near(1.0 / n):
-            return (
-                "factor",
-                f"constant factor 1/{n}, {what}: 1/N too many (mean instead of sum, or a missing broadcast sum)",
-            )
+            text = f"constant factor 1/{n}, {what}: 1/N too many (mean instead of sum, or a missing broadcast sum)"
+            return "factor", text
         if near(-float(n)) or near(-1.0 / n):
             return "factor", f"constant factor {c:.6g}, with the sign wrong; {n} is {what}"
     for value, word in CONSTANTS.items():
@@ -207,27 +214,20 @@ def whole_factor(case: Case) -> tuple[str, str] | None:
 def transposed(case: Case) -> tuple[str, str] | None:
     """A square matrix, or a square Jacobian, the wrong way round."""
     shape = case.array.shape
-    rows = case.a.shape[0]
-    if len(shape) >= 2 and shape[-1] == shape[-2] and shape[-1] > 1 and case.array.dtype.kind == "f":
-        r = case.r.reshape((rows, *shape))
-        if case.explains(np.swapaxes(r, -1, -2).reshape(case.r.shape)):
-            return "transposed", "the gradient is the transpose of the derivative"
-    if rows == case.a.shape[1] and rows > 1 and case.explains(case.r.T):
+    explained = case.swapped is not None and case.explains(case.swapped)
+    if explained and shape[-1] == shape[-2]:
+        return "transposed", "the gradient is the transpose of the derivative"
+    if case.r.shape[0] == case.r.shape[1] > 1 and case.explains(case.r.T):
         return "transposed", "the Jacobian is transposed (rows are outputs, columns are inputs)"
-    if len(shape) == 2 and min(shape) > 1 and case.array.dtype.kind == "f":
-        r = case.r.reshape((rows, *shape))
-        if case.explains(np.swapaxes(r, -1, -2).reshape(case.r.shape)):
-            return "transposed", "the gradient holds the transposed derivative, reshaped"
+    if explained and len(shape) == 2:
+        return "transposed", "the gradient holds the transposed derivative, reshaped"
     return None
 
 
 def symmetric_part(case: Case) -> tuple[str, str] | None:
     """A square matrix and its transpose in the derivative's place, half of each."""
-    shape = (len(case.a), *case.array.shape)
-    if case.array.ndim < 2 or shape[-1] != shape[-2] or shape[-1] < 2 or case.array.dtype.kind != "f":
-        return None
-    r = case.r.reshape(shape)
-    if not case.explains(((r + np.swapaxes(r, -1, -2)) / 2).reshape(case.r.shape)):
+    shape = case.array.shape
+    if case.swapped is None or shape[-1] != shape[-2] or not case.explains((case.r + case.swapped) / 2):
         return None
     return "symmetric part", "the claim is the symmetric part of the derivative, right along symmetric changes alone"
 
@@ -256,13 +256,11 @@ def rolled(case: Case) -> tuple[str, str] | None:
     for axis in range(1, r.ndim):
         n = r.shape[axis]
         for shift in [s for s in (1, -1, 2, -2) if abs(s) < n]:
+            text = f"rolled index: every element is {shift:+d} places off along axis {axis - 1}"
             if n > 2 and case.explains(np.roll(r, shift, axis).reshape(case.r.shape)):
-                return "rolled", f"rolled index: every element is {shift:+d} places off along axis {axis - 1}"
+                return "rolled", text
             if n > 3 and case.explains(shift_along(r, shift, axis).reshape(case.r.shape)):
-                return (
-                    "rolled",
-                    f"rolled index: every element is {shift:+d} places off along axis {axis - 1}, zeros moved in",
-                )
+                return "rolled", f"{text}, zeros moved in"
         if n > 1 and case.explains(np.flip(r, axis).reshape(case.r.shape)):
             return "reversed", f"rolled index: the elements are in reverse order along axis {axis - 1}"
     if case.array.size > 3 and np.isfinite(case.r).all() and np.isfinite(case.a).all():
@@ -314,11 +312,9 @@ def half_of_pairs(case: Case) -> tuple[str, str] | None:
         return None
     for right, nothing in ((0, -1), (-1, 0)):
         if not wrong[right].any() and wrong[nothing].any() and not a[nothing].any():
-            places = f"all of index {right % len(a)} is right, nothing of index {nothing % len(a)}"
-            return (
-                "half of the pairs",
-                f"{places}, and the derivative sums to zero: what a pair (i, j) takes from one of the two is missing",
-            )
+            text = f"all of index {right % len(a)} is right, nothing of index {nothing % len(a)}, and the derivative "
+            text += "sums to zero: what a pair (i, j) takes from one of the two is missing"
+            return "half of the pairs", text
     return None
 
 
@@ -344,7 +340,6 @@ def part_factor(case: Case) -> tuple[str, str] | None:
 
 
 def where_text(case: Case) -> str:
-    """Return where the wrong elements are, in words."""
     columns = np.flatnonzero(case.wrong.any(axis=0))
     rows = np.flatnonzero(case.wrong.any(axis=1))
     if len(columns) == case.wrong.shape[1] and case.wrong.sum() < len(rows) * len(columns):
@@ -357,7 +352,6 @@ def where_text(case: Case) -> str:
 
 
 def place_text(case: Case, columns: np.ndarray) -> str:
-    """Return where elements of an input are, in words."""
     shape = case.array.shape
     if len(columns) == 1:
         return f"at {case.index_of(int(columns[0]))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -32,11 +33,10 @@ def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckRep
     if agreement >= least:
         return checked
     text = f"forward and reverse mode agree to {agreement:.1f} digits only"
-    if checked.verdict == "pass":
-        right, wrong = ("forward", "reverse") if claim.claims == "jvp" else ("reverse", "forward")
-        text += (
-            f"; the values confirm {right} mode, so {wrong} mode ({'vjp' if right == 'forward' else 'jvp'}) is wrong"
-        )
+    if checked.verdict == "pass" and claim.claims == "jvp":
+        text += "; the values confirm forward mode, so reverse mode (vjp) is wrong"
+    elif checked.verdict == "pass":
+        text += "; the values confirm reverse mode, so forward mode (jvp) is wrong"
     findings = (*checked.diagnosis, Finding("modes disagree", text))
     if checked.verdict == "fail":
         return replace(checked, diagnosis=findings)
@@ -55,10 +55,8 @@ def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:
     least, worst = ADJOINT_DIGITS[8 if unit < 1e-10 else 4 if unit < 1e-5 else 2], 17.0
 
     def draw(like: np.ndarray) -> np.ndarray:
-        parts = rng.standard_normal(like.shape) + (
-            1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else 0
-        )
-        return np.asarray(parts, like.dtype)
+        real = rng.standard_normal(like.shape)
+        return np.asarray(real + 1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else real, like.dtype)
 
     for _ in range(1 if claim.traced else 3):
         tangents, w = {name: draw(claim.at[name]) for name in claim.wrt}, draw(out)
@@ -84,7 +82,7 @@ def products_of_both_modes(
     return float(forward.real.sum()), float(sum(p.real.sum() for p in reverse)), size
 
 
-SIZE = 3.0
+COTANGENT_SIZE = 3.0
 """The typical size of cotangents: 1 is what most people try."""
 FACTOR = 1024.0
 """How many times larger and smaller ones are tried, too, for products that are clipped or rounded; a power of 2, so
@@ -93,7 +91,7 @@ COARSEST = 0.05
 """From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
 WIDEST_STAIR = 2.0**-6
 """Over this part of a number, one in bfloat16 changes at least once."""
-STEPS = 256
+STAIR_VECTORS = 256
 """Vectors along which stairs are looked for: so many that what only bends is far from `OWN_NOISE` between them."""
 
 
@@ -106,35 +104,34 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
     if not flat.size:
         return None
     rng = np.random.default_rng(seed + 7)
-    room = room_of_products(flat)
-
-    def draw_cotangent() -> np.ndarray:
-        return SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
-
-    def draw_tangent() -> np.ndarray:
-        return SIZE * rng.standard_normal(flat.size)
-
     if claim.has_pull:
-        words = ("backward not multiplied by grad_output: a gradient of zeros", "backward", "grad_output")
-        finding = bend(flat, flat.pull, draw_cotangent, room, *words)
+        draw = functools.partial(draw_cotangent, flat, rng)
+        words = ("backward not multiplied by grad_output: a gradient of zeros gives", "backward", "grad_output")
+        finding = find_nonlinear(flat, flat.pull, draw(), draw(), words)
         if finding is not None:
             return finding
     if claim.has_push and not claim.traced:
-        words = ("jvp not multiplied by its tangents: tangents of zeros", "jvp", "its tangents")
-        return bend(flat, flat.push, draw_tangent, room, *words)
+        u, v = (COTANGENT_SIZE * rng.standard_normal(flat.size) for _ in range(2))
+        words = ("jvp not multiplied by its tangents: tangents of zeros give", "jvp", "its tangents")
+        return find_nonlinear(flat, flat.push, u, v, words)
     return None
 
 
-def bend(
-    flat: Flat, products: Callable, draw: Callable[[], np.ndarray], room: float, of_zeros: str, name: str, argument: str
+def draw_cotangent(flat: Flat, rng: np.random.Generator) -> np.ndarray:
+    """Return a random cotangent of length m, of a size that most people do not try."""
+    return COTANGENT_SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
+
+
+def find_nonlinear(
+    flat: Flat, products: Callable, u: np.ndarray, v: np.ndarray, words: tuple[str, str, str]
 ) -> Finding | None:
     """Return in what products are not linear up to rounding; None when they are.
 
     Where they are nothing but rounding, they scatter as much between points that are rounding units apart.
     """
-    u, v = draw(), draw()
+    zeros_give, name, argument = words
     vectors = [u, np.zeros_like(u), -u, v, u + v]
-    if min(flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)) > 2:  # float16 ends at 65504
+    if min(itemsizes(flat)) > 2:  # float16 ends at 65504
         vectors += [FACTOR * u, u / FACTOR]
     vectors = [x.astype(u.dtype) for x in vectors]
     first, nothing, _, second, _, *others = here = products(vectors)
@@ -142,9 +139,8 @@ def bend(
         return None
     if not (nothing == 0).all():
         worst = nothing[np.argmax(np.where(np.isnan(nothing), np.inf, np.abs(nothing)))]
-        give = "gives" if of_zeros.endswith("a gradient of zeros") else "give"
-        return Finding("nonlinear", f"{of_zeros} {give} {worst:.3g}, not 0")
-    for place, expected, words in (
+        return Finding("nonlinear", f"{zeros_give} {worst:.3g}, not 0")
+    for place, expected, law in (
         (2, -first, "b(-u) is not -b(u)"),
         (4, first + second, "b(u + v) is not b(u) + b(v)"),
         (5, FACTOR * first, f"b({FACTOR:.0f} u) is not {FACTOR:.0f} b(u)"),
@@ -155,7 +151,7 @@ def bend(
             continue
         size = part * np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
         gap = float(np.abs(got - expected).max(initial=0.0))
-        if gap <= room * size or gap <= OWN_NOISE * max(
+        if gap <= room_of_products(flat) * size or gap <= OWN_NOISE * max(
             max(part * float(np.abs(moved[0] - first).max()), float(np.abs(moved[place] - got).max()))
             for moved in (products(vectors, near) for near in neighbours(flat.claim))
         ):
@@ -165,23 +161,23 @@ def bend(
             continue
         return Finding(
             "nonlinear",
-            f"the {name} is not linear in {argument}: {words} (off by {gap / size:.2g} relative); "
+            f"the {name} is not linear in {argument}: {law} (off by {gap / size:.2g} relative); "
             f"a {name} multiplies by {argument} and does nothing else with it",
         )
     return None
 
 
-def beside(claim: Claim) -> dict[str, np.ndarray]:
+def other_point(claim: Claim) -> dict[str, np.ndarray]:
     """Return the inputs at another point, those that stay fixed as they are."""
     return {**claim.at, **point_beside({name: claim.at[name] for name in claim.wrt})}
 
 
 def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
-    drawn = np.random.default_rng(seed).standard_normal(len(flat.f0))
-    return drawn.astype(flat.out.real.dtype).view(flat.out_dtype).reshape(flat.out_shape)
+    return flat.as_output(np.random.default_rng(seed).standard_normal(len(flat.f0)))
 
 
-ROOM = 1e-4  # the change of a gradient, relative, from which on it is none of rounding
+CHANGED = 1e-4
+"""The change of a gradient, relative, from which on it is none of rounding."""
 SAME_VALUE = 1e-6
 """Up to which difference two values of a function are one, relative to them and to how they change beside the point."""
 
@@ -191,7 +187,7 @@ def other_value(flat: Flat) -> Finding | None:
     claim = flat.claim
     if claim.recorded is None or claim.most_calls is not None or not flat.size:  # `nonlinearity` asked for products
         return None
-    away = beside(claim)
+    away = other_point(claim)
     try:
         claim.pull(claim.at, np.zeros(flat.out_shape, flat.out_dtype))
         if np.shape(value := claim.recorded) != np.shape(flat.out):
@@ -209,8 +205,10 @@ def other_value(flat: Flat) -> Finding | None:
     )
 
 
-LOST = 1e-6  # the part of the largest product beside which small ones may be rounding
-MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient are tried; of more, each alone
+LOST_BESIDE_LARGEST = 1e-6
+"""The part of the largest product beside which small ones may be rounding."""
+MOST_SUBSETS = 4
+"""Inputs up to which all subsets of those that need a gradient are tried; of more, each alone."""
 
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
@@ -228,8 +226,8 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
         whole = whole or claim.pull(claim.at, cotangent)
         for name in chosen:
             size = np.abs(whole[name]).max(initial=0.0) + np.abs(apart[name]).max(initial=0.0)
-            size += LOST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
-            if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= ROOM * size:
+            size += LOST_BESIDE_LARGEST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
+            if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= CHANGED * size:
                 others = ", ".join(n for n in names if n not in chosen)
                 text = f"the gradient of {name} is another one where {others} needs none (needs_input_grad)"
                 return Finding("partial gradients", text)
@@ -243,12 +241,10 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
     if not pulled or not analytic.size or claim.most_calls is not None:
         return 0.0, None
     rng = np.random.default_rng(seed + 13)
-    vectors = [
-        SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype) for _ in range(1 if claim.traced else 3)
-    ]
+    vectors = [draw_cotangent(flat, rng) for _ in range(1 if claim.traced else 3)]
     got, weights = flat.pull(vectors), np.array(vectors, float)
     size = np.abs(weights) @ np.abs(analytic)
-    size += LOST * size.max(axis=1, keepdims=True) + np.finfo(float).tiny
+    size += LOST_BESIDE_LARGEST * size.max(axis=1, keepdims=True) + np.finfo(float).tiny
     off = np.abs(got - weights @ analytic)
     gaps = off / size
     if not np.isfinite(gaps).all():
@@ -267,9 +263,12 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
     return gap, Finding("nonlinear", text)
 
 
+def itemsizes(flat: Flat) -> list[int]:
+    return [flat.out.real.dtype.itemsize, *(part.itemsize for part in flat.parts)]
+
+
 def room_of_products(flat: Flat) -> float:
-    types = [flat.out.real.dtype.itemsize, *(p.itemsize for p in flat.parts)]
-    room = {8: 1e-5, 4: 1e-3}.get(min(types), 0.1)
+    room = {8: 1e-5, 4: 1e-3}.get(min(itemsizes(flat)), 0.1)
     return max(room, 1e-3) if (flat.claim.claim_unit or 0) > 1e-10 else room
 
 
@@ -278,7 +277,7 @@ def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
 
     A type with few digits (bfloat16) makes stairs; of what only bends, second differences are a fraction of the room.
     """
-    ladder = 1 + max(2 * room, WIDEST_STAIR) * np.arange(STEPS) / STEPS
+    ladder = 1 + max(2 * room, WIDEST_STAIR) * np.arange(STAIR_VECTORS) / STAIR_VECTORS
     return float(
         np.abs(np.diff(products([(vector * factor).astype(vector.dtype) for factor in ladder]), n=2, axis=0)).max()
     )
@@ -294,7 +293,7 @@ KEPT = Finding(
 )
 
 
-def claim_beside(flat: Flat) -> np.ndarray | None:
+def claim_at_other_point(flat: Flat) -> np.ndarray | None:
     """Return what a gradient gives at another point: one that keeps it, or lags a call behind, is wrong from then on.
 
     None where it is no single call, or a dear one, or where there is no gradient at that point. A backward pass is
@@ -303,7 +302,7 @@ def claim_beside(flat: Flat) -> np.ndarray | None:
     claim = flat.claim
     if claim.traced or claim.costly or claim.most_calls is not None or not flat.size:
         return None
-    away = beside(claim)
+    away = other_point(claim)
     try:
         if claim.has_pull:
             claim.pull(away, random_cotangent(flat, 0))
@@ -318,7 +317,7 @@ def staleness(flat: Flat, seed: int) -> Finding | None:
     if not flat.size or not claim.has_pull or claim.most_calls is not None:
         return None
     cotangent = random_cotangent(flat, seed + 11)
-    away = beside(claim)
+    away = other_point(claim)
     try:
         late = claim.late_pull(claim.at, cotangent, away)
     except CallError:  # the function is not defined there, or changes in place what backward needs
@@ -331,7 +330,7 @@ def staleness(flat: Flat, seed: int) -> Finding | None:
         return max(np.abs(x[name] - first[name]).max(initial=0.0) for name in claim.wrt)
 
     size = max(np.abs(first[name]).max(initial=0.0) for name in claim.wrt)
-    if gap(late) <= ROOM * size:
+    if gap(late) <= CHANGED * size:
         return None
     own = gap(claim.pull(claim.at, cotangent))  # of one that is different every time
     return STALE if gap(late) > 10 * own else None

@@ -21,9 +21,9 @@ from ..show.check_results import CheckReport, InputCheck, WorstElement
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .flat import Flat
-from .noise import EPS, central
 from .products import adjoint_test
 from .run import Place, run_check
+from .verdict import EPS, central
 
 
 class PytorchFunction(Traced):
@@ -47,8 +47,7 @@ class PytorchFunction(Traced):
 
     def note_result(self, result: Any) -> Any:
         """Return a result; note shapes and types of its parts. Raises AssertionError when they were others before."""
-        parts = result if isinstance(result, tuple | list) else (result,)
-        outlines = [(tuple(x.shape), x.dtype) for x in parts if isinstance(x, Tensor)]
+        outlines = [(tuple(x.shape), x.dtype) for x in tensors_of(result)]
         if self.outlines is None:
             self.outlines = outlines
         for word, place in (("shape", 0), ("dtype", 1)):
@@ -121,30 +120,28 @@ def complaint(claim: Traced, nondet_tol: float, batched: bool, forward: bool, *,
         grads = pull(record, [(out, Tensor._wrap(raw, None))], True, False)
         return [np.zeros(()) if g is None else g for g in grads]
 
+    def same(one: list, other: list, rtol: float, atol: float) -> list[bool]:
+        return [np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True) for a, b in zip(one, other, strict=True)]
+
     if linear and any(np.any(g != 0) for g in pulled(np.zeros_like(vectors[0]))):
         return "backward not multiplied by grad_output: a gradient of zeros must give zeros"
     single = [pulled(v) for v in vectors]
-    if not all(
-        np.allclose(a, b, rtol=0, atol=nondet_tol, equal_nan=True)
-        for a, b in zip(single[0], pulled(vectors[0]), strict=True)
-    ):
+    if not all(same(single[0], pulled(vectors[0]), 0, nondet_tol)):
         return (
             "Backward is not reentrant: run twice with the same gradient it gives different values, beyond "
             f"nondet_tol={nondet_tol}"
         )
     if batched:
-        rows = pulled(np.stack(vectors))
-        for i, both in enumerate(rows):
-            if not np.allclose(both, np.stack([g[i] for g in single]), rtol=1e-3, atol=1e-5, equal_nan=True):
-                return f"gradcheck or gradgradcheck failed while testing batched gradient computation: input {i}"
+        agree = same(pulled(np.stack(vectors)), [np.stack(both) for both in zip(*single, strict=True)], 1e-3, 1e-5)
+        if not all(agree):
+            place = agree.index(False)
+            return f"gradcheck or gradgradcheck failed while testing batched gradient computation: input {place}"
     if forward:
         with contextlib.suppress(NoForwardError):
             if np.less(*adjoint_test(claim, 0)):
                 return "forward and reverse mode disagree"
     return None
 
-
-__all__ = ["ForwardFunction", "PytorchFunction", "complaint"]
 
 SHOWN = 10_000
 """Elements of a Jacobian that an error shows, if it has no more."""
@@ -223,14 +220,11 @@ def _check(
     tensors = {f"input {i}": x for i, x in enumerate(given) if isinstance(x, Tensor)}
     wanted = [name for name, x in tensors.items() if x._node is not None]
     check_inputs(given, wanted)
-    places = [i for i, x in enumerate(given) if isinstance(x, Tensor)]
     claims_made: list[PytorchFunction] = []
 
     def call(*xs: Tensor) -> Any:
-        arguments = list(given)
-        for i, x in zip(places, xs, strict=True):
-            arguments[i] = x
-        return func(*arguments)
+        moved = iter(xs)
+        return func(*(next(moved) if isinstance(x, Tensor) else x for x in given))
 
     def make() -> Traced:
         arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
@@ -238,9 +232,12 @@ def _check(
         claims_made[:] = [claim]
         return SecondOrder(claim, 0) if order == 2 else claim
 
-    connected = order == 2 or depends(func(*given))
-    if connected is None:
-        return True
+    connected = True
+    if order is None:
+        outputs = tensors_of(func(*given))
+        if not outputs:
+            return True
+        connected = any(x.requires_grad for x in outputs)
     eps, atol, rtol = tolerances
     if extra[0] and tolerances == (None, None, None):
         eps = EPS
@@ -298,21 +295,16 @@ def check_inputs(given: tuple, wanted: list[str]) -> None:
                 "rounding may hide what is wrong",
                 stacklevel=4,
             )
-        if (
-            isinstance(x._data, np.ndarray)
-            and x._data.size
-            and any(n > 1 and not stride for n, stride in zip(x._data.shape, x._data.strides, strict=True))
-        ):
+        raw = np.asarray(x._data)
+        if raw.size and any(n > 1 and not stride for n, stride in zip(raw.shape, raw.strides, strict=True)):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0: its elements share memory, so that they cannot be "
                 "changed one by one. clone() it, or expand() it inside the function"
             )
 
 
-def depends(result: Any) -> bool | None:
-    """Return whether any output requires grad; None where there are no outputs at all."""
-    parts = [x for x in (result if isinstance(result, tuple | list) else (result,)) if isinstance(x, Tensor)]
-    return any(x.requires_grad for x in parts) if parts else None
+def tensors_of(result: Any) -> list[Tensor]:
+    return [x for x in (result if isinstance(result, tuple | list) else (result,)) if isinstance(x, Tensor)]
 
 
 def failure_message(report: CheckReport, claim: PytorchFunction | None) -> str:

@@ -21,7 +21,7 @@ from ..program.target import Target, load_program, read_source
 from ..request import Request
 from ..show.check_results import CheckReport
 from ..tape.tensor import Tensor
-from .check import Check, refuse_foreign, replay_command, surroundings_of
+from .check import Check, error_report, refuse_foreign, surroundings_of
 
 
 class ScriptCheck(Check):
@@ -57,7 +57,7 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
     where: dict[str, Any] = {
         "name": target.text,
         "file": path if not target.inline and os.path.exists(path) else None,
-        "replay": replay_command(target, request),
+        "target": target,
         "request": request,
     }
     rng = np.random.default_rng(request.seed)
@@ -77,19 +77,10 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
         if error.exit_code != EXIT_TARGET:
             text = read_source(path) if path.endswith(".py") and error.kind == "target" else "gradcli"
             if ("gradcli" not in text and "torch" not in text) or ("requires_grad" not in text and "def " in text):
-                error.hint = (
-                    f"to check a gradient written by hand: gradcli gradcheck {path}:FUNCTION --grad GRADIENT x=2"
-                )
+                command = f"gradcli gradcheck {path}:FUNCTION --grad GRADIENT x=2"
+                error.hint = f"to check a gradient written by hand: {command}"
             raise
-        return CheckReport(
-            target.text,
-            where["file"],
-            None,
-            "error",
-            time.perf_counter() - start,
-            message=error.message,
-            hint=error.hint,
-        )
+        return error_report(target.text, where["file"], start, error)
     if not at:
         raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
     if request.wrt is not None:
@@ -99,7 +90,6 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
         return ScriptCheck(program, points, **where)
     assert function is not None
     check = Check(function, points, **where)
-    check.surroundings = home
     if isinstance(program, ExpressionProgram):
         check.source = program.parsed.source.replace("^", "**")
     check.origin = getattr(program, "module", None) or getattr(program, "function", function)

@@ -20,7 +20,7 @@ from ..show.check_results import CheckReport, FoundPoint, InputCheck
 from ..show.results import SCHEMA, document_of_lines
 from .candidates import ElementSlopes, Point, candidates, compare_along_line, constants_in, constants_of, shrink
 from .flat import Flat
-from .run import Place, run_check
+from .run import run_check
 
 
 def plain_of(x: Any) -> Any:
@@ -103,19 +103,12 @@ class SavedPoints:
         return document_of_lines({"schema": SCHEMA}, "points", ordered)
 
 
-def write_array(x: Any) -> str:
-    """Return an array as Python: a list of float64, another type by name."""
-    raw = np.asarray(x)
-    text = repr(raw.tolist())
-    return text if raw.dtype == np.float64 else f"np.array({text}, '{raw.dtype.name}')"
-
-
 LEAST_JUDGED = 12
 """So many suspicious points are judged, or a tenth of all."""
 LEAST_CALLS, MOST_CALLS = 10_000, 150
 """Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
 DIRECTIONS = 3
-KNOWN = 0.02
+KNOWN_WITHIN = 0.02
 """The relative error of a reference that knows a slope."""
 CLEARLY = 5.0
 """How many times its error a claim must be off to be accused at one of many points."""
@@ -131,8 +124,7 @@ class PointSearch:
     def __init__(self, check: Any, base: Mapping[str, Any]):
         self.check, self.rng = check, np.random.default_rng(check.request.seed)
         self.claim: Claim = check.claim(base)
-        self.extra = {name: x for name, x in self.claim.at.items() if name not in base}
-        self.base = {name: x for name, x in self.claim.at.items() if name not in self.extra}
+        self.base = {name: x for name, x in self.claim.at.items() if name in base}
         self.calls = 0
         self.varied = {name: self.base[name] for name in self.claim.wrt if name in self.base}
 
@@ -147,15 +139,12 @@ class PointSearch:
         return moved
 
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
-        """Return the verdict at a point."""
-        check = self.check
-        place = Place(check.name, check.file, check.line, check.replay_line(check.request.seed))
-        report = run_check(lambda: self.at(point), place, Request(seed=check.request.seed), blame=blame)
+        seed = self.check.request.seed
+        report = run_check(lambda: self.at(point), self.check.place(seed), Request(seed=seed), blame=blame)
         self.calls += report.evidence.points if report.evidence else 0
         return report
 
     def fails(self, point: Mapping[str, np.ndarray]) -> bool:
-        """Return whether values of the derivative are wrong at a point."""
         report = self.judge(point)
         if report.verdict != "fail":
             return False
@@ -177,20 +166,17 @@ class PointSearch:
             return bool(np.isfinite(worst.sides).all())
         claim = self.at(point)
         x = claim.at[item.name]
-        gap, known = abs(worst.analytic - worst.numeric), abs(worst.numeric) * KNOWN >= worst.numeric_error > 0
+        gap, known = abs(worst.analytic - worst.numeric), abs(worst.numeric) * KNOWN_WITHIN >= worst.numeric_error > 0
         if gap <= ROUNDING * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
             return known and x.dtype.kind != "f"
         flat = Flat(claim)
-        place = int(flat.edges[claim.wrt.index(item.name)] + np.ravel_multi_index(worst.place, x.shape))
-        row = flat.row_of(worst.output, worst.output_part)
-        line = ElementSlopes(flat, place, row)
+        place = flat.columns(claim.wrt.index(item.name)).start + int(np.ravel_multi_index(worst.place, x.shape))
+        line = ElementSlopes(flat, place, flat.row_of(worst.output, worst.output_part))
         if line.agrees(worst.analytic, gap):
             return False
-        return (
-            not gap <= CLEARLY * worst.numeric_error
-            if known
-            else line.has_no_slope(worst.analytic, worst.numeric_error)
-        )
+        if known:
+            return not gap <= CLEARLY * worst.numeric_error
+        return line.has_no_slope(worst.analytic, worst.numeric_error)
 
     @functools.cached_property
     def usual_size(self) -> float:
@@ -267,18 +253,16 @@ class PointSearch:
             return None
         if not np.isfinite(flat.f0).all() or not flat.size or not len(flat.f0):
             return None
-        worst = 0.0
         try:
             for _ in range(DIRECTIONS):
                 gap, kink = compare_along_line(flat, self.rng)
-                worst = max(worst, gap)
-                if worst or not kink:
-                    break
+                if gap > 0 or not kink:
+                    return max(0.0, gap)
         except WrongShapeError:
             return np.inf
         except CallError:
             return 0.0
-        return worst
+        return 0.0
 
 
 def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[str, Any]]) -> CheckReport:
@@ -297,12 +281,11 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
     if not count:
         return report
     failing = first_failing(hunt, report, count)
+    wrong = report.verdict == "fail"
     if failing is None:
-        none = (
-            "none at which the claim is wrong" if report.verdict != "fail" else "none shows more than the point above"
-        )
+        none = "none shows more than the point above" if wrong else "none at which the claim is wrong"
         return replace(report, notes=(*report.notes, f"searched {count} points: {none}"))
-    where = "the declared point" if report.verdict == "fail" else f"one of {count} points"
+    where = "the declared point" if wrong else f"one of {count} points"
     return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, f"the smallest point, from {where}")
 
 
@@ -331,7 +314,12 @@ def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -
 
 
 def declaration_of(check: Any, point: Point) -> str:
-    at = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {write_array(x)}" for name, x in point.items())
+    """Return the line that declares a check at a point: lists of float64, arrays of another type by its name."""
+    texts = []
+    for name, x in point.items():
+        raw = np.asarray(x)
+        text = repr(raw.tolist()) if raw.dtype == np.float64 else f"np.array({raw.tolist()!r}, '{raw.dtype.name}')"
+        texts.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
     claims = check.request.claims.items()
     by_hand = [f"{key}={name}" for key, x in claims if (name := callable_name(x)).isidentifier()]
-    return f"@gradcli.check({', '.join(['at={' + at + '}', *by_hand])})"
+    return f"@gradcli.check({', '.join(['at={' + ', '.join(texts) + '}', *by_hand])})"

@@ -17,28 +17,21 @@ from ..func.sparse import color_by_input, color_greedily, sparsity
 from ..func.trace import Trace, pull
 from ..show.check_results import InputCheck
 from ..tape.tensor import Tensor
-from .fit import SAFETY
 from .flat import Flat
-from .jacobian import MARGIN, NARROW, even_weights, scatter_of_values
-from .verdict import CAP, FLOOR, LEEWAY, ROUNDING, digits_of
+from .jacobian import MARGIN, NARROW, compare_pairs
+from .noise import scatter_of_values
+from .verdict import CAP, FLOOR, ROUNDING, digits_of, room
 
 if TYPE_CHECKING:
     from .tensor_function import Traced
 
-LEAST = 20_000
-"""Elements from which on this way is tried."""
 SHARE = 0.25
 """The share of elements that may be non-zero."""
 REACHES = (0.04, 0.012, 0.004)
 PAIRS = np.cos(np.pi * np.array([1, 3, 5, 7]) / 18)
-COUNT = len(PAIRS)
-WEIGHTS = even_weights(PAIRS)
-CURVE = even_weights(PAIRS, 1)
-INNER = np.concatenate([[0.0], even_weights(PAIRS[1:])])
-BEFORE = np.concatenate([[0.0, 0.0], even_weights(PAIRS[2:])])
 RESOLVED = 1e-4
 """The relative error up to which an element that agrees is taken as right."""
-SMALL = 1e-3
+SMALL_BESIDE_LARGEST = 1e-3
 """Elements so small beside the largest are right when they agree as far as rounding lets one see."""
 
 
@@ -59,8 +52,12 @@ def all_right(claim: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
     if not 0 < len(rows) <= SHARE * m * n:
         return None
     colours, _ = color_by_input(rows, columns, flat.edges, n, matrix)
-    claimed = pull_elements(record, rows, columns, m, matrix)
-    return compare_in_groups(flat, rows, columns, colours, claimed)
+    look = GroupedLook(flat, rows, columns, colours, pull_elements(record, rows, columns, m, matrix))
+    for reach in REACHES:
+        look.take(reach)
+        if look.right.all():
+            return tuple(look.summary(k) for k in range(len(flat.arrays)))
+    return None
 
 
 def pull_elements(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, matrix: Any) -> np.ndarray:
@@ -77,13 +74,8 @@ def pull_elements(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, 
     return np.concatenate(products, axis=1)[colours[rows], columns]
 
 
-def room(error: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Return how far elements may be from a reference with such errors."""
-    return MARGIN * error + ROUNDING * 2.0**-53 * size + np.minimum(FLOOR[8] * size, LEEWAY * error)
-
-
-class Look:
-    """Differences along groups of inputs, for pairs of row and column: value, error, and which are settled."""
+class GroupedLook:
+    """Differences along groups of inputs, for pairs of row and column: value, error, and which are right."""
 
     def __init__(self, flat: Flat, rows: np.ndarray, columns: np.ndarray, colours: np.ndarray, claimed: np.ndarray):
         self.flat, self.rows, self.columns, self.colours, self.claimed = flat, rows, columns, colours, claimed
@@ -101,7 +93,6 @@ class Look:
         return [([k], np.flatnonzero(part)) for k, part in enumerate(parts) if part.any()]
 
     def take(self, reach: float) -> None:
-        """Look at the pairs that are still open, with steps of one reach."""
         flat, open_ = self.flat, np.flatnonzero(~self.right)
         rows, columns, claimed = self.rows[open_], self.columns[open_], self.claimed[open_]
         chosen, k = np.unique(self.colours[columns], return_inverse=True)
@@ -118,63 +109,34 @@ class Look:
             outputs = flat.points(points.reshape((-1, last - first)), inputs)
             values[:, :, mine] = outputs.reshape((2, len(steps), len(mine), -1))
         up, down = values.reshape((2, len(steps), -1)).take(k * len(flat.f0) + rows, axis=2)
-        base = flat.f0[rows]
-        reached = (np.abs(WEIGHTS)[:, None] / h[:COUNT]).sum(axis=0)[columns]
-        h = h[:, columns]
-        slopes = (up - down) / (2 * h)
-        value, inner, before = (weights @ slopes[:COUNT] for weights in (WEIGHTS, INNER, BEFORE))
-        largest = np.maximum(np.maximum(np.abs(up[0]), np.abs(down[0])), np.abs(base))
-        noise = np.maximum(flat.unit * largest, self.noise[rows])
-        rounding = SAFETY * noise * reached
-        last = np.abs(value - inner)
-        ratio = last / np.maximum(np.abs(inner - before), np.finfo(float).tiny)
-        error = last * np.clip(10 * ratio, 0.02, 1) + rounding
-        curve = (CURVE @ slopes[:COUNT]) / (h[0] / PAIRS[0]) ** 2
-        visible = 2 * noise / h[COUNT:]
-        agree = (np.abs(slopes[COUNT:] - value - curve * h[COUNT:] ** 2) <= 3 * (2 * visible + error)).all(axis=0)
-        agree |= np.abs(value - self.value[open_]) <= MARGIN * (error + self.error[open_])
-        gaps = np.abs((up[COUNT:] - base) / h[COUNT:] - (base - down[COUNT:]) / h[COUNT:])
-        smooth = gaps[1] <= 8 * visible[1] + 1e-2 * gaps[0]
-        size = np.abs(claimed)
-        near = np.abs(claimed - value) <= room(error, size)
+        base, size = flat.f0[rows], np.abs(claimed)
+        slopes = compare_pairs(PAIRS, h[:, columns], up, down, base, flat.unit, self.noise[rows])
+        value, error = slopes.value, slopes.error
+        agree = slopes.agree | (np.abs(value - self.value[open_]) <= MARGIN * (error + self.error[open_]))
+        near = np.abs(claimed - value) <= self.room(error, size)
         seen = (error <= RESOLVED * np.abs(value)) | (
-            (error <= 2 * rounding) & (size + MARGIN * error <= SMALL * self.largest)
+            (error <= 2 * slopes.rounding) & (size + MARGIN * error <= SMALL_BESIDE_LARGEST * self.largest)
         )
         still = ((up == base) & (down == base)).all(axis=0) & (claimed == 0)
-        good = still | (near & agree & smooth & seen)
-        self.value[open_], self.error[open_] = value, error
-        self.right[open_] = good
+        good = still | (near & agree & slopes.smooth & seen)
+        self.value[open_], self.error[open_], self.right[open_] = value, error, good
 
+    def room(self, error: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """Return how far elements of a size may be from a reference with such errors."""
+        return room(error, ROUNDING * self.flat.unit * size, FLOOR[8] * size)
 
-def compare_in_groups(
-    flat: Flat, rows: np.ndarray, columns: np.ndarray, colours: np.ndarray, claimed: np.ndarray
-) -> tuple[InputCheck, ...] | None:
-    """Compare claimed elements with differences along the groups of inputs; None when one stays open."""
-    look = Look(flat, rows, columns, colours, claimed)
-    for reach in REACHES:
-        look.take(reach)
-        if look.right.all():
-            return tuple(
-                summary(flat, k, rows, columns, claimed, look.value, look.error) for k in range(len(flat.arrays))
-            )
-    return None
-
-
-def summary(
-    flat: Flat, k: int, rows: np.ndarray, columns: np.ndarray, claimed: np.ndarray, value: np.ndarray, error: np.ndarray
-) -> InputCheck:
-    """Return what was found for input k, all of whose elements are right."""
-    mine = np.flatnonzero((columns >= flat.edges[k]) & (columns < flat.edges[k + 1]))
-    name, shape = flat.claim.wrt[k], flat.arrays[k].shape
-    if not len(mine):
-        return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
-    claimed, value, error = claimed[mine], value[mine], error[mine]
-    gap, size = np.abs(claimed - value), np.abs(value)
-    known = size > MARGIN * error
-    relative = np.where(known, gap / np.maximum(size, np.finfo(float).tiny), 0.0)
-    place = int(np.argmax(relative))
-    entry = int(rows[mine[place]]), int(columns[mine[place]])
-    worst = flat.worst(*entry, claimed[place], value[place], float(MARGIN * error[place]))
-    blind = float((room(error, size)[known] / size[known]).max()) if known.any() else None
-    most = float(relative.max())
-    return InputCheck(name, shape, "pass", float(gap[known].max(initial=0)), most, digits_of(most), blind, worst)
+    def summary(self, k: int) -> InputCheck:
+        flat, columns = self.flat, self.flat.columns(k)
+        mine = np.flatnonzero((self.columns >= columns.start) & (self.columns < columns.stop))
+        name, shape = flat.claim.wrt[k], flat.arrays[k].shape
+        if not len(mine):
+            return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
+        claimed, value, error = self.claimed[mine], self.value[mine], self.error[mine]
+        gap, size = np.abs(claimed - value), np.abs(value)
+        known = size > MARGIN * error
+        relative = np.where(known, gap / np.maximum(size, np.finfo(float).tiny), 0.0)
+        i, most = int(np.argmax(relative)), float(relative.max())
+        entry = int(self.rows[mine[i]]), int(self.columns[mine[i]])
+        worst = flat.worst(*entry, claimed[i], value[i], float(MARGIN * error[i]))
+        blind = float((self.room(error, size)[known] / size[known]).max()) if known.any() else None
+        return InputCheck(name, shape, "pass", float(gap[known].max(initial=0)), most, digits_of(most), blind, worst)

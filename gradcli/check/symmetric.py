@@ -43,7 +43,6 @@ class Symmetrized(Claim):
 
     @property
     def calls(self) -> int:  # type: ignore[override]
-        """How often the function was called."""
         return self.claim.calls
 
     @property
@@ -113,9 +112,8 @@ def restrict_to_symmetric(flat: Flat) -> Symmetrized | None:
 
 def is_symmetric(x: np.ndarray) -> bool:
     """Return whether an array is a symmetric or Hermitian matrix, or many."""
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2:
-        return False
-    return bool((np.abs(x - adjoint(x)) <= EXACT * np.abs(x).max(initial=0.0)).all())
+    square = x.ndim >= 2 and x.shape[-1] == x.shape[-2] > 1
+    return square and bool((np.abs(x - adjoint(x)) <= EXACT * np.abs(x).max(initial=0.0)).all())
 
 
 def claimed_gradient(flat: Flat, name: str) -> np.ndarray:
@@ -153,17 +151,13 @@ def value_at(flat: Flat, name: str, x: np.ndarray) -> np.ndarray | None:
 
 def move_elements(x: np.ndarray, part: float) -> np.ndarray:
     rng = np.random.default_rng(0)
-    size = part * float(np.abs(x).max() or 1.0)
-    return np.asarray(
-        x + size * (draw_signs(rng, x.shape) + (1j * draw_signs(rng, x.shape) if x.dtype.kind == "c" else 0)), x.dtype
-    )
+    moves = draw_signs(rng, x.shape) + (1j * draw_signs(rng, x.shape) if x.dtype.kind == "c" else 0)
+    return np.asarray(x + part * float(np.abs(x).max() or 1.0) * moves, x.dtype)
 
 
 def adjoint(x: np.ndarray) -> np.ndarray:
-    """Return the conjugate transposes of matrices."""
     return np.swapaxes(x, -1, -2).conj()
 
 
 def mean(x: np.ndarray) -> np.ndarray:
-    """Return the means of matrices with their adjoints."""
     return (x + adjoint(x)) / 2

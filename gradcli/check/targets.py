@@ -34,7 +34,7 @@ from ..program.target import Target, read_source, refuse_arguments
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
 from ..request import Request
 from ..show.check_results import CheckReport
-from .check import Check, replay_command, surroundings_of
+from .check import Check, error_report, surroundings_of
 from .declare import REGISTRY
 
 DECLARING = {"check", "check_gradient"}
@@ -113,31 +113,23 @@ def import_checks(
             load_module(path, stdout, folders)
     except GradcliError as error:
         del REGISTRY[before:]
-        return CheckReport(
-            path, path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
-        )
+        return error_report(path, path, start, error)
     declared = REGISTRY[before:]
     del REGISTRY[before:]
-    if not any(
-        belongs(check, path) for check in declared
-    ):  # the file may have been there already, for a function of it
+    if not any(belongs(check, path) for check in declared):  # the file was imported before, for a function of it
         declared += [check for check in REGISTRY if belongs(check, path)]
         REGISTRY[:] = [check for check in REGISTRY if not belongs(check, path)]
     for check in declared:
-        check.file = path if check.file is None or belongs(check, path) else near(check.file)
+        if check.file is None or belongs(check, path):
+            check.file = path
+        elif not (relative := os.path.relpath(check.file)).startswith(os.pardir):
+            check.file = relative
         check.surroundings = folders.of(path)
     return declared
 
 
 def belongs(check: Check, path: str) -> bool:
-    """Return whether a check is declared for a function of a file."""
     return check.file is not None and same_file(check.file, path)
-
-
-def near(path: str) -> str:
-    """Return a path from here for what is below the working directory."""
-    relative = os.path.relpath(path)
-    return path if relative.startswith(os.pardir) else relative
 
 
 def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:
@@ -216,27 +208,21 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
 
 
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
-    text = target.text
-    if not target.inline and is_elsewhere(text):
-        from .external import of_address
-
-        return [of_address(target, request)]
-    if not target.inline and os.path.isdir(text):
-        assert target.folders is not None
-        checks = []
-        for _, paths in itertools.groupby(files_in(text), root_of):
-            first, *others = paths
-            with target.folders.of(first):  # kept in place from file to file: what they import is listed once
-                checks += [check for path in (first, *others) for check in of_file(path, target, request)]
-        return checks
+    text, by_hand = target.text, request.claims or request.value_and_grad
     path, colon, name = text.partition(".py:")
-    by_hand = request.claims or request.value_and_grad
-    if colon and not target.inline and by_hand:
-        return [hand_written_check(path + ".py", name, target, request)]
-    if colon and not target.inline and (check := by_framework(path + ".py", name, target, request)) is not None:
-        return [check]
-    if not target.inline and text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
-        return of_file(text, target, request)
+    if not target.inline:
+        if is_elsewhere(text):
+            from .external import of_address
+
+            return [of_address(target, request)]
+        if os.path.isdir(text):
+            return of_folder(target, request)
+        if colon and by_hand:
+            return [hand_written_check(path + ".py", name, target, request)]
+        if colon and (check := by_framework(path + ".py", name, target, request)) is not None:
+            return [check]
+        if text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
+            return of_file(text, target, request)
     if by_hand:
         raise GradcliError(
             "--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g", kind="usage"
@@ -246,9 +232,18 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     return [of_program(target, request)]
 
 
+def of_folder(target: Target, request: Request) -> list[Check | CheckReport]:
+    assert target.folders is not None
+    checks = []
+    for _, paths in itertools.groupby(files_in(target.text), root_of):
+        first, *others = paths
+        with target.folders.of(first):  # kept in place from file to file: what they import is listed once
+            checks += [check for path in (first, *others) for check in of_file(path, target, request)]
+    return checks
+
+
 def of_file(path: str, target: Target, request: Request) -> list[Check | CheckReport]:
-    if request.safe:
-        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    refuse_python(path, request)
     refuse_points(request, path)
     refuse_arguments(target, f"{path} declares checks, so it")
     assert target.folders is not None
@@ -260,9 +255,13 @@ def of_file(path: str, target: Target, request: Request) -> list[Check | CheckRe
     return list(declared)
 
 
-def hand_written_check(path: str, name: str, target: Target, request: Request) -> Check:
+def refuse_python(path: str, request: Request) -> None:
     if request.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+
+
+def hand_written_check(path: str, name: str, target: Target, request: Request) -> Check:
+    refuse_python(path, request)
     source = read_source(path)
     refuse_arguments(target, f"{path}:{name} is no script, so it")
     with enforce(bound_of_import(request.timeout)):
@@ -281,17 +280,15 @@ def hand_written_check(path: str, name: str, target: Target, request: Request) -
     for key, claim in claims.items():
         claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
     code = getattr(f, "__code__", None)
-    check = Check(
+    return Check(
         f if engine_of(f, None) else by_name(f, at),
         at,
         request=request._replace(wrt=wrt, **claims),
         name=name,
         file=path,
         line=code.co_firstlineno if code else None,
-        replay=replay_command(target, request),
+        target=target,
     )
-    check.surroundings = surroundings_of(target)
-    return check
 
 
 def by_framework(path: str, name: str, target: Target, request: Request) -> Check | CheckReport | None:
@@ -308,9 +305,7 @@ def by_framework(path: str, name: str, target: Target, request: Request) -> Chec
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             raise
-        return CheckReport(
-            f"{path}:{name}", path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
-        )
+        return error_report(f"{path}:{name}", path, start, error)
     engine = engine_of(function, request.engine)
     if engine is None:
         return None
@@ -319,21 +314,11 @@ def by_framework(path: str, name: str, target: Target, request: Request) -> Chec
     check_callable(function, path, name)
     with surroundings_of(target):
         at = framework_arguments(engine, function, by_path(points_of(request)), f"{path}:{name}")
-    check = Check(
-        function,
-        at,
-        request=request,
-        name=target.text,
-        file=path,
-        single=request.dtype == "float32",
-        replay=replay_command(target, request),
-    )
-    check.surroundings = surroundings_of(target)
-    return check
+    single = request.dtype == "float32"
+    return Check(function, at, request=request, name=target.text, file=path, single=single, target=target)
 
 
 def points_of(request: Request) -> dict[str, Any]:
-    """Return the inputs: arrays and shapes by name."""
     return {**request.values, **request.shapes}
 
 

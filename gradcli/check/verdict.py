@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .fit import Estimate
+from .flat import Flat
 from .jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
 from .line import STAIR
 
@@ -33,11 +34,11 @@ OWN_NOISE = 10.0
 """How many times the scatter of the claimed derivative (a lower quartile) it may be off without being wrong."""
 COARSE = 0.02
 """A relative error beyond which the reference says nothing about an element."""
-SMALL = 0.01
+SMALL_EFFECT = 0.01
 """Elements with less than this part of the largest effect on an output do not matter beside the others."""
-NOTHING = 1e-12
+NO_EFFECT = 1e-12
 """The part of its largest effect on an output that an element may change another one by without mattering."""
-NOTHING_UNITS = 1000.0
+UNCHANGED_UNITS = 1000.0
 """So many rounding units of the function's value are no change, when a zero is claimed."""
 UNDERFLOW = 1e-290
 OVERFLOWING = 1e100
@@ -47,14 +48,25 @@ CONTRADICTION = 10.0
 HIDDEN_UNITS = 4.0
 """How many rounding units of the function's values a change over the scale of x (or 1) may be without being seen."""
 
-LARGE = 20_000
+MANY_ENTRIES = 20_000
 """Entries from which on small ones that rounding hides are not looked at closely."""
 
 PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
-
-
-SHORT = (1e-8, 1e-2)
+STAIR_WIDTHS = (1e-8, 1e-2)
 """The widths beside the scale of an element at which a function that stands still is on a step."""
+
+
+def room(error: Any, slack: Any, floor: Any, margin: float = MARGIN) -> Any:
+    """Return how far a claim may be from a reference with such an error: what is beyond is wrong.
+
+    slack: what the claim's own rounding leaves. floor: a difference that only a much better reference holds against it.
+    """
+    return margin * error + slack + np.minimum(floor, LEEWAY * error)
+
+
+def floor_of(unit: float) -> float:
+    """Return the relative difference that no claim with this rounding unit is accused of."""
+    return FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
 
 
 class Judgement:
@@ -97,7 +109,7 @@ class Judgement:
 
     def room(self, error: Any, where: Any = ...) -> Any:
         """Return how far entries may be from a reference with such errors: what is beyond is wrong."""
-        return self.margin * error + self.slack[where] + np.minimum(self.floor[where], LEEWAY * error)
+        return room(error, self.slack[where], self.floor[where], self.margin)
 
     def states(self, where: Any = ...) -> Any:
         """Return what entries are by their reference: PASS or UNSURE.
@@ -109,7 +121,7 @@ class Judgement:
         a, value, error = self.analytic[where], self.value[where], self.error[where]
         scale = np.broadcast_to(ref.flat.scales, self.state.shape)[where]
         change = np.broadcast_to(
-            np.maximum(SMALL * ref.changes, NOTHING_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
+            np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
             self.state.shape,
         )[where]
         with np.errstate(all="ignore"):
@@ -135,8 +147,8 @@ class Judgement:
             room = self.room(self.error)
             agrees = (self.state == UNSURE) & np.isfinite(self.error) & (np.abs(a - self.value) <= room)
             effect = (np.abs(a) + self.margin * self.error) * self.reference.flat.scales
-            small = effect <= SMALL * effects.max(axis=1, initial=0.0)[:, None]
-            nothing = effect <= NOTHING * effects.max(axis=0, initial=0.0)
+            small = effect <= SMALL_EFFECT * effects.max(axis=1, initial=0.0)[:, None]
+            nothing = effect <= NO_EFFECT * effects.max(axis=0, initial=0.0)
         self.state[where & agrees & (small | nothing)] = HIDDEN
 
     def known_effects(self) -> np.ndarray:
@@ -152,7 +164,7 @@ class Judgement:
         self.confirm(ref.settled)
         still = (self.state == UNSURE) & ref.same & (self.analytic == 0)
         self.pass_by_other(still, 0.0, ref.hidden_by_rounding()[still])
-        if self.analytic.size >= LARGE:
+        if self.analytic.size >= MANY_ENTRIES:
             self.hide(ref.limited)
 
     def order(self) -> np.ndarray:
@@ -182,20 +194,17 @@ class Judgement:
         for count, i in enumerate(columns):
             self.reference.flat.claim.tell("element", count, len(columns))
             if wrong >= ENOUGH and count >= ENOUGH:
-                self.accuse_cheaply()
+                self.state[self.surely_wrong()] = FAIL  # enough are confirmed: the cheap look decides the rest
+                self.confirm(self.state == UNSURE)
                 break
             rows = np.flatnonzero(self.state[:, i] == UNSURE)
             estimate = self.reference.look_closely(int(i), rows)
             self.take_in((rows, i))
             self.closely += len(rows)
-            wrong += self.decide(int(i), rows, estimate)
+            for k, j in enumerate(rows):
+                self.state[j, i] = self.entry(int(j), int(i), k, estimate)
+            wrong += int((self.state[rows, i] == FAIL).any())
         self.hide()
-
-    def accuse_cheaply(self) -> None:
-        """Decide the rest by the cheap look, once enough wrong elements are confirmed."""
-        open_ = self.state == UNSURE
-        self.state[self.surely_wrong()] = FAIL
-        self.confirm(open_)
 
     def surely_wrong(self) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -203,7 +212,6 @@ class Judgement:
             return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
 
     def wrong(self) -> dict[int, list[int]]:
-        """Return the columns of wrong entries, by row."""
         rows = np.flatnonzero((self.state == FAIL).any(axis=1))
         return {int(j): np.flatnonzero(self.state[j] == FAIL).tolist() for j in rows}
 
@@ -233,27 +241,14 @@ class Judgement:
             off = np.abs(self.analytic - self.value)
             own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
             effect = (off + scatter) * self.reference.flat.scales
-            small = effect <= SMALL**3 * self.reference.changes[:, None]
-            small |= effect <= NOTHING * self.known_effects().max(axis=0, initial=0.0)
+            small = effect <= SMALL_EFFECT**3 * self.reference.changes[:, None]
+            small |= effect <= NO_EFFECT * self.known_effects().max(axis=0, initial=0.0)
             known = off + scatter <= COARSE * np.abs(self.value)
         for j, i in np.argwhere(own):
             size = max(abs(self.analytic[j, i]), abs(self.value[j, i]))
             settled = PASS if known[j, i] else HIDDEN
             self.state[j, i] = settled if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))
         self.excusable = np.where(own, np.fmax(self.excusable, OWN_NOISE * scatter), self.excusable)
-
-    def excuse_all(self, reason: str) -> None:
-        """Take back all that was held against entries."""
-        for j, i in np.argwhere(self.state == FAIL):
-            self.state[j, i] = self.unsure(int(j), int(i), reason)
-
-    def decide(self, i: int, rows: np.ndarray, estimate: Estimate) -> int:
-        """Decide rows of a column by their close look; return 1 if an entry is wrong."""
-        wrong = 0
-        for k, j in enumerate(rows):
-            self.state[j, i] = self.entry(int(j), i, k, estimate)
-            wrong = wrong or int(self.state[j, i] == FAIL)
-        return wrong
 
     def entry(self, j: int, i: int, k: int, estimate: Estimate) -> int:
         """Return what is to be said about entry (j, i), whose estimate is the k-th."""
@@ -285,12 +280,13 @@ class Judgement:
         )
         if abs(a - value) <= self.room(error, (j, i)):
             width = float(estimate.width[k])
-            step = abs(value) <= error and SHORT[0] < width / self.reference.flat.scales[i] < SHORT[1]
+            step = abs(value) <= error and STAIR_WIDTHS[0] < width / self.reference.flat.scales[i] < STAIR_WIDTHS[1]
             reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
             reason = f"the function stands still over ±{width:.1g} alone, too little" if step else reason
             state = self.entry_within(j, i, reason)
-            nothing = abs(other) <= self.room(other_error, (j, i)) and self.is_nothing(j, i, other_error)
-            if state == UNSURE and a == 0 and nothing:
+            hidden = self.margin * other_error * self.reference.flat.scales[i]
+            still = abs(other) <= self.room(other_error, (j, i)) and hidden <= SMALL_EFFECT * self.reference.changes[j]
+            if state == UNSURE and a == 0 and still:
                 return self.pass_by_other((j, i), 0.0, other_error)  # it stands still between edges close by
             self.error[j, i] = max(self.error[j, i], apart)  # what a curve and the pieces it is made of differ by
             return state
@@ -305,10 +301,6 @@ class Judgement:
             self.error[j, i] = stair
             return self.entry_within(j, i, "rounding hides the derivative")
         return FAIL
-
-    def is_nothing(self, j: int, i: int, error: float) -> bool:
-        """Return whether a slope of such a size over the scale of element i is small beside what output j changes."""
-        return bool(self.margin * error * self.reference.flat.scales[i] <= SMALL * self.reference.changes[j])
 
     def entry_at_kink(self, j: int, i: int, k: int, estimate: Estimate) -> int:
         low, high = sorted((float(estimate.left[k]), float(estimate.right[k])))
@@ -358,4 +350,37 @@ def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tu
     slack = noisy + ROUNDING * unit * size
     if unit > 1e-5:
         slack = np.minimum(slack, HALF_COARSE * size)
-    return slack, FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2] * size
+    return slack, floor_of(unit) * size
+
+
+EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3
+
+
+class CentralDifferences(Reference):
+    """A reference of central differences with one step; their error is the tolerance."""
+
+    def __init__(self, flat: Flat, eps: float, atol: float, rtol: float):
+        super().__init__(flat)
+        self.value = central(flat, np.arange(flat.size), eps)
+        self.error = atol + rtol * np.abs(self.value)
+
+
+class FixedJudgement(Judgement):
+    """What tolerances decide about every entry."""
+
+    margin = 1.0
+
+    def __init__(self, flat: Flat, analytic: np.ndarray, tolerances: Sequence[float | None]):
+        """Decide. tolerances: eps, atol, rtol, None for the usual."""
+        chosen = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
+        none = np.zeros(analytic.shape)
+        super().__init__(analytic, CentralDifferences(flat, *chosen), none, none)
+        with np.errstate(all="ignore"):
+            self.state = np.where(np.abs(analytic - self.value) <= self.error, PASS, FAIL)
+
+
+def central(flat: Flat, elements: np.ndarray, eps: float) -> np.ndarray:
+    """Return central differences of all outputs with one step along some elements: shape (m, elements)."""
+    n = len(elements)
+    values = flat.along(np.repeat(elements, 2), np.tile([eps, -eps], n)).reshape((n, 2, len(flat.f0)))
+    return ((values[:, 0] - values[:, 1]) / (2 * eps)).T

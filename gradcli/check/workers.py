@@ -22,16 +22,16 @@ from typing import Any
 
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, within
-from ..program.claim import copied
+from ..program.claim import ForkedCopy
 from ..show.check_results import CheckReport
 from .check import Check
 from .run import DEFECT
 
 HEADER = 8
 """Bytes that say how long a message is."""
-PIECE = 1 << 20
+BYTES_AT_ONCE = 1 << 20
 """Bytes that are read at once."""
-NAP = 0.001
+NAP_SECONDS = 0.001
 """Seconds between two looks whether a process has ended."""
 
 
@@ -55,14 +55,13 @@ class Pipe:
     def _read(self, count: int) -> bytes:
         content = bytearray()
         while len(content) < count:
-            piece = os.read(self.reads, min(count - len(content), PIECE))
+            piece = os.read(self.reads, min(count - len(content), BYTES_AT_ONCE))
             if not piece:
                 raise EOFError
             content += piece
         return bytes(content)
 
     def close(self) -> None:
-        """Close this end."""
         for number in (self.reads, self.writes):
             with contextlib.suppress(OSError):
                 os.close(number)
@@ -103,17 +102,15 @@ class ForkedProcess:
         return self._status
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds at most for the process to end."""
         end = time.monotonic() + seconds
         while self.status is None and time.monotonic() < end:
-            time.sleep(NAP)
+            time.sleep(NAP_SECONDS)
 
     def kill(self) -> None:
-        """End the process, whatever it is at."""
         if self.status is None:
             os.kill(self.number, signal.SIGKILL)
             while self.status is None:
-                time.sleep(NAP)
+                time.sleep(NAP_SECONDS)
 
 
 def run_in_child(serve: Callable[[Pipe], None], pipe: Pipe, others: Sequence[Pipe]) -> None:
@@ -131,7 +128,6 @@ def run_in_child(serve: Callable[[Pipe], None], pipe: Pipe, others: Sequence[Pip
 
 
 def flush() -> None:
-    """Write out what the standard streams hold: of two processes, one only is to write it."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -143,9 +139,9 @@ BROKEN = (TimeIsUp, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingE
 """What may come of a pipe whose other end died, or whose descriptor the user's code wrote to."""
 PARTING = 2.0
 """Seconds that a process gets to end, for its threads to finish."""
-LOOK = 0.5
+LOOK_SECONDS = 0.5
 """Seconds after which to look for processes that died while others hold their pipe."""
-OFTEN = 0.2
+MESSAGE_SECONDS = 0.2
 """Seconds between two messages of a process on how far it is."""
 Watch = Callable[[int, str, int, int], None]
 """Told how far a check is: its number, what is counted, how many were done, of how many."""
@@ -260,9 +256,14 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
                         watch(place, *report)
                     continue
                 del workers[worker.pipe]
+                bound = checks[place].bound
+                late = None if bound is None else bound.error().message
                 if dead := report is None:
-                    report = report_crash(checks[place], worker.end(PARTING))
-                if report.verdict == "error" and worker.given > 1 and report.message != late(checks[place]):
+                    code = worker.end(PARTING)
+                    how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
+                    message = (code == LATE and late) or f"the process died ({how})"
+                    report = checks[place].error(message)
+                if report.verdict == "error" and worker.given > 1 and report.message != late:
                     if not dead:
                         worker.end(0)
                     waiting.append(place)
@@ -312,7 +313,7 @@ def control(option: int, value: int) -> None:
 def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
     """Wait for processes that have something to say, or died."""
     while True:
-        ready = with_something_to_read(workers, LOOK)
+        ready = with_something_to_read(workers, LOOK_SECONDS)
         done = [
             w
             for pipe, w in workers.items()
@@ -328,7 +329,7 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
 
     def tell(*how_far: Any) -> None:
         nonlocal last
-        if time.monotonic() - last > OFTEN:
+        if time.monotonic() - last > MESSAGE_SECONDS:
             last = time.monotonic()
             pipe.send(how_far)
 
@@ -336,34 +337,19 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
     deadline.give_up = lambda late: os._exit(LATE)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda *_: None)  # the command itself is interrupted, and ends this process
-    os.register_at_fork(after_in_child=lambda: setattr(copied, "here", True))
+    os.register_at_fork(after_in_child=lambda: setattr(ForkedCopy, "here", True))
     try:
         while (at := pipe.receive()) is not None:
             checks[at].watch = tell if watched else None
             try:
                 report = checks[at].run()
             except KeyboardInterrupt:
-                report = report_failure(checks[at], "the function raised KeyboardInterrupt")
+                report = checks[at].error("the function raised KeyboardInterrupt")
             except BaseException as error:
-                report = report_failure(checks[at], f"{DEFECT}: {describe_error(error)}")
-            copied.end()
+                report = checks[at].error(f"{DEFECT}: {describe_error(error)}")
+            ForkedCopy.end()
             pipe.send(replace(report, error=None))
     except (EOFError, OSError):
         return
     except BaseException:  # the user's code may have broken anything that is used here
         os._exit(1)
-
-
-def report_crash(check: Check, code: int | None) -> CheckReport:
-    how = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
-    message = late(check) if code == LATE else None
-    return report_failure(check, message or f"the process died ({how})")
-
-
-def late(check: Check) -> str | None:
-    """Return what is said of a check that takes longer than it may."""
-    return None if check.bound is None else check.bound.error().message
-
-
-def report_failure(check: Check, message: str) -> CheckReport:
-    return CheckReport(check.name, check.file, check.line, "error", 0.0, message=message)

@@ -282,7 +282,7 @@ def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray
     return raw.real
 
 
-class copied:  # noqa: N801 - a namespace
+class ForkedCopy:
     """Whether this process is a copy of the one that checks, which the checked function forked and let go on."""
 
     here = False

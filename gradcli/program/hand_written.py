@@ -15,11 +15,11 @@ from .claim import (
     Arrays,
     CallError,
     Claim,
+    ForkedCopy,
     WrongShapeError,
     as_kind_of_input,
     call_failed,
     callable_name,
-    copied,
     plain_array,
 )
 from .detect_framework import engine_of
@@ -64,7 +64,7 @@ class HandWritten(Claim):
         except BaseException as error:
             raise call_failed(what, error) from error
         finally:
-            copied.end()
+            ForkedCopy.end()
         for (name, x), copy in zip(arrays.items(), given, strict=True):
             if (x.shape != copy.shape or not (x == copy).all()) and not np.array_equal(x, copy, equal_nan=True):
                 raise CallError(f"{what} changes its argument '{name}' in place; it must work on a copy")

@@ -24,7 +24,7 @@ from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
 from .base import Run
-from .claim import Arrays, CallError, Claim, NoForwardError, call_failed, callable_name, copied
+from .claim import Arrays, CallError, Claim, ForkedCopy, NoForwardError, call_failed, callable_name
 
 
 class Traced(Claim):
@@ -51,7 +51,7 @@ class Traced(Claim):
         except BaseException as error:
             raise call_failed(self.title, error) from error
         finally:
-            copied.end()
+            ForkedCopy.end()
         outputs = list(arrays_in(result, is_float_tensor))
         self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
         return as_one_output([x for _, x in outputs], result, self.title)

@@ -1,11 +1,13 @@
-"""Budgets of calls: kept, spent well, and honest about what they did not decide."""
+"""Budgets of calls: kept, spent well, and honest about what they did not decide; Taylor remainders and their cost."""
 
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 from gradcli import check_gradient
+from gradcli.check.check import Check
 from gradcli.check.run import Place, run_check
 from gradcli.program.claim import Claim
 from gradcli.request import Request
@@ -161,3 +163,114 @@ def test_no_error_of_twice_the_stated_size_could_hide(seed):
     assert right.verdict == "pass"
     error = 2 * right.inputs[0].resolution * np.abs(weights * np.cos(x)).max() * rng.choice([-1, 1])
     assert verdict(error * np.eye(x.size)[rng.integers(x.size)]).verdict != "pass"
+
+
+X = np.linspace(0.1, 1, 30)
+
+
+def with_taylor(factor, noise=0.0, x=X):
+    """Return the report on a sum of exponentials whose gradient is off by a factor, and how often it was called."""
+    made, rng = [], np.random.default_rng(0)
+
+    def f(x):
+        made.append(x)
+        return np.exp(x).sum() * (1 + noise * rng.uniform(-1, 1))
+
+    return check_gradient(f, lambda x: factor * np.exp(x), at={"x": x}, taylor=True), len(made)
+
+
+def test_a_right_gradient_has_rate_two_for_eighteen_calls():
+    report, calls = with_taylor(1.0)
+    assert (report.verdict, calls) == ("pass", 18)
+    assert report.taylor.rate == pytest.approx(2, abs=0.01)
+    rows = report.taylor.rows
+    assert len(rows) == 8 and not any(row.spoilt for row in rows[:6])
+    # the remainder of exp is h^2/2 sum(d^2 exp(x)) + O(h^3), so that it falls by 16 from step to step
+    assert [rows[k].remainder / rows[k + 1].remainder for k in range(2, 5)] == pytest.approx([16] * 3, rel=0.02)
+
+
+@pytest.mark.parametrize("factor", [1.01, -1.0, 0.0])
+def test_a_wrong_gradient_has_rate_one_and_its_element_is_named(factor):
+    report, _ = with_taylor(factor)
+    assert report.verdict == "fail"
+    assert report.taylor.rate == pytest.approx(1, abs=0.15)
+    assert report.inputs[0].worst.analytic == pytest.approx(factor * report.inputs[0].worst.numeric)
+
+
+def test_rows_that_noise_spoils_are_left_out():
+    report, _ = with_taylor(1.0, noise=1e-8)
+    rows = report.taylor.rows
+    assert [row.spoilt for row in rows[:2]] == [False, False]
+    assert all(row.spoilt and row.rate is None for row in rows[-3:])
+    assert report.taylor.rate == pytest.approx(2, abs=0.1)
+
+
+def test_a_linear_function_leaves_nothing_but_rounding():
+    report = check_gradient(lambda x: 3 * x.sum(), lambda x: np.full_like(x, 3), at={"x": X}, taylor=True)
+    assert (report.verdict, report.taylor.rate) == ("pass", None)
+    assert all(row.spoilt for row in report.taylor.rows)
+
+
+def run_wrong(size, wrong, **options):
+    """Check sum x^3 + sum x_i x_{i+1} with some elements of its gradient wrong; return the report and the calls."""
+    calls = []
+
+    def value(x):
+        calls.append(x)
+        return (x**3).sum() + (x[1:] * x[:-1]).sum()
+
+    def gradient(x):
+        g = 3 * x**2 + np.append(x[1:], 0) + np.insert(x[:-1], 0, 0)
+        g[wrong] *= 1.5
+        return g
+
+    return Check(value, {"x": (size,)}, grad=gradient, **options).run(), len(calls)
+
+
+@pytest.mark.parametrize("place", [0, 4321, 9_999])
+def test_one_wrong_element_among_many_costs_little(place):
+    report, calls = run_wrong(10_000, place, fast=True)
+    assert report.verdict == "fail"
+    assert report.inputs[0].worst.place == (place,)
+    assert calls < 1000
+
+
+def test_no_point_is_shrunk_that_would_not_be_shown():
+    (right, least), (wrong, most) = run_wrong(60, []), run_wrong(60, 7)
+    assert (right.verdict, wrong.verdict) == ("pass", "fail")
+    assert most < 2 * least
+
+
+def test_a_small_point_is_shrunk():
+    report, _ = run_wrong(3, 1)
+    assert any(note.startswith("the smallest failing point found: x=[") for note in report.notes)
+    assert not any("-0.0" in note for note in report.notes)
+
+
+def test_a_small_point_has_no_zeros_of_its_own():
+    report = Check(lambda x: x @ x, {"x": (3,)}, grad=lambda x: x).run()
+    assert [finding.kind for finding in report.diagnosis] == ["factor"]
+
+
+def test_what_is_surely_wrong_is_not_looked_at_again():
+    report, calls = run_wrong(500, slice(None))
+    assert report.verdict == "fail"
+    assert calls < 20 * 500
+
+
+@pytest.mark.parametrize("size, fast", [(41, True), (400, False)])
+def test_one_slow_call_changes_nothing(size, fast):
+    """What else runs on a machine may delay a call, which makes no function a costly one."""
+
+    def worst(delayed: int):
+        calls = []
+
+        def value(x):
+            calls.append(x)
+            time.sleep(0.02 * (len(calls) == delayed))
+            return (x**3).sum()
+
+        report = Check(value, {"x": np.linspace(1, 2, size)}, grad=lambda x: 3.01 * x**2, fast=fast).run()
+        return repr(report.inputs)
+
+    assert {worst(delayed) for delayed in (1, 2, 3, 4)} == {worst(0)}

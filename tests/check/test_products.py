@@ -1,11 +1,13 @@
-"""Backward passes that are right for some cotangents alone, and gradients that remember; with right twins."""
+"""Backward passes and forward derivatives by hand that are wrong somewhere, gradients that remember; right twins."""
 
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.special import softmax
 
 import gradcli
 from gradcli import check_gradient
+from tests.tape.build import function
 
 from .hunt import product
 
@@ -24,13 +26,25 @@ WRONG = {
     "clipped gradients": lambda w, x: np.clip(w * np.cos(x), -10, 10),
     "small ones dropped": lambda w, x: np.where(np.abs(w) > 1e-2, w, 0) * np.cos(x),
 }
+MORE_WRONG = {
+    "ignores its cotangent": lambda w, x: np.cos(x),
+    "takes its size": lambda w, x: np.cos(x) * np.abs(w),
+    "right for positive ones": lambda w, x: np.cos(x) * np.maximum(w, 0),
+    "clips it": lambda w, x: np.cos(x) * np.clip(w, -1, 1),
+}
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_a_backward_that_is_not_linear_fails(name):
-    report = vjp_report(WRONG[name])
+@pytest.mark.parametrize("vjp", [*WRONG.values(), *MORE_WRONG.values()], ids=[*WRONG, *MORE_WRONG])
+def test_a_backward_that_is_not_linear_fails(vjp):
+    report = vjp_report(vjp)
     assert report.verdict == "fail"
     assert report.diagnosis[0].kind == "nonlinear"
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e-15])
+def test_an_ignored_cotangent_of_any_size_is_one(size):
+    report = check_gradient(lambda x: size * (x**2).sum(), at={"x": X}, vjp=lambda g, x: 2 * size * x)
+    assert [finding.kind for finding in report.diagnosis] == ["nonlinear"]
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -67,47 +81,50 @@ def one_call_behind():
     return grad
 
 
-@pytest.mark.parametrize("make", [first_point, one_call_behind])
-def test_a_gradient_that_remembers_fails(make):
-    assert check_gradient(lambda x: np.sin(x).sum(), make(), at={"x": X}).verdict == "fail"
+def test_a_gradient_that_remembers_fails():
+    behind, first = (
+        check_gradient(lambda x: np.sin(x).sum(), make(), at={"x": X}) for make in (one_call_behind, first_point)
+    )
+    assert (behind.verdict, first.verdict) == ("fail", "fail")
+    assert first.diagnosis[0].kind == "unsteady" and "another point" in first.diagnosis[0].text
+    grad = first_point()
+    assert vjp_report(lambda w, x: w * grad(x)).verdict == "fail"
 
 
-def test_the_first_point_is_named():
-    report = check_gradient(lambda x: np.sin(x).sum(), first_point(), at={"x": X})
-    assert report.diagnosis[0].kind == "unsteady" and "another point" in report.diagnosis[0].text
+@pytest.mark.parametrize("options", [{}, {"fast": True}, {"calls": 100}])
+def test_a_gradient_that_adds_up_over_calls_fails_by_elements_and_along_directions(options):
+    total = np.zeros(3)
 
+    def gradient(x):
+        total[:] += 2 * x
+        return total.copy()
 
-def test_a_gradient_that_is_the_same_everywhere_may_be_right():
-    assert check_gradient(lambda x: (x @ X).sum(), lambda x: X, at={"x": X + 1}).verdict == "pass"
-    assert check_gradient(lambda x: np.sin(x).sum(), lambda x: np.cos(X), at={"x": X}).verdict == "pass"
-
-
-def test_claims_may_be_sparse():
-    def jac(x):
-        return scipy.sparse.diags(2 * x).tocsr()
-
-    assert check_gradient(lambda x: x**2, jac, at={"x": X}).verdict == "pass"
-    report = check_gradient(lambda x: x**2, lambda x: jac(x) @ scipy.sparse.diags([1, 1, 0]), at={"x": X})
+    report = check_gradient(lambda x: x @ x, at={"x": np.array([1.0, 2, 4])}, grad=gradient, **options)
     assert report.verdict == "fail"
-    assert (report.inputs[0].worst.output, report.inputs[0].worst.place) == ((2,), (2,))
+    assert report.diagnosis[0].kind == "accumulated"
 
 
-def test_a_gradient_may_be_a_tuple_of_numbers():
-    report = check_gradient(lambda x: x[0] * x[1] ** 2, lambda x: (x[1] ** 2, 2 * x[0] * x[1]), at={"x": [1.5, 2.0]})
-    assert report.verdict == "pass"
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_a_function_of_ours_keeps_in_its_class_is_stale(keeps):
+    @function(lambda ctx, g: 2 * g * (ctx.saved_tensors[0] if keeps else square.kept))
+    def square(ctx, x):
+        square.kept = x.detach()
+        ctx.save_for_backward(x)
+        return x**2
+
+    report = check_gradient(square.apply, at={"x": X})
+    assert report.verdict == ("pass" if keeps else "fail")
+    assert [finding.kind for finding in report.diagnosis] == ([] if keeps else ["unsteady"])
 
 
-def test_where_nothing_is_decidable_the_check_is_inconclusive():
-    report = check_gradient(lambda x: 1e17 + np.sin(x).sum(), np.cos, at={"x": X})
-    assert report.verdict == "inconclusive"
+def jac(x):
+    return scipy.sparse.diags(2 * x).tocsr()
 
 
-def test_gradients_of_some_inputs_alone_are_tried():
-    apply = product(gradcli.autograd.Function, wrong=True)
-    report = check_gradient(lambda x, y: apply(x, y) * 1.0, at={"x": X, "y": 2 * X})
-    assert report.verdict == "fail"
-    assert [finding.kind for finding in report.diagnosis] == ["partial gradients"]
-    assert check_gradient(lambda x, y: x * y, at={"x": X, "y": 2 * X}).verdict == "pass"
+def bounded(x):
+    if (x.detach().numpy() > 2.2).any():
+        raise ValueError("out of range")
+    return x**2
 
 
 class Sine(gradcli.autograd.Function):
@@ -123,35 +140,144 @@ class Sine(gradcli.autograd.Function):
         return (g == 1).to(gradcli.float64) * ctx.saved_tensors[0].cos()
 
 
-def test_a_function_of_our_engine_is_tried_with_other_cotangents():
-    assert check_gradient(lambda x: Sine.apply(x) * 1.0, at={"x": X}).verdict == "fail"
+def acting(act):
+    """Return a function that does something with an intermediate result."""
 
-
-@pytest.mark.parametrize("act", [lambda y: y.register_hook(lambda g: g), lambda y: y.retain_grad()])
-def test_functions_may_register_hooks_and_retain_gradients(act):
     def f(x):
         y = x.sin()
         act(y)
         return (y * y).sum()
 
-    assert check_gradient(f, at={"x": X}).verdict == "pass"
+    return f
 
 
-def test_a_gradient_that_is_rounding_alone_is_not_held_against_products():
-    """softmax does not change where all its arguments are shifted."""
-
-    def f(x, y):
-        z = np.exp(x + y.sum())
-        return z / z.sum()
-
-    def vjp(w, x, y):
-        p = f(x, y)
-        slope = p * (w - (p * w).sum())
-        return slope, np.full_like(y, slope.sum())
-
-    assert check_gradient(f, at={"x": X, "y": np.array([0.1, 0.2])}, vjp=vjp).verdict == "pass"
+def shifted(x, y):
+    """A softmax, which does not change where all its arguments are shifted."""
+    z = np.exp(x + y.sum())
+    return z / z.sum()
 
 
-def test_a_backward_pass_that_keeps_the_first_point_fails():
-    grad = first_point()
-    assert vjp_report(lambda w, x: w * grad(x)).verdict == "fail"
+def shifted_vjp(w, x, y):
+    p = shifted(x, y)
+    slope = p * (w - (p * w).sum())
+    return slope, np.full_like(y, slope.sum())
+
+
+Z = np.array([0.3 + 1j, -0.4 + 0.2j])
+FORMS = {
+    "the same everywhere": ("pass", lambda x: (x @ X).sum(), {"grad": lambda x: X}, {"x": X + 1}),
+    "the same everywhere, at the point": ("pass", lambda x: np.sin(x).sum(), {"grad": lambda x: np.cos(X)}, {"x": X}),
+    "sparse": ("pass", lambda x: x**2, {"grad": jac}, {"x": X}),
+    "a tuple of numbers": (
+        "pass",
+        lambda x: x[0] * x[1] ** 2,
+        {"grad": lambda x: (x[1] ** 2, 2 * x[0] * x[1])},
+        {"x": [1.5, 2.0]},
+    ),
+    "nothing is decidable": ("inconclusive", lambda x: 1e17 + np.sin(x).sum(), {"grad": np.cos}, {"x": X}),
+    "our product": ("pass", lambda x, y: x * y, {}, {"x": X, "y": 2 * X}),
+    "our engine is given other cotangents": ("fail", lambda x: Sine.apply(x) * 1.0, {}, {"x": X}),
+    "not defined elsewhere": ("pass", bounded, {}, {"x": np.array([0.3, -1.2, 2.1])}),
+    "a hook": ("pass", acting(lambda y: y.register_hook(lambda g: g)), {}, {"x": X}),
+    "a retained gradient": ("pass", acting(lambda y: y.retain_grad()), {}, {"x": X}),
+    "complex tangents": ("pass", lambda z: z * z, {"jvp": lambda t, z: 2 * z * t[0]}, {"z": Z}),
+    "their conjugates": ("fail", lambda z: z * z, {"jvp": lambda t, z: 2 * z * np.conj(t[0])}, {"z": Z}),
+    "a tangent of a number": ("pass", lambda x: x**3, {"jvp": lambda t, x: 3 * x**2 * t[0]}, {"x": 2.0}),
+    "rounding alone": ("pass", shifted, {"vjp": shifted_vjp}, {"x": X, "y": np.array([0.1, 0.2])}),
+}
+
+
+@pytest.mark.parametrize(("verdict", "f", "claims", "at"), FORMS.values(), ids=FORMS)
+def test_forms_of_claims(verdict, f, claims, at):
+    assert check_gradient(f, at=at, **claims).verdict == verdict
+
+
+def test_a_wrong_element_of_a_sparse_claim_is_named():
+    report = check_gradient(lambda x: x**2, lambda x: jac(x) @ scipy.sparse.diags([1, 1, 0]), at={"x": X})
+    assert report.verdict == "fail"
+    assert (report.inputs[0].worst.output, report.inputs[0].worst.place) == ((2,), (2,))
+
+
+def test_gradients_of_some_inputs_alone_are_tried():
+    apply = product(gradcli.autograd.Function, wrong=True)
+    report = check_gradient(lambda x, y: apply(x, y) * 1.0, at={"x": X, "y": 2 * X})
+    assert report.verdict == "fail"
+    assert [finding.kind for finding in report.diagnosis] == ["partial gradients"]
+
+
+def total(x):
+    """The sum of a softmax, twice over: 1 everywhere."""
+    return np.stack([softmax(x).sum(), softmax(2 * x).sum()])
+
+
+def total_vjp(g, x):
+    s, t = softmax(x), softmax(2 * x)
+    return s * (g[0] - s @ np.full(4, g[0])) + 2 * t * (g[1] - t @ np.full(4, g[1]))
+
+
+def total_jvp(tangents, x):
+    (v,) = tangents
+    s, t = softmax(x), softmax(2 * x)
+    return np.stack([(s * (v - s @ v)).sum(), (2 * t * (v - t @ v)).sum()])
+
+
+@pytest.mark.parametrize("claims", [{"vjp": total_vjp}, {"jvp": total_jvp}, {"vjp": total_vjp, "jvp": total_jvp}])
+def test_products_that_are_nothing_but_rounding_accuse_nobody(claims):
+    report = check_gradient(total, at={"x": np.array([0.3, -1.2, 2.1, 0.7])}, **claims)
+    assert report.verdict != "fail", report
+    assert not report.diagnosis
+
+
+AT = {"x": np.array([0.3, -1.2, 2.0]), "y": np.array([1.5, 0.4, -0.7])}
+
+
+def f(x, y):
+    return np.sin(x) * y
+
+
+def j(tangents, x, y):
+    u, v = tangents
+    return np.cos(x) * y * u + np.sin(x) * v
+
+
+def b(g, x, y):
+    return g * np.cos(x) * y, g * np.sin(x)
+
+
+WRONG_FORWARD = {
+    "sign": lambda t, x, y: -j(t, x, y),
+    "factor": lambda t, x, y: 1.01 * j(t, x, y),
+    "forgotten term": lambda t, x, y: np.cos(x) * y * t[0],
+    "ignored tangents": lambda t, x, y: np.cos(x) * y + np.sin(x),
+    "reversed": lambda t, x, y: j(t, x, y)[::-1],
+}
+
+
+def test_right():
+    assert check_gradient(f, at=AT, jvp=j).verdict == "pass"
+    both = check_gradient(f, at=AT, jvp=j, vjp=b)
+    assert both.verdict == "pass"
+    assert dict(both.witnesses)["forward mode"] > 12
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_FORWARD.items(), ids=WRONG_FORWARD)
+def test_wrong(name, wrong):
+    assert check_gradient(f, at=AT, jvp=wrong).verdict == "fail"
+    both = check_gradient(f, at=AT, jvp=wrong, vjp=b)
+    assert both.verdict == "fail"
+    if name == "ignored tangents":
+        assert both.diagnosis[0].kind == "nonlinear"
+    else:
+        assert "the values confirm reverse mode, so forward mode (jvp) is wrong" in both.message
+
+
+def test_a_wrong_backward_beside_a_right_forward_derivative_fails():
+    both = check_gradient(f, at=AT, jvp=j, vjp=lambda g, x, y: (g * np.cos(x), g * np.sin(x)))
+    assert both.verdict == "fail"
+    assert "modes disagree" in [finding.kind for finding in both.diagnosis]
+
+
+def test_a_result_of_another_shape_fails():
+    report = check_gradient(lambda x: x.sum(), at={"x": AT["x"]}, jvp=lambda t, x: t[0])
+    assert report.verdict == "fail"
+    assert "tuple of tangents" in report.message

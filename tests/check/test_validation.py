@@ -1,4 +1,8 @@
-"""What a declared check may not ask for: an error of that check, and of no other."""
+"""What a declared check may not ask for, an error of that check and of no other; and what a check loads."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,3 +57,23 @@ def test_good_arguments_are_taken():
     )
     assert report.verdict == "pass"
     assert check_gradient(lambda x: x * x, lambda x: 2 * x, 2.0, rtol=np.float32(1e-3), atol=0, eps=1e-6)
+
+
+SAMPLE = Path(__file__).parents[2] / "samples" / "gradients.py"
+PROGRAM = f"""
+import sys
+from gradcli.check.targets import import_checks
+from gradcli.cli.main import main
+from gradcli.program.user_code import Folders
+main(["gradcheck", {str(SAMPLE)!r}])
+for check in import_checks({str(SAMPLE)!r}, Folders()):
+    assert check.run().verdict == "pass"
+loaded = [m for m in sys.modules if m.startswith(("gradcli.tape", "gradcli.rules", "gradcli.func", "gradcli.api"))]
+assert not loaded, loaded
+assert "rich" not in sys.modules and "sympy" not in sys.modules
+"""
+
+
+def test_checking_a_numpy_gradient_loads_no_engine():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

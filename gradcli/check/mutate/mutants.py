@@ -12,7 +12,7 @@ from ...errors import GradcliError, did_you_mean
 
 HOST = '__import__("gradcli_mutant_host")'
 DIGITS = 12
-MOST = 300
+MOST_MUTANTS = 300
 """Mutants of the source; of more, every n-th."""
 
 
@@ -62,7 +62,6 @@ class SourceFunction:
         return begin, self.starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
 
     def text(self, node: ast.AST) -> str:
-        """Return a piece of the text."""
         begin, end = self.at(node)
         return self.raw[begin:end].decode()
 
@@ -84,12 +83,9 @@ class SourceFunction:
 
     def keeping(self) -> list[tuple[int, int, str]]:
         """Return the edit that keeps the variables of the scopes around in use, as code needs that replaces code."""
-        free: Sequence[str] = ()
         table = symtable.symtable(self.source, "", "exec")
         for name in self.code_names:
-            inner = [
-                t for t in table.get_children() if t.get_name() in (name, "lambda" if name == "<lambda>" else name)
-            ]
+            inner = [t for t in table.get_children() if t.get_name() in (name, name.strip("<>"))]
             if not inner:
                 return []
             table = inner[-1]
@@ -164,7 +160,7 @@ def source_mutants(function: SourceFunction) -> list[Mutant]:
             line = node.lineno
             name = f"line {line}: {shorten(function.text(node))} -> {shorten(new)}"
             mutants.setdefault(text, Mutant(name, text, line=line))
-    step = -(-len(mutants) // MOST) if mutants else 1
+    step = -(-len(mutants) // MOST_MUTANTS) if mutants else 1
     return list(mutants.values())[::step]
 
 
@@ -211,14 +207,8 @@ def changes(function: SourceFunction, node: Any) -> Iterator[str]:
             yield f"{target} {'-' if isinstance(node.op, ast.Add) else '+'}= {value}"
         yield "pass"
     elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Tuple):
-        index = function.text(node.slice)
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        for part in parts:
+        raw = function.text(node.slice).encode()
+        for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
             if isinstance(part, ast.Name):
-                begin = function.at(part)[0] - function.at(node.slice)[0]
-                moved = (
-                    index.encode()[:begin].decode()
-                    + f"{part.id} - 1"
-                    + index.encode()[begin + len(part.id.encode()) :].decode()
-                )
-                yield f"{function.text(node.value)}[{moved}]"
+                end = function.at(part)[1] - function.at(node.slice)[0]
+                yield f"{function.text(node.value)}[{raw[:end].decode()} - 1{raw[end:].decode()}]"

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import GradcliError
 from ...program.target import read_source
@@ -27,11 +27,11 @@ PATIENCE, LEAST_SECONDS = 5.0, 10.0
 """How many times longer than without a mutant a run may take, and how long at least."""
 
 
-class CommandRun:
+class CommandRun(NamedTuple):
     """What came of one run of the command. status: the exit code, None where it had to be ended."""
 
-    def __init__(self, status: int | None, seconds: float):
-        self.status, self.seconds = status, seconds
+    status: int | None
+    seconds: float
 
 
 class Mutator:
@@ -67,13 +67,12 @@ class Mutator:
 
         pytest stops at the first test that fails, and imports test files as Python does: the host sees no others.
         """
-        paths = [HOST, *filter(None, [os.environ.get("PYTHONPATH")])]
-        pytest_options = [os.environ.get("PYTEST_ADDOPTS", ""), f"-x --assert=plain -o cache_dir={self.folder}/cache"]
+        pytest_options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -x --assert=plain -o cache_dir={self.folder}/cache"
         return {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONPATH": os.pathsep.join(filter(None, [HOST, os.environ.get("PYTHONPATH")])),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTEST_ADDOPTS": " ".join(filter(None, pytest_options)),
+            "PYTEST_ADDOPTS": pytest_options.lstrip(),
             "HYPOTHESIS_STORAGE_DIRECTORY": os.path.join(self.folder, "hypothesis"),
             "GRADCLI_MUTATE": os.path.join(self.folder, "job.json"),
             "GRADCLI_MUTANT": which,
@@ -105,7 +104,6 @@ class Mutator:
         return CommandRun(status, time.perf_counter() - start)
 
     def end(self) -> None:
-        """End the process and all that it started."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -113,15 +111,13 @@ class Mutator:
             self.process = None
 
     def output(self) -> str:
-        """Return the last lines that the command printed."""
         with open(os.path.join(self.folder, "output"), encoding="utf-8", errors="replace") as file:
             return "\n".join(file.read().rstrip().splitlines()[-12:])
 
     def read_report(self) -> dict[str, Any]:
         """Return what the recorded calls told: of the process that called the function most."""
-        reports: list[dict[str, Any]] = [{"loaded": False, "calls": 0, "sizes": []}]
-        for place in sorted(Path(self.folder).glob("measured-*.json")):
-            reports.append(json.loads(place.read_text(encoding="utf-8")))
+        texts = (place.read_text(encoding="utf-8") for place in sorted(Path(self.folder).glob("measured-*.json")))
+        reports = [{"loaded": False, "calls": 0, "sizes": []}, *map(json.loads, texts)]
         return max(reports, key=lambda m: (bool(m["sizes"]), m["calls"], m["loaded"]))
 
 
@@ -142,7 +138,19 @@ def mutate(
     with Mutator(path + ".py", name, command) as mutator:
         first = mutator.run("record")
         report = mutator.read_report()
-        refuse(mutator, first, report, target)
+        if first.status != 0:
+            text = f":\n{output}" if (output := mutator.output()) else ""
+            raise GradcliError(
+                f"'{' '.join(command)}' fails without a mutant (exit {first.status}){text}",
+                hint="it has to pass first",
+                kind="usage",
+            )
+        if not report["loaded"]:
+            raise GradcliError(
+                f"'{' '.join(command)}' never imports {mutator.path}, so that no mutant of {target} could be noticed",
+                hint="is another copy installed? name the file that is imported",
+                kind="usage",
+            )
         seconds = timeout or max(LEAST_SECONDS, PATIENCE * first.seconds)
         chosen = list(different(mutator.mutants, report["sizes"]))
         runs = []
@@ -150,37 +158,10 @@ def mutate(
             mutant = mutator.mutants[number]
             run = mutator.run(str(number), seconds)
             killed = run.status != 0
-            runs.append(
-                MutantRun(
-                    mutant.name,
-                    error,
-                    killed,
-                    run.seconds,
-                    mutant.line,
-                    None if killed or not call else test_of(name, mutator.path, call, error, at_least),
-                    timed_out=run.status is None,
-                )
-            )
+            test = None if killed or not call else test_of(name, mutator.path, call, error, at_least)
+            runs.append(MutantRun(mutant.name, error, killed, run.seconds, mutant.line, test, run.status is None))
         equal = len(mutator.mutants) - len(chosen)
     return Mutation(target, tuple(runs), at_least, equal, report["calls"], time.perf_counter() - start)
-
-
-def refuse(mutator: Mutator, first: CommandRun, report: dict[str, Any], target: str) -> None:
-    """Raise GradcliError where nothing would be learned."""
-    words = " ".join(mutator.command)
-    if first.status != 0:
-        raise GradcliError(
-            f"'{words}' fails without a mutant (exit {first.status})"
-            + (f":\n{text}" if (text := mutator.output()) else ""),
-            hint="it has to pass first",
-            kind="usage",
-        )
-    if not report["loaded"]:
-        raise GradcliError(
-            f"'{words}' never imports {mutator.path}, so that no mutant of {target} could be noticed",
-            hint="is another copy installed? name the file that is imported",
-            kind="usage",
-        )
 
 
 def different(mutants: Sequence[Mutant], sizes: Sequence[dict[str, Any]]) -> Iterator[tuple[int, float | None, Any]]:

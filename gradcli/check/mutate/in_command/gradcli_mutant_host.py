@@ -19,7 +19,7 @@ import warnings
 
 POINTS = 20
 SECONDS = 20.0
-LARGEST = 24
+MOST_WRITTEN = 24
 """Elements of a call that are written out as a test."""
 CALLS = 25
 """So many calls of the original are noted."""
@@ -30,17 +30,16 @@ class Job:
 
     current = None
 
-    def __init__(self, path):
+    def __init__(self, path, which):
         with open(path, encoding="utf-8") as file:
             given = json.load(file)
         self.file, self.names, self.line = given["file"], given["names"], given["line"]
-        self.record, self.mutants, self.folder = given["record"], given["mutants"], given["folder"]
-        self.original = given["original"]
-        self.text, self.kind, self.loaded = None, None, False
+        self.mutants, self.folder, self.original = given["mutants"], given["folder"], given["original"]
+        mutant = {"source": given["record"], "kind": None} if which == "record" else self.mutants[int(which)]
+        self.text, self.kind, self.loaded = mutant["source"], mutant["kind"], False
         self.calls, self.count, self.code = [], 0, None
 
     def is_target(self, path):
-        """Return whether a path is that of the file."""
         return isinstance(path, str) and (path == self.file or os.path.realpath(path) == self.file)
 
     def compile(self, path):
@@ -49,7 +48,6 @@ class Job:
         return compile(self.text, path, "exec", dont_inherit=True)
 
     def find_code(self, code, names=None):
-        """Return the code of the function inside that of its file."""
         names = self.names if names is None else names
         if not names:
             return code
@@ -59,14 +57,7 @@ class Job:
         codes = [self.find_code(c, names[1:]) for c in reversed(inner)]
         return next((c for c in codes if c is not None), None)
 
-    def activate(self, which):
-        """Put a mutant in force for what is imported from now on."""
-        mutant = None if which == "record" else self.mutants[int(which)]
-        self.text = self.record if mutant is None else mutant["source"]
-        self.kind = None if mutant is None else mutant["kind"]
-
     def enter(self, values):
-        """Note the arguments of a call."""
         self.count += 1
         if len(self.calls) < CALLS:
             code = sys._getframe(2).f_code
@@ -81,9 +72,9 @@ def start():
     which = os.environ.get("GRADCLI_MUTANT")
     if which is None or Job.current is not None:
         return
-    job = Job.current = Job(os.environ["GRADCLI_MUTATE"])
-    hook(job)
-    job.activate(which)
+    job = Job.current = Job(os.environ["GRADCLI_MUTATE"], which)
+    for loader in (importlib.machinery.SourceFileLoader, importlib.abc.ExecutionLoader):
+        loader.get_code = wrap_loader(job, loader.get_code)
     if which == "record":
         atexit.register(finish, job)
         os._exit = finish_before(job, os._exit)
@@ -101,18 +92,12 @@ def finish_before(job, leave):
     return call
 
 
-def hook(job):
-    """Let the loaders of Python give the mutant for the file, from no cache and into none."""
-    for loader in (importlib.machinery.SourceFileLoader, importlib.abc.ExecutionLoader):
-        loader.get_code = wrap_loader(job, loader.get_code)
-
-
 def wrap_loader(job, get_code):
-    """Return a loader's method that gives the mutant for the file."""
+    """Return a loader's method that gives the mutant for the file, from no cache and into none."""
 
     def call(self, fullname):
         path = self.get_filename(fullname)
-        return job.compile(path) if job.text and job.is_target(path) else get_code(self, fullname)
+        return job.compile(path) if job.is_target(path) else get_code(self, fullname)
 
     return call
 
@@ -121,11 +106,7 @@ def run_as_main(job):
     """Where the file itself is the script that Python was started with, run the mutant in its place, and end."""
     words = getattr(sys, "orig_argv", [])[1:]
     place = next((i for i, word in enumerate(words) if not word.startswith("-")), None)
-    if (
-        place is None
-        or any(word in ("-m", "-c") for word in words[:place])
-        or not job.is_target(os.path.abspath(words[place]))
-    ):
+    if place is None or {"-m", "-c"} & {*words[:place]} or not job.is_target(os.path.abspath(words[place])):
         return
     sys.argv = words[place:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(words[place])))
@@ -180,7 +161,6 @@ def copy_arrays(x):
 
 
 def is_array(x):
-    """Return whether something is an array of NumPy."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(x, numpy.ndarray)
 
@@ -212,7 +192,6 @@ def change(x, kind):
 
 
 def size_of(x):
-    """Return how many axes something has."""
     return len(getattr(x, "shape", ()))
 
 
@@ -247,7 +226,7 @@ def measure(job):
     rng, until = random.Random(0), time.perf_counter() + SECONDS
     original = function_with(job, job.find_code(compile(job.original, job.file, "exec")))
     others = [function_with(job, job.find_code(compile(m["source"], job.file, "exec"))) for m in job.mutants]
-    sizes = [{"relative": None, "raises": False, "test": None} for _ in others]
+    sizes = [{"relative": None, "test": None} for _ in others]
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for number in range(POINTS):
@@ -255,8 +234,7 @@ def measure(job):
             point = move_numbers(call, rng)
             expected = attempt(original, point)
             if expected is None:
-                point = call
-                expected = attempt(original, point)
+                expected = attempt(original, point := call)
             if expected is None or time.perf_counter() > until:
                 continue
             for mutant, other, entry in zip(job.mutants, others, sizes, strict=True):
@@ -270,7 +248,6 @@ def compare(job, mutant, other, entry, point, expected):
     got = attempt(other, point)
     job.kind = None
     if got is None:
-        entry["raises"] = True
         return
     error = distance(got[0], expected[0])
     if entry["relative"] is None or error > entry["relative"]:
@@ -321,7 +298,7 @@ def move_numbers(x, rng):
         draws = numpy.random.default_rng(rng.randrange(2**32))
         scale = float(numpy.abs(x[numpy.isfinite(x)]).mean()) if numpy.isfinite(x).any() else 0.0
         changed = x * (1 + 0.3 * draws.standard_normal(x.shape)) + 0.1 * scale * draws.standard_normal(x.shape)
-        if x.size <= LARGEST:
+        if x.size <= MOST_WRITTEN:
             changed = numpy.array([float(f"{y:.3g}") for y in changed.reshape(-1)]).reshape(x.shape)
         return changed.astype(x.dtype)
     return x
@@ -376,7 +353,7 @@ def write_call(job, point, expected):
     parts = list(point.values())
     if any(rest) or len(job.names) > 1 or not all(is_plain(x) for x in parts) or not is_plain(expected):
         return None
-    if sum(int(getattr(x, "size", 1)) for x in parts) + sum(len(x) for x in leaves(expected)) > LARGEST:
+    if sum(int(getattr(x, "size", 1)) for x in parts) + sum(len(x) for x in leaves(expected)) > MOST_WRITTEN:
         return None
     return {"call": {name: text_of(x) for name, x in point.items()}, "result": text_of(expected)}
 
@@ -389,7 +366,6 @@ def is_plain(x):
 
 
 def text_of(x):
-    """Return a value as Python."""
     if isinstance(x, (tuple, list)):
         inner = ", ".join(text_of(y) for y in x)
         return f"[{inner}]" if isinstance(x, list) else f"({inner},)"

@@ -22,35 +22,27 @@ from .line import estimate
 from .symmetric import restrict_to_symmetric
 from .verdict import COARSE, FAIL, PASS, UNSURE, digits_of
 
-MOST = 4
+MOST_WRONG = 4
 """Wrong elements that are looked for."""
 STEPS = PAIRS * REACH
-HIDDEN_SLOPES = "values beside it tell no slope of either side: a kink, noise or a singularity in reach"
+NO_SIDES = "values beside it tell no slope of either side: a kink, noise or a singularity in reach"
 
 
-class Part(NamedTuple):
-    """A claimed and a numeric product with part of a direction, and the numeric error."""
+class Compared(NamedTuple):
+    """A claimed and a numeric derivative, of an element or along part of a direction, and the numeric error.
 
-    claimed: float
-    value: float
-    error: float
-
-
-class ElementFinding(NamedTuple):
-    """What is found of one element: claimed and numeric derivative with its error, and a state as in `verdict`.
-
-    sides: the left and the right derivative at a kink; the numeric one is their mean.
+    state: as in `verdict`. sides: the left and the right derivative at a kink; the numeric one is their mean.
     """
 
     claimed: float
     value: float
     error: float
-    state: int
+    state: int = UNSURE
     reason: str = ""
     sides: tuple[float, float] | None = None
 
 
-class GroupTesting:
+class WrongElements:
     """The search for wrong elements in one combination of outputs, along all directions.
 
     elements: what was found of single elements, by their place. parts: what was found of parts of directions, by
@@ -61,23 +53,23 @@ class GroupTesting:
         self.look, self.flat, self.claimed = look, look.flat, look.claimed
         self.row = int(np.argmax(np.max([excess(look, k) for k in range(len(look.lines))], axis=0)))
         self.weights = self.claimed.weights[self.row : self.row + 1]
-        self.elements: dict[int, ElementFinding] = {}
+        self.elements: dict[int, Compared] = {}
         self.lines: dict[int, SampledLine] = {}
-        self.parts: dict[tuple[int, int, int], Part] = {}
+        self.parts: dict[tuple[int, int, int], Compared] = {}
         for k, slope in enumerate(look.slopes):
             claimed = float(look.compare(k)[0][self.row])
-            part = Part(claimed, float(slope.value[self.row]), float(slope.error[self.row]))
+            part = Compared(claimed, float(slope.value[self.row]), float(slope.error[self.row]))
             self.parts[k, 0, self.flat.size] = part
             if look.axes and is_certain(look, k)[self.row]:
-                claimed, value, error = (x / float(self.flat.scales[k]) for x in part)
-                self.elements[k] = ElementFinding(claimed, value, error, FAIL)
+                claimed, value, error = (x / float(self.flat.scales[k]) for x in part[:3])
+                self.elements[k] = Compared(claimed, value, error, FAIL)
 
     def search(self) -> bool:
         """Look at elements until what is off is explained; return whether it is. Raises OutOfCallsError."""
         for k in sorted(range(len(self.look.lines)), key=lambda k: -excess(self.look, k)[self.row]):
             while self.is_off(k, 0, self.flat.size):
-                place = self.choose_by_factor() if not self.elements else self.descend(k)
-                if place is None or place in self.elements or len(self.wrong) >= MOST:
+                place = self.descend(k) if self.elements else self.choose_first()
+                if place is None or place in self.elements or len(self.wrong) >= MOST_WRONG:
                     return False
                 self.elements[place] = self.look_at(place)
                 if self.common is not None:
@@ -88,24 +80,19 @@ class GroupTesting:
     def common(self) -> float | None:
         """The factor by which all is off: the products along all directions, and the elements that were looked at."""
         parts = [self.parts[k, 0, self.flat.size] for k in range(len(self.look.lines))]
-        return (
-            self.factor([*parts, *(Part(*element[:3]) for element in self.elements.values())])
-            if len(parts) > 1
-            else None
-        )
+        return self.factor([*parts, *self.elements.values()]) if len(parts) > 1 else None
 
     @property
     def wrong(self) -> list[int]:
-        """The elements that were found wrong."""
         return [i for i, element in self.elements.items() if element.state == FAIL]
 
-    def choose_by_factor(self) -> int | None:
+    def choose_first(self) -> int | None:
         """Return the element to look at first: the largest one where all products are off by one factor."""
         if self.claimed.rows is not None and self.common is not None:
             return int(np.argmax(self.claimed.effects(np.zeros(0))[self.row]))
         return self.descend(int(np.argmax([excess(self.look, k)[self.row] for k in range(len(self.look.lines))])))
 
-    def factor(self, parts: list[Part]) -> float | None:
+    def factor(self, parts: list[Compared]) -> float | None:
         """Return c where all claimed products are c times the numeric ones; None where they are not, or c is 1."""
         best = max(parts, key=lambda part: abs(part.value) / max(part.error, 1e-300))
         if abs(best.value) <= 10 * MARGIN * best.error:
@@ -125,19 +112,16 @@ class GroupTesting:
         return part.claimed - part.value - known
 
     def is_off(self, k: int, begin: int, end: int) -> bool:
-        """Return whether part of direction k disagrees."""
         part, direction = self.parts[k, begin, end], self.only(k, begin, end)
         known = sum(x.error * abs(direction[i]) for i, x in self.elements.items() if begin <= i < end)
         return not abs(self.gap(k, begin, end)) <= self.room(direction, part.claimed, part.error + known)
 
     def room(self, direction: np.ndarray, claimed: float, error: float) -> float:
-        """Return how far a product with a direction may be off."""
         every = np.full(len(self.claimed.weights), claimed)
         noise = min(self.look.noise(), 1e-6)
         return float(self.claimed.room(direction, every, np.full(len(every), error), noise)[self.row])
 
     def only(self, k: int, begin: int, end: int) -> np.ndarray:
-        """Return part of direction k, zeros elsewhere."""
         direction = np.zeros(self.flat.size)
         direction[begin:end] = self.look.lines[k].direction[begin:end]
         return direction
@@ -153,7 +137,7 @@ class GroupTesting:
             self.measure(*halves[0])
             if halves[1] not in self.parts:
                 whole, first = self.parts[k, begin, end], self.parts[halves[0]]
-                rest = Part(whole.claimed - first.claimed, whole.value - first.value, whole.error + first.error)
+                rest = Compared(whole.claimed - first.claimed, whole.value - first.value, whole.error + first.error)
                 self.parts[halves[1]] = rest
             if not any(self.is_off(*half) for half in halves):
                 del self.parts[halves[1]]
@@ -178,25 +162,22 @@ class GroupTesting:
         line = SampledLine(self.flat, direction, self.weights, self.look.drift)
         slope = line.search(np.zeros(1)) if closely else line.romberg(STEPS)
         claimed = float(self.claimed.along(direction)[self.row])
-        self.parts[k, begin, end] = Part(claimed, float(slope.value[0]), float(slope.error[0]))
+        self.parts[k, begin, end] = Compared(claimed, float(slope.value[0]), float(slope.error[0]))
 
-    def look_at(self, i: int) -> ElementFinding:
-        """Return what is to be said about one element. Raises OutOfCallsError."""
+    def look_at(self, i: int) -> Compared:
         scale = float(self.flat.scales[i])
         line, claimed = self.line_of(i), float(self.claimed.along(self.unit(i))[self.row]) / scale
         first = line.romberg(STEPS)
         gap = abs(claimed * scale - float(first.value[0]))
         slope = line.search(np.array([gap / (4 * SURE)]))
-        if slope.resolved[0] and not (first.bent[0] and not line.is_straight()[0]):
-            value, error = float(slope.value[0]) / scale, float(slope.error[0]) / scale
-            wrong = not abs(claimed - value) * scale <= self.room(self.unit(i), claimed * scale, error * scale)
-            return ElementFinding(claimed, value, error, FAIL if wrong else PASS)
+        if slope.resolved[0] and not (first.kinked[0] and not line.is_straight()[0]):
+            return self.compare(i, claimed, float(slope.value[0]) / scale, float(slope.error[0]) / scale)
         if self.flat.claim.most_calls is not None:
             (left, right), errors = (x[:, 0] / scale for x in line.one_sided())
             return at_kink(claimed, left, right, MARGIN * errors.max())
         return self.look_closely(i, claimed)
 
-    def look_closely(self, i: int, claimed: float) -> ElementFinding:
+    def look_closely(self, i: int, claimed: float) -> Compared:
         """Return what is to be said about an element at which no symmetric fit is to be trusted."""
 
         def along(offsets: np.ndarray) -> np.ndarray:
@@ -206,13 +187,17 @@ class GroupTesting:
         slope = estimate(along, self.flat.coordinate(i), float(self.flat.scales[i]), f0, self.flat.unit)
         value, error, kind = float(slope.value[0]), float(slope.error[0]), slope.kind[0]
         if kind in ("jump", "none"):
-            return ElementFinding(claimed, claimed, np.inf, UNSURE, "no numeric derivative can be had here")
+            return Compared(claimed, claimed, np.inf, UNSURE, "no numeric derivative can be had here")
         if kind == "kink":
-            room = MARGIN * max(float(slope.left_error[0]), float(slope.right_error[0]))
+            room = MARGIN * float(max(slope.left_error[0], slope.right_error[0]))
             return at_kink(claimed, float(slope.left[0]), float(slope.right[0]), room)
+        return self.compare(i, claimed, value, error)
+
+    def compare(self, i: int, claimed: float, value: float, error: float) -> Compared:
+        """Return whether element i is wrong, whose numeric derivative is known with an error."""
         scale = float(self.flat.scales[i])
         wrong = not abs(claimed - value) * scale <= self.room(self.unit(i), claimed * scale, error * scale)
-        return ElementFinding(claimed, value, error, FAIL if wrong else PASS)
+        return Compared(claimed, value, error, FAIL if wrong else PASS)
 
     def unit(self, i: int) -> np.ndarray:
         """Return a direction along one element, as long as its scale."""
@@ -225,36 +210,7 @@ class GroupTesting:
             self.lines[i] = SampledLine(self.flat, self.unit(i), self.weights, self.look.drift)
         return self.lines[i]
 
-
-def at_kink(claimed: float, left: float, right: float, room: float) -> ElementFinding:
-    """Return what is to be said about an element between one-sided derivatives that are known to within `room`."""
-    value, half = (left + right) / 2, abs(right - left) / 2
-    if not room <= COARSE * 2 * half:
-        return ElementFinding(claimed, value, half + room, UNSURE, HIDDEN_SLOPES)
-    state = PASS if abs(claimed - value) <= half + room else FAIL
-    return ElementFinding(claimed, value, room / MARGIN, state, "a kink", (left, right))
-
-
-def certain(look: Directions, enough: Callable = any) -> bool:
-    """Return whether the derivative is wrong beyond doubt along any direction, or along all of them."""
-    lines = range(len(look.lines))
-    return enough(is_certain(look, k).any() or not np.isfinite(look.compare(k)[0]).all() for k in lines)
-
-
-def is_certain(look: Directions, k: int) -> np.ndarray:
-    """Return which products along direction k are wrong beyond doubt: by fits, or by far more than steps differ."""
-    slope, (_, gap, room) = look.slopes[k], look.compare(k)
-    return (
-        ~slope.bent
-        & (gap > room)
-        & ((slope.resolved & (gap > SURE / MARGIN * room)) | (gap > SURE * MARGIN * slope.rough))
-    )
-
-
-class WrongElements(GroupTesting):
-    """The search for wrong elements, and its report."""
-
-    def output_of(self, i: int) -> tuple[int, ElementFinding]:
+    def output_of(self, i: int) -> tuple[int, Compared]:
         """Return the output whose derivative for a wrong element is off most, and that derivative.
 
         Where only combinations of outputs are pulled back, halves of them lead there; this needs no values.
@@ -278,9 +234,8 @@ class WrongElements(GroupTesting):
         weight = np.eye(1, len(self.flat.f0), j)
         claimed = float(whole[j]) if whole is not None else float(self.flat.pull(weight)[0, i])
         slope = self.along_outputs(i, weight)
-        return j, element._replace(
-            claimed=claimed, value=float(slope.value[0]) / scale, error=float(slope.error[0]) / scale
-        )
+        value, error = float(slope.value[0]) / scale, float(slope.error[0]) / scale
+        return j, element._replace(claimed=claimed, value=value, error=error)
 
     def along_outputs(self, i: int, weights: np.ndarray) -> Slope:
         """Return slopes of combinations of outputs along an element that was looked at, from values that are kept."""
@@ -299,8 +254,9 @@ class WrongElements(GroupTesting):
             return self.report_fail(explained, short)
         if explained:
             return self.report_pass()
-        text = "along a random direction the claimed product is {:.9g}, the numeric one {:.9g} ± {:.2g}".format(
-            *max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
+        claimed, value, error = max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
+        text = (
+            f"along a random direction the claimed product is {claimed:.9g}, the numeric one {value:.9g} ± {error:.2g}"
         )
         needed = look.for_search() if short else None
         if certain(look, all if short and not self.factors() else any):
@@ -333,7 +289,7 @@ class WrongElements(GroupTesting):
             value, error = slope.value.copy(), slope.error.copy()
             value[self.row] += sum((x.claimed - x.value) * line.direction[i] for i, x in self.elements.items())
             error[self.row] += sum(x.error * abs(line.direction[i]) for i, x in self.elements.items())
-            self.look.slopes[k] = slope._replace(value=value, error=error, bent=np.zeros(len(value), bool))
+            self.look.slopes[k] = slope._replace(value=value, error=error, kinked=np.zeros(len(value), bool))
 
     def report_fail(self, explained: bool, short: bool) -> Outcome:
         look, flat = self.look, self.flat
@@ -369,7 +325,7 @@ class WrongElements(GroupTesting):
         findings = findings if explained else findings or self.count()
         return Outcome("fail", tuple(checks), products, "", findings, notes, len(self.elements))
 
-    def cases(self, output: int, worst: ElementFinding, place: int) -> SimpleNamespace:
+    def cases(self, output: int, worst: Compared, place: int) -> SimpleNamespace:
         """Return what is known as a judgement on one row: elements that agree along the directions are as claimed."""
         row = self.claimed.row(output)
         a = np.full((1, self.flat.size), np.nan) if row is None else row[None].copy()
@@ -385,9 +341,9 @@ class WrongElements(GroupTesting):
         """Return by which factor all of an input is off, where every part of it that was looked at is off by that."""
         findings, flat, common = [], self.flat, self.common
         for k, name in enumerate(flat.claim.wrt):
-            begin, end = int(flat.edges[k]), int(flat.edges[k + 1])
+            begin, end = flat.columns(k).start, flat.columns(k).stop
             parts = [part for (_, b, e), part in self.parts.items() if begin <= b and e <= end]
-            parts += [Part(*element[:3]) for i, element in self.elements.items() if begin <= i < end]
+            parts += [element for i, element in self.elements.items() if begin <= i < end]
             c = common or (self.factor(parts) if len(parts) >= 3 else None)
             if c is not None and abs(c - 1) > 1e-7 and abs(c) > 1e-9:
                 from .patterns import ratio_name
@@ -407,6 +363,31 @@ class WrongElements(GroupTesting):
             Finding("some elements", f"{n}: at least {count} of {size} elements are wrong; no more were looked for", n)
             for n, count, size in texts
         )
+
+
+def at_kink(claimed: float, left: float, right: float, room: float) -> Compared:
+    """Return what is to be said about an element between one-sided derivatives that are known to within `room`."""
+    value, half = (left + right) / 2, abs(right - left) / 2
+    if not room <= COARSE * 2 * half:
+        return Compared(claimed, value, half + room, UNSURE, NO_SIDES)
+    state = PASS if abs(claimed - value) <= half + room else FAIL
+    return Compared(claimed, value, room / MARGIN, state, "a kink", (left, right))
+
+
+def certain(look: Directions, enough: Callable = any) -> bool:
+    """Return whether the derivative is wrong beyond doubt along any direction, or along all of them."""
+    lines = range(len(look.lines))
+    return enough(is_certain(look, k).any() or not np.isfinite(look.compare(k)[0]).all() for k in lines)
+
+
+def is_certain(look: Directions, k: int) -> np.ndarray:
+    """Return which products along direction k are wrong beyond doubt: by fits, or by far more than steps differ."""
+    slope, (_, gap, room) = look.slopes[k], look.compare(k)
+    return (
+        ~slope.kinked
+        & (gap > room)
+        & ((slope.resolved & (gap > SURE / MARGIN * room)) | (gap > SURE * MARGIN * slope.rough))
+    )
 
 
 def judge_along(look: Directions) -> Outcome | None:

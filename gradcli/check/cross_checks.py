@@ -17,6 +17,7 @@ from ..errors import GradcliError, TimeIsUp
 from ..lang.limits import LONGEST, time_left, within
 from ..program.claim import CallError
 from ..program.recorded import SecondOrder, Traced
+from ..request import Request
 from ..show.check_results import CheckReport, Finding, InputCheck
 from ..tape.modes import no_grad
 from .verdict import CAP, digits_of
@@ -25,8 +26,8 @@ ROUNDED = "rounding leaves"
 """How a note begins that excuses a disagreement."""
 
 
-class Witnessed:
-    """What the witnesses say: digits by name, findings against the derivative, and notes."""
+class CrossChecks:
+    """What was found: to how many digits others agree, findings against the derivative, and notes."""
 
     def __init__(self) -> None:
         self.digits: list[tuple[str, float]] = []
@@ -34,14 +35,11 @@ class Witnessed:
         self.notes: list[str] = []
 
 
-def by_formulas(claim: Traced, blocks: dict[str, np.ndarray], witnessed: Witnessed) -> None:
-    """Compare the engine's derivative with sympy's."""
+def compare_with_formulas(claim: Traced, blocks: dict[str, np.ndarray], checks: CrossChecks) -> None:
     import sympy
 
-    from ..analysis.compare_formulas import compare_with_engine as compared
-    from ..analysis.symbolic import MAX_SYMBOLS, TIMEOUT, as_expressions
-    from ..analysis.symbolic import derive_in_time as patient
-    from ..analysis.symbolic import drop_jumps as cleaned
+    from ..analysis.compare_formulas import compare_with_engine
+    from ..analysis.symbolic import MAX_SYMBOLS, TIMEOUT, as_expressions, derive_in_time, drop_jumps
     from ..exact.symbolic import symbols_for
 
     total = sum(np.size(x) for x in claim.at.values())
@@ -50,36 +48,28 @@ def by_formulas(claim: Traced, blocks: dict[str, np.ndarray], witnessed: Witness
     if not all(np.isfinite(x).all() for x in claim.at.values()):
         raise ValueError("an input holds nan or infinity")
 
-    def work() -> Any:
+    def derive() -> Any:
         symbols = {name: symbols_for(name, np.shape(x)) for name, x in claim.at.items()}
+        listed = {name: as_expressions(array).ravel().tolist() for name, array in symbols.items()}
         out = formula_of(claim, symbols)
         point = {
-            s: sympy.Rational(float(x))
-            for name, array in symbols.items()
-            for s, x in zip(as_expressions(array).ravel().tolist(), np.ravel(claim.at[name]).tolist(), strict=True)
+            symbol: sympy.Rational(float(x))
+            for name, elements in listed.items()
+            for symbol, x in zip(elements, np.ravel(claim.at[name]).tolist(), strict=True)
         }
-        parts = [
-            (
-                name,
-                out.shape + symbols[name].shape,
-                [
-                    cleaned(sympy.diff(e, s))
-                    for e in out.ravel().tolist()
-                    for s in as_expressions(symbols[name]).ravel().tolist()
-                ],
-            )
-            for name in claim.wrt
-        ]
-        return compared(parts, point, blocks)
+        parts = []
+        for name in claim.wrt:
+            formulas = [drop_jumps(sympy.diff(e, symbol)) for e in out.ravel().tolist() for symbol in listed[name]]
+            parts.append((name, out.shape + symbols[name].shape, formulas))
+        return compare_with_engine(parts, point, blocks)
 
-    for item in patient(TIMEOUT, work):
+    for item in derive_in_time(TIMEOUT, derive):
         block = np.abs(np.asarray(blocks[item.name]))
         largest = float(np.max(block[np.isfinite(block)], initial=0.0)) or 1.0
-        error = item.error / largest
-        witnessed.digits.append((f"symbolic {item.name}", digits_of(error)))
-        witnessed.notes += [f"{item.name}: {note}" for note in item.notes]
-        if not item.agrees and not any(note.startswith(ROUNDED) for note in witnessed.notes):
-            witnessed.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))
+        checks.digits.append((f"symbolic {item.name}", digits_of(item.error / largest)))
+        checks.notes += [f"{item.name}: {note}" for note in item.notes]
+        if not item.agrees and not any(note.startswith(ROUNDED) for note in checks.notes):
+            checks.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))
 
 
 def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
@@ -106,9 +96,9 @@ DIRECTIONS = 16
 UNITS = 64
 """Rounding units of itself that a derivative may be off without being accused."""
 POINTS = 4
-NEAR = 1e-3
+NEARBY = 1e-3
 """How far away, relatively, the points are that tell rounding from a wrong rule."""
-LOST = 10.0
+FEW_DIGITS = 10.0
 """Right digits of a float64 value below which its loss is reported."""
 
 
@@ -124,13 +114,10 @@ class Sharp:
         self.step = self.mp.mpf(10) ** (-digits - 5)
 
     def value(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """Return f as a flat object array."""
-        if isinstance(self.claim, SecondOrder):
-            return self.products(self.claim, arrays)
-        return self.of(self.claim, arrays)
+        return self.products(arrays) if isinstance(self.claim, SecondOrder) else self.value_of(self.claim, arrays)
 
-    def of(self, claim: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """Return another function's value in this precision."""
+    def value_of(self, claim: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """Return the value of a function, or of the one whose second derivatives are checked."""
         from ..exact.field import as_plain, exact
         from ..exact.record import exactly
         from ..tape.tensor import Tensor
@@ -139,23 +126,23 @@ class Sharp:
             leaves = [Tensor._wrap(self.field.input_array(name, x), None) for name, x in arrays.items()]
             return np.asarray(as_plain(exact(np.asarray(claim.call(leaves)._data)))).ravel()
 
-    def products(self, claim: SecondOrder, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    def products(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Return the vector's products with the first derivative, which are differences, too. Raises ValueError."""
+        claim = self.claim
+        assert isinstance(claim, SecondOrder)
         first, at = claim.first, {name: x for name, x in arrays.items() if name != claim.vector}
         total = sum(np.size(at[name]) for name in first.wrt)
         if total > MOST_COLUMNS:
-            raise ValueError(
-                f"the inputs have {total} elements; second derivatives are taken of at most {MOST_COLUMNS}"
-            )
+            text = f"the inputs have {total} elements; second derivatives are taken of at most {MOST_COLUMNS}"
+            raise ValueError(text)
         vector = self.convert(claim.vector, arrays[claim.vector]).ravel()
         products = []
         for direction in directions_of(first, 0):
-            up, down = (self.of(first, self.move(at, direction, sign)) for sign in (1, -1))
+            up, down = (self.value_of(first, self.move(at, direction, sign)) for sign in (1, -1))
             products.append(sum(v * (a - c) / (2 * self.step) for v, a, c in zip(vector, up, down, strict=True)))
         return np.array(products, object)
 
     def convert(self, name: str, x: np.ndarray) -> np.ndarray:
-        """Return an array in this precision."""
         return np.asarray(self.field.input_array(name, x)).view(np.ndarray)
 
     def move(self, at: dict[str, np.ndarray], direction: dict[str, np.ndarray], sign: int) -> dict[str, np.ndarray]:
@@ -192,25 +179,19 @@ def directions_of(claim: Traced, seed: int) -> list[dict[str, np.ndarray]]:
     return [{name: rng.choice([-1.0, 1.0], np.shape(claim.at[name])) for name in claim.wrt} for _ in range(DIRECTIONS)]
 
 
-def push_direction(blocks: dict[str, np.ndarray], direction: dict[str, np.ndarray]) -> np.ndarray:
-    total: Any = 0.0
-    for name, v in direction.items():
-        block = blocks[name]
-        total = total + block.reshape((-1, v.size)) @ v.ravel()
-    return np.asarray(total).ravel()
-
-
 def nearby(at: dict[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return a point about NEAR away, where rounding falls otherwise, but a wrong rule is as wrong as here."""
+    """Return a point about NEARBY away, where rounding falls otherwise, but a wrong rule is as wrong as here."""
     near = dict(at)
     for name in wrt:
         x = np.asarray(at[name])
         size = np.where(x == 0, np.max(np.abs(x), initial=0.0) or 1.0, np.abs(x))
-        near[name] = np.asarray(x + NEAR * size * rng.uniform(-1, 1, x.shape), x.dtype)
+        near[name] = np.asarray(x + NEARBY * size * rng.uniform(-1, 1, x.shape), x.dtype)
     return near
 
 
-def in_digits(claim: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, witnessed: Witnessed) -> None:
+def compare_with_digits(
+    claim: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, checks: CrossChecks
+) -> None:
     """Compare the engine's derivative with differences in high precision.
 
     Its own rounding is seen by comparing at more points close by: what stays the same there is no rounding.
@@ -218,32 +199,26 @@ def in_digits(claim: Traced, blocks: dict[str, np.ndarray], digits: int, seed: i
     sharp = Sharp(claim, digits)
     directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)
-    points: list[dict[str, np.ndarray]] = [dict(claim.at)]
-    points += [nearby(points[0], claim.wrt, rng) for _ in range(POINTS)]
-    differences, exact_values, value = [], [], None
-    for k, at in enumerate(points):
-        engine = blocks if k == 0 else claim.whole(at)
-        middle = sharp.value(at)
-        rows, truths = [], []
+    here = dict(claim.at)
+    points = [here, *(nearby(here, claim.wrt, rng) for _ in range(POINTS))]
+    errors, exact_values, values = [], [], []
+    for at in points:
+        engine = blocks if at is here else claim.whole(at)
+        values.append(sharp.value(at))
         for direction in directions:
-            truth = sharp.along(at, direction, middle)
-            claimed = push_direction(engine, direction)
-            rows.append([difference(sharp, c, t) for c, t in zip(claimed, truth, strict=True)])
-            truths.append([np.nan if t is None else float(t) for t in truth])
-        differences.append(rows)
-        exact_values.append(truths)
-        value = middle if value is None else value
-    judge_digits(np.array(differences, float), np.array(exact_values, float), directions, digits, witnessed)
-    value_digits(claim, sharp, np.asarray(value), np.array(exact_values[0], float), directions, witnessed)
-
-
-def difference(sharp: Sharp, claimed: float, truth: Any) -> float:
-    """Return how far a claimed derivative is off; nan where there is no exact one."""
-    return np.nan if truth is None else float(sharp.mp.mpf(float(claimed)) - truth)
+            claimed = sum(engine[name].reshape((-1, v.size)) @ v.ravel() for name, v in direction.items())
+            truth = sharp.along(at, direction, values[-1])
+            pairs = list(zip(np.ravel(claimed), truth, strict=True))
+            errors.append([np.nan if t is None else float(sharp.mp.mpf(float(c)) - t) for c, t in pairs])
+            exact_values.append([np.nan if t is None else float(t) for t in truth])
+    shape = (len(points), len(directions), len(values[0]))
+    truths = np.reshape(exact_values, shape)
+    judge_digits(np.reshape(errors, shape), truths, directions, digits, checks)
+    value_digits(claim, sharp, values[0], truths[0], directions, checks)
 
 
 def judge_digits(
-    errors: np.ndarray, truth: np.ndarray, directions: list[dict[str, np.ndarray]], digits: int, witnessed: Witnessed
+    errors: np.ndarray, truth: np.ndarray, directions: list[dict[str, np.ndarray]], digits: int, checks: CrossChecks
 ) -> None:
     """Note to how many digits the engine agrees, and accuse what is off by more than its rounding."""
     size = np.maximum(np.abs(truth), 1e-3 * np.nanmax(np.abs(truth), axis=(1, 2), keepdims=True, initial=0.0))
@@ -251,26 +226,23 @@ def judge_digits(
         relative = errors / np.where(size == 0, 1.0, size)
     worst = float(np.nanmax(np.abs(relative[0]), initial=0.0))
     right = digits_of(worst)
-    witnessed.digits.append((f"{digits}-digit", right))
+    checks.digits.append((f"{digits}-digit", right))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         mean, noise = np.nanmean(relative, axis=0), np.nanstd(relative, axis=0)
     floor = UNITS * np.finfo(float).eps
     wrong = (np.abs(mean) > 2 * noise + floor) & (np.abs(relative[0]) > floor)
     if not wrong.any():
-        if right < LOST:
-            witnessed.notes.append(f"{ROUNDED} the engine's derivative only {right:.1f} right digits here")
+        if right < FEW_DIGITS:
+            checks.notes.append(f"{ROUNDED} the engine's derivative only {right:.1f} right digits here")
         return
     place = np.unravel_index(int(np.nanargmax(np.where(wrong, np.abs(relative[0]), -1.0))), wrong.shape)
-    exact_value = truth[0][place]
-    claimed = exact_value + errors[0][place]
-    witnessed.findings.append(
-        Finding(
-            "exact",
-            f"{digits}-digit arithmetic refutes it: {name_element(directions[place[0]])} claimed {claimed:.17g}, "
-            f"exact {exact_value:.17g} (relative error {abs(relative[0][place]):.2g})",
-        )
+    exact_value, error = truth[0][place], abs(relative[0][place])
+    text = (
+        f"{digits}-digit arithmetic refutes it: {name_element(directions[place[0]])} claimed "
+        f"{exact_value + errors[0][place]:.17g}, exact {exact_value:.17g} (relative error {error:.2g})"
     )
+    checks.findings.append(Finding("exact", text))
 
 
 def name_element(direction: dict[str, np.ndarray]) -> str:
@@ -287,7 +259,7 @@ def value_digits(
     value: np.ndarray,
     truth: np.ndarray,
     directions: list[dict[str, np.ndarray]],
-    witnessed: Witnessed,
+    checks: CrossChecks,
 ) -> None:
     """Note where the float64 value itself has lost digits, and the condition number that explains it."""
     rounded = np.asarray(claim.value(claim.at)).ravel()
@@ -299,55 +271,56 @@ def value_digits(
         right = CAP if error == 0 else float(-np.log10(error))
         if right < worst:
             worst, at = right, k
-    if worst >= LOST:
+    if worst >= FEW_DIGITS:
         return
     steps = [sum(float(np.abs(claim.at[n] * v).max()) for n, v in d.items()) for d in directions]
     total = float(np.nansum(np.abs(truth[:, at]) * np.array(steps)))
     condition = float(sharp.mp.mpf(total) / abs(value[at]))  # as a float the value may be 0
     why = "" if condition > 1e3 else ": cancellation on the way, for the function itself is well conditioned"
-    witnessed.notes.append(
+    checks.notes.append(
         f"the float64 value itself has only {max(worst, 0):.1f} right digits (condition number {condition:.2g}){why}"
     )
 
 
-def with_witnesses(report: CheckReport, claim: Any, digits: int | None, symbolic: bool, seed: int) -> CheckReport:
-    """Return a report with what further witnesses say. A derivative that they refute fails."""
+def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> CheckReport:
+    """Return a report with what --digits and --symbolic find. A derivative that they refute fails."""
     if report.verdict == "error":
         return report
-    witnessed = Witnessed()
+    checks, digits = CrossChecks(), request.digits
     if report.inputs:
-        witnessed.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
+        checks.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
     if not claim.traced:
-        witnessed.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
+        checks.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
     else:
         try:
             blocks = claim.whole(claim.at)
             if digits is not None:
-                ask_witness(witnessed, f"{digits}-digit", lambda: in_digits(claim, blocks, digits, seed, witnessed))
-            if symbolic:
-                ask_witness(witnessed, "symbolic", lambda: by_formulas(claim, blocks, witnessed))
+                work = lambda: compare_with_digits(claim, blocks, digits, request.seed, checks)  # noqa: E731
+                run_in_time(checks, f"{digits}-digit", work)
+            if request.symbolic:
+                run_in_time(checks, "symbolic", lambda: compare_with_formulas(claim, blocks, checks))
         except CallError as error:
-            witnessed.notes.append(str(error))
-    verdict = "fail" if witnessed.findings else report.verdict
+            checks.notes.append(str(error))
+    refuted = checks.findings and report.verdict != "fail"
     return replace(
         report,
-        verdict=verdict,
-        message=witnessed.findings[0].text if witnessed.findings and report.verdict != "fail" else report.message,
-        witnesses=(*report.witnesses, *witnessed.digits),
-        diagnosis=(*report.diagnosis, *witnessed.findings),
-        notes=(*report.notes, *witnessed.notes),
+        verdict="fail" if checks.findings else report.verdict,
+        message=checks.findings[0].text if refuted else report.message,
+        witnesses=(*report.witnesses, *checks.digits),
+        diagnosis=(*report.diagnosis, *checks.findings),
+        notes=(*report.notes, *checks.notes),
     )
 
 
-def ask_witness(witnessed: Witnessed, name: str, work: Any) -> None:
-    """Ask a witness; where it has nothing to say, note why."""
+def run_in_time(checks: CrossChecks, name: str, work: Any) -> None:
+    """Make a comparison; where it has nothing to say, note why."""
     try:
         with within(time_left(LONGEST)):
             work()
     except TimeIsUp:
-        witnessed.notes.append(f"no {name} witness: it takes too long")
+        checks.notes.append(f"no {name} witness: it takes too long")
     except (GradcliError, CallError, TypeError, AttributeError, ValueError) as error:
-        witnessed.notes.append(f"no {name} witness: {str(error).splitlines()[0]}")
+        checks.notes.append(f"no {name} witness: {str(error).splitlines()[0]}")
 
 
 def numeric_digits(item: InputCheck) -> float:
