@@ -31,12 +31,14 @@ class Labels:
     """Names for the nodes of a run: the program's own, and v1, v2, ... for results without one.
 
     nodes: public nodes in the order they were made. names: named Tensors, those at the end of the run unless given.
+    rules: what was said of rules, by their node and place.
     """
 
     def __init__(self, run: Run, nodes: Iterable[Any], names: Mapping[str, Any] | None = None):
         self.run = run
         self.names: dict[Place, str] = {}
         self.constants: dict[int, str] = {}
+        self.rules: dict[Place, str] = {}
         tensors = {**(run.names if names is None else names), **run.leaves}
         for name, tensor in tensors.items():
             if not isinstance(tensor, Tensor):

@@ -216,7 +216,10 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
         return "", what
     primitive = seen.primitive
     if primitive.kind != "elementwise":
-        return "", describe_rule(primitive.rules[place if primitive.arity is not None else 0], node, seen, labels)
+        which = (node, 0 if primitive.arity is None else place)  # a list of n has one rule, and n operands to name
+        if which not in labels.rules:
+            labels.rules[which] = describe_rule(primitive.rules[which[1]], node, seen, labels)
+        return "", labels.rules[which]
     slope = f"d({labels.formula(node)})/d{target}"
     rule = primitive.rules[place]
     return slope, op_formulas.slope_text(

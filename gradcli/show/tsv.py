@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import visible
 from . import RENDERERS, Style, renders
-from .numbers import elements, formulas_by_element, long_elements, number, numbers
+from .numbers import formulas_by_element, long_elements, number, numbers
 from .results import labels
 
 if TYPE_CHECKING:
@@ -213,10 +213,12 @@ def render_trace(result: Trace, style: Style) -> str:
             sent = [(flow.to, flow.grad) for flow in step.flows]
             if step.leaf and step.incoming is not None:
                 sent.append((f"{step.label}.grad", step.incoming if step.after is None else step.after))
+            head = row(str(i), str(step.number), step.op, step.label, "").rstrip("\n")
             for to, array in sent:
-                for name, x in elements(to, array):
-                    value = number(x, style.precision)
-                    lines.append(row(str(i), str(step.number), step.op, step.label, name, value))
+                values = numbers(array, style.precision)
+                lines += [
+                    f"{head}{name}\t{x}\n" for name, x in zip(labels(one_line(to), array.shape), values, strict=True)
+                ]
     return "".join(lines)
 
 

@@ -81,7 +81,7 @@ def test_the_row_that_fails_is_named():
 @pytest.mark.parametrize("text, shape", [("x**2", ()), ("sum(x)", (1000,)), ("sum(outer(x, x) * 2)", (300,))])
 def test_blocks_fit_into_memory(text, shape):
     question, first = ask(text, x=np.full((1, *shape), 0.5))
-    rows, _ = rows_at_once(question, first)
+    rows, _ = rows_at_once(question, first, 1 << 20)
     assert rows == 65536 if not shape else 1 < rows < 65536
     block = {"x": np.repeat(first["x"], rows, axis=0)}
     assert peak_memory(Interpreted(question), block) < 1.5 * BYTES

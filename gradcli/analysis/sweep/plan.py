@@ -161,7 +161,7 @@ def plan_sweep(
     if points.rows:
         block = next(iter(points.read(0, 1, 1, columns, ()))).inputs
         first = {name: np.stack(list(x)) for name, x in block.items()}
-        step, loop = rows_at_once(question, first)
+        step, loop = rows_at_once(question, first, stop - start)
     folder = options.output + ".parts"
     return Sweep(target, question, points, kept, folder, ending, start, stop, step, loop)
 
