@@ -14,7 +14,7 @@ from ...func.batched_tensor import active
 from ...program.base import Program, silence_prints
 from ...request import Request
 from ...tape.tensor import Tensor
-from ..gradient import check_output, compute_gradient
+from ..gradient import check_number, compute_gradient
 from ..transform import compute_hessian
 
 Columns = Mapping[str, np.ndarray]
@@ -147,7 +147,9 @@ class Interpreted:
             if not active.levels:
                 self.looped = "it branches on the numbers, or does what cannot be mapped"
             result = call(*tensors)
-            check_scalar(result)
+            check_number(
+                result, "a sweep needs a real number per row", "of a row ", "take one element, the sum, or --out"
+            )
             return result.reshape(()) if result.ndim else result
 
         def row(*tensors: Tensor) -> list[Tensor]:
@@ -181,18 +183,6 @@ def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> 
         shape = np.shape(given[name]) if name in given else ()
         rows.append(np.diagonal(np.reshape(blocks[name][name], (int(np.prod(shape)),) * 2)).reshape(shape))
     return rows
-
-
-def check_scalar(output: Tensor) -> None:
-    """Raise GradcliError for the output of a row that is no real number."""
-    check_output(output)
-    if int(np.prod(output.shape)) != 1 or output.dtype.is_complex:
-        what = "is complex" if output.dtype.is_complex else f"has shape {tuple(output.shape)}"
-        raise GradcliError(
-            f"the output of a row {what}; a sweep needs a real number per row",
-            hint="take real(...) or abs(...) of it" if what == "is complex" else "take one element, the sum, or --out",
-            kind="shape",
-        )
 
 
 def second(function: Callable, place: int) -> Callable:
