@@ -14,7 +14,7 @@ from ..func.forward import forward_blocks, push_all
 from ..func.trace import Trace, pull, reverse_blocks
 from ..program.arguments import check_known
 from ..program.base import Program
-from ..request import DEFAULT_MAX_ELEMENTS, Request
+from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
@@ -145,7 +145,6 @@ def compute_jacobian(
     mode: str = "auto",
     chunk_size: int | None = None,
     sparse: bool = False,
-    max_elements: int = DEFAULT_MAX_ELEMENTS,
     printed: bool = False,
 ) -> Jacobian:
     """Return the Jacobian of a program's output, one block per input.
@@ -158,7 +157,7 @@ def compute_jacobian(
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
     products = None
     if not sparse:
-        check_elements(rows, columns, max_elements, "Jacobian", printed)
+        check_elements(rows, columns, request.max_elements, "Jacobian", printed)
     with reword_engine_errors():
         if sparse:
             from ..func.sparse import sparse_matrix
@@ -190,7 +189,6 @@ def compute_hessian(
     request: Request,
     *,
     chunk_size: int | None = None,
-    max_elements: int = DEFAULT_MAX_ELEMENTS,
     printed: bool = False,
 ) -> Hessian:
     """Return the second derivatives of a program's scalar output for every pair of inputs."""
@@ -205,7 +203,7 @@ def compute_hessian(
                 kind="shape",
             )
     total = sum(x._data.size for x in inputs)
-    check_elements(total, total, max_elements, "Hessian", printed)
+    check_elements(total, total, request.max_elements, "Hessian", printed)
     with reword_engine_errors():
         second, known = run.gradient_trace()
         rows_of_blocks = [
