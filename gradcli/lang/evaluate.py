@@ -125,10 +125,6 @@ class Evaluator:
             result = self.call_entry(link.op, (result, self.value(link.y)), link)
         return result
 
-    def where(self, node: Any) -> Any:
-        """Return the place of the expression that a node of the graph came from, if it was noted."""
-        return self.places.get(node)
-
     def note_place(self, name: str, operands: tuple, result: Any, place: Any) -> Any:
         """Remember where a result came from, and the first one that is nan though its operands are not."""
         if state.recorder is not None and isinstance(result, Tensor):
