@@ -220,32 +220,27 @@ class Converter:
 
     def _boolop(self, node: ast.BoolOp, depth: int) -> tree.Expr:
         op = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
-        result = self.expression(node.values[0], depth)
-        for value in node.values[1:]:
-            right = self.expression(value, depth)
-            result = tree.Binary(result.start, right.end, op, result, right)
-        return result
+        operands = [self.expression(value, depth) for value in node.values]
+        return functools.reduce(lambda x, y: tree.Binary(x.start, y.end, op, x, y), operands)
 
     def _compare(self, node: ast.Compare, depth: int) -> tree.Expr:
         operands = [self.expression(x, depth) for x in (node.left, *node.comparators)]
-        result: tree.Expr | None = None
+        pairs: list[tree.Expr] = []
         for x, y, op in zip(operands, operands[1:], node.ops, strict=False):
             if type(op) not in BINARY:
                 raise self.refuse(node, NAMES_OF_NODES.get(type(op).__name__))
-            pair = tree.Binary(x.start, y.end, BINARY[type(op)], x, y)
-            result = pair if result is None else tree.Binary(result.start, y.end, "logical_and", result, pair)
-        assert result is not None
-        return result
+            pairs.append(tree.Binary(x.start, y.end, BINARY[type(op)], x, y))
+        return functools.reduce(lambda x, y: tree.Binary(x.start, y.end, "logical_and", x, y), pairs)
 
     def _ifexp(self, node: ast.IfExp, depth: int) -> tree.Expr:
         parts = [self.expression(x, depth) for x in (node.test, node.body, node.orelse)]
         return tree.Choice(*self.place(node), *parts)
 
-    def _list(self, node: ast.List, depth: int) -> tree.Expr:
-        return tree.Sequence(*self.place(node), tuple(self.expression(x, depth) for x in node.elts), True)
+    def _sequence(self, node: ast.List | ast.Tuple, depth: int) -> tree.Expr:
+        items = tuple(self.expression(x, depth) for x in node.elts)
+        return tree.Sequence(*self.place(node), items, isinstance(node, ast.List))
 
-    def _tuple(self, node: ast.Tuple, depth: int) -> tree.Expr:
-        return tree.Sequence(*self.place(node), tuple(self.expression(x, depth) for x in node.elts), False)
+    _list = _tuple = _sequence
 
     def _subscript(self, node: ast.Subscript, depth: int) -> tree.Expr:
         return tree.Item(*self.place(node), self.expression(node.value, depth), self.expression(node.slice, depth))
@@ -256,10 +251,9 @@ class Converter:
 
     def _attribute(self, node: ast.Attribute, depth: int) -> tree.Expr:
         if node.attr not in PROPERTIES:
-            place = (self.place(node)[1] - len(node.attr), self.place(node)[1])
             raise NotInLanguageError(
                 f"there is no attribute '{node.attr}'",
-                span=self.text.span(*place),
+                span=self.text.span(*self.end_of(node)),
                 hint=did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}",
                 kind="name",
             )
@@ -276,10 +270,14 @@ class Converter:
         if isinstance(node.func, ast.Name):
             return tree.Call(start, end, node.func.id, self.place(node.func), args, named)
         if isinstance(node.func, ast.Attribute):
-            stop = self.place(node.func)[1]
             owner = self.expression(node.func.value, depth)
-            return tree.Call(start, end, node.func.attr, (stop - len(node.func.attr), stop), (owner, *args), named)
+            return tree.Call(start, end, node.func.attr, self.end_of(node.func), (owner, *args), named)
         raise self.refuse(node.func, "calling this", "call a function by its name")
+
+    def end_of(self, node: ast.Attribute) -> tuple[int, int]:
+        """Return where the name of an attribute stands, behind its dot."""
+        stop = self.place(node)[1]
+        return stop - len(node.attr), stop
 
 
 MARKS = re.compile(r"[#\n()\[\]{}]")
@@ -365,13 +363,13 @@ def parse_by_python(text: Text) -> Any:
 
 def with_large_stack(function: Callable[[], Any]) -> Any:
     """Run a function in a thread with room for deep recursion; its exception is raised here."""
-    outcome: list[Any] = []
+    outcome: list[Any] = [None, None]
 
     def run() -> None:
         try:
-            outcome.append((function(), None))
+            outcome[0] = function()
         except BaseException as error:
-            outcome.append((None, error))
+            outcome[1] = error
 
     limit, size = sys.getrecursionlimit(), threading.stack_size()
     try:
@@ -386,7 +384,7 @@ def with_large_stack(function: Callable[[], Any]) -> Any:
     finally:
         threading.stack_size(size)
         sys.setrecursionlimit(limit)
-    result, error = outcome[0]
+    result, error = outcome
     if error is not None:
         raise error
     return result
