@@ -159,7 +159,7 @@ def plan_sweep(
     start, stop = (points.rows * k // options.shard[1] for k in (options.shard[0] - 1, options.shard[0]))
     step, loop = 1, ""
     if points.rows:
-        block = next(iter(points.read(0, 1, 1, columns, ()))).inputs
+        block = next(points.read(0, 1, 1)).inputs
         first = {name: np.stack(list(x)) for name, x in block.items()}
         step, loop = rows_at_once(question, first, stop - start)
     folder = options.output + ".parts"

@@ -242,14 +242,14 @@ class Sweep(NamedTuple):
 
 def do_part(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | None = None) -> int:
     """Compute and write a part; return how many of its rows are not finite."""
-    kinds = {name: sweep.points.kind_of(name) for name in sweep.kept}
-    return Folder(sweep.folder, sweep.ending).write(number, results(sweep, number, evaluate, tell), kinds)
+    folder = Folder(sweep.folder, sweep.ending)
+    return folder.write(number, results(sweep, number, evaluate, tell), sweep.points.kinds)
 
 
 def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | None) -> Iterator[tuple[Table, int]]:
     """Yield the results of a part, block by block, each with the number of rows that are not finite."""
     start, stop = sweep.bounds(number)
-    for block in sweep.points.read(start, stop, sweep.step, sweep.question.columns, sweep.kept):
+    for block in sweep.points.read(start, stop, sweep.step):
         try:
             columns = by_shape(evaluate, block.inputs)
         except RowError as error:
