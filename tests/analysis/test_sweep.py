@@ -87,6 +87,11 @@ def test_blocks_fit_into_memory(text, shape):
     assert peak_memory(Interpreted(question), block) < 1.5 * BYTES
 
 
+def test_few_rows_are_done_one_at_a_time_without_a_measurement(monkeypatch):
+    monkeypatch.delattr("tracemalloc.start")
+    assert rows_at_once(*ask("x**2", x=np.ones(1)), 10) == (1, "")
+
+
 @pytest.mark.parametrize(
     "words, extra",
     [(["p.csv", "-o", "o.parquet"], "sweep"), (["p.parquet"], "sweep"), (["p.csv", "--dask", "local"], "dask")],
