@@ -39,16 +39,8 @@ Work = Callable[[int], tuple[np.ndarray, Numbers, str | None]]
 """Computes with so many digits: the value, the derivatives by input or pair of inputs, and the output's name."""
 
 
-def gradients_of(run: Run, field: Multiprecision) -> Numbers:
-    return {
-        name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
-        if leaf._grad is not None
-        else np.full(np.shape(leaf._data), field.number(0), object)
-        for name, leaf in run.leaves.items()
-    }
-
-
 def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
+    """Return value, gradients by input, and the run itself, in a field that is in force."""
     with silence_prints(program):
         run = run_for(program, values, request)
     if run.output is not None:
@@ -58,7 +50,13 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
         value = without_field(run.backwards[0])
     else:
         value = np.full((), field.context.nan, object)
-    return value, gradients_of(run, field), run
+    grads = {
+        name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
+        if leaf._grad is not None
+        else np.full(np.shape(leaf._data), field.number(0), object)
+        for name, leaf in run.leaves.items()
+    }
+    return value, grads, run
 
 
 def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:

@@ -98,8 +98,11 @@ class Field:
 
         Parameters are such arguments, for they may be arrays. Raises NoTwinError.
         """
+        text = primitive.twin if primitive.twin_of is None else primitive.twin_of(params) or primitive.twin
+        if text is None:
+            raise NoTwinError(f"{primitive.name} has no exact twin")
         operands = OPERANDS[: primitive.arity]
-        code, names = compile_twin(twin_text(primitive, params), operands, self.function_names, self.lazy_pieces)
+        code, names = compile_twin(text, operands, self.function_names, self.lazy_pieces)
         given = {**params, **dict(zip(sorted(names), params.get("order", ()), strict=False))}
         function = eval(code, {"__builtins__": {"abs": abs}, **self.functions})
         return self.guard(function, primitive, params), tuple(np.asarray(given[n]) for n in names)
@@ -107,14 +110,6 @@ class Field:
     @functools.cached_property
     def function_names(self) -> frozenset[str]:
         return frozenset(self.functions)
-
-
-def twin_text(primitive: Primitive, params: dict) -> str:
-    """Return the twin's formula for these parameters. Raises NoTwinError where there is none."""
-    text = primitive.twin if primitive.twin_of is None else primitive.twin_of(params) or primitive.twin
-    if text is None:
-        raise NoTwinError(f"{primitive.name} has no exact twin")
-    return text
 
 
 class _Lazy(ast.NodeTransformer):

@@ -126,7 +126,8 @@ def split_cells(line: str, separator: str | None) -> list[str]:
     """Return the cells of a line; quotes keep a separator inside a cell."""
     if separator and '"' in line:
         return [cell.strip() for cell in next(read_rows([line], separator, skipinitialspace=True))]
-    return [strip_quotes(cell) for cell in line.split(separator)]
+    cells = (cell.strip() for cell in line.split(separator))
+    return [cell[1:-1].strip() if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell for cell in cells]
 
 
 def read_rows(lines: Iterable[str], separator: str, **options: Any) -> Iterator[list[str]]:
@@ -142,11 +143,6 @@ def is_heading(cells: list[str]) -> bool:
     """
     others = [cell for cell in cells if cell and cell not in UNITS and parse_cell(cell) is not None]
     return any(cells) and all(map(str.isidentifier, others)) and len(others) < len(list(filter(None, cells)))
-
-
-def strip_quotes(cell: str) -> str:
-    cell = cell.strip()
-    return cell[1:-1].strip() if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell
 
 
 def check_separator(cells: list[str], separator: str | None, place: str) -> None:

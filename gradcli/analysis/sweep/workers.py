@@ -71,35 +71,20 @@ def load(target: Target) -> Any:
     return load_program(target)
 
 
-def leave_interrupts() -> None:
-    """Prepare a process of ours: Ctrl-C is for the one that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-class Own(threading.local):
-    """What a thread of ours works with."""
-
-    sweep: Sweep | None = None
-    evaluate: EvaluateBlock
-
-
-own = Own()
-
-
-def do_in_thread(sweep: Sweep, number: int) -> Done:
-    """Do a part with an evaluator and a file of this thread's own; return its number, and its rows not finite."""
-    if own.sweep is None:
-        own.sweep = sweep._replace(points=copy(sweep.points))
-        own.evaluate = Interpreted(own.sweep.question)
-    with np.errstate(all="ignore"):
-        return number, do_part(own.sweep, number, own.evaluate)
-
-
 def run_in_threads(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
-    """Do parts in threads; yield number and rows not finite of each when it is done."""
-    with ThreadPoolExecutor(jobs) as pool:
+    """Do parts in threads, each with a file and an evaluator of its own; yield number and rows not finite of each."""
+    own = threading.local()
+
+    def prepare() -> None:
+        own.sweep, own.evaluate = sweep._replace(points=copy(sweep.points)), Interpreted(sweep.question)
+
+    def do(number: int) -> Done:
+        with np.errstate(all="ignore"):
+            return number, do_part(own.sweep, number, own.evaluate)
+
+    with ThreadPoolExecutor(jobs, initializer=prepare) as pool:
         try:
-            for future in as_completed([pool.submit(do_in_thread, sweep, number) for number in missing]):
+            for future in as_completed([pool.submit(do, number) for number in missing]):
                 yield future.result()
         finally:
             pool.shutdown(cancel_futures=True)
@@ -121,7 +106,8 @@ def run_in_processes(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Do
     """Do parts in processes of this machine; yield number and rows not finite of each when it is done."""
     context = multiprocessing.get_context("spawn")
     work = sendable(sweep)
-    with ProcessPoolExecutor(jobs, context, leave_interrupts) as pool:
+    ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started them
+    with ProcessPoolExecutor(jobs, context, signal.signal, ignored) as pool:
         try:
             futures = [pool.submit(do_sent_part, work, number) for number in missing]
             for future in as_completed(futures):
