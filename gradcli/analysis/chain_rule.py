@@ -47,16 +47,9 @@ def chain_rule(
     passes = trace_program(program, values, Request(out=out)).passes  # all inputs, lest others become numbers
     chains = [Chain(run, results, at_point, last=len(passes) == 1) for run in passes]
     lines = [line for chain in chains for line in chain.lines()]
-    if len(chains) == 1:
-        return tuple(lines)
-    for derivative in (d for derivatives in results.values() for d in derivatives):
-        end = "" if derivative.value is None else f" = {derivative.value}"
-        left = rf"\left({printing.latex_name(derivative.name)}\right)_{{\mathrm{{grad}}}}"
-        lines.append(
-            Formula(
-                f"{derivative.name}.grad = {derivative.formula.text}{end}", f"{left} = {derivative.formula.latex}{end}"
-            )
-        )
+    for d in (d for derivatives in results.values() for d in derivatives if len(chains) > 1):
+        left = Formula(f"{d.name}.grad", rf"\left({printing.latex_name(d.name)}\right)_{{\mathrm{{grad}}}}")
+        lines.append(equation(left, d.formula, value_text(d)))
     return tuple(lines)
 
 
@@ -94,19 +87,15 @@ class Chain:
         for step in self.run.steps:
             if not step.leaf:
                 value = self.number(self.values.get(step.label), step.formula)
-                lines.append(
-                    Formula(
-                        f"{step.label} = {step.formula}{value}",
-                        f"{latex_name(step.label)} = {write_latex(step.formula)}{value}",
-                    )
-                )
+                left = Formula(step.label, latex_name(step.label))
+                lines.append(equation(left, Formula(step.formula, write_latex(step.formula)), value))
             lines += self.total(step) if step.label in self.shown else []
             flows = [flow for flow in step.flows if flow.to in self.shown]
             for to in dict.fromkeys(flow.to for flow in flows):
                 lines += self.local(step, [flow for flow in flows if flow.to == to])
         for name in self.results:
             if name not in self.ways and name != self.output:  # no gradient flows there
-                lines.append(Formula(f"{total(self.output, name)} = 0", f"{total_latex(self.output, name)} = 0"))
+                lines.append(equation(total(self.output, name), Formula("0", "0")))
         return lines
 
     def number(self, x: Any, formula: str) -> str:
@@ -126,69 +115,57 @@ class Chain:
         slopes: list[Any] = [expression_of(flow.formula) if flow.slope else None for flow in flows]
         slope = sum(slopes) if single and None not in slopes else None
         self.ways.setdefault(to, []).append((step.label, slope))
-        left, left_latex = local(step.label, to), local_latex(step.label, to)
+        left = local(step.label, to)
         if not all(flow.slope for flow in flows):
-            return [
-                Formula(f"  {left}: {flow.formula}", rf"\quad {left_latex}: \text{{{flow.formula}}}") for flow in flows
-            ]
+            words = [Formula(flow.formula, rf"\text{{{flow.formula}}}") for flow in flows]
+            return [equation(left, rule, inner=True, sign=": ") for rule in words]
         text = " + ".join(flow.formula for flow in flows)
         value = self.number(sum(np.asarray(flow.local) for flow in flows) if slope is not None else None, text)
         latex = " + ".join(write_latex(flow.formula) for flow in flows)
-        return [Formula(f"  {left} = {text}{value}", rf"\quad {left_latex} = {latex}{value}")]
+        return [equation(left, Formula(text, latex), value, inner=True)]
 
     def total(self, step: Step) -> list[Formula]:
         """Return the lines that add up what reaches a result along every way, down to formulas and numbers."""
-        label, output = step.label, self.output
-        left, left_latex = total(output, label), total_latex(output, label)
-        chain: list[tuple[str, str]] = []
-        if label != output:
-            ways = self.ways.get(label, [])
-            chain.append(
-                (
-                    " + ".join(self.way(via, label, total, local, " * ") for via, _ in ways),
-                    " + ".join(self.way(via, label, total_latex, local_latex, r" \, ") for via, _ in ways),
-                )
-            )
-            chain += self.substitute(label, left)
+        label, left = step.label, total(self.output, step.label)
+        chain: list[Formula] = []
+        if label != self.output:
+            ways = [self.way(via, label) for via, _ in self.ways.get(label, [])]
+            chain.append(Formula(" + ".join(way.text for way in ways), " + ".join(way.latex for way in ways)))
+            chain += self.substitute(label, left.text)
         elif not step.leaf:
             return []
         if not step.leaf:
-            value = self.number(step.incoming, chain[-1][0])
-            texts, latex = (" = ".join(dict.fromkeys(part)) for part in zip(*chain, strict=True))
-            return [Formula(f"  {left} = {texts}{value}", rf"\quad {left_latex} = {latex}{value}")]
+            right = Formula(*(" = ".join(dict.fromkeys(x[i] for x in chain)) for i in (0, 1)))
+            return [equation(left, right, self.number(step.incoming, chain[-1].text), inner=True)]
         derivatives = self.results.get(label, ())
-        chain += [(d.formula.text, d.formula.latex) for d in derivatives if d.name == label]
-        chain += [(d.value, d.value) for d in derivatives if d.name == label and d.value is not None]
+        chain += [d.formula for d in derivatives if d.name == label]
+        chain += [Formula(d.value, d.value) for d in derivatives if d.name == label and d.value is not None]
         lines: list[Formula] = []
-        for text, latex in dict.fromkeys(chain):
-            lines.append(
-                Formula(f"{' ' * len(left)} = {text}", rf"\quad = {latex}")
-                if lines
-                else Formula(f"{left} = {text}", f"{left_latex} = {latex}")
-            )
-        for d in derivatives:
-            if d.name != label:
-                value = "" if d.value is None else f" = {d.value}"
-                lines.append(
-                    Formula(
-                        f"  {total(output, d.name)} = {d.formula.text}{value}",
-                        rf"\quad {total_latex(output, d.name)} = {d.formula.latex}{value}",
-                    )
-                )
-        return lines
+        for text, latex in dict.fromkeys((x.text, x.latex) for x in chain):
+            above = Formula(" " * len(left.text), r"\quad") if lines else left
+            lines.append(equation(above, Formula(text, latex)))
+        return lines + [
+            equation(total(self.output, d.name), d.formula, value_text(d), inner=True)
+            for d in derivatives
+            if d.name != label
+        ]
 
-    def way(self, via: str, label: str, above: Any, below: Any, times: str) -> str:
+    def way(self, via: str, label: str) -> Formula:
         """Return the product that belongs to one way to a result."""
-        return below(via, label) if via == self.output else above(self.output, via) + times + below(via, label)
+        below = local(via, label)
+        if via == self.output:
+            return below
+        above = total(self.output, via)
+        return Formula(f"{above.text} * {below.text}", rf"{above.latex} \, {below.latex}")
 
-    def substitute(self, label: str, left: str) -> list[tuple[str, str]]:
+    def substitute(self, label: str, left: str) -> list[Formula]:
         """Return the sum over all ways in formulas, if it is one, and keep it for what lies below."""
         symbol = sympy.Symbol(left)
         self.totals[label] = symbol
         pairs = [(self.totals[via], slope) for via, slope in self.ways.get(label, ())]
         if not pairs or any(slope is None for _, slope in pairs):
             return []
-        names = {sympy.Symbol(total(self.output, via)): total_latex(self.output, via) for via in self.totals}
+        names = {sympy.Symbol(x.text): x.latex for x in (total(self.output, via) for via in self.totals)}
         text = " + ".join(product([printing.text(x) for x in pair], pair, "({})", " * ") for pair in pairs)
         latex = " + ".join(
             product([printing.latex(x, names) for x in pair], pair, r"\left({}\right)", r" \cdot ") for pair in pairs
@@ -196,7 +173,17 @@ class Chain:
         combined = sympy.Add(*(above * slope for above, slope in pairs))
         if len(printing.text(combined)) <= LONGEST:
             self.totals[label] = combined
-        return [(text, latex)] if len(text) <= 3 * LONGEST else []
+        return [Formula(text, latex)] if len(text) <= 3 * LONGEST else []
+
+
+def equation(left: Formula, right: Formula, value: str = "", inner: bool = False, sign: str = " = ") -> Formula:
+    """Return a line of both sides; inner ones are indented. value: what follows, such as ` = 2`."""
+    text, latex = f"{left.text}{sign}{right.text}{value}", f"{left.latex}{sign}{right.latex}{value}"
+    return Formula(f"  {text}", rf"\quad {latex}") if inner else Formula(text, latex)
+
+
+def value_text(d: Derivative) -> str:
+    return "" if d.value is None else f" = {d.value}"
 
 
 def product(texts: list[str], factors: tuple[Any, ...], brackets: str, times: str) -> str:
@@ -209,17 +196,14 @@ def product(texts: list[str], factors: tuple[Any, ...], brackets: str, times: st
     return times.join(parts) if len(parts) > 1 else texts[0 if factors[1] == 1 else 1]
 
 
-def quotient(sign: str, above: str, below: str) -> str:
-    return f"{sign}{above}/{sign}{below}"
+def quotient(sign: str, latex_sign: str, above: str, below: str) -> Formula:
+    latex = rf"\frac{{{latex_sign} {latex_name(above)}}}{{{latex_sign} {latex_name(below)}}}"
+    return Formula(f"{sign}{above}/{sign}{below}", latex)
 
 
-def latex_quotient(sign: str, above: str, below: str) -> str:
-    return rf"\frac{{{sign} {latex_name(above)}}}{{{sign} {latex_name(below)}}}"
-
-
-local, local_latex = partial(quotient, "∂"), partial(latex_quotient, r"\partial")
-"""The derivative of one operation's result for its operand, as text and as LaTeX."""
-total, total_latex = partial(quotient, "d"), partial(latex_quotient, "d")
+local = partial(quotient, "∂", r"\partial")
+"""The derivative of one operation's result for its operand."""
+total = partial(quotient, "d", "d")
 """The derivative of the output for a result, along all ways."""
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -93,19 +92,12 @@ class FormulaComparison:
 
         return tuple(derive_in_time(self.timeout, work))
 
-    def gradient_by_own_rules(self) -> dict[str, np.ndarray]:
+    def by_own_rules(self, vectors: Iterable[Any]) -> list[dict[str, np.ndarray]]:
+        """Return the engine's gradients in OWN_DIGITS for each vector (None for a scalar output)."""
         field = Multiprecision(OWN_DIGITS)
         with exactly(field):
-            return rounded_numbers(gradient_at(self.program, self.read(), self.request, field)[1])
-
-    def jacobian_by_own_rules(self) -> dict[str, np.ndarray]:
-        field, shape = Multiprecision(OWN_DIGITS), self.symbols.output.shape
-        rows = []
-        with exactly(field):
-            for unit in np.eye(self.symbols.output.size):
-                request = Request(wrt=self.request.wrt, out=self.request.out, gradient=unit.reshape(shape))
-                rows.append(rounded_numbers(gradient_at(self.program, self.read(), request, field)[1]))
-        return {name: np.reshape([row[name] for row in rows], shape + x.shape) for name, x in rows[0].items()}
+            requests = [self.request._replace(gradient=vector) for vector in vectors]
+            return [rounded_numbers(gradient_at(self.program, self.read(), asked, field)[1]) for asked in requests]
 
     def hessian_by_own_rules(self) -> dict[str, np.ndarray]:
         """Return differences of gradients in twice the digits, half of which the step takes."""
@@ -131,13 +123,20 @@ class FormulaComparison:
         return gradient_at(self.program, {**self.read(), **point, name: exact(moved)}, self.request, field)[1]
 
     def gradient(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        return self.against(lambda: derivatives(self.symbols, 1), values, engine, self.gradient_by_own_rules)
+        def own() -> dict[str, np.ndarray]:
+            return self.by_own_rules([self.request.gradient])[0]
+
+        return self.against(lambda: derivatives(self.symbols, 1), values, engine, own)
 
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         """Return how the formulas of the Jacobian compare, block by block."""
         out = self.symbols.output
-        expressions = functools.partial(self.blocks, [("", out.shape, out.ravel().tolist())])
-        return self.against(expressions, values, engine, self.jacobian_by_own_rules)
+
+        def own() -> dict[str, np.ndarray]:
+            rows = self.by_own_rules(unit.reshape(out.shape) for unit in np.eye(out.size))
+            return {name: np.reshape([row[name] for row in rows], out.shape + x.shape) for name, x in rows[0].items()}
+
+        return self.against(lambda: self.blocks([("", out.shape, out.ravel().tolist())]), values, engine, own)
 
     def hessian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         """Return how the formulas of the Hessian compare, block by block."""
@@ -181,7 +180,7 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mappin
         for expr, number, mine in zip(exprs, numbers, ours, strict=True):
             exact_value = as_number(number)
             difference = abs(exact_value - mine)
-            if same(exact_value, mine):
+            if np.array_equal(exact_value, mine, equal_nan=True):
                 if kink := kink_at(expr, point):
                     notes.append(kink)
                 continue
@@ -220,11 +219,6 @@ def rounded(item: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement
     digits = round(max(-np.log10(lost), 0))
     note = f"rounding leaves about {digits} right digits; the same rules agree in {OWN_DIGITS} digits"
     return item._replace(agrees=True, notes=(*item.notes, note), decided=False)
-
-
-def same(a: Any, b: Any) -> bool:
-    """Return whether two numbers are the same infinity, or both nan."""
-    return a == b or (a != a and b != b)
 
 
 def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: list[str]) -> bool:

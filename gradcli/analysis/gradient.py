@@ -70,12 +70,7 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     run = run_for(program, given, request, watched)
     output = run.output
     if output is not None:
-        if not run.leaves:
-            raise GradcliError(
-                "the program has no inputs, so there is nothing to differentiate",
-                hint="use names in the expression, as in 'x**2', and give them values: x=3",
-                kind="name",
-            )
+        check_has_inputs(run)
         run_backward(output, request)
     script = program.is_script
     inputs = tuple(describe_input(run, name, leaf, script) for name, leaf in run.leaves.items())
@@ -85,6 +80,15 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     return Gradients(
         program.title, value, inputs, retained, run.output_name, detached=detached, with_value=request.with_value
     )
+
+
+def check_has_inputs(run: Run) -> None:
+    if not run.leaves:
+        raise GradcliError(
+            "the program has no inputs, so there is nothing to differentiate",
+            hint="use names in the expression, as in 'x**2', and give them values: x=3",
+            kind="name",
+        )
 
 
 def describe_input(run: Run, name: str, leaf: Tensor, script: bool) -> InputGradient:
@@ -152,6 +156,19 @@ def check_output(output: Tensor) -> None:
         raise GradcliError(
             f"the output has type {dtype}, which has no gradient",
             hint="choose a real output with --out NAME",
+            kind="shape",
+        )
+
+
+def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one element or the sum of it") -> None:
+    """Raise GradcliError for an output that is no single real number. what: what needs one, of: whose output it is."""
+    check_output(output)
+    size, is_real = output._data.size, output._data.dtype.kind != "c"
+    if size != 1 or not is_real:
+        fault = "is complex" if size == 1 else f"has shape {output._data.shape}"
+        raise GradcliError(
+            f"the output {of}{fault}; {what}",
+            hint="take real(...) or abs(...) of it" if size == 1 else hint,
             kind="shape",
         )
 

@@ -31,12 +31,14 @@ class Labels:
     """Names for the nodes of a run: the program's own, and v1, v2, ... for results without one.
 
     nodes: public nodes in the order they were made. names: named Tensors, those at the end of the run unless given.
+    rules: what was said of rules, by their node and place.
     """
 
     def __init__(self, run: Run, nodes: Iterable[Any], names: Mapping[str, Any] | None = None):
         self.run = run
         self.names: dict[Place, str] = {}
         self.constants: dict[int, str] = {}
+        self.rules: dict[Place, str] = {}
         tensors = {**(run.names if names is None else names), **run.leaves}
         for name, tensor in tensors.items():
             if not isinstance(tensor, Tensor):
@@ -206,29 +208,14 @@ FOLD_ABOVE = 500
 """Graphs with more nodes are folded, unless all of them were asked for."""
 
 
-class Cotangents:
-    """Keeps the last run of backward, and where it is wanted the gradient of every result."""
+def keep_gradient(found: dict[Any, np.ndarray], node: Any) -> Any:
+    """Return a hook that keeps the gradient of a node's (first) output."""
 
-    def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted
-        self.last: ObservedPass | None = None
-        self.found: dict[Any, np.ndarray] = {}
+    def hook(grads: tuple) -> None:
+        if grads[0] is not None:
+            found[node.public] = np.array(grads[0].detach()._data)
 
-    def on_start(self, run: ObservedPass, nodes: list[Any]) -> None:
-        """Watch the nodes of a graph."""
-        self.last = run
-        for node in nodes if self.wanted else ():
-            if node.public is node or node.output_nr == 0:
-                table_of(node).pre[id(self)] = self.see(node)
-
-    def see(self, node: Any) -> Any:
-        """Return a hook that keeps the gradient of a node's (first) output."""
-
-        def hook(grads: tuple) -> None:
-            if grads[0] is not None:
-                self.found[node.public] = np.array(grads[0].detach()._data)
-
-        return hook
+    return hook
 
 
 def graph_program(
@@ -239,24 +226,28 @@ def graph_program(
     values: with the value and gradient of every result. everything: never fold. Raises GradcliError where there
     is no graph.
     """
-    cotangents = Cotangents(values)
-    run = watch_program(program, given, request, cotangents.on_start, differentiate=values)
-    if run.output is not None:
-        roots = [run.output._node]
-    elif cotangents.last is not None:
-        roots = cotangents.last.roots
-    else:
+    last: ObservedPass | None = None
+    gradients: dict[Any, np.ndarray] = {}
+
+    def on_start(run: ObservedPass, graph: list[Any]) -> None:
+        nonlocal last
+        last = run
+        for node in graph if values else ():
+            if node.public is node or node.output_nr == 0:
+                table_of(node).pre[id(gradients)] = keep_gradient(gradients, node)
+
+    run = watch_program(program, given, request, on_start, differentiate=values)
+    if run.output is None and last is None:
         raise GradcliError("the program recorded no graph", kind="target")
+    leaves, roots = ({}, []) if last is None else (last.leaves, last.roots)
+    roots = roots if run.output is None else [run.output._node]
     nodes = public_nodes(roots)
     labels = Labels(run, nodes)
     numbers = {node: i + 1 for i, node in enumerate(nodes)}
     paths = module_paths(run)
     ends = {root.public for root in roots}
-    leaves = {} if cotangents.last is None else cotangents.last.leaves
-    described = [
-        describe_node(node, numbers, labels, paths, node in ends, cotangents.found if values else None, leaves)
-        for node in nodes
-    ]
+    found = gradients if values else None
+    described = [describe_node(node, numbers, labels, paths, node in ends, found, leaves) for node in nodes]
     outputs = tuple(dict.fromkeys(numbers[root.public] for root in roots))
     if len(described) > FOLD_ABOVE and not everything:
         described, outputs = fold_modules(described, outputs)
@@ -352,8 +343,10 @@ def group_of(node: GraphNode) -> Any:
 
 
 def merge_nodes(members: list[GraphNode], numbers: dict[int, int], outputs: set[int]) -> GraphNode:
-    """Return several nodes as one: its inputs are those from outside."""
+    """Return several nodes as one, the commonest operations first: its inputs are those from outside."""
     number = numbers[members[0].number]
+    counts = Counter(m.op.removesuffix("0").removesuffix("Backward") for m in members)
+    names = [f"{n} {name}" for name, n in counts.most_common(4)] + ["..."] * (len(counts) > 4)
     inputs = dict.fromkeys(numbers[i] for m in members for i in m.inputs)
     inputs.pop(number, None)
     if len(members) == 1:
@@ -365,16 +358,9 @@ def merge_nodes(members: list[GraphNode], numbers: dict[int, int], outputs: set[
         kind="output" if any(m.number in outputs for m in members) else "folded",
         op=where,
         name=None,
-        formula=names_of(members),
+        formula=", ".join(names),
         inputs=tuple(inputs),
         hooks=tuple(h for m in members for h in m.hooks),
         scope=last.scope[:1],
         operations=len(members),
     )
-
-
-def names_of(members: Iterable[GraphNode]) -> str:
-    """Return the operations of a folded node, the commonest first."""
-    counts = Counter(m.op.removesuffix("0").removesuffix("Backward") for m in members)
-    words = [f"{n} {name}" for name, n in counts.most_common(4)]
-    return ", ".join(words + (["..."] if len(counts) > 4 else []))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lang.operations import expression_text, formula_of
+from ..lang.operations import Renamed, expression_text, formula_of
 from ..rules.index import Index
 from ..rules.table import Primitive, no_gradient
 
@@ -120,14 +120,8 @@ def item_text(item: Any) -> str:
     return str(item)
 
 
-class _Named(ast.NodeTransformer):
+class _Named(Renamed, ast.NodeTransformer):
     """Puts the operands' names into a rule, and computes what has become plain arithmetic."""
-
-    def __init__(self, names: dict[str, ast.expr]):
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> Any:
-        return self.names.get(node.id, node)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         return ast.Name(node.attr) if isinstance(node.value, ast.Name) and node.value.id in ("np", "math") else node

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import GradcliError
 from ..program.base import Program
 from ..show.results import Curve, Surface
-from .gradient import check_output
+from .gradient import check_number
 from .sweep.rows import Interpreted, Question
 
 FARTHEST = 1e300
@@ -71,14 +71,7 @@ def check_plotted_output(
             hint="leave out its call of backward",
             kind="target",
         )
-    check_output(run.output)
-    if run.output._data.size != 1 or run.output._data.dtype.kind == "c":
-        what = "is complex" if run.output._data.size == 1 else f"has shape {run.output._data.shape}"
-        raise GradcliError(
-            f"the output {what}; only a real number can be {verb}",
-            hint="take real(...) or abs(...) of it" if what == "is complex" else "take one element or the sum of it",
-            kind="shape",
-        )
+    check_number(run.output, f"only a real number can be {verb}")
     return run.output_name
 
 

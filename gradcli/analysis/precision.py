@@ -39,23 +39,22 @@ Work = Callable[[int], tuple[np.ndarray | None, Numbers, str | None]]
 """Computes with so many digits: the value, the derivatives by input or pair of inputs, and the output's name."""
 
 
-def gradients_of(run: Run, field: Multiprecision) -> Numbers:
-    return {
+def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
+    """Return value, gradients by input, and the run itself, in a field that is in force."""
+    with silence_prints(program):
+        run = run_for(program, values, request)
+    if run.output is not None:
+        run_backward(run.output, request)
+    single = run.output is not None or (len(run.backwards) == 1 and run.backwards[0] is not None)
+    # a script that runs backward more than once has no one value
+    value = without_field(value_of(run)) if single or request.with_value else None
+    grads = {
         name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
         if leaf._grad is not None
         else np.full(np.shape(leaf._data), field.number(0), object)
         for name, leaf in run.leaves.items()
     }
-
-
-def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
-    with silence_prints(program):
-        run = run_for(program, values, request)
-    if run.output is not None:
-        run_backward(run.output, request)
-    elif not request.with_value and (len(run.backwards) != 1 or run.backwards[0] is None):
-        return None, gradients_of(run, field), run  # a script that runs backward more than once has no one value
-    return without_field(value_of(run)), gradients_of(run, field), run
+    return value, grads, run
 
 
 def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:
@@ -134,6 +133,7 @@ def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> Lon
 
 
 def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
+    """Return value and gradients to so many digits; of a script, None for inputs that backward does not reach."""
     unreached: set[str] = set()
 
     def work(precision: int) -> tuple[np.ndarray | None, Numbers, str | None]:
@@ -162,10 +162,7 @@ class Exactness:
     """The right values and gradients of a program at points along one input, to compare others with."""
 
     def __init__(self, program: Program, given: Mapping[str, Any], name: str, x: np.ndarray, request: Request):
-        self.given = given
-        self.name = name
-        self.x = x
-        self.request = request
+        self.given, self.name, self.x, self.request = given, name, x, request
         info = np.finfo(x.dtype)
         self.full = float(-np.log10(info.eps / 2))
         self.smallest, self.largest = float(info.smallest_subnormal), float(info.max)
@@ -176,15 +173,16 @@ class Exactness:
 
     def find_right(self, program: Program, at: float) -> tuple[np.ndarray, Numbers] | None:
         """Return the value and the gradients at a point, to 25 digits; None where there are none."""
-        before = None
+        before: list[Any] | None = None
         for digits in DIGITS:
             field = Multiprecision(digits, decimal=False)
             with exactly(field):
                 now = gradient_at(program, self.values(at), self.request, field)[:2]
-            agree = before is not None and all(map(all_same, arrays_of(before), arrays_of(now)))
-            if agree and (digits >= ENOUGH or all(np.all(part) for part in arrays_of(now))):
+            numbers = [x for part in (now[0], *now[1].values()) for x in np.ravel(part).tolist()]
+            agree = before is not None and all(map(same, before, numbers))
+            if agree and (digits >= ENOUGH or all(numbers)):
                 return now
-            before = now
+            before = numbers
         return None
 
     def count_digits(self, program: Program) -> tuple[np.ndarray, Numbers]:
@@ -220,15 +218,6 @@ class Exactness:
         if 2 * error <= self.smallest:
             return self.full
         return min(max(float(-mp.log10(error / abs(right))), 0.0), self.full) if right else 0.0
-
-
-def arrays_of(numbers: tuple[np.ndarray, Numbers]) -> list[np.ndarray]:
-    return [numbers[0], *numbers[1].values()]
-
-
-def all_same(x: np.ndarray, better: np.ndarray) -> bool:
-    """Return whether numbers have 25 right digits."""
-    return all(same(a, b) for a, b in zip(np.ravel(x).tolist(), np.ravel(better).tolist(), strict=True))
 
 
 def same(x: Any, better: Any) -> bool:
@@ -283,18 +272,10 @@ def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | 
     for mine, exacts in pairs:
         if not mine.node.leaf:
             comparison.forward(mine.node, observation_of(mine.node), observation_of(exacts.node))
-    origin = largest(comparison.losses)
     if of != "value":
-        comparison.losses = []
+        origin, comparison.losses = comparison.largest(), []
         comparison.backward(pairs, origin)
-        origin = largest(comparison.losses)
-    return origin
-
-
-def largest(losses: list[Loss]) -> Loss | None:
-    """Return the loss of most digits, None where none is worth naming."""
-    worth = [loss for loss in losses if loss.before - loss.after > LEAST]
-    return max(worth, key=lambda loss: loss.before - loss.after, default=None)
+    return comparison.largest()
 
 
 def outline(event: Event) -> tuple[bool, ...]:
@@ -302,21 +283,18 @@ def outline(event: Event) -> tuple[bool, ...]:
     return () if event.node.leaf else tuple(parent is not None for parent in event.node.parents)
 
 
-def is_lost(x: np.ndarray) -> np.ndarray:
-    """Return where a number is 0 or infinite."""
-    return (x == 0) | np.isinf(x)
-
-
 class StepComparison:
     """Steps in floating point beside the same steps in many digits, and the digits that each loses."""
 
     def __init__(self, right: Exactness, of: str, at: float, labels: Labels):
-        self.right = right
-        self.of = of
-        self.at = at
-        self.labels = labels
+        self.right, self.of, self.at, self.labels = right, of, at, labels
         self.losses: list[Loss] = []
         self.known: dict[Any, float] = {}
+
+    def largest(self) -> Loss | None:
+        """Return the loss of most digits, None where none is worth naming."""
+        worth = [loss for loss in self.losses if loss.before - loss.after > LEAST]
+        return max(worth, key=lambda loss: loss.before - loss.after, default=None)
 
     def note(self, node: Any, kind: str, before: float, after: float, parts: list, computed: Any, right: Any) -> None:
         """Take down a step; of arrays the numbers are left out."""
@@ -341,7 +319,8 @@ class StepComparison:
         if right is None or np.shape(computed) != np.shape(right) or np.asarray(right).dtype != object:
             return self.right.full
         exacts = np.asarray(right).view(np.ndarray)
-        if (is_lost(np.asarray(computed)) & (exacts != 0)).any():
+        lost = (np.asarray(computed) == 0) | np.isinf(computed)
+        if (lost & (exacts != 0)).any():
             return 0.0
         return float(np.nan_to_num(self.right.digits(computed, exacts), nan=self.right.full))
 
@@ -409,9 +388,10 @@ def measure_precision(
 
 def find_losses(program: Program, right: Exactness, value: np.ndarray, gradients: Numbers) -> tuple[Loss, ...]:
     """Return for the value and each gradient which operation loses its digits, where more than a quarter is lost."""
-    losses = []
-    for of, digits in {"value": value, **gradients}.items():
-        if np.isfinite(digits).any() and np.nanmin(digits) < 0.75 * right.full:
-            at = float(right.x[np.nanargmin(digits)])
-            losses.append(find_loss(program, right, of, at))
+    worst = {
+        of: float(right.x[np.nanargmin(digits)])
+        for of, digits in {"value": value, **gradients}.items()
+        if np.isfinite(digits).any() and np.nanmin(digits) < 0.75 * right.full
+    }
+    losses = (find_loss(program, right, of, at) for of, at in worst.items())
     return tuple(loss for loss in losses if loss is not None)

@@ -16,7 +16,6 @@ from sympy.printing.str import StrPrinter
 
 from ..errors import GradcliError, TimeIsUp, describe_error
 from ..exact import printing
-from ..exact import printing as functions
 from ..exact.field import ExactArray
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own, resolve_unknown
@@ -30,6 +29,7 @@ from .gradient import check_output
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0
+NUMBERS_INSTEAD = "use 'gradcli grad --digits 50' for numbers"
 
 
 class Symbols:
@@ -44,14 +44,13 @@ class Symbols:
         self.vector = request.gradient
         alone = program.missing(given)
         given = {**given, **dict.fromkeys(alone, np.float64(np.nan))}
-        sizes = {name: int(np.size(x)) for name, x in given.items()}
-        self.refuse_many(sum(sizes.values()), max_symbols)
+        refuse_many(sum(np.size(x) for x in given.values()), max_symbols)
         field = Symbolic()
         self.point = field.point
         with exactly(field):
             self.run = run = on_symbols(program, given, request, alone)
             self.inputs = {name: as_expressions(leaf._data) for name, leaf in run.leaves.items()}
-            self.refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
+            refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
             self.grads: dict[str, np.ndarray] | None = None
             self.output = np.array(sympy.nan, dtype=object)
             if run.output is not None:
@@ -59,21 +58,20 @@ class Symbols:
                 self.output = as_expressions(run.output._data)
             else:
                 self.grads = {
-                    name: as_expressions(leaf._grad._data)
-                    if leaf._grad is not None
-                    else as_expressions(np.zeros(np.shape(leaf._data)))
+                    name: as_expressions(np.zeros(np.shape(leaf._data)) if leaf._grad is None else leaf._grad._data)
                     for name, leaf in run.leaves.items()
                 }
 
-    def refuse_many(self, count: int, limit: int) -> None:
-        """Raise GradcliError for more symbols than there may be."""
-        if count > limit:
-            raise GradcliError(
-                f"the inputs have {count} elements; formulas are made for at most {limit}",
-                hint="use smaller arrays, narrow with --wrt, or raise --max-symbols; "
-                "'gradcli grad --digits 50' gives numbers at any size",
-                kind="limit",
-            )
+
+def refuse_many(count: int, limit: int) -> None:
+    """Raise GradcliError for more symbols than there may be."""
+    if count > limit:
+        raise GradcliError(
+            f"the inputs have {count} elements; formulas are made for at most {limit}",
+            hint="use smaller arrays, narrow with --wrt, or raise --max-symbols; "
+            "'gradcli grad --digits 50' gives numbers at any size",
+            kind="limit",
+        )
 
 
 NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Cannot convert symbols")
@@ -115,10 +113,8 @@ def drop_jumps(expr: Any) -> Any:
     if expr.has(sympy.DiracDelta):
         expr = expr.replace(sympy.DiracDelta, lambda *_: sympy.Integer(0))
     steps = (sympy.floor, sympy.ceiling, sympy.sign)
-    flat = [d for d in expr.atoms(sympy.Derivative) if isinstance(d.expr, steps)]
-    flat += [
-        s for s in expr.atoms(sympy.Subs) if isinstance(s.expr, sympy.Derivative) and isinstance(s.expr.expr, steps)
-    ]
+    slopes = [(e, e.expr if isinstance(e, sympy.Subs) else e) for e in expr.atoms(sympy.Derivative, sympy.Subs)]
+    flat = [e for e, d in slopes if isinstance(d, sympy.Derivative) and isinstance(d.expr, steps)]
     if flat:
         expr = expr.xreplace(dict.fromkeys(flat, sympy.Integer(0)))
     expr = expr.replace(lambda e: isinstance(e, sympy.polylog) and e.args[0] == 1, lambda e: -sympy.log(1 - e.args[1]))
@@ -146,21 +142,16 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
     except TimeIsUp:
         raise GradcliError(
             f"the formulas take longer than {seconds:g} s",
-            hint="wait longer with --timeout, narrow with --wrt, or use 'gradcli grad --digits 50' for numbers",
+            hint=f"wait longer with --timeout, narrow with --wrt, or {NUMBERS_INSTEAD}",
             kind="limit",
         ) from None
     except RecursionError:
-        raise GradcliError(
-            "the formulas are nested too deeply", hint="use 'gradcli grad --digits 50' for numbers", kind="limit"
-        ) from None
+        raise GradcliError("the formulas are nested too deeply", hint=NUMBERS_INSTEAD, kind="limit") from None
     except (TypeError, ValueError, AttributeError, NotImplementedError, ArithmeticError, IndexError) as error:
         if not is_own(error):
             raise
-        raise GradcliError(
-            f"sympy cannot do this: {describe_error(error)}",
-            hint="use 'gradcli grad --digits 50' for numbers",
-            kind="exact",
-        ) from None
+        message = f"sympy cannot do this: {describe_error(error)}"
+        raise GradcliError(message, hint=NUMBERS_INSTEAD, kind="exact") from None
 
 
 def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
@@ -178,10 +169,11 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
             )
         return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
     if order == 1:
-        rows = [""]
+        rows, every = [""], symbols.output.ravel().tolist()
         if is_vector(symbols):
             rows = [f"{label}/" for label in labels(symbols.run.output_name or "out", symbols.output.shape)]
-        every = symbols.output.flat if is_vector(symbols) else [scalar(symbols)]
+        else:
+            every = [scalar(symbols)]
         return [
             (f"{row}{name}", array.shape, differentiate([expr], array))
             for row, expr in zip(rows, every, strict=True)
@@ -348,7 +340,6 @@ def as_number(value: Any) -> complex | float:
 
 FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")
 """What an output without a name is called, unless an input is called so."""
-
 LIBRARIES = {"python": "Python's math module", "c": "C's math library"}
 """What formulas as code are written with."""
 
@@ -418,7 +409,7 @@ def derive_formulas(
             notes.extend(f"{label}: {kink}" for label, e in labelled if (kink := kink_at(e, point)))
         text = ""
         if code:
-            writer = {"python": functions.python_code, "c": functions.c_code}[code]
+            writer = {"python": printing.python_code, "c": printing.c_code}[code]
             inputs = [(name, array.shape) for name, array in known.items()]
             text = write_code(writer, code, symbols, inputs, formulas)
         lines: tuple[Formula, ...] = ()

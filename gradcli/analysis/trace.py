@@ -25,9 +25,7 @@ class Event:
     """One step as it was seen, before anything has a label."""
 
     def __init__(self, node: Any, incoming: np.ndarray | None, hooks: list[HookCall]):
-        self.node = node
-        self.incoming = incoming
-        self.hooks = hooks
+        self.node, self.incoming, self.hooks = node, incoming, hooks
         self.sent: tuple[np.ndarray | None, ...] = ()
         self.before: np.ndarray | None = None
         self.after: np.ndarray | None = None
@@ -99,9 +97,7 @@ class Logged:
     """A hook of the user's on a tensor's gradient; each call is written down."""
 
     def __init__(self, hook: Callable, node: Any, recorder: BackwardRecorder):
-        self.hook = hook
-        self.node = node
-        self.recorder = recorder
+        self.hook, self.node, self.recorder = hook, node, recorder
         self.__name__ = getattr(hook, "__name__", type(hook).__name__)
         self.__module__ = getattr(hook, "__module__", "")
 
@@ -216,7 +212,10 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
         return "", what
     primitive = seen.primitive
     if primitive.kind != "elementwise":
-        return "", describe_rule(primitive.rules[place if primitive.arity is not None else 0], node, seen, labels)
+        which = (node, 0 if primitive.arity is None else place)  # a list of n has one rule, and n operands to name
+        if which not in labels.rules:
+            labels.rules[which] = describe_rule(primitive.rules[which[1]], node, seen, labels)
+        return "", labels.rules[which]
     slope = f"d({labels.formula(node)})/d{target}"
     rule = primitive.rules[place]
     return slope, op_formulas.slope_text(

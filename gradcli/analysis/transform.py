@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -14,12 +14,12 @@ from ..func.forward import forward_blocks, push_all
 from ..func.trace import Trace, pull, reverse_blocks
 from ..program.arguments import check_known
 from ..program.base import Program
-from ..request import DEFAULT_MAX_ELEMENTS, Request
+from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Hessian, Jacobian, JacobianBlock, Products
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
-from .gradient import reword_engine_errors
+from .gradient import check_has_inputs, reword_engine_errors
 
 
 class Recorded:
@@ -30,29 +30,27 @@ class Recorded:
 
     def __init__(self, program: Program, given: Mapping[str, np.ndarray], request: Request):
         run = program.run(given, wrt=request.wrt, out=request.out)
-        if not run.leaves:
-            raise GradcliError(
-                "the program has no inputs, so there is nothing to differentiate",
-                hint="use names in the expression, as in 'x**2', and give them values: x=3",
-                kind="name",
-            )
+        check_has_inputs(run)
         if run.output is None:
             raise GradcliError(
                 "the script runs backward itself, so its graph is gone",
                 hint="leave out its call of backward",
                 kind="target",
             )
-        self.title = program.title
-        self.names = list(run.leaves)
+        self.title, self.names, self.output_name = program.title, list(run.leaves), run.output_name
         self.output = run.output
-        self.output_name = run.output_name
         if self.output._data.dtype.kind not in "fc":
             raise GradcliError(
                 f"the output has type {self.output._data.dtype}, which has no derivative",
                 hint="choose a real output with --out NAME",
                 kind="shape",
             )
-        check_real(self.output)
+        if is_complex(self.output):
+            raise GradcliError(
+                "the output is complex; only real outputs have derivatives of this kind",
+                hint="take real(...), imag(...) or abs(...) of it",
+                kind="shape",
+            )
         self.trace = Trace(list(run.leaves.values()), lambda leaves: leaves, False)
         self.trace.outputs = [self.output]
 
@@ -66,15 +64,14 @@ class Recorded:
     def value(self) -> np.ndarray:
         return np.asarray(self.output._data)
 
-    def scalar(self, command: str) -> Tensor:
-        """Return the output. Raises GradcliError when it is no single number."""
+    def check_scalar(self, command: str) -> None:
+        """Raise GradcliError when the output is no single number."""
         if self.output._data.size != 1:
             raise GradcliError(
                 f"the output has shape {self.output._data.shape}; {command} needs a single number",
                 hint="sum it, choose one element with --out NAME, or use 'gradcli jacobian'",
                 kind="shape",
             )
-        return self.output
 
     def gradient_trace(self) -> tuple[Trace, list[int]]:
         """Return a trace from inputs to the gradients of a scalar output, and the places of inputs that have one."""
@@ -95,26 +92,6 @@ class Recorded:
         if given.dtype.kind == "c" and like._data.dtype.kind != "c":
             raise GradcliError(f"{option} is complex, but what it multiplies is real", kind="value")
         return Tensor._wrap(np.asarray(given, like._data.dtype)[()], None)
-
-
-def check_real(output: Tensor) -> None:
-    if is_complex(output):
-        raise GradcliError(
-            "the output is complex; only real outputs have derivatives of this kind",
-            hint="take real(...), imag(...) or abs(...) of it",
-            kind="shape",
-        )
-
-
-def check_real_inputs(inputs: Iterable[tuple[str, Tensor]]) -> None:
-    """Raise GradcliError for a complex input, by its name: second derivatives are those of real ones."""
-    for name, x in inputs:
-        if is_complex(x):
-            raise GradcliError(
-                f"'{name}' is complex; second derivatives are those of real inputs",
-                hint="write it as x + 1j*y with real x and y, or choose real inputs with --wrt",
-                kind="shape",
-            )
 
 
 PRINTED = 10
@@ -168,7 +145,6 @@ def compute_jacobian(
     mode: str = "auto",
     chunk_size: int | None = None,
     sparse: bool = False,
-    max_elements: int = DEFAULT_MAX_ELEMENTS,
     printed: bool = False,
 ) -> Jacobian:
     """Return the Jacobian of a program's output, one block per input.
@@ -181,7 +157,7 @@ def compute_jacobian(
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
     products = None
     if not sparse:
-        check_elements(rows, columns, max_elements, "Jacobian", printed)
+        check_elements(rows, columns, request.max_elements, "Jacobian", printed)
     with reword_engine_errors():
         if sparse:
             from ..func.sparse import sparse_matrix
@@ -213,16 +189,21 @@ def compute_hessian(
     request: Request,
     *,
     chunk_size: int | None = None,
-    max_elements: int = DEFAULT_MAX_ELEMENTS,
     printed: bool = False,
 ) -> Hessian:
     """Return the second derivatives of a program's scalar output for every pair of inputs."""
     run = Recorded(program, given, request)
-    run.scalar("a Hessian")
+    run.check_scalar("a Hessian")
     inputs = run.trace.inputs
-    check_real_inputs(zip(run.names, inputs, strict=True))
+    for name, x in zip(run.names, inputs, strict=True):
+        if is_complex(x):
+            raise GradcliError(
+                f"'{name}' is complex; second derivatives are those of real inputs",
+                hint="write it as x + 1j*y with real x and y, or choose real inputs with --wrt",
+                kind="shape",
+            )
     total = sum(x._data.size for x in inputs)
-    check_elements(total, total, max_elements, "Hessian", printed)
+    check_elements(total, total, request.max_elements, "Hessian", printed)
     with reword_engine_errors():
         second, known = run.gradient_trace()
         rows_of_blocks = [
@@ -295,7 +276,7 @@ def compute_hvp(
 ) -> Products:
     """Return the product of the Hessian of a scalar output with a vector, given input by input."""
     run = Recorded(program, given, request)
-    run.scalar("hvp")
+    run.check_scalar("hvp")
     directions = tangents(run, tangent)
     with reword_engine_errors():
         second, known = run.gradient_trace()

@@ -98,22 +98,18 @@ class Field:
 
         Parameters are such arguments, for they may be arrays. Raises NoTwinError.
         """
-        body = tree_of(twin_text(primitive, params), self.lazy_pieces)
+        text = primitive.twin if primitive.twin_of is None else primitive.twin_of(params) or primitive.twin
+        if text is None:
+            raise NoTwinError(f"{primitive.name} has no exact twin")
         operands = OPERANDS[: primitive.arity]
-        read = (n.id for n in ast.walk(body) if isinstance(n, ast.Name))
-        names = tuple(dict.fromkeys(n for n in read if n not in operands and n not in self.functions and n != "abs"))
+        code, names = compile_twin(text, operands, self.function_names, self.lazy_pieces)
         given = {**params, **dict(zip(sorted(names), params.get("order", ()), strict=False))}
-        space = {"__builtins__": {"abs": abs}, **self.functions}
-        function = eval(compile(lambda_of(body, operands + names), f"<twin of {primitive.name}>", "eval"), space)
+        function = eval(code, {"__builtins__": {"abs": abs}, **self.functions})
         return self.guard(function, primitive, params), tuple(np.asarray(given[n]) for n in names)
 
-
-def twin_text(primitive: Primitive, params: dict) -> str:
-    """Return the twin's formula for these parameters. Raises NoTwinError where there is none."""
-    text = primitive.twin if primitive.twin_of is None else primitive.twin_of(params) or primitive.twin
-    if text is None:
-        raise NoTwinError(f"{primitive.name} has no exact twin")
-    return text
+    @functools.cached_property
+    def function_names(self) -> frozenset[str]:
+        return frozenset(self.functions)
 
 
 class _Lazy(ast.NodeTransformer):
@@ -131,17 +127,18 @@ class _Lazy(ast.NodeTransformer):
 
 
 @functools.cache
-def tree_of(text: str, lazy: bool) -> ast.expr:
-    """Return a twin's formula as a tree. The text is the table's own, never a user's."""
-    body = ast.parse(text, mode="eval").body
-    return _Lazy().visit(body) if lazy else body
+def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str], lazy: bool) -> tuple[Any, tuple]:
+    """Return a twin's formula as the code of a lambda, and the names of its arguments after the operands.
 
-
-def lambda_of(body: ast.expr, names: tuple[str, ...]) -> ast.Expression:
-    arguments = ast.arguments(
-        posonlyargs=[], args=[ast.arg(n) for n in names], kwonlyargs=[], kw_defaults=[], defaults=[]
-    )
-    return ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
+    The text is the table's own, never a user's.
+    """
+    tree = ast.parse(text, mode="eval")
+    body = _Lazy().visit(tree.body) if lazy else tree.body
+    read = (n.id for n in ast.walk(body) if isinstance(n, ast.Name))
+    names = tuple(dict.fromkeys(n for n in read if n not in operands and n not in functions and n != "abs"))
+    head: Any = ast.parse(f"lambda {', '.join(operands + names)}: 0", mode="eval")
+    head.body.body = body
+    return compile(ast.fix_missing_locations(head), f"<twin {text}>", "eval"), names
 
 
 OWN_NAMES = (

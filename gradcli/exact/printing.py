@@ -180,21 +180,18 @@ class UniqueNames:
         self.taken.add(name)
         return name
 
-    def share_parts(self, exprs: Sequence[Any]) -> tuple[list[tuple[str, Any]], list[Any]]:
-        symbols = sympy.numbered_symbols("t", exclude=[sympy.Symbol(name) for name in self.taken])
-        parts, rest = sympy.cse(list(exprs), symbols=symbols, optimizations="basic")
-        self.taken.update(symbol.name for symbol, _ in parts)
-        return [(symbol.name, part) for symbol, part in parts], rest
-
 
 def print_all(
     names: UniqueNames, printer: Any, value: Any, derivatives: Derivatives
 ) -> tuple[list[tuple[str, str]], str, list[list[str]]]:
     """Return common parts with their names, the value in terms of these, and the elements of each derivative."""
-    parts, rest = names.share_parts([value, *(e for _, _, elements in derivatives for e in elements)])
-    body = [(name, printer.doprint(part)) for name, part in parts]
+    symbols = sympy.numbered_symbols("t", exclude=[sympy.Symbol(name) for name in names.taken])
+    formulas = [value, *(e for _, _, elements in derivatives for e in elements)]
+    parts, rest = sympy.cse(formulas, symbols=symbols, optimizations="basic")
+    names.taken.update(symbol.name for symbol, _ in parts)
     words = iter([printer.doprint(e) for e in rest])
-    return body, next(words), [list(islice(words, len(elements))) for _, _, elements in derivatives]
+    shared = [(symbol.name, printer.doprint(part)) for symbol, part in parts]
+    return shared, next(words), [list(islice(words, len(elements))) for _, _, elements in derivatives]
 
 
 def identifier(name: str) -> str:

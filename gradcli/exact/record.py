@@ -58,10 +58,10 @@ class Exact(Engine):
         if isinstance(x, Tensor) and primitive.view:
             self.make_exact(x)  # so that the view shares its memory
         raw = x._data if isinstance(x, Tensor) else x
-        if isinstance(raw, ExactArray | list | tuple):
-            return exact_numbers(self.field, raw) if isinstance(raw, list | tuple) else raw
+        if isinstance(raw, ExactArray):
+            return raw
         kind = np.asarray(raw).dtype.kind
-        if kind in "fcO" or (kind in "iu" and primitive.kind == "elementwise"):
+        if isinstance(raw, list | tuple) or kind in "fcO" or (kind in "iu" and primitive.kind == "elementwise"):
             return exact_numbers(self.field, raw)
         return raw
 
@@ -126,21 +126,17 @@ class Exact(Engine):
         """Multiply by the partial derivatives of an elementwise operation. real: which operands are."""
         out, *operands = node.saved
         primitive, params = node.rule.primitive, node.rule.params
-        grads: list[Any] = []
+        grads: list[Any] = [None] * len(node.parents)
         for i, parent in enumerate(node.parents):
-            if parent is None:
-                grads.append(None)
-                continue
-            factor = self.field.partial(primitive, i, tuple(operands), params)
-            grad = exact(fit(self.array(g) * factor, np.shape(operands[i]), np.ndim(out)))
-            grads.append(grad.real if real[i] else grad)
+            if parent is not None:
+                factor = self.field.partial(primitive, i, tuple(operands), params)
+                grad = exact(fit(self.array(g) * factor, np.shape(operands[i]), np.ndim(out)))
+                grads[i] = grad.real if real[i] else grad
         return tuple(grads)
 
     def apply_rule(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
-        if isinstance(g, Slots):
-            grads = run_rules(node, Slots({i: self.array(part) for i, part in g.items()}))
-        else:
-            grads = run_rules(node, self.array(g))
+        slots = Slots({i: self.array(part) for i, part in g.items()}) if isinstance(g, Slots) else self.array(g)
+        grads = run_rules(node, slots)
         arrays = [None if grad is None else self.array(grad) for grad in grads]
         return tuple(x.real if x is not None and i else x for x, i in zip(arrays, real, strict=True))
 
@@ -165,7 +161,7 @@ class Exact(Engine):
     def make_exact(self, tensor: Tensor) -> None:
         """Give a tensor that is viewed or changed in place exact memory, and its base and the views of that, too.
 
-        It gets its rounded numbers back at the end of exact arithmetic.
+        It gets its rounded numbers back at the end of the block.
         """
         base = tensor if tensor._base is None else tensor._base
         if base._data.dtype.kind not in "fc":
@@ -180,11 +176,6 @@ class Exact(Engine):
     def convert(self, tensor: Tensor, data: Any) -> None:
         self.converted.append((tensor, tensor._data))
         tensor._data, tensor._key = data, None
-
-    def restore(self) -> None:
-        """Give converted tensors their rounded numbers back."""
-        for tensor, data in reversed(self.converted):
-            tensor._data, tensor._key = data, None
 
     def lift(self, x: Any) -> Tensor:
         return Tensor._wrap(exact_numbers(self.field, x), None)
@@ -240,15 +231,12 @@ def name_for_users(primitive: Primitive) -> str:
 
 
 @contextlib.contextmanager
-def computing(arithmetic: Exact) -> Iterator[Exact]:
-    """Compute inside the block as an exact recorder does."""
+def exactly(field: Field) -> Iterator[Exact]:
+    """Compute inside the block in a field."""
+    arithmetic = Exact(field)
     with recording(arithmetic):
         try:
             yield arithmetic
         finally:
-            arithmetic.restore()
-
-
-def exactly(field: Field) -> Any:
-    """Return a block in which is computed in a field."""
-    return computing(Exact(field))
+            for tensor, data in reversed(arithmetic.converted):
+                tensor._data, tensor._key = data, None

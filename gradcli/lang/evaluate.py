@@ -97,12 +97,8 @@ class Evaluator:
         assert statement.index is not None
         span = self.program.span((statement.target_span[0], statement.value.end))
         if target is None:
-            raise GradcliError(
-                f"'{name}' has no value yet",
-                span=self.program.span(statement.target_span),
-                hint=f"make the array first: {name} = zeros(2, 3)",
-                kind="name",
-            )
+            hint = f"make the array first: {name} = zeros(2, 3)"
+            raise self.error(f"'{name}' has no value yet", statement.target_span, hint, "name")
         index, value = as_index(self.value(statement.index)), lift_number(self.value(statement.value))
         target = lift_number(target)
         if value._data.dtype.kind == "c" and target._data.dtype.kind != "c":
@@ -124,10 +120,6 @@ class Evaluator:
         for link in reversed(chain):
             result = self.call_entry(link.op, (result, self.value(link.y)), link)
         return result
-
-    def where(self, node: Any) -> Any:
-        """Return the place of the expression that a node of the graph came from, if it was noted."""
-        return self.places.get(node)
 
     def note_place(self, name: str, operands: tuple, result: Any, place: Any) -> Any:
         """Remember where a result came from, and the first one that is nan though its operands are not."""
@@ -157,8 +149,10 @@ class Evaluator:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
             from .reword import call_hint, readable
 
-            message, span = readable(error, flatten_arguments(args)), self.program.span(place)
-            raise GradcliError(message, span=span, hint=call_hint(place), kind=kind) from None
+            raise self.error(readable(error, flatten_arguments(args)), place, call_hint(place), kind) from None
+
+    def error(self, message: str, place: Any, hint: str | None = None, kind: str = "value") -> GradcliError:
+        return GradcliError(message, span=self.program.span(place), hint=hint, kind=kind)
 
     def call_entry(self, name: str, operands: tuple, place: Any) -> Any:
         """Apply an operator. place: a part of the program, or a span."""
@@ -171,8 +165,7 @@ class Evaluator:
             operands = tuple(lift_number(x) for x in operands)
         self.guard(place, check_call, name, operands, {}, self.request.max_elements)
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
-            span = self.program.span(place)
-            raise GradcliError("a tuple is no array; write a list: [1, 2]", span=span, kind="value")
+            raise self.error("a tuple is no array; write a list: [1, 2]", place)
         function = recorders.get(name)
         if function is None or not isinstance(operands[0], Tensor):
             function = entry(name).function
@@ -190,14 +183,12 @@ class Evaluator:
         if node.name in self.names:
             return self.names[node.name]
         if node.name in CONSTANTS:
-            value = CONSTANTS[node.name]
-            return recorder().literal(value, node.name)
-        known = [*self.names, *CONSTANTS]
+            return recorder().literal(CONSTANTS[node.name], node.name)
         if find_function(node.name):
             hint = f"'{node.name}' is a function: call it, as in {node.name}(x)"
         else:
-            hint = did_you_mean(node.name, known) or f"pass {node.name}=VALUE"
-        raise GradcliError(f"'{node.name}' has no value", span=self.program.span(node), hint=hint, kind="name")
+            hint = did_you_mean(node.name, [*self.names, *CONSTANTS]) or f"pass {node.name}=VALUE"
+        raise self.error(f"'{node.name}' has no value", node, hint, "name")
 
     def _unary(self, node: tree.Unary) -> Any:
         return self.call_entry(node.op, (self.value(node.x),), node)
@@ -221,9 +212,7 @@ class Evaluator:
 
     def _sequence(self, node: tree.Sequence) -> Any:
         items = tuple(self.value(item) for item in node.items)
-        if not node.is_list:
-            return items
-        return self.guard(node, stack_items, items)
+        return self.guard(node, stack_items, items) if node.is_list else items
 
     def _property(self, node: tree.Property) -> Any:
         x = lift_number(self.value(node.x))
@@ -240,9 +229,7 @@ class Evaluator:
 
     def _item(self, node: tree.Item) -> Any:
         x, index = self.value(node.x), as_index(self.value(node.index))
-        if isinstance(x, tuple):
-            return self.guard(node, lambda: x[index])
-        return self.guard(node, lambda: lift_number(x)[index])
+        return self.guard(node, lambda: (x if isinstance(x, tuple) else lift_number(x))[index])
 
     def _call(self, node: tree.Call) -> Any:
         name = node.function
@@ -252,17 +239,14 @@ class Evaluator:
         if primitive is None and name not in SPECIAL:
             if name in self.names:
                 raise not_called(name, self.program.span(node))
-            raise GradcliError(
-                f"unknown function '{name}'", span=self.program.span(node.place), hint=advice_for(name), kind="name"
-            )
+            raise self.error(f"unknown function '{name}'", node.place, advice_for(name), "name")
         named = {k: as_argument(v) for k, v in self.guard(node, rename_keywords, named, SYNONYMS).items()}
         args = tuple(as_argument(x) for x in args)
         if name in ("rand", "randn"):
             return self.random(name, args, node)
         if name == "where":
             if len(args) != 3 or named:
-                span = self.program.span(node)
-                raise GradcliError("where(condition, x, y) takes three arguments", span=span, kind="value")
+                raise self.error("where(condition, x, y) takes three arguments", node)
             return self.choose(node, *args)
         if name in ("array", "const"):
             return self.guard(node, special_form, name, args, named)

@@ -152,11 +152,11 @@ def members_of(source: Source) -> dict[str, tuple[Any, str]]:
 def from_npz(source: Source) -> np.ndarray:
     """Read one array of an archive: the one called `key`, or the only one."""
     members = members_of(source)
-    names, path = list(members), source.path
-    key = names[0] if not source.key and len(names) == 1 else source.key
+    path = source.path
+    key = next(iter(members)) if not source.key and len(members) == 1 else source.key
     if key not in members:
-        wanted = f"no array '{key}' in {path}" if key else f"{path} holds {len(names)} arrays"
-        raise GradcliError(f"{source.name}: {wanted}", hint=f"choose one: {path}:{'|'.join(names)}", kind="file")
+        wanted = f"no array '{key}' in {path}" if key else f"{path} holds {len(members)} arrays"
+        raise GradcliError(f"{source.name}: {wanted}", hint=f"choose one: {path}:{'|'.join(members)}", kind="file")
     archive, member = members[key]
     with archive.open(member) as part:
         return read_array(part, source)
@@ -207,8 +207,7 @@ def part_of(document: Any, key: str, source: Source) -> Any:
     """Return the part of a document under a key: `a`, or `a.b` for one inside another. Raises GradcliError."""
     if isinstance(document, dict) and key in document:
         return document[key]
-    heads = [key[: m.start()] for m in re.finditer(r"\.", key)]
-    for head in heads:
+    for head in (key[: m.start()] for m in re.finditer(r"\.", key)):
         if isinstance(document, dict) and head in document:
             return part_of(document[head], key[len(head) + 1 :], source)
     listed = f"its keys are {', '.join(document)}" if isinstance(document, dict) and document else "there are no keys"

@@ -211,9 +211,6 @@ def alarm(seconds: float, kind: str, name: str) -> Iterator[None]:
 @contextlib.contextmanager
 def any_length() -> Iterator[None]:
     """Let the block write whole numbers of more digits than Python allows: here the time is what is limited."""
-    if not hasattr(sys, "set_int_max_str_digits"):  # a Python without that limit
-        yield
-        return
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -64,37 +65,33 @@ WORKING = ("convolve", "correlate")
 
 
 def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
-    """Raise GradcliError when a call would make a value of more than `limit` elements."""
+    """Raise GradcliError when a call would make a value of more than `limit` elements, or repeat something too often.
+
+    Where an estimate raises, the call itself will say what is wrong.
+    """
     primitive = lookup(name)
-    check_rounds(primitive, args, named)
+    if primitive is not None and primitive.rounds is not None:
+        rounds = 0.0
+        with contextlib.suppress(Exception):
+            rounds = float(primitive.rounds(*args, **named))
+        if rounds > MOST_ROUNDS:
+            raise GradcliError(
+                f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}",
+                hint="write a smaller number",
+                kind="limit",
+            )
     estimate = RANDOM.get(name) if primitive is None else primitive.size
     if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
         return  # broadcasting makes no more
     try:
         count = estimate(*args, **named) if estimate else count_product(np.broadcast_shapes(*map(shape_of, args)))
     except Exception:
-        return  # the call itself will say what is wrong
+        return
     if count > limit:
         what = "computing this would take" if name in WORKING else "this value would have"
         raise GradcliError(
             f"{what} {count} elements; the limit is {limit}",
             hint="raise it with --max-elements if there is memory for it",
-            kind="limit",
-        )
-
-
-def check_rounds(primitive: Any, args: tuple, named: dict) -> None:
-    """Raise GradcliError for a call that would repeat something too often."""
-    if primitive is None or primitive.rounds is None:
-        return
-    try:
-        rounds = float(primitive.rounds(*args, **named))
-    except Exception:
-        return  # the call itself will say what is wrong
-    if rounds > MOST_ROUNDS:
-        raise GradcliError(
-            f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}",
-            hint="write a smaller number",
             kind="limit",
         )
 
@@ -167,12 +164,12 @@ def on_numbers(name: str, operands: tuple) -> Any:
         raise TypeError(f"{name} needs numbers or arrays")
     if name == "matmul":
         raise ValueError("matmul: a scalar has no axis to sum over; use *")
-    boolean = not name.startswith(("divide", "floor", "remainder", "power")) and all(
-        isinstance(x, bool) for x in operands
-    )
-    values = tuple(x if boolean else np.complex128(x) if isinstance(x, complex) else np.float64(x) for x in operands)
+    is_boolean = all(isinstance(x, bool) for x in operands)
+    values: tuple[Any, ...] = operands
     if name in ("logical_not", "logical_and", "logical_or"):
         values = tuple(bool(x) for x in operands)
+    elif not is_boolean or name.startswith(("divide", "floor", "remainder", "power")):
+        values = tuple(np.complex128(x) if isinstance(x, complex) else np.float64(x) for x in operands)
     with np.errstate(all="ignore"):
         return entry(name).forward(*values).item()
 
@@ -201,9 +198,7 @@ def special_form(name: str, args: tuple, named: dict) -> Tensor:
     if len(args) != 1 or named or isinstance(args[0], tuple):
         raise TypeError(f"{name}(x) takes one array or number")
     x = lift_number(args[0])
-    if name == "const":
-        return recorder().constant(x)
-    return x
+    return recorder().constant(x) if name == "const" else x
 
 
 LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})

@@ -14,13 +14,14 @@ import re
 import sys
 import threading
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any
 
 from ..errors import GradcliError, Span, did_you_mean
 from . import tree
 from .limits import MAX_TEXT
-from .tree import Positions
 
 MAX_NESTING = 200
 BINARY = {
@@ -98,22 +99,66 @@ def too_deep(span: Span | None) -> GradcliError:
     )
 
 
+class Text:
+    """A program as the user wrote it, and as Python's parser reads it: without a margin, and ** for ^.
+
+    It maps Python's lines and columns, of bytes, to places in the user's text. origin: the file's name, for errors.
+    """
+
+    def __init__(self, source: str, origin: str | None):
+        self.source, self.origin = source, origin
+        text = source.replace("\r\n", " \n").replace("\r", "\n").replace("\f", " ").replace("\t", " ").rstrip()
+        margin = text[: len(text) - len(text.lstrip())]
+        self.lead = len(margin) if "\n" not in margin else 0
+        self.prepared = text[self.lead :].replace("^", "**")
+        self.ascii = self.prepared.isascii()
+        self.lines = self.prepared.split("\n")
+        self.starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
+        self.counts: dict[int, list[int]] = {}
+        self.carets = [m.start() + shift for shift, m in enumerate(re.finditer(r"\^", source[self.lead :]))]
+
+    def place(self, node: Any) -> tuple[int, int]:
+        """Return where a node begins and ends in the user's text."""
+        if self.ascii and not self.carets:
+            lead, starts = self.lead, self.starts
+            start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+            return lead + start, lead + end
+        return self.from_bytes(node.lineno, node.col_offset), self.from_bytes(node.end_lineno, node.end_col_offset)
+
+    def from_bytes(self, line: int, column: int) -> int:
+        """Return the place of a line (from 1) and a byte column (from 0)."""
+        if not self.ascii:
+            counts = self.characters(line - 1)
+            column = counts[min(column, len(counts) - 1)]
+        return self.from_prepared(line, column)
+
+    def from_prepared(self, line: int, column: int) -> int:
+        """Return the place of a line (from 1) and a column of characters (from 0)."""
+        place = self.starts[min(line, len(self.lines)) - 1] + column
+        return min(self.lead + place - bisect_left(self.carets, place), len(self.source))
+
+    def characters(self, row: int) -> list[int]:
+        """Return how many characters of a line begin before each of its bytes, and before its end."""
+        if row not in self.counts:
+            begins = (byte & 0xC0 != 0x80 for byte in self.lines[row].encode())
+            self.counts[row] = list(accumulate(begins, initial=0))
+        return self.counts[row]
+
+    def span(self, start: int, end: int) -> Span:
+        return Span(self.source, start, end, self.origin)
+
+
 class Converter:
     """Turns Python's nodes into ours. Raises NotInLanguageError for every type of node that is not listed here."""
 
-    def __init__(self, source: str, lead: int, positions: Positions, origin: str | None):
-        self.source, self.lead, self.positions, self.origin = source, lead, positions, origin
-
-    def place(self, node: Any) -> tuple[int, int]:
-        """Return where a node stands in the user's text."""
-        start, end = self.positions.of(node)
-        return self.lead + start, self.lead + end
+    def __init__(self, text: Text):
+        self.text, self.place = text, text.place
 
     def refuse(self, node: Any, what: str | None = None, hint: str | None = None) -> NotInLanguageError:
         """Return the error for something that the language does not have."""
         kind = type(node).__name__
         what = what or NAMES_OF_NODES.get(kind, f"`{kind}`")
-        span = Span(self.source, *self.place(node), self.origin) if hasattr(node, "lineno") else None
+        span = self.text.span(*self.place(node)) if hasattr(node, "lineno") else None
         return NotInLanguageError(f"{what} is not part of the expression language", span=span, hint=hint, kind="syntax")
 
     def statement(self, node: ast.stmt) -> tree.Statement:
@@ -135,7 +180,7 @@ class Converter:
     def expression(self, node: ast.expr, depth: int = 0) -> tree.Expr:
         """Convert an expression. Chains such as a + b + c are followed in a loop, not by recursion."""
         if depth > MAX_NESTING:
-            raise too_deep(Span(self.source, *self.place(node), self.origin))
+            raise too_deep(self.text.span(*self.place(node)))
         chain: list[ast.BinOp] = []
         while isinstance(node, ast.BinOp):
             chain.append(node)
@@ -161,10 +206,8 @@ class Converter:
             try:
                 return tree.Number(*self.place(node), float(value))
             except OverflowError:
-                span = Span(self.source, *self.place(node), self.origin)
-                raise GradcliError(
-                    "this number is too large for a float", span=span, hint="the largest is about 1.8e308", kind="value"
-                ) from None
+                message, span = "this number is too large for a float", self.text.span(*self.place(node))
+                raise GradcliError(message, span=span, hint="the largest is about 1.8e308", kind="value") from None
         if isinstance(value, complex):
             return tree.Number(*self.place(node), value)
         raise self.refuse(node, "a string")
@@ -177,32 +220,27 @@ class Converter:
 
     def _boolop(self, node: ast.BoolOp, depth: int) -> tree.Expr:
         op = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
-        result = self.expression(node.values[0], depth)
-        for value in node.values[1:]:
-            right = self.expression(value, depth)
-            result = tree.Binary(result.start, right.end, op, result, right)
-        return result
+        operands = [self.expression(value, depth) for value in node.values]
+        return functools.reduce(lambda x, y: tree.Binary(x.start, y.end, op, x, y), operands)
 
     def _compare(self, node: ast.Compare, depth: int) -> tree.Expr:
         operands = [self.expression(x, depth) for x in (node.left, *node.comparators)]
-        result: tree.Expr | None = None
+        pairs: list[tree.Expr] = []
         for x, y, op in zip(operands, operands[1:], node.ops, strict=False):
             if type(op) not in BINARY:
                 raise self.refuse(node, NAMES_OF_NODES.get(type(op).__name__))
-            pair = tree.Binary(x.start, y.end, BINARY[type(op)], x, y)
-            result = pair if result is None else tree.Binary(result.start, y.end, "logical_and", result, pair)
-        assert result is not None
-        return result
+            pairs.append(tree.Binary(x.start, y.end, BINARY[type(op)], x, y))
+        return functools.reduce(lambda x, y: tree.Binary(x.start, y.end, "logical_and", x, y), pairs)
 
     def _ifexp(self, node: ast.IfExp, depth: int) -> tree.Expr:
         parts = [self.expression(x, depth) for x in (node.test, node.body, node.orelse)]
         return tree.Choice(*self.place(node), *parts)
 
-    def _list(self, node: ast.List, depth: int) -> tree.Expr:
-        return tree.Sequence(*self.place(node), tuple(self.expression(x, depth) for x in node.elts), True)
+    def _sequence(self, node: ast.List | ast.Tuple, depth: int) -> tree.Expr:
+        items = tuple(self.expression(x, depth) for x in node.elts)
+        return tree.Sequence(*self.place(node), items, isinstance(node, ast.List))
 
-    def _tuple(self, node: ast.Tuple, depth: int) -> tree.Expr:
-        return tree.Sequence(*self.place(node), tuple(self.expression(x, depth) for x in node.elts), False)
+    _list = _tuple = _sequence
 
     def _subscript(self, node: ast.Subscript, depth: int) -> tree.Expr:
         return tree.Item(*self.place(node), self.expression(node.value, depth), self.expression(node.slice, depth))
@@ -213,10 +251,9 @@ class Converter:
 
     def _attribute(self, node: ast.Attribute, depth: int) -> tree.Expr:
         if node.attr not in PROPERTIES:
-            place = (self.place(node)[1] - len(node.attr), self.place(node)[1])
             raise NotInLanguageError(
                 f"there is no attribute '{node.attr}'",
-                span=Span(self.source, *place, self.origin),
+                span=self.text.span(*self.end_of(node)),
                 hint=did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}",
                 kind="name",
             )
@@ -233,10 +270,14 @@ class Converter:
         if isinstance(node.func, ast.Name):
             return tree.Call(start, end, node.func.id, self.place(node.func), args, named)
         if isinstance(node.func, ast.Attribute):
-            stop = self.place(node.func)[1]
             owner = self.expression(node.func.value, depth)
-            return tree.Call(start, end, node.func.attr, (stop - len(node.func.attr), stop), (owner, *args), named)
+            return tree.Call(start, end, node.func.attr, self.end_of(node.func), (owner, *args), named)
         raise self.refuse(node.func, "calling this", "call a function by its name")
+
+    def end_of(self, node: ast.Attribute) -> tuple[int, int]:
+        """Return where the name of an attribute stands, behind its dot."""
+        stop = self.place(node)[1]
+        return stop - len(node.attr), stop
 
 
 MARKS = re.compile(r"[#\n()\[\]{}]")
@@ -252,7 +293,12 @@ def parse(source: str, origin: str | None = None) -> tree.Program:
     """
     check_size(source, origin)
     with collector_paused():
-        return read(source, origin)
+        text = Text(source, origin)
+        converter = Converter(text)
+        statements = [converter.statement(node) for node in parse_by_python(text).body]
+    if not statements:
+        raise GradcliError("the program is empty", hint="write an expression such as 'x**2 * sin(y)'", kind="syntax")
+    return tree.Program(source, statements, origin)
 
 
 @contextlib.contextmanager
@@ -265,21 +311,6 @@ def collector_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def read(source: str, origin: str | None) -> tree.Program:
-    """Return the program of a text whose size was checked."""
-    text = source.replace("\r\n", " \n").replace("\r", "\n").replace("\f", " ").replace("\t", " ").rstrip()
-    margin = text[: len(text) - len(text.lstrip())]
-    lead = len(margin) - (margin.rfind("\n") + 1) if "\n" not in margin else 0
-    prepared = text[lead:].replace("^", "**")
-    positions = Positions(source[lead:], prepared)
-    module = parse_by_python(prepared, source, lead, positions, origin)
-    converter = Converter(source, lead, positions, origin)
-    statements = [converter.statement(node) for node in module.body]
-    if not statements:
-        raise GradcliError("the program is empty", hint="write an expression such as 'x**2 * sin(y)'", kind="syntax")
-    return tree.Program(source, statements, origin)
 
 
 def check_size(source: str, origin: str | None) -> None:
@@ -309,32 +340,21 @@ def check_size(source: str, origin: str | None) -> None:
             depth -= 1
 
 
-def parse_by_python(prepared: str, source: str, lead: int, positions: Positions, origin: str | None) -> Any:
+def parse_by_python(text: Text) -> Any:
     """Return Python's tree. A sum of very many terms is a deep tree to Python: it gets a larger stack."""
 
     def attempt() -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(prepared, filename=origin or "<expression>")
+            return ast.parse(text.prepared, filename=text.origin or "<expression>")
 
     try:
-        if len(prepared) < LARGE_TEXT:
+        if len(text.prepared) < LARGE_TEXT:
             with contextlib.suppress(RecursionError, MemoryError):
                 return attempt()
         return with_large_stack(attempt)
     except SyntaxError as error:
-        from .reword import keyword_as_name
-
-        word = keyword_as_name(prepared, error.lineno or 1) if len(prepared) < LARGE_TEXT else None
-        if word is not None:
-            start = lead + positions.in_source(word.start())
-            raise GradcliError(
-                f"'{word.group()}' is a Python keyword, which cannot be a name",
-                span=Span(source, start, start + len(word.group()), origin),
-                hint=f"give it another: {'lam' if word.group() == 'lambda' else word.group() + '_'}",
-                kind="syntax",
-            ) from None
-        raise syntax_error(error, source, lead, positions, origin) from None
+        raise syntax_error(error, text) from None
     except (RecursionError, MemoryError):
         raise too_deep(None) from None
     except ValueError as error:
@@ -343,13 +363,13 @@ def parse_by_python(prepared: str, source: str, lead: int, positions: Positions,
 
 def with_large_stack(function: Callable[[], Any]) -> Any:
     """Run a function in a thread with room for deep recursion; its exception is raised here."""
-    outcome: list[Any] = []
+    outcome: list[Any] = [None, None]
 
     def run() -> None:
         try:
-            outcome.append((function(), None))
+            outcome[0] = function()
         except BaseException as error:
-            outcome.append((None, error))
+            outcome[1] = error
 
     limit, size = sys.getrecursionlimit(), threading.stack_size()
     try:
@@ -364,13 +384,26 @@ def with_large_stack(function: Callable[[], Any]) -> Any:
     finally:
         threading.stack_size(size)
         sys.setrecursionlimit(limit)
-    result, error = outcome[0]
+    result, error = outcome
     if error is not None:
         raise error
     return result
 
 
-def syntax_error(error: SyntaxError, source: str, lead: int, positions: Positions, origin: str | None) -> GradcliError:
+def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
+    """Return the error for what Python's parser does not take."""
+    from .reword import keyword_as_name, syntax_hint
+
+    line = error.lineno or 1
+    word = keyword_as_name(text.prepared, line) if len(text.prepared) < LARGE_TEXT else None
+    if word is not None:
+        start = text.from_prepared(1, word.start())
+        return GradcliError(
+            f"'{word.group()}' is a Python keyword, which cannot be a name",
+            span=text.span(start, start + len(word.group())),
+            hint=f"give it another: {'lam' if word.group() == 'lambda' else word.group() + '_'}",
+            kind="syntax",
+        )
     message = (error.msg or "invalid syntax").removeprefix("invalid syntax. ").rstrip(".")
     message = {
         "Perhaps you forgot a comma?": "invalid syntax; perhaps an operator or a comma is missing",
@@ -380,19 +413,15 @@ def syntax_error(error: SyntaxError, source: str, lead: int, positions: Position
         message = "a number has too many digits"
     if "too many nested parentheses" in message or "too many levels" in message:
         return too_deep(None)
-    line = error.lineno or 1
-    row = positions.lines[min(line, len(positions.lines)) - 1]
 
     def place(offset: int | None) -> int:
-        column = min(max((offset or 1) - 1, 0), len(row))
-        return lead + positions.in_source(positions.starts[min(line, len(positions.lines)) - 1] + column)
+        width = len(text.lines[min(line, len(text.lines)) - 1])
+        return text.from_prepared(line, min(max((offset or 1) - 1, 0), width))
 
     start = place(error.offset)
     same_line = error.end_lineno in (None, error.lineno)
     end = place(error.end_offset) if error.end_offset and error.end_offset > 0 and same_line else start + 1
-    from .reword import syntax_hint
-
-    hint = syntax_hint(message, source, start)
-    if message == "invalid syntax" and start >= len(source.rstrip()):
+    hint = syntax_hint(message, text.source, start)
+    if message == "invalid syntax" and start >= len(text.source.rstrip()):
         message, hint = "the expression is incomplete", None
-    return GradcliError(message, span=Span(source, start, end, origin), hint=hint, kind="syntax")
+    return GradcliError(message, span=text.span(start, end), hint=hint, kind="syntax")

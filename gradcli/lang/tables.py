@@ -20,7 +20,6 @@ from .reword import readable
 
 MAX_TEXT = 64 << 20
 """Characters of text that are read: what they hold takes up to 30 times as much memory."""
-AS_ARRAY = "save large arrays as .npy: numpy.save(path, array)"
 UNITS = ("i", "j", "J")
 """Complex numbers that in a first row are names."""
 
@@ -53,7 +52,8 @@ def read_text(source: Source) -> str:
     return text
 
 
-def too_much(name: str, place: str, most: int, hint: str | None = AS_ARRAY) -> GradcliError:
+def too_much(name: str, place: str, most: int, arrays: bool = False) -> GradcliError:
+    hint = None if arrays else "save large arrays as .npy: numpy.save(path, array)"
     return GradcliError(f"{name}: {place} holds more than {most >> 20} MiB of text", hint=hint, kind="limit")
 
 
@@ -86,10 +86,10 @@ class Rows:
 
     def check_lengths(self, rows: list) -> None:
         """Raise GradcliError for rows of different lengths."""
-        lengths = {len(row) for _, row in rows}
+        lengths = sorted({len(row) for _, row in rows})
         if len(lengths) != 1:
             name, path = self.source.name, self.source.path
-            raise GradcliError(f"{name}: the rows of {path} have different lengths: {sorted(lengths)}", kind="file")
+            raise GradcliError(f"{name}: the rows of {path} have different lengths: {lengths}", kind="file")
 
     def column(self, key: str) -> np.ndarray:
         """Return the column of that name in the first row, or of that number, counted from 0. Others may be text."""
@@ -126,7 +126,8 @@ def split_cells(line: str, separator: str | None) -> list[str]:
     """Return the cells of a line; quotes keep a separator inside a cell."""
     if separator and '"' in line:
         return [cell.strip() for cell in next(read_rows([line], separator, skipinitialspace=True))]
-    return [strip_quotes(cell) for cell in line.split(separator)]
+    cells = (cell.strip() for cell in line.split(separator))
+    return [cell[1:-1].strip() if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell for cell in cells]
 
 
 def read_rows(lines: Iterable[str], separator: str, **options: Any) -> Iterator[list[str]]:
@@ -142,11 +143,6 @@ def is_heading(cells: list[str]) -> bool:
     """
     others = [cell for cell in cells if cell and cell not in UNITS and parse_cell(cell) is not None]
     return any(cells) and all(map(str.isidentifier, others)) and len(others) < len(list(filter(None, cells)))
-
-
-def strip_quotes(cell: str) -> str:
-    cell = cell.strip()
-    return cell[1:-1].strip() if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell
 
 
 def check_separator(cells: list[str], separator: str | None, place: str) -> None:
@@ -209,7 +205,7 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
         raise GradcliError(f"{name}: no file after @", hint=f"for example {name}=@data.npy", kind="usage")
     if spec.partition(":")[0] == "-":
         kind, key = split_format(spec[2:])
-        data = read_standard_input(name, limit)
+        data = read_stream("-", name, limit)
         return Source(name, limit, io.BytesIO(data), "standard input", kind or default or tell_format(data), key)
     path, key = split_key(spec)
     if not os.path.exists(path):
@@ -230,7 +226,7 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
             return Source(name, limit, open(path, "rb"), path, known or kind, part)
     if known == "npz":
         raise GradcliError(f"{name}: {path} is no regular file, as an .npz archive has to be", kind="file")
-    data = read_pipe(path, name, limit)
+    data = read_stream(path, name, limit)
     return Source(name, limit, io.BytesIO(data), path, known or kind or tell_format(data), part)
 
 
@@ -250,14 +246,11 @@ def split_format(text: str) -> tuple[str, str]:
     return (head, rest) if head in FORMATS else ("", text)
 
 
-def read_standard_input(name: str, limit: int) -> bytes:
-    stream = standard_input()
-    return keep(stream, lambda: getattr(stream, "buffer", stream), "standard input", name, limit)
-
-
-def read_pipe(path: str, name: str, limit: int) -> bytes:
-    if path in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
-        return read_standard_input(name, limit)
+def read_stream(path: str, name: str, limit: int) -> bytes:
+    """Return what comes from a pipe or a device, or on standard input, which is -."""
+    if path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+        stream = standard_input()
+        return keep(stream, lambda: getattr(stream, "buffer", stream), "standard input", name, limit)
     return keep((path, os.stat(path).st_ino), lambda: open(path, "rb"), path, name, limit)
 
 
@@ -276,7 +269,7 @@ def keep(stream: Any, opened: Callable[[], Any], place: str, name: str, limit: i
         most = 16 * limit + HEADER if arrays else MAX_TEXT
         data += as_bytes(file.read(most - len(data) + 1))
     if len(data) > most:
-        raise too_much(name, place, most, "save large arrays as .npy: numpy.save(path, array)" if not arrays else None)
+        raise too_much(name, place, most, arrays)
     KEPT[stream] = data
     return data
 

@@ -92,7 +92,7 @@ class ExpressionProgram(Program):
             raise GradcliError("the output is a tuple", hint="choose one part of it, as in `f(x)[0]`", kind="shape")
         tensor = lift_number(output)
         prepare.tensors(evaluator.names)
-        return Run(leaves, tensor, evaluator.names, out or self.last_name(), evaluator.where, evaluator.first_nan)
+        return Run(leaves, tensor, evaluator.names, out or self.last_name(), evaluator.places.get, evaluator.first_nan)
 
     def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
         run = self.run(given, out=out)

@@ -81,10 +81,15 @@ def test_the_row_that_fails_is_named():
 @pytest.mark.parametrize("text, shape", [("x**2", ()), ("sum(x)", (1000,)), ("sum(outer(x, x) * 2)", (300,))])
 def test_blocks_fit_into_memory(text, shape):
     question, first = ask(text, x=np.full((1, *shape), 0.5))
-    rows, _ = rows_at_once(question, first)
+    rows, _ = rows_at_once(question, first, 1 << 20)
     assert rows == 65536 if not shape else 1 < rows < 65536
     block = {"x": np.repeat(first["x"], rows, axis=0)}
     assert peak_memory(Interpreted(question), block) < 1.5 * BYTES
+
+
+def test_few_rows_are_done_one_at_a_time_without_a_measurement(monkeypatch):
+    monkeypatch.delattr("tracemalloc.start")
+    assert rows_at_once(*ask("x**2", x=np.ones(1)), 10) == (1, "")
 
 
 @pytest.mark.parametrize(
@@ -102,22 +107,12 @@ def test_an_extra_that_is_missing_is_named(words, extra, tmp_path, monkeypatch, 
     assert sorted(tmp_path.iterdir()) == before
 
 
-def shorten(path):
-    os.truncate(path, os.path.getsize(path) // 2)
-
-
-def rewrite(path):
-    data = path.read_bytes()
-    path.write_bytes(data[:-8] + b"\0" * 8)
-    os.utime(path, ns=(0, 0))
-
-
-def garble(path):
-    path.write_bytes(b"\xff" * path.stat().st_size)
-
-
-def refuse(path):
-    path.unlink()
+CHANGES = {
+    "shorten": lambda path: os.truncate(path, os.path.getsize(path) // 2),
+    "rewrite": lambda path: (path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8), os.utime(path, ns=(0, 0))),
+    "garble": lambda path: path.write_bytes(b"\xff" * path.stat().st_size),
+    "remove": lambda path: path.unlink(),
+}
 
 
 def write_numpy(path):
@@ -133,16 +128,16 @@ def write_parquet(path):
     parquet.write_table(arrow.table({"x": np.random.default_rng(0).normal(size=400_000)}), path)
 
 
-@pytest.mark.parametrize("change", [shorten, rewrite, garble, refuse])
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name, write", [("p.npy", write_numpy), ("p.csv", write_text), ("p.parquet", write_parquet)])
 def test_a_table_that_changes_while_it_is_read_is_an_error_with_its_row(name, write, change, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / name)
     points = open_points(name)
     points.prepare(["x"], [])
-    blocks = points.read(0, points.rows, 10_000, ["x"], [])
+    blocks = points.read(0, points.rows, 10_000)
     next(blocks)
-    change(tmp_path / name)
+    CHANGES[change](tmp_path / name)
     with pytest.raises(GradcliError, match=f"{name}, from row 10001 on, cannot be read: ") as caught:
         list(blocks)
     assert caught.value.exit_code == 2

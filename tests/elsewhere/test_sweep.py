@@ -117,7 +117,7 @@ def test_rows_from_anywhere(tmp_path):
         points = open_points(str(tmp_path / f"p.{ending}"))
         points.prepare(["x"], [])
         for start, stop in [(10, 20), (20, 45), (990, 1000), (0, 1000)]:
-            blocks = [block.inputs["x"] for block in points.read(start, stop, 7, ["x"], [])]
+            blocks = [block.inputs["x"] for block in points.read(start, stop, 7)]
             assert np.concatenate(blocks).tolist() == x[start:stop].tolist()
 
 

@@ -22,8 +22,8 @@ from ...program.arguments import check_known
 from ...program.base import Program, silence_prints
 from ...program.target import Target
 from ...show.results import Swept
-from .rows import Question, result_names, rows_at_once
-from .run import Folder, Record, Sweep, Tell, form_of, heading, identity, join_parts, run_here
+from .rows import Interpreted, Question, result_names, rows_at_once
+from .run import Folder, Record, Sweep, Tell, do_part, form_of, heading, identity, join_parts
 from .tables import NumpyPoints, ParquetPoints, Points, TextPoints, need
 
 STREAM = "-"
@@ -159,9 +159,9 @@ def plan_sweep(
     start, stop = (points.rows * k // options.shard[1] for k in (options.shard[0] - 1, options.shard[0]))
     step, loop = 1, ""
     if points.rows:
-        block = next(iter(points.read(0, 1, 1, columns, ()))).inputs
+        block = next(points.read(0, 1, 1)).inputs
         first = {name: np.stack(list(x)) for name, x in block.items()}
-        step, loop = rows_at_once(question, first)
+        step, loop = rows_at_once(question, first, stop - start)
     folder = options.output + ".parts"
     return Sweep(target, question, points, kept, folder, ending, start, stop, step, loop)
 
@@ -219,15 +219,21 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], options: SweepOptions, tell:
 
 def run_missing(sweep: Sweep, missing: list[int], options: SweepOptions, tell: Tell) -> Iterator[int]:
     """Do parts, here or elsewhere; yield the number of each when it is done."""
-    if options.dask is not None:
-        from .workers import run_on_dask
+    jobs = options.jobs or 1
+    if options.dask is None and (jobs == 1 or len(missing) < 2):
+        evaluate = Interpreted(sweep.question)
+        for number in missing:
+            do_part(sweep, number, evaluate, tell)
+            yield number
+        return
+    from .workers import run_at_once, run_on_dask
 
-        return run_on_dask(sweep, missing, options.dask, options.jobs, tell)
-    if (options.jobs or 1) > 1 and len(missing) > 1:
-        from .workers import run_at_once
-
-        return run_at_once(sweep, missing, options.jobs or 1, tell)
-    return run_here(sweep, missing, tell)
+    asked = options.dask
+    done = run_at_once(sweep, missing, jobs) if asked is None else run_on_dask(sweep, missing, asked, options.jobs)
+    for number, bad in done:
+        first, last = sweep.bounds(number)
+        tell(last - first, bad)
+        yield number
 
 
 def stream_parts(sweep: Sweep, options: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:

@@ -14,7 +14,7 @@ from ...func.batched_tensor import active
 from ...program.base import Program, silence_prints
 from ...request import Request
 from ...tape.tensor import Tensor
-from ..gradient import check_output, compute_gradient
+from ..gradient import check_number, compute_gradient
 from ..transform import compute_hessian
 
 Columns = Mapping[str, np.ndarray]
@@ -30,6 +30,8 @@ BYTES = 1 << 26
 """Memory that a block may take, where rows are wide."""
 SAMPLE = 65
 """Rows that show how much memory a row takes."""
+UNMEASURED = 10
+"""Rows that are done one at a time sooner than their memory is measured: that takes five times as long as a block."""
 
 
 class Question(NamedTuple):
@@ -145,7 +147,9 @@ class Interpreted:
             if not active.levels:
                 self.looped = "it branches on the numbers, or does what cannot be mapped"
             result = call(*tensors)
-            check_scalar(result)
+            check_number(
+                result, "a sweep needs a real number per row", "of a row ", "take one element, the sum, or --out"
+            )
             return result.reshape(()) if result.ndim else result
 
         def row(*tensors: Tensor) -> list[Tensor]:
@@ -181,18 +185,6 @@ def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> 
     return rows
 
 
-def check_scalar(output: Tensor) -> None:
-    """Raise GradcliError for the output of a row that is no real number."""
-    check_output(output)
-    if int(np.prod(output.shape)) != 1 or output.dtype.is_complex:
-        what = "is complex" if output.dtype.is_complex else f"has shape {tuple(output.shape)}"
-        raise GradcliError(
-            f"the output of a row {what}; a sweep needs a real number per row",
-            hint="take real(...) or abs(...) of it" if what == "is complex" else "take one element, the sum, or --out",
-            kind="shape",
-        )
-
-
 def second(function: Callable, place: int) -> Callable:
     """Return the second derivatives of a function by each element of one argument, in the argument's shape."""
 
@@ -206,15 +198,17 @@ def second(function: Callable, place: int) -> Callable:
     return derivative
 
 
-def rows_at_once(question: Question, first: Columns) -> tuple[int, str]:
+def rows_at_once(question: Question, first: Columns, rows: int) -> tuple[int, str]:
     """Return how many rows make a block, fewer where a row takes much memory; and why there is a loop, if any.
 
-    first: a block of one row.
+    first: a block of one row. rows: how many there are in all.
     """
     evaluate = Interpreted(question)
     evaluate(first)
     if evaluate.looped:
         return LOOPED, evaluate.looped
+    if rows <= UNMEASURED:
+        return 1, ""
     read = 3 * sum(x.nbytes for x in first.values())  # as it is read, as its gradient, as that is written
     one = peak_memory(evaluate, first) + read
     count = min(SAMPLE, BYTES // one)

@@ -19,7 +19,7 @@ from ... import __version__
 from ...errors import GradcliError
 from ...files import replacing
 from ...program.target import Target
-from .rows import EvaluateBlock, Interpreted, Question, RowError, by_shape, result_names
+from .rows import EvaluateBlock, Question, RowError, by_shape, result_names
 from .tables import Points, need
 
 FORMS = {".csv": ",", ".tsv": "\t", ".parquet": None, ".pq": None}
@@ -199,6 +199,8 @@ BLOCKS = 16
 
 Tell = Callable[[int, int], None]
 """Is told how many more rows are done, and how many of them are not finite."""
+Done = tuple[int, int]
+"""The number of a part that is done, and how many of its rows are not finite."""
 
 
 class Sweep(NamedTuple):
@@ -240,14 +242,14 @@ class Sweep(NamedTuple):
 
 def do_part(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | None = None) -> int:
     """Compute and write a part; return how many of its rows are not finite."""
-    kinds = {name: sweep.points.kind_of(name) for name in sweep.kept}
-    return Folder(sweep.folder, sweep.ending).write(number, results(sweep, number, evaluate, tell), kinds)
+    folder = Folder(sweep.folder, sweep.ending)
+    return folder.write(number, results(sweep, number, evaluate, tell), sweep.points.kinds)
 
 
 def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | None) -> Iterator[tuple[Table, int]]:
     """Yield the results of a part, block by block, each with the number of rows that are not finite."""
     start, stop = sweep.bounds(number)
-    for block in sweep.points.read(start, stop, sweep.step, sweep.question.columns, sweep.kept):
+    for block in sweep.points.read(start, stop, sweep.step):
         try:
             columns = by_shape(evaluate, block.inputs)
         except RowError as error:
@@ -284,14 +286,6 @@ def finite_or_nan(x: np.ndarray, bad: np.ndarray) -> np.ndarray:
     finite = np.isfinite(x)
     bad |= ~finite.reshape(len(x), -1).all(1)
     return np.where(finite, x, np.nan)
-
-
-def run_here(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[int]:
-    """Do parts in this process; yield the number of each when it is done."""
-    evaluate = Interpreted(sweep.question)
-    for number in missing:
-        do_part(sweep, number, evaluate, tell)
-        yield number
 
 
 def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any]:

@@ -42,28 +42,39 @@ def need(module: str, extra: str, what: str) -> Any:
 
 
 class Points:
-    """A table. names: its columns. rows: how many it has, once `prepare` was called. title: its name in messages.
+    """A table. names: its columns. title: its name in messages.
 
-    It can be sent to other processes, which open the file for themselves.
+    Once `prepare` was called, rows says how many it has, inputs and kept which columns are read, and kinds as what the
+    texts of a kept column are to be read: int, float or str. It can be sent to other processes, which open the file
+    for themselves.
     """
 
     names: tuple[str, ...] = ()
     rows = 0
+    inputs: Sequence[str] = ()
+    kept: Sequence[str] = ()
 
     def __init__(self, path: str, title: str = ""):
         self.path, self.title = path, title or path
+        self.kinds: dict[str, type] = {}
         self.opened = self.fingerprint()
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
-        """Find out how many rows there are. Raises GradcliError for columns, and rows, that cannot be read."""
+        """Choose columns, and find out how many rows there are. Raises GradcliError for what cannot be read."""
+        self.inputs, self.kept = inputs, kept
+        self.check()
 
-    def read(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+    def check(self) -> None:
+        """Raise GradcliError for columns, and rows, that cannot be read."""
+        raise NotImplementedError
+
+    def read(self, start: int, stop: int, step: int) -> Iterator[Block]:
         """Yield rows `start` to `stop` in blocks of `step`: inputs as arrays of floats, kept columns as they are.
 
         Raises GradcliError with file and row for what a reader raises, and for a file that has changed since it was
         opened.
         """
-        blocks = self.blocks(start, stop, step, inputs, kept)
+        blocks = self.blocks(start, stop, step)
         while start < stop:
             with reading(f"{self.title}, from row {start + 1} on,"):
                 block = next(blocks)
@@ -72,13 +83,9 @@ class Points:
             start += block.rows
             yield block
 
-    def blocks(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+    def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
         """Yield blocks as `read` does. May raise whatever a reader raises."""
         raise NotImplementedError
-
-    def kind_of(self, name: str) -> Any:
-        """Return as what the texts of a kept column are to be read (int, float, str), None for what is no text."""
-        return None
 
     def fingerprint(self) -> list:
         """Return what changes when the file does."""
@@ -103,25 +110,21 @@ class NumpyPoints(Points):
             )
         self.names, self.rows, self.dtype, self.begin = array.dtype.names, len(array), array.dtype, array.offset
 
-    def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
-        for name in inputs:
-            check_real(self.dtype[name].base, name, self.path)
+    def check(self) -> None:
+        for name in self.inputs:
+            kind = self.dtype[name].base
+            if kind.kind not in "biuf":
+                raise GradcliError(f"{self.path}: column '{name}' holds {kind}, not real numbers", kind="value")
 
-    def blocks(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+    def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
         for first in range(start, stop, step):
             offset = self.begin + first * self.dtype.itemsize
             rows = np.fromfile(self.path, self.dtype, min(step, stop - first), offset=offset)
             yield Block(
-                {name: np.array(rows[name], float) for name in inputs},
-                {name: np.array(rows[name]) for name in kept},
+                {name: np.array(rows[name], float) for name in self.inputs},
+                {name: np.array(rows[name]) for name in self.kept},
                 len(rows),
             )
-
-
-def check_real(dtype: Any, name: str, path: str) -> None:
-    """Raise GradcliError for a column that holds no real numbers."""
-    if np.dtype(dtype).kind not in "biuf":
-        raise GradcliError(f"{path}: column '{name}' holds {dtype}, not real numbers", kind="value")
 
 
 class ParquetPoints(Points):
@@ -145,9 +148,9 @@ class ParquetPoints(Points):
         parquet = need("pyarrow.parquet", "sweep", "reading Parquet")
         return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
 
-    def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
+    def check(self) -> None:
         types = need("pyarrow", "sweep", "reading Parquet").types
-        for name in inputs:
+        for name in self.inputs:
             kind = self.schema.field(name).type
             while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
                 kind = kind.value_type
@@ -156,8 +159,8 @@ class ParquetPoints(Points):
                     f"{self.title}: column '{name}' holds {kind}, not real numbers or lists of them", kind="value"
                 )
 
-    def blocks(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
-        columns = list(dict.fromkeys([*inputs, *kept]))
+    def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
+        columns = list(dict.fromkeys([*self.inputs, *self.kept]))
         place, batches = self.cursor
         if place != start:
             group = int(np.searchsorted(self.starts, start, "right")) - 1
@@ -170,8 +173,8 @@ class ParquetPoints(Points):
             table = batches.send(min(step, stop - first))
             self.cursor = (first + table.num_rows, batches)
             yield Block(
-                {name: column_as_array(table.column(name)) for name in inputs},
-                {name: table.column(name) for name in kept},
+                {name: column_as_array(table.column(name)) for name in self.inputs},
+                {name: table.column(name) for name in self.kept},
                 table.num_rows,
             )
 
@@ -272,7 +275,6 @@ class TextPoints(Points):
             raise GradcliError(f"{self.title}: cells are separated by {other!r}, not {separator!r}", kind="file")
         self.names = tuple(cells)
         self.places: list[tuple[int, int]] = []
-        self.kinds: dict[str, type] = {}
         self.latest: tuple[Any, Block] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -291,23 +293,20 @@ class TextPoints(Points):
                 yield place, b"".join(lines)
                 place = file.tell()
 
-    def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
-        self.kinds = dict.fromkeys(kept, int)
+    def check(self) -> None:
+        self.kinds = dict.fromkeys(self.kept, int)
         for place, data in self.pieces(self.begin):
-            block = self.parse(place, data, self.rows, inputs, kept)
+            block = self.parse(place, data, self.rows)
             self.places.append((self.rows, place))
             self.rows += block.rows
             for name, column in block.kept.items():
                 self.kinds[name] = narrow(self.kinds[name], column)
 
-    def kind_of(self, name: str) -> type:
-        return self.kinds[name]
-
-    def blocks(self, start: int, stop: int, step: int, inputs: Sequence[str], kept: Sequence[str]) -> Iterator[Block]:
+    def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
         at, begin = self.places[bisect_right(self.places, (start, self.begin << 60)) - 1]
         held: Block | None = None
         for place, data in self.pieces(begin):
-            block = self.parse(place, data, at, inputs, kept)
+            block = self.parse(place, data, at)
             at += block.rows
             if at <= start:
                 continue
@@ -323,53 +322,51 @@ class TextPoints(Points):
             if start >= stop:
                 return
 
-    def parse(self, place: int, data: bytes, row: int, inputs: Sequence[str], kept: Sequence[str]) -> Block:
+    def parse(self, place: int, data: bytes, row: int) -> Block:
         """Return a piece as a block. row: the number of rows before it."""
-        asked = (place, tuple(inputs), tuple(kept))
-        if self.latest is None or self.latest[0] != asked:
+        if self.latest is None or self.latest[0] != place:
             text = data.decode()
-            block = None if kept else self.parse_numbers(text, inputs)
-            self.latest = (asked, block or self.parse_cells(text, row, inputs, kept))
+            block = None if self.kept else self.parse_numbers(text)
+            self.latest = (place, block or self.parse_cells(text, row))
         return self.latest[1]
 
-    def parse_numbers(self, text: str, inputs: Sequence[str]) -> Block | None:
+    def parse_numbers(self, text: str) -> Block | None:
         """Return a piece in which every cell that is wanted holds a number, None for any other."""
         lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip(" ")]
         between = len(self.names) - 1
         if not lines or '"' in text or any(line.count(self.separator) != between for line in lines):
             return None
-        places = [self.names.index(name) for name in inputs]
+        places = [self.names.index(name) for name in self.inputs]
         try:
             table = np.loadtxt(lines, delimiter=self.separator, usecols=places, ndmin=2, comments=None)
         except ValueError:
             return None
         if len(table) != len(lines):
             return None
-        return Block({name: np.array(table[:, i]) for i, name in enumerate(inputs)}, {}, len(lines))
+        return Block({name: np.array(table[:, i]) for i, name in enumerate(self.inputs)}, {}, len(lines))
 
-    def parse_cells(self, text: str, row: int, inputs: Sequence[str], kept: Sequence[str]) -> Block:
+    def parse_cells(self, text: str, row: int) -> Block:
         """Return a piece, cell by cell. Raises GradcliError for the first row that cannot be read."""
         rows: list[list[str]] = []
         try:
             for cells in read_rows(io.StringIO(text, newline=""), self.separator, strict=True):
-                if cells and (len(cells) > 1 or cells[0].strip()):
+                if len(cells) > 1 or "".join(cells).strip():
                     rows.append(cells)
         except csv.Error as error:
             raise self.unreadable(row + len(rows), str(error)) from None
-        numbers: dict[str, list] = {name: [] for name in inputs}
+        numbers: dict[str, list] = {name: [] for name in self.inputs}
         for i, cells in enumerate(rows):
             if len(cells) != len(self.names):
                 raise self.unreadable(row + i, f"it has {len(cells)} cells, the heading {len(self.names)}")
             by_name = dict(zip(self.names, cells, strict=True))
-            for name, column in numbers.items():
+            for name in self.inputs:
                 try:
-                    column.append(parse_cell(by_name[name]))
+                    numbers[name].append(parse_cell(by_name[name]))
                 except ValueError:
                     raise self.unreadable(row + i, f"'{by_name[name]}' in column '{name}' is no number") from None
-        texts = {name: [cells[self.names.index(name)] for cells in rows] for name in kept}
         return Block(
             {name: as_rows(column) for name, column in numbers.items()},
-            {name: np.array(column, object) for name, column in texts.items()},
+            {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept},
             len(rows),
         )
 

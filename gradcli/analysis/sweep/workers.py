@@ -22,7 +22,7 @@ from ...program.expression import ExpressionProgram
 from ...program.target import Target, load_program
 from ...tape.dtypes import set_default_dtype
 from .rows import EvaluateBlock, Interpreted
-from .run import FORMS, Sweep, Tell, do_part, source_of
+from .run import FORMS, Done, Sweep, do_part, source_of
 from .tables import TextPoints, need
 
 LOCAL = "local"
@@ -50,7 +50,7 @@ def sendable(sweep: Sweep) -> Sweep:
     return sweep._replace(target=target, question=question, folder=os.path.abspath(sweep.folder))
 
 
-def do_sent_part(sweep: Sweep, number: int) -> tuple[int, int]:
+def do_sent_part(sweep: Sweep, number: int) -> Done:
     """Do a part in a process that may not know the program yet; return its number, and its rows not finite."""
     key = hashlib.sha256(pickle.dumps(sweep._replace(points=None))).hexdigest()  # type: ignore[arg-type]
     with np.errstate(all="ignore"):
@@ -71,61 +71,47 @@ def load(target: Target) -> Any:
     return load_program(target)
 
 
-def leave_interrupts() -> None:
-    """Prepare a process of ours: Ctrl-C is for the one that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def run_in_threads(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
+    """Do parts in threads, each with a file and an evaluator of its own; yield number and rows not finite of each."""
+    own = threading.local()
 
+    def prepare() -> None:
+        own.sweep, own.evaluate = sweep._replace(points=copy(sweep.points)), Interpreted(sweep.question)
 
-class Own(threading.local):
-    """What a thread of ours works with."""
+    def do(number: int) -> Done:
+        with np.errstate(all="ignore"):
+            return number, do_part(own.sweep, number, own.evaluate)
 
-    sweep: Sweep | None = None
-    evaluate: EvaluateBlock
-
-
-own = Own()
-
-
-def do_in_thread(sweep: Sweep, number: int) -> tuple[int, int]:
-    """Do a part with an evaluator and a file of this thread's own; return its number, and its rows not finite."""
-    if own.sweep is None:
-        own.sweep = sweep._replace(points=copy(sweep.points))
-        own.evaluate = Interpreted(own.sweep.question)
-    with np.errstate(all="ignore"):
-        return number, do_part(own.sweep, number, own.evaluate)
-
-
-def run_in_threads(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) -> Iterator[int]:
-    """Do parts in threads; yield the number of each when it is done."""
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(jobs, initializer=prepare) as pool:
         try:
-            for future in as_completed([pool.submit(do_in_thread, sweep, number) for number in missing]):
-                yield tell_of(sweep, future.result(), tell)
+            for future in as_completed([pool.submit(do, number) for number in missing]):
+                yield future.result()
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def run_at_once(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) -> Iterator[int]:
-    """Do several parts at a time on this machine; yield the number of each when it is done.
+def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
+    """Do several parts at a time on this machine; yield number and rows not finite of each when it is done.
 
     Threads for what NumPy and Arrow do without holding the interpreter: 10^7 rows in 0.56 of the time, where
     processes take 1.5 of it to start. Processes for text, for programs that are run row by row, and for users' code.
     """
     unheld = isinstance(sweep.question.program, ExpressionProgram) and not sweep.loop
     if unheld and not isinstance(sweep.points, TextPoints) and FORMS[sweep.ending] is None:
-        return run_in_threads(sweep, missing, jobs, tell)
-    return run_in_processes(sweep, missing, jobs, tell)
+        return run_in_threads(sweep, missing, jobs)
+    return run_in_processes(sweep, missing, jobs)
 
 
-def run_in_processes(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) -> Iterator[int]:
-    """Do parts in processes of this machine; yield the number of each when it is done."""
+def run_in_processes(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
+    """Do parts in processes of this machine; yield number and rows not finite of each when it is done."""
     context = multiprocessing.get_context("spawn")
     work = sendable(sweep)
-    with ProcessPoolExecutor(jobs, context, leave_interrupts) as pool:
+    ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started them
+    with ProcessPoolExecutor(jobs, context, signal.signal, ignored) as pool:
         try:
             futures = [pool.submit(do_sent_part, work, number) for number in missing]
             for future in as_completed(futures):
-                yield tell_of(sweep, future.result(), tell)
+                yield future.result()
         except BrokenProcessPool:
             raise GradcliError(
                 "one of the processes died",
@@ -139,23 +125,15 @@ def run_in_processes(sweep: Sweep, missing: list[int], jobs: int, tell: Tell) ->
                 process.terminate()
 
 
-def tell_of(sweep: Sweep, done: tuple[int, int], tell: Tell) -> int:
-    """Tell of a part that is done, and return its number."""
-    number, bad = done
-    first, last = sweep.bounds(number)
-    tell(last - first, bad)
-    return number
-
-
-def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None, tell: Tell) -> Iterator[int]:
-    """Do parts as the tasks of a Dask cluster; yield the number of each when it is done."""
+def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None) -> Iterator[Done]:
+    """Do parts as the tasks of a Dask cluster; yield number and rows not finite of each when it is done."""
     distributed = need("distributed", "dask", "--dask")
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(connect(distributed, address, jobs, stack))
         work = sendable(sweep)
         futures = [client.submit(do_sent_part, work, number, pure=False) for number in missing]
         for future in distributed.as_completed(futures):
-            yield tell_of(sweep, future.result(), tell)
+            yield future.result()
 
 
 def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.ExitStack) -> Any:

@@ -31,14 +31,7 @@ def jacobian(
     program, values = call.program()
     form, plot = call.output.form, call.request.plot
     result = compute_jacobian(
-        program,
-        values,
-        call.asked(),
-        mode=mode,
-        chunk_size=chunk_size,
-        max_elements=call.request.max_elements,
-        printed=call.output.prints_all,
-        sparse=sparse,
+        program, values, call.asked(), mode=mode, chunk_size=chunk_size, printed=call.output.prints_all, sparse=sparse
     )
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
@@ -63,14 +56,7 @@ def jacobian(
 def hessian(call: Call, chunk_size: int | None, symbolic: bool, max_symbols: int) -> Hessian:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = call.program()
-    result = compute_hessian(
-        program,
-        values,
-        call.asked(),
-        chunk_size=chunk_size,
-        max_elements=call.request.max_elements,
-        printed=call.output.prints_all,
-    )
+    result = compute_hessian(program, values, call.asked(), chunk_size=chunk_size, printed=call.output.prints_all)
     if symbolic:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
         formulas = formulas_of(call, program, max_symbols)
