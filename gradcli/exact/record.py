@@ -121,7 +121,7 @@ class Exact(Engine):
 
     def apply(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
         """Multiply by the partial derivatives of an elementwise operation. real: which operands are."""
-        out, *operands = node.saved
+        out, *operands = node.kept
         primitive, params = node.rule.primitive, node.rule.params
         grads: list[Any] = []
         for i, parent in enumerate(node.parents):

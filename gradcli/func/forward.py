@@ -120,7 +120,7 @@ class Forward:
             shapes, ndim, _ = node.rule.broadcast
             broad = [np.shape(v) for v in params.get("order", ())]  # of Bessel functions: they broadcast too
             ndim = max([ndim, *map(len, broad)])
-        saved = self.standing_in(node, tangents).saved
+        saved = self.standing_in(node, tangents).kept
         total: Any = None
         for i, (t, partial) in enumerate(zip(tangents, node.rule.primitive.rules, strict=True)):
             if t is None:

@@ -145,7 +145,7 @@ def move_positions(primitive: Any, params: dict, operands: list[Pattern | None],
 
 def operand_shape(node: Node, place: int, known: Pattern) -> tuple:
     """Return the shape of another operand of a joining or assigning node."""
-    saved = node.saved[1 + place] if len(node.saved) > 1 + place else None
+    saved = node.kept[1 + place] if len(node.kept) > 1 + place else None
     if isinstance(saved, tuple):
         return saved
     if isinstance(saved, np.ndarray):
@@ -161,7 +161,7 @@ def multiply_patterns(node: Node, operands: list[Pattern | None]) -> Pattern | N
 
     constant_first = operands[0] is None
     p = operands[1] if constant_first else operands[0]
-    matrix = node.saved[1] if constant_first else node.saved[2]
+    matrix = node.kept[1] if constant_first else node.kept[2]
     if p is None or not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or len(p.shape) > 2:
         return None
     nonzero = csr_array((matrix if constant_first else matrix.T) != 0)

@@ -43,8 +43,8 @@ class Packing(Mode):
         node = self.below.make_node(primitive, nodes, out, raws, params)
         hooks = hooks_of()
         if hooks is not None and stack.pairs[-1][1] is self:
-            pairs = list(zip(node.saved, (node, *nodes), strict=True))
-            node.saved = tuple([pack(x, parent, hooks) for x, parent in pairs[::-1]][::-1])
+            pairs = list(zip(node.kept, (node, *nodes), strict=True))
+            node.kept = tuple([pack(x, parent, hooks) for x, parent in pairs[::-1]][::-1])
             table_of(node).packed = True
         return node
 
@@ -217,14 +217,6 @@ class FunctionNode(Node):
         return self._function.backward(self, *grads)
 
     # -- what the engine calls ---------------------------------------------------------------------------
-
-    @property
-    def saved(self) -> Any:
-        return self.__dict__.get("saved", ())
-
-    @saved.setter
-    def saved(self, value: Any) -> None:
-        self.__dict__["saved"] = value
 
     @property
     def outline(self) -> Any:

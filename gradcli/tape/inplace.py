@@ -140,7 +140,7 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
             )
             if all(new is old for new, old in zip(kept, saved, strict=True)):
                 continue
-            node.saved = kept
+            node.kept = kept
     np.copyto(data, out.copy() if isinstance(out, np.ndarray) and memory_of(out) is memory else out)
     mark_changed(data, by)
     for node in nodes:

@@ -121,7 +121,7 @@ def change_since(array: Any, node: Node) -> _Stamp | None:
 
 def check_unchanged(node: Node, saved: tuple | None = None) -> None:
     """Raise RuntimeError when something that `node` saved was changed in place since."""
-    for position, array in enumerate(node.saved if saved is None else saved):
+    for position, array in enumerate(node.kept if saved is None else saved):
         if isinstance(array, tuple):
             check_unchanged(node, array)
         elif isinstance(array, np.ndarray | np.generic):

@@ -11,7 +11,7 @@ import numpy as np
 from . import leaf
 from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
 from .modes import record_in_this_thread, state
-from .node import Node, Pairs, Slots, used_up_rule
+from .node import Node, Pairs, Slots
 from .tensor import Tensor
 
 Cotangent = Any
@@ -53,7 +53,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
             pairs = rule.send(node, g)
         if frees and rule.saves:
             node.kept_out = node.kept_x = node.kept_y = node.all_kept = None
-            node.rule = rule.used_up or used_up_rule(rule.name)
+            node.rule = rule.used_up
         if pending is not None:
             pairs = plan.deliver(pairs, waiting)
         received, node = g, None
