@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import add_advice
 from .dtypes import DType, as_dtype, cpu, naming
-from .modes import state
+from .modes import observers, state
 from .node import Node, OutputNode, Slots
 from .record import cast
 from .tensor import Size, Tensor
@@ -102,9 +101,6 @@ Node._input_metadata = property(input_metadata)  # type: ignore[attr-defined]
 
 SOURCES = (Tensor, GradientEdge)
 
-before_backward: list[Callable[[str, tuple], None]] = []
-"""Called with "backward" or "grad" and the outputs when one of these is about to start."""
-
 
 def list_tensors(x: Any) -> tuple:
     """Return one tensor, one edge, or a sequence of them as a tuple."""
@@ -175,12 +171,6 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
     return roots
 
 
-def announce(kind: str, outputs: tuple) -> None:
-    """Tell the listeners that backward is about to start."""
-    for listener in before_backward:
-        listener(kind, outputs)
-
-
 CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
     "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
@@ -203,7 +193,8 @@ def backward(
     freed, when nothing requires grad, or when a vector is missing or has the wrong shape.
     """
     outputs = list_tensors(tensors)
-    announce("backward", outputs)
+    for observer in observers:
+        observer.see_backward("backward", outputs)
     if inputs is not None and len(list_tensors(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph and naming.prefix == "torch":
@@ -246,7 +237,8 @@ def grad(
     targets = as_inputs(inputs)
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
-    announce("grad", outputs)
+    for observer in observers:
+        observer.see_backward("grad", outputs)
     if grad_outputs is not None:
         mapped = next((v for v in as_tuple(grad_outputs) if getattr(v, "record_level", 1) > 1), None)
         if mapped is not None and not is_grads_batched:

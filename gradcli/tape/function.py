@@ -11,13 +11,10 @@ from typing import Any
 from . import leaf
 from .function_node import FunctionNode, Saved, barrier, differentiable, run_backward
 from .inplace import adopt_history, check_allowed, leaf_error
-from .modes import allowed, enable_grad, no_grad, state
+from .modes import allowed, enable_grad, no_grad, observers, state
 from .node import OutputNode, Rule, to_parents
 from .tensor import Tensor
 from .views import CUSTOM, SEVERAL, alias
-
-watchers: list[Callable[[Any, type, tuple], None]] = []
-"""Called with (node, Function class, arguments) for every recorded call of a custom function."""
 
 
 class Function:
@@ -120,8 +117,8 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     results = finish_outputs(ctx, args, outputs, wanted)
     keep(ctx, results, outputs)
     if wanted:
-        for watch in watchers:
-            watch(ctx, cls, args)
+        for observer in observers:
+            observer.see_call(ctx, cls, args)
     return tuple(results) if isinstance(output, tuple) else results[0]
 
 

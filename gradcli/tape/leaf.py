@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from ..errors import add_advice
 from .dtypes import as_dtype, naming
 from .hooks import add_hook
-from .modes import state
+from .modes import observers, state
 from .node import Node, Rule, next_seq
 
 
@@ -167,9 +166,6 @@ def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: 
     )
 
 
-leaf_made: list[Callable[[Any], None]] = []
-"""Called with every new leaf that requires grad."""
-
 ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
 
 
@@ -188,8 +184,8 @@ class AccumulateGrad(Node):
         self.tensor_ref = weakref.ref(tensor)
         self.data = tensor._data
         self.wrap = tensor._wrap
-        for listener in leaf_made:
-            listener(tensor)
+        for observer in observers:
+            observer.see_leaf(tensor)
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad" if naming.addresses else "AccumulateGrad"
