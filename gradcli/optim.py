@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from .api.wrap import missing, namespace
-from .tape import leaf
 from .tape.dtypes import defaults
-from .tape.leaf import clear_grad
+from .tape.memory import mark_changed
 from .tape.modes import enable_grad
-from .tape.tensor import Tensor
+from .tape.tensor import Tensor, clear_grad
 
 
 class Optimizer:
@@ -82,7 +81,7 @@ class Optimizer:
                         data = p._array()
                         grad = p._grad._array()
                         self.update(data, -grad if group["maximize"] else grad, self.state[p], group)
-                        leaf.mark_changed(data)
+                        mark_changed(data)
         return loss
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:

@@ -14,12 +14,11 @@ from ..errors import GradcliError
 from ..rules.exact import NoTwinError, map_elements, without_field
 from ..rules.shapes import fit
 from ..rules.table import Primitive
-from ..tape.leaf import AccumulateGrad
+from ..tape.memory import track_view
 from ..tape.modes import state
-from ..tape.node import Node, Rule, Slots, new_node, to_parents
+from ..tape.node import AccumulateGrad, Node, Rule, Slots, new_node, to_parents
 from ..tape.record import Engine, make_node, outline, record_several, recording, run_rules, saved_values
 from ..tape.tensor import Tensor
-from ..tape.views import track_view
 from .field import COMPARISONS, ExactArray, Field, Literal, as_plain, exact, exact_numbers, settle_conditions
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..rules.shapes import is_complex
 from ..rules.table import batched_call
-from ..tape import leaf
 from ..tape.function import push_tangents
 from ..tape.function_node import FunctionNode
+from ..tape.memory import check_unchanged, newest
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import Node, OutputNode, Slots
 from ..tape.record import times_partial
@@ -72,8 +72,8 @@ class Forward:
         """Return the tangent of a node's result from those of its operands (None: constant)."""
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
-        if leaf.newest.seq < node.seq and node.rule.saves:
-            leaf.check_unchanged(node)
+        if newest.seq < node.seq and node.rule.saves:
+            check_unchanged(node)
         if isinstance(node, FunctionNode):
             result = self.each(node, tangents) if self.batched else push_tangents(node, tangents)
             if result is not None:

@@ -8,13 +8,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import leaf
+from ..rules import entry
 from .function_node import FunctionNode, Saved, barrier, differentiable, run_backward
 from .inplace import adopt_history, check_allowed, leaf_error
+from .memory import CUSTOM, SEVERAL, mark_changed, track_view
 from .modes import allowed, enable_grad, no_grad, observers, state
 from .node import OutputNode, Rule, to_parents
 from .tensor import Tensor
-from .views import CUSTOM, SEVERAL, alias
 
 
 class Function:
@@ -169,7 +169,7 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
     """Return the ids of what forward changed in place. Raises RuntimeError where that is not allowed."""
     changed = set()
     for x in ctx._dirty:
-        leaf.mark_changed(x._array())
+        mark_changed(x._array())
         if not any(x is y for y in outputs):
             raise RuntimeError(
                 f"{ctx.name()}: Some elements marked as dirty during the forward method were not returned as output. "
@@ -200,6 +200,13 @@ def output_tensor(x: Tensor, given: bool, dirty: bool) -> Tensor:
     if given:
         return x if dirty else alias(x)
     return x if x._node is None else Tensor._wrap(x._data, None)
+
+
+def alias(x: Tensor) -> Tensor:
+    """Return a view of a whole tensor, without a node."""
+    view = Tensor._wrap(x._array(), None)
+    track_view(view, x, entry("reshape"), {"shape": x._data.shape})
+    return view
 
 
 def keep(ctx: Any, results: list, outputs: tuple) -> None:

@@ -10,12 +10,11 @@ import numpy as np
 
 from ..errors import add_advice
 from ..rules.shapes import fit
-from . import leaf
 from .dtypes import naming
 from .hooks import table_of
-from .leaf import name_in_messages, text_of_change
+from .memory import name_in_messages, next_seq, separate, text_of_change
 from .modes import no_grad, state
-from .node import USED_UP, Node, OutputNode, Packed, Slots, is_array, next_seq, refusing_node
+from .node import USED_UP, Node, OutputNode, Packed, Slots, is_array, refusing_node
 from .record import Mode, begin, end, recorder
 from .tensor import Tensor
 
@@ -78,7 +77,7 @@ def unpacked_data(unpack_hook: Callable[[Any], Any], content: Any) -> Any:
             f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}"
         )
     data = tensor._data
-    return leaf.separate(data) if isinstance(data, np.ndarray) else data
+    return separate(data) if isinstance(data, np.ndarray) else data
 
 
 def pack(x: Any, node: Any, hooks: Hooks) -> Any:

@@ -10,12 +10,12 @@ import numpy as np
 from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
-from .leaf import lender_of, mark_changed, memory_of
+from .hooks import table_of
+from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, register, why_not
 from .modes import state
-from .node import Node, next_seq, refusing_node
+from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
 from .tensor import Tensor
-from .views import CUSTOM, move_retained, region_of, register, why_not
 
 NOTHING = np.empty(0)
 """The part of memory that a change of shape alone writes to."""
@@ -313,3 +313,22 @@ def as_type_of(value: Any, target: Tensor) -> Tensor:
     if value._node is not None and dtype.kind not in "fcO":
         raise RuntimeError(f"a value of type {value.dtype} cannot be put into a tensor of type {target.dtype}")
     return cast(value, dtype)
+
+
+def move_retained(tensor: Tensor, node: Any) -> None:
+    """Let a tensor that gets a new node keep retaining its gradient there."""
+    old = tensor._node
+    if old is None or node is None or old.leaf or old.hooks is None:
+        return
+    mine = [reference for reference in old.hooks.retain if reference() is tensor]
+    if mine:
+        old.hooks.retain = [reference for reference in old.hooks.retain if reference() is not tensor]
+        table_of(node).retain.extend(mine)
+
+
+def region_of(shape: tuple, chain: tuple) -> Any:
+    """Return the positions, in a flattened array of a shape, of the elements that a chain of views leads to."""
+    positions = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
+    for primitive, params in chain:
+        positions = primitive.forward(positions, **params)
+    return positions

@@ -6,14 +6,16 @@ Without links to Tensors there are no reference cycles, so memory goes as soon a
 from __future__ import annotations
 
 import functools
-import itertools
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .dtypes import naming
-from .hooks import table_of
+from .hooks import add_hook, table_of
+from .memory import mark_changed, next_seq
+from .modes import observers
 
 USED_UP = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have "
@@ -93,10 +95,6 @@ def refuse_again(node: Any, g: Any) -> tuple:
 def used_up_rule(name: str, arity: int | None) -> Rule:
     """Return the rule of nodes of a name and an arity once they were freed."""
     return Rule(name, refuse_again, arity=arity)
-
-
-next_seq = itertools.count(0, -1).__next__
-"""Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
 
 
 COUNTED = {
@@ -340,6 +338,85 @@ class Slots(dict):
 
     def __add__(self, other: Slots) -> Slots:
         return Slots({**self, **{k: self[k] + g if k in self else g for k, g in other.items()}})
+
+
+ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
+
+
+class AccumulateGrad(Node):
+    """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data."""
+
+    __slots__ = ("data", "tensor_ref", "wrap")
+    leaf = True
+    nameless = False
+
+    def __init__(self, tensor: Any):
+        self.seq = next_seq()
+        self.rule = ACCUMULATE
+        self.all_parents = self.all_kept = ()
+        self.hooks = None
+        self.tensor_ref = weakref.ref(tensor)
+        self.data = tensor._data
+        self.wrap = tensor._wrap
+        for observer in observers:
+            observer.see_leaf(tensor)
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad" if naming.addresses else "AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("torch::autograd::", "")
+
+    def register_hook(self, hook: Any) -> Any:
+        return add_hook(self, "post", hook)
+
+    @property
+    def variable(self) -> Any:
+        """The leaf; made anew from its data if the user let go of it."""
+        tensor = self.tensor_ref()
+        if tensor is None:
+            tensor = self.wrap(self.data, self)
+            self.tensor_ref = weakref.ref(tensor)
+        return tensor
+
+    def accumulate(self, g: Any, owned: bool, create: bool) -> None:
+        """Add the cotangent to the leaf's `.grad`.
+
+        g: a Tensor when create says that the graph of the gradient is wanted, else a raw array; owned says
+        that nobody else holds it.
+        """
+        leaf = self.tensor_ref()
+        if leaf is None:
+            leaf = self.variable
+        if leaf._node is None:
+            return  # it was frozen since
+        old = leaf._grad
+        if create:
+            g = g if g._data.dtype == leaf._data.dtype else g.to(leaf.dtype)
+            if old is not None:
+                g = old + g
+            elif g._node is None or g._base is not None:
+                g = g.clone()  # memory of its own, that may be changed in place
+            leaf._grad = g
+            return
+        dtype = leaf._data.dtype
+        if g.dtype != dtype:
+            g, owned = cast_raw(g, dtype), True
+        if old is None:
+            leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
+        elif old._array().flags.writeable:
+            data = old._data
+            data += g
+            mark_changed(data)
+        else:
+            leaf._grad = leaf._wrap(old._data + g, None)
+
+
+def cast_raw(g: Any, dtype: Any) -> Any:
+    """Return raw data in another dtype; a complex cotangent of something real keeps its real part."""
+    if g.dtype.kind == "c" and dtype.kind != "c":
+        g = g.real
+    return g.astype(dtype)
 
 
 def refusing_node(outline: tuple, message: str, parents: tuple) -> Node:

@@ -20,8 +20,9 @@ from ..rules.matrix_products import matmul
 from ..rules.table import ARRAY, Primitive
 from . import inplace, protocols
 from .dtypes import ShapeError, as_pytorch, bad_index, strided
+from .memory import next_seq
 from .modes import allowed, moded, state, suspended
-from .node import Node, Rule, next_seq
+from .node import Node, Rule
 from .record import LARGE, as_operand, dispatch, elementwise_sender, keep_flags, record
 from .tensor import Parameter, Tensor
 

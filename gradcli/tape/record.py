@@ -19,10 +19,10 @@ from ..rules import entry
 from ..rules.shapes import fit
 from ..rules.table import ARRAY, SHAPE, SKIP, Primitive, first_operand, recorder_of, second_operand
 from .dtypes import as_pytorch, defaults, result_type
+from .memory import track_view
 from .modes import moded, state
 from .node import Node, OutputNode, Rule, Slots, new_node, to_parents
 from .tensor import Tensor
-from .views import track_view
 
 
 def run_rules(node: Node, g: Any) -> tuple:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import add_advice, describe_missing
-from . import leaf
+from . import memory
 from .dtypes import DType, as_dtype, as_numpy, defaults
 from .hooks import RemovableHandle, add_hook, table_of
-from .leaf import AccumulateGrad, check_gradient
 from .modes import allowed, state
-from .node import Node
+from .node import AccumulateGrad, Node
 
 
 def rebuild(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
@@ -107,7 +106,7 @@ class Tensor:
         data = self._data
         if not isinstance(data, np.ndarray):
             self._data = np.array(data)
-            leaf.adopt(data, self._data)
+            memory.adopt(data, self._data)
             data = self._data
         return data
 
@@ -201,7 +200,7 @@ class Tensor:
     @property
     def _version(self) -> int:
         """How often its memory was changed in place."""
-        return self._earlier + (leaf.version(self._data) if isinstance(self._data, np.ndarray) else 0)
+        return self._earlier + (memory.version(self._data) if isinstance(self._data, np.ndarray) else 0)
 
     # -- gradients --------------------------------------------------------------------------------
 
@@ -277,7 +276,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph; in-place changes of it are *not* noticed."""
-        return Tensor._wrap(leaf.separate(self._array()), None)
+        return Tensor._wrap(memory.separate(self._array()), None)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -289,7 +288,7 @@ class Tensor:
         if mine != theirs:
             earlier = self._version
             self._data = value._array()
-            self._earlier = earlier - leaf.version(self._data)
+            self._earlier = earlier - memory.version(self._data)
             self._key = None
         if self._node is not None and self._node.leaf:
             self._node.data = self._data
@@ -443,6 +442,36 @@ def _undeletable(name: str) -> None:
 
 for _name in ("data", "requires_grad"):
     _undeletable(_name)
+
+
+def check_gradient(tensor: Any, value: Any) -> None:
+    """Raise TypeError or RuntimeError unless a value can be a tensor's `.grad`: a Tensor of its shape and type."""
+    if not hasattr(value, "_node"):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is tensor:
+        raise RuntimeError("can't assign a Tensor as its own grad")
+    if value.shape != tensor.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+            f"'{list(tensor.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
+    if value.dtype != tensor.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{value.dtype.title.lower()}' to a tensor with "
+            f"grad_dtype '{tensor.dtype.title}'. The gradient must match the tensor's grad_dtype "
+            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+            "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes "
+            "of a tensor and its gradient may break downstream systems that assume they match."
+        )
+
+
+def clear_grad(parameter: Any, set_to_none: bool) -> None:
+    """Forget a tensor's gradient, or make it zeros."""
+    grad = parameter._grad
+    if set_to_none or grad is None:
+        parameter._grad = None
+    else:
+        parameter._grad = (grad if grad._node is None else grad.detach()).zero_()
 
 
 def as_raw(x: Any, dtype: Any = None) -> Any:

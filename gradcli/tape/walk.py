@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from . import leaf
 from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
+from .memory import check_unchanged, newest
 from .modes import record_in_this_thread, state
 from .node import Node, Pairs, Slots
 from .tensor import Tensor
@@ -24,7 +24,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
     place only in memory that was made here, or by a rule that says so. The newest parent of the node just run is
     not queued when nothing newer waits: that halves the time of a chain.
     """
-    frees, newest, is_special, pending = not plan.retain, leaf.newest, plan.is_special, plan.pending
+    frees, is_special, pending = not plan.retain, plan.is_special, plan.pending
     waiting: dict[int, list] = {}
     heap: list[int] = []
     node: Any = None
@@ -43,7 +43,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
                 continue
         elif rule.saves:
             if newest.seq < node.seq:
-                leaf.check_unchanged(node)
+                check_unchanged(node)
             pairs = rule.send(node, g)
         elif node.leaf:
             plan.reach_leaf(node, g, owned)
@@ -173,8 +173,8 @@ class Plan:
 
     def run_node(self, node: Node, parents: tuple, g: Cotangent) -> Pairs:
         """Return what a node hands to its parents, some of which may want nothing."""
-        if leaf.newest.seq < node.seq and node.rule.saves:
-            leaf.check_unchanged(node)
+        if newest.seq < node.seq and node.rule.saves:
+            check_unchanged(node)
         runner = node.standing_in(parents, Tensor._wrap if self.create else None)
         pairs = list(runner.rule.send(runner, g))
         return self.after(node, pairs, g) if node.hooks is not None and node.hooks.post else pairs
