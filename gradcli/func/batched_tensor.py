@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from ..errors import NotBatchableError
+from ..rules.index import getitem
 from ..rules.table import batched_call
 from ..tape.dtypes import DType, as_dtype
 from ..tape.function import Function
@@ -169,6 +170,9 @@ class Batched(Tensor):
 
     def detach(self) -> Tensor:
         return type(self).of(self._value.detach())
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return getitem.function(self, key)
 
     def __len__(self) -> int:
         if not self.ndim:

@@ -16,14 +16,16 @@ import numpy as np
 from ..rules import by_fold, by_numpy, by_scipy, entry, lookup
 from ..rules.table import Primitive
 from .dtypes import as_numpy
-from .record import as_operand, cast, dispatch
-from .tensor import Tensor
+from .record import cast, dispatch
+from .tensor import Tensor, as_operand, matrix_product
 
 # -- ufuncs --------------------------------------------------------------------------------------
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """Record a NumPy ufunc call. Raises TypeError for what would lose the graph."""
+    if ufunc is np.matmul and method == "__call__" and not kwargs:
+        return matrix_product(*inputs)
     refuse_out(ufunc.__name__, kwargs)
     dtype = kwargs.pop("dtype", None)
     result = NotImplemented

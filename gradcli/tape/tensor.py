@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..errors import add_advice, describe_missing
+from ..rules import entry
+from ..rules.index import Index, getitem
+from ..rules.matrix_products import matmul
 from . import memory
-from .dtypes import DType, as_dtype, as_numpy, defaults
+from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming, strided
 from .hooks import RemovableHandle, add_hook, table_of
 from .modes import allowed, state
 from .node import AccumulateGrad, Node
+from .shape_errors import as_pytorch, bad_index, shapes_error, types_error
 
 
 def rebuild(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
@@ -45,8 +50,6 @@ class Size(tuple):
         return Size(tuple(self) + tuple(other))
 
     def __repr__(self) -> str:
-        from .dtypes import naming
-
         return f"{naming.prefix}.Size({list(self)})"
 
 
@@ -61,6 +64,7 @@ class Tensor:
     """
 
     __slots__ = ("__dict__", "__weakref__", "_data", "_key", "_node")
+    __array_priority__ = 1000
     record_level = 1
     _grad: Any = None
     _base: Any = None
@@ -72,25 +76,9 @@ class Tensor:
     _node: Any
     _key: Any
     if TYPE_CHECKING:  # installed by `record`, `backward` and `operators`
-        __record__: Any
-        backward: Any
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __pow__: Any
-        __matmul__: Any
-        __neg__: Any
-        __lt__: Any
-        __le__: Any
-        __gt__: Any
-        __ge__: Any
-        __getitem__: Any
-        __setitem__: Any
+        backward = __record__ = __setitem__ = cast(Any, None)
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
+        __pow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = cast(Any, None)
 
     @staticmethod
     def _wrap(raw: Any, node: Node | None) -> Tensor:
@@ -140,9 +128,12 @@ class Tensor:
     @property
     def device(self) -> Any:
         """Always the CPU."""
-        from .dtypes import cpu
-
         return cpu
+
+    @property
+    def layout(self) -> Any:
+        """Always `strided`."""
+        return strided
 
     @property
     def is_leaf(self) -> bool:
@@ -231,8 +222,6 @@ class Tensor:
 
     def retain_grad(self) -> None:
         """Have backward store this non-leaf's gradient in `.grad`."""
-        import weakref
-
         if self._node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if not self._node.leaf and not self.retains_grad:
@@ -348,6 +337,46 @@ class Tensor:
             amount = "more than one value" if self._data.size else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
         return bool(self._data.item())
+
+    # -- its elements in another form ---------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """Return the elements at any NumPy index; a view where NumPy's would be one."""
+        try:
+            return self.__record__(getitem, (self,), {"index": Index(key, self._data.shape)})
+        except IndexError as error:
+            raise bad_index(error, self._data.shape) from None
+
+    T = property(lambda self: entry("transpose").function(self), doc="The transpose.")
+    mT = property(lambda self: entry("swapaxes").function(self, -1, -2), doc="The last two axes exchanged.")
+    H = property(lambda self: self.conj().T, doc="The conjugate of the transpose.")
+    mH = property(lambda self: self.conj().mT, doc="The conjugate, with the last two axes exchanged.")
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts, which can be assigned to."""
+        return entry("real").function(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, which can be assigned to."""
+        if self.dtype.kind != "c":
+            raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        return entry("imag").function(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value
+
+    def __matmul__(self, other: Any) -> Any:
+        return matrix_product(self, as_operand(other)) if is_operand(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matrix_product(as_operand(other), self)
 
     # -- a container ------------------------------------------------------------------------------
 
@@ -472,6 +501,31 @@ def clear_grad(parameter: Any, set_to_none: bool) -> None:
         parameter._grad = None
     else:
         parameter._grad = (grad if grad._node is None else grad.detach()).zero_()
+
+
+def as_operand(x: Any) -> Any:
+    """Return a list or tuple as an array; everything else as it is."""
+    return np.asarray(x) if isinstance(x, list | tuple) else x
+
+
+def is_operand(x: Any) -> bool:
+    """Return whether an operator takes x as its other operand."""
+    return isinstance(x, Tensor | int | float | complex | np.ndarray | np.generic | list | tuple)
+
+
+def matrix_product(x: Any, y: Any) -> Any:
+    """Return x @ y. Raises RuntimeError for shapes that do not fit."""
+    if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+        raise types_error(x, y)
+    return multiply(x, y)
+
+
+def multiply(x: Any, y: Any) -> Any:
+    """Return x @ y as it was computed. Raises RuntimeError for shapes that do not fit."""
+    try:
+        return matmul(x, y)
+    except ValueError as error:
+        raise shapes_error(x, y) or as_pytorch(error) from None
 
 
 def as_raw(x: Any, dtype: Any = None) -> Any:
