@@ -11,8 +11,7 @@ import numpy as np
 
 from ..rules.shapes import is_complex
 from ..rules.table import batched_call
-from ..tape.function import push_tangents
-from ..tape.function_node import FunctionNode
+from ..tape.function import FunctionNode, push_tangents
 from ..tape.memory import check_unchanged, newest
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import Node, OutputNode, Slots

@@ -115,18 +115,10 @@ def chunk_rows(wanted: int | None, rows: int, row_bytes: int, starts: Iterable[N
         if wanted < 1:
             raise ValueError(f"chunk_size must be positive, got {wanted}")
         return wanted
-    widest = max((x.nbytes for node in reachable(starts) for x in saved_arrays(node)), default=0)
+    saved = (x for node in reachable(starts) if not node.leaf for x in node.kept or ())
+    widest = max((x.nbytes for x in saved if is_array(x)), default=0)
     bytes_per_row = 4 * max(row_bytes, widest, 1)
     return max(1, min(rows, ROWS, int(SHARE * free_memory() / bytes_per_row)))
-
-
-def saved_arrays(node: Node) -> list:
-    """Return the arrays that a node saved, except constants that no cotangent takes the shape of."""
-    if node.leaf:
-        return []
-    parts = [getattr(node, name, None) for name in ("x", "y", "out")]
-    saved = parts[0] if isinstance(parts[0], tuple) else parts
-    return [x for x in saved if is_array(x)]
 
 
 Argnums = int | tuple[int, ...]
@@ -150,10 +142,6 @@ class Trace:
         self.wanted = wanted
         self.nested = False
         self.lead = tuple(size for _, size in active.levels)
-
-    @property
-    def nodes(self) -> list[Node]:
-        return [x._node for x in self.inputs]
 
     def finish(self, result: Any, has_aux: bool) -> None:
         """Take in what the function returned. Raises RuntimeError for results that are no tensors."""
@@ -240,7 +228,7 @@ def pull(trace: Trace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create
 
     seeds: pairs of an output and its cotangent, which may have one more leading axis.
     """
-    plan = Plan(retain, create, dict.fromkeys(trace.nodes))
+    plan = Plan(retain, create, dict.fromkeys(x._node for x in trace.inputs))
     roots = [(out._node, g if create else g._data) for out, g in seeds if out._node is not None]
     plan.run(roots)
     assert plan.wanted is not None

@@ -17,7 +17,7 @@ from ..func.mapping import batch_or_loop
 from ..func.trace import Trace, pull, reverse_blocks
 from ..func.trace import trace_function as trace
 from ..tape.backward import grad
-from ..tape.function_node import FunctionNode
+from ..tape.function import FunctionNode
 from ..tape.modes import Observer, enable_grad, no_grad, observing, set_grad_enabled
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable

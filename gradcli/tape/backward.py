@@ -201,15 +201,12 @@ def backward(
         warnings.warn(CYCLE, UserWarning, stacklevel=3)
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
     roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)
-    if inputs is None:
-        plan.run(roots)
-        return
-    targets = as_inputs(inputs)
-    for t in targets:
-        if isinstance(t, Tensor):
-            t.retain_grad()
-    plan.wanted = dict.fromkeys((node_of(t) for t in targets), None)
-    plan.accumulates = True
+    if inputs is not None:
+        targets = as_inputs(inputs)
+        for t in targets:
+            if isinstance(t, Tensor):
+                t.retain_grad()
+        plan.wanted = dict.fromkeys(node_of(t) for t in targets)
     plan.run(roots)
 
 
@@ -249,11 +246,7 @@ def grad(
     plan = Plan(
         create_graph if retain_graph is None else retain_graph, create_graph, dict.fromkeys(node_of(t) for t in targets)
     )
-    if is_grads_batched:
-        roots = roots_of_batch(outputs, grad_outputs, create_graph)
-    else:
-        roots = roots_of(outputs, grad_outputs, create_graph)
-    plan.run(roots)
+    plan.run((roots_of_batch if is_grads_batched else roots_of)(outputs, grad_outputs, create_graph))
     return tuple(_result(plan, i, t, bool(allow_unused), materialize_grads) for i, t in enumerate(targets))
 
 

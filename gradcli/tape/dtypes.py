@@ -81,33 +81,11 @@ class naming:  # noqa: N801 - a namespace
     addresses = False
 
 
-float32 = DType("float32", np.float32)
-float64 = DType("float64", np.float64)
-complex64 = DType("complex64", np.complex64)
-complex128 = DType("complex128", np.complex128)
-uint8 = DType("uint8", np.uint8)
-int8 = DType("int8", np.int8)
-int16 = DType("int16", np.int16)
-int32 = DType("int32", np.int32)
-int64 = DType("int64", np.int64)
-bool_ = DType("bool", np.bool_)
-float16 = DType("float16", np.float16)
-
-DTYPES: dict[np.dtype, DType] = {
-    d.dtype: d for d in (float32, float64, complex64, complex128, uint8, int8, int16, int32, int64, bool_, float16)
-}
-ALIASES: dict[str, DType] = {
-    "double": float64,
-    "float": float32,
-    "long": int64,
-    "int": int32,
-    "short": int16,
-    "half": float16,
-    "byte": uint8,
-    "char": int8,
-    "cdouble": complex128,
-    "cfloat": complex64,
-    "bool": bool_,
+DTYPES: dict[np.dtype, DType] = {np.dtype(name): DType(name, name) for name in TITLES}
+float16, float32, float64, complex64, complex128, int8, int16, int32, int64, uint8, bool_ = DTYPES.values()
+ALIASES = {
+    **{"half": float16, "float": float32, "double": float64, "cfloat": complex64, "cdouble": complex128},
+    **{"char": int8, "short": int16, "int": int32, "long": int64, "byte": uint8, "bool": bool_},
 }
 
 

@@ -48,7 +48,6 @@ class Rule:
         saves: bool = False,
         primitive: Any = None,
         params: dict | None = None,
-        *,
         fresh: bool = False,
         broadcast: tuple | None = None,
         arity: int | None = None,
@@ -69,16 +68,8 @@ class Rule:
 
     def rename(self, name: str) -> Rule:
         """Return the same rule under another name."""
-        return Rule(
-            name,
-            self.send,
-            self.saves,
-            self.primitive,
-            self.params,
-            fresh=self.fresh,
-            broadcast=self.broadcast,
-            arity=self.arity,
-        )
+        how = self.fresh, self.broadcast, self.arity
+        return Rule(name, self.send, self.saves, self.primitive, self.params, *how)
 
 
 def to_parents(vjp: Callable[[Any, Any], tuple]) -> Callable[[Any, Any], Iterable[tuple]]:
@@ -197,15 +188,14 @@ class Node:
                 wrap(x, node) if node is not None and is_array(x) else x for x, node in zip(saved, nodes, strict=True)
             )
             if self.output_nodes is not None and type(first) is tuple:
-                saved = (self._outputs_as_tensors(first, wrap), *saved[1:])
-        copy = Node()
-        copy.seq, copy.rule, copy.hooks = self.seq, self.rule, None
-        copy.parents, copy.kept = parents, saved
-        return copy
-
-    def _outputs_as_tensors(self, outs: tuple, wrap: Callable) -> tuple:
-        """Return saved outputs, of which there are several, as Tensors with the nodes that they had."""
-        return tuple(wrap(x, self.output(i)) if is_array(x) and x.dtype.kind in "fc" else x for i, x in enumerate(outs))
+                outs = [
+                    wrap(x, self.output(i)) if is_array(x) and x.dtype.kind in "fc" else x for i, x in enumerate(first)
+                ]
+                saved = (tuple(outs), *saved[1:])
+        result = Node()
+        result.seq, result.rule, result.hooks = self.seq, self.rule, None
+        result.parents, result.kept = parents, saved
+        return result
 
     def name(self) -> str:
         """Return the name of the operation, such as MulBackward0."""

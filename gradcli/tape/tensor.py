@@ -348,9 +348,9 @@ class Tensor:
             raise bad_index(error, self._data.shape) from None
 
     T = property(lambda self: entry("transpose").function(self), doc="The transpose.")
-    mT = property(lambda self: entry("swapaxes").function(self, -1, -2), doc="The last two axes exchanged.")
+    mT = property(lambda self: entry("swapaxes").function(self, -1, -2), doc="The last two axes exchanged.")  # noqa: N815
     H = property(lambda self: self.conj().T, doc="The conjugate of the transpose.")
-    mH = property(lambda self: self.conj().mT, doc="The conjugate, with the last two axes exchanged.")
+    mH = property(lambda self: self.conj().mT, doc="The conjugate of mT.")  # noqa: N815
 
     @property
     def real(self) -> Tensor:

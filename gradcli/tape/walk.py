@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -179,15 +180,9 @@ class Plan:
         pairs = list(runner.rule.send(runner, g))
         return self.after(node, pairs, g) if node.hooks is not None and node.hooks.post else pairs
 
-    def show_to_hooks(self, node: Node, g: Cotangent) -> Cotangent:
-        """Run the hooks on the tensor that a node made."""
-        table = node.hooks
-        return run_tensor_hooks(node, g, self) if table.tensor or table.retain else g
-
     def before(self, node: Node, g: Cotangent) -> Cotangent:
         """Run the hooks on a node that is about to run."""
-        table = node.hooks
-        for hook in list(table.pre.values()):
+        for hook in list(node.hooks.pre.values()):
             given = self.as_seen_by_hooks(node, g)
             result = hook(given)
             if result is not None:
@@ -244,7 +239,7 @@ class Plan:
         """
         table, received = node.hooks, g
         if table is not None:
-            g, owned = self.show_to_hooks(node, g), False
+            g, owned = run_tensor_hooks(node, g, self), False
         parents = () if node.leaf else node.parents
         if self.on_path is not None:
             parents = tuple(p if p in self.on_path else None for p in parents)
@@ -270,10 +265,8 @@ class Plan:
             return  # it was frozen since
         taken = leaf._grad is None
         node.accumulate(g, owned, self.create)
-        self.after_accumulation(node, self.unwrap(leaf._grad) if taken else g)
-
-    def after_accumulation(self, node: Any, g: Cotangent) -> None:
-        """Run the hooks that come after a leaf's `.grad` was added to, then those after its node."""
+        if taken:
+            g = self.unwrap(leaf._grad)
         for hook in list(node.hooks.accumulated.values()):
             if hook(node.variable) is not None:
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
@@ -325,13 +318,5 @@ def paths_to(nodes: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
 
 def uses_of_leaves(starts: Sequence[Node], on_path: set[Node] | None) -> dict[Node, int]:
     """Return how many cotangents each reachable leaf will be sent."""
-    uses: dict[Node, int] = {}
-    for node in starts:
-        if node.leaf:
-            uses[node] = uses.get(node, 0) + 1
-    for node in reachable(starts):
-        if on_path is None or node in on_path:
-            for parent in node.parents:
-                if parent is not None and parent.leaf and (on_path is None or parent in on_path):
-                    uses[parent] = uses.get(parent, 0) + 1
-    return uses
+    targets = [*starts, *(p for node in reachable(starts) if on_path is None or node in on_path for p in node.parents)]
+    return Counter(p for p in targets if p is not None and p.leaf and (on_path is None or p in on_path))
