@@ -194,15 +194,9 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     products = push_all(record, given, create)
     if strict and any(p is None for p in products):
         raise RuntimeError("jvp: an output does not depend on the primals (strict=True)")
-    result = build_tangents(record, products)
-    if create and not record.nested:
-        record.nested = True
+    result = record.build_outputs(cover_products(products, record.outputs))
+    record.nested = create
     return (record.values(), result, record.aux) if has_aux else (record.values(), result)
-
-
-def build_tangents(record: Trace, tangents: list) -> Any:
-    """Return tangents of all outputs in the outputs' structure; zeros for those that are None."""
-    return record.build_outputs(cover_products(tangents, record.outputs))
 
 
 def push_all(record: Trace, tangents: list, create: bool) -> list:

@@ -354,8 +354,7 @@ def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
 
 def push_rows(record: Trace, seeds: list[Tensor], count: int) -> np.ndarray:
     """Return the tangents of all outputs as rows, one per seed."""
-    pushed = push_all(record, list(seeds), False)
-    return np.concatenate([flatten_products(t, count, out) for t, out in zip(pushed, record.outputs, strict=True)], 1)
+    return join_rows(push_all(record, list(seeds), False), count, record.outputs)
 
 
 def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
@@ -363,15 +362,14 @@ def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
     chunks = []
     for wanted in groups_of(record, count):
         seeds = zip(record.outputs, seeds_of(record.outputs, colours, wanted), strict=True)
-        products = pull(record, list(seeds), True, False)
-        chunks.append(
-            np.concatenate(
-                [flatten_products(g, len(wanted), x) for g, x in zip(products, record.inputs, strict=True)], 1
-            )
-        )
+        chunks.append(join_rows(pull(record, list(seeds), True, False), len(wanted), record.inputs))
     return np.concatenate(chunks)
 
 
-def flatten_products(products: Any, count: int, like: Tensor) -> np.ndarray:
-    """Return products as rows; zeros where nothing depends."""
-    return np.zeros((count, like._data.size)) if products is None else np.asarray(products).reshape((count, -1))
+def join_rows(products: list, count: int, like: list[Tensor]) -> np.ndarray:
+    """Return the products with all tensors side by side, a row per product; zeros where nothing depends."""
+    parts = [
+        np.zeros((count, x._data.size)) if g is None else np.asarray(g).reshape((count, -1))
+        for g, x in zip(products, like, strict=True)
+    ]
+    return np.concatenate(parts, axis=1)

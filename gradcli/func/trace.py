@@ -13,6 +13,7 @@ from ..errors import GradcliError
 from ..rules import entry
 from ..tape.modes import enable_grad, set_grad_enabled, state
 from ..tape.node import Node, is_array
+from ..tape.record import cast_cotangent
 from ..tape.tensor import Tensor, as_raw
 from ..tape.walk import Plan, reachable
 from .batched_tensor import active, cover, lift
@@ -232,16 +233,7 @@ def pull(trace: Trace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create
     roots = [(out._node, g if create else g._data) for out, g in seeds if out._node is not None]
     plan.run(roots)
     assert plan.wanted is not None
-    return [cast(plan.wanted[x._node], x, create) for x in trace.inputs]
-
-
-def cast(g: Any, x: Tensor, create: bool) -> Any:
-    """Return a cotangent in its input's type."""
-    if g is None or g.dtype == x.dtype:
-        return g
-    if create:
-        return g.real.to(x.dtype) if g.is_complex() and not x.is_complex() else g.to(x.dtype)
-    return (g.real if g.dtype.kind == "c" and x._data.dtype.kind != "c" else g).astype(x._data.dtype)
+    return [cast_cotangent(plan.wanted[x._node], x._data.dtype) for x in trace.inputs]
 
 
 def tensor_or_zeros(g: Any, x: Tensor, lead: tuple = ()) -> Tensor:

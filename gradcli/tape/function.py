@@ -18,7 +18,7 @@ from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
 from .memory import CUSTOM, SEVERAL, mark_changed, name_in_messages, next_seq, text_of_change, track_view
 from .modes import allowed, enable_grad, no_grad, observers, state
 from .node import USED_UP, Node, OutputNode, Packed, Rule, Slots, refusing_node, to_parents
-from .record import recorder
+from .record import cast_cotangent, recorder
 from .saved_hooks import innermost, pack_tensor
 from .tensor import Tensor
 
@@ -472,10 +472,7 @@ def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
                 f"shape compatible with {list(shape)}"
             )
         g = fit(g, shape, len(given))
-    if g._data.dtype != dtype:
-        if g._data.dtype.kind == "c" and dtype.kind != "c":
-            g = g.real
-        g = g.to(dtype)
+    g = cast_cotangent(g, dtype)
     return g if create else g._data
 
 

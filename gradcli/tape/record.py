@@ -363,6 +363,13 @@ def cast(x: Any, dtype: Any) -> Any:
     return x
 
 
+def cast_cotangent(g: Any, dtype: Any) -> Any:
+    """Return a cotangent in another type, raw or a Tensor; a complex one of something real keeps its real part."""
+    if g is None or g.dtype == dtype:
+        return g
+    return cast(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype)
+
+
 def settle_dtype(out: Any, raws: list) -> Any:
     """Return a float64 result that came from integers and Python numbers only in the default float type."""
     kinds = {x.dtype.kind for x in raws if isinstance(x, np.ndarray | np.generic)}
