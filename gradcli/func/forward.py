@@ -25,7 +25,7 @@ from .trace import (
     basis,
     check_cotangents,
     check_jacobian_size,
-    chunk_rows,
+    chunks_of,
     cover_products,
     flatten,
     join_chunks,
@@ -259,10 +259,9 @@ def columns_along(record: Trace, place: int, chunk_size: int | None, direction: 
     count = math.prod(inside)
     starts = [out._node for out in record.outputs if out._node is not None]
     row_bytes = max([x._data.nbytes, *(out._data.nbytes for out in record.outputs)])
-    step = chunk_rows(chunk_size, count, row_bytes, starts)
     parts = []
-    for start in range(0, count, step):
-        seed = basis(start, min(start + step, count), inside, record.lead, x._data.dtype)
+    for start, stop in chunks_of(count, chunk_size, row_bytes, starts):
+        seed = basis(start, stop, inside, record.lead, x._data.dtype)
         seed = seed if direction == 1 else seed * direction
         chosen = [seed if i == place else None for i in range(len(record.inputs))]
         parts.append(push_all(record, chosen, create))

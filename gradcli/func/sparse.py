@@ -21,7 +21,7 @@ from ..tape.node import Node
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .forward import push_all
-from .trace import Argnums, Trace, chunk_rows, pull, trace_function
+from .trace import Argnums, Trace, chunks_of, pull, trace_function
 
 FEW = 64
 """Inputs up to which the elements of a matrix product are told apart."""
@@ -317,12 +317,10 @@ def color_by_input(
 
 
 def groups_of(record: Trace, count: int) -> Iterator[np.ndarray]:
-    """Yield the colours 0 to count - 1 in groups whose products fit into memory together."""
+    """Return the colours 0 to count - 1 in groups whose products fit into memory together."""
     size = max(x._data.size for x in (*record.inputs, *record.outputs))
     starts = [out._node for out in record.outputs if out._node is not None]
-    step = chunk_rows(None, count, size * 8, starts)
-    for start in range(0, count, step):
-        yield np.arange(start, min(start + step, count))
+    return (np.arange(start, stop) for start, stop in chunks_of(count, None, size * 8, starts))
 
 
 def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> list[Tensor]:

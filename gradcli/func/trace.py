@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,16 +106,20 @@ def check_size(elements: int, itemsize: int, what: str) -> None:
         )
 
 
-def chunk_rows(wanted: int | None, rows: int, row_bytes: int, starts: Iterable[Node]) -> int:
-    """Return how many rows to compute at once.
+def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[Node]) -> Iterator[tuple[int, int]]:
+    """Yield where each chunk of rows to compute at once begins and ends.
 
-    wanted: what the user asked for, if anything. row_bytes: bytes of one row of the result; what the graph
+    wanted: how many the user asked for, if at all. row_bytes: bytes of one row of the result; what the graph
     saved tells how large the steps between are. Raises ValueError for a chunk_size that is not positive.
     """
-    if wanted is not None:
-        if wanted < 1:
-            raise ValueError(f"chunk_size must be positive, got {wanted}")
-        return wanted
+    if wanted is not None and wanted < 1:
+        raise ValueError(f"chunk_size must be positive, got {wanted}")
+    step = wanted or affordable_rows(rows, row_bytes, starts)
+    for start in range(0, rows, step):
+        yield start, min(start + step, rows)
+
+
+def affordable_rows(rows: int, row_bytes: int, starts: Iterable[Node]) -> int:
     saved = (x for node in reachable(starts) if not node.leaf for x in node.kept or ())
     widest = max((x.nbytes for x in saved if is_array(x)), default=0)
     bytes_per_row = 4 * max(row_bytes, widest, 1)
@@ -301,10 +305,8 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
     if out._data.dtype.kind == "c":
         raise RuntimeError("jacrev: the function must return real tensors; take its real and imaginary parts")
     row_bytes = sum(x._data.nbytes for x in record.inputs)
-    step = chunk_rows(chunk_size, rows, max(row_bytes, out._data.nbytes), [out._node])
     parts = []
-    for start in range(0, rows, step):
-        stop = min(start + step, rows)
+    for start, stop in chunks_of(rows, chunk_size, max(row_bytes, out._data.nbytes), [out._node]):
         seed = basis(start, stop, shape, record.lead, out._data.dtype)
         with set_grad_enabled(create):
             parts.append(pull(record, [(out, seed)], create or not last or stop < rows, create))

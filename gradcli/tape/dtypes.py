@@ -15,46 +15,19 @@ SCALARS = {"float16": "c10::Half", "float32": "float", "float64": "double", "int
 
 
 class DType:
-    """A data type. `numpy` is NumPy's type; NumPy functions take a DType as well."""
+    """A data type. `numpy` is NumPy's type; NumPy functions take a DType as well.
+
+    kind: NumPy's letter for it; itemsize: bytes per element. title, scalar: PyTorch's names in messages for the type
+    and for one element: Float and float for float32.
+    """
 
     def __init__(self, name: str, numpy_type: Any):
         self.name = name
-        self.dtype = np.dtype(numpy_type)  # what np.dtype(this) looks for
-
-    @property
-    def numpy(self) -> np.dtype:
-        """The NumPy type."""
-        return self.dtype
-
-    @property
-    def title(self) -> str:
-        """PyTorch's name for the type in messages: Float for float32."""
-        return TITLES.get(self.name, self.name)
-
-    @property
-    def scalar(self) -> str:
-        """PyTorch's name for one element in messages: float for float32."""
-        return SCALARS.get(self.name, self.title)
-
-    @property
-    def is_floating_point(self) -> bool:
-        """Whether values are real floating-point numbers."""
-        return self.dtype.kind in "fO"
-
-    @property
-    def is_complex(self) -> bool:
-        """Whether values are complex numbers."""
-        return self.dtype.kind == "c"
-
-    @property
-    def kind(self) -> str:
-        """NumPy's one-letter kind: f, c, i, u or b."""
-        return self.dtype.kind
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes per element."""
-        return self.dtype.itemsize
+        self.dtype = self.numpy = np.dtype(numpy_type)  # `dtype` is what np.dtype(this) looks for
+        self.kind, self.itemsize = self.dtype.kind, self.dtype.itemsize
+        self.is_floating_point, self.is_complex = self.kind in "fO", self.kind == "c"
+        self.title = TITLES.get(name, name)
+        self.scalar = SCALARS.get(name, self.title)
 
     def __repr__(self) -> str:
         return f"{naming.prefix}.{self.name}"

@@ -155,6 +155,10 @@ class Tensor:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(wanted)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("'requires_grad' of a Tensor cannot be deleted")
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on this leaf. Raises RuntimeError for integers and non-leaves."""
         if requires_grad is not True and not isinstance(requires_grad, bool):
@@ -281,6 +285,10 @@ class Tensor:
             self._key = None
         if self._node is not None and self._node.leaf:
             self._node.data = self._data
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("'data' of a Tensor cannot be deleted")
 
     # -- what is found by name --------------------------------------------------------
 
@@ -457,20 +465,6 @@ class Tensor:
         if self._grad is not None:
             result._grad = self._grad.__deepcopy__(memo)
         return result
-
-
-def _undeletable(name: str) -> None:
-    """Let deleting an attribute raise RuntimeError. (A `__delattr__` would slow down every assignment.)"""
-
-    def refuse(self: Tensor) -> None:
-        raise RuntimeError(f"'{name}' of a Tensor cannot be deleted")
-
-    old = vars(Tensor)[name]
-    setattr(Tensor, name, property(old.fget, old.fset, refuse, old.__doc__))
-
-
-for _name in ("data", "requires_grad"):
-    _undeletable(_name)
 
 
 def check_gradient(tensor: Any, value: Any) -> None:
