@@ -41,10 +41,14 @@ next_seq = itertools.count(0, -1).__next__
 """Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
 
 
-class newest:  # noqa: N801 - a namespace
-    """The sequence number of the latest in-place change anywhere."""
+class _LatestChange:
+    __slots__ = ("seq",)  # read for every node that backward runs: quicker than an attribute of a class
+    seq: int
 
-    seq = 0
+
+newest = _LatestChange()
+"""The sequence number of the latest in-place change anywhere."""
+newest.seq = 0
 
 
 def memory_of(array: Any) -> Any:

@@ -35,8 +35,8 @@ class Rule:
     anything that backward frees. fresh: whether a cotangent is memory that nobody else holds, unless it is g itself
     or a view. primitive, params: the entry of the table and how it was called. arity: 1 or 2 where nodes keep parents
     and values in slots. broadcast: of an elementwise operation whose operands differ in shape, or are complex, what
-    undoes that: their shapes, the result's rank, whether to conjugate. used_up: the rule of nodes
-    that were freed.
+    undoes that: their shapes, the result's rank, whether to conjugate. used_up: the rule of a node
+    that was freed, where it is known beforehand.
     """
 
     __slots__ = ("arity", "broadcast", "fresh", "name", "params", "primitive", "saves", "send", "used_up")
@@ -60,7 +60,7 @@ class Rule:
         self.fresh = fresh
         self.broadcast = broadcast
         self.arity = arity
-        self.used_up: Rule | None = used_up_rule(name, arity) if saves else None
+        self.used_up: Rule | None = None if arity is None else used_up_rule(name, arity)
 
     def vjp(self, node: Any, g: Any) -> tuple:
         """Return one cotangent per parent of a node, None where none is wanted."""
@@ -83,9 +83,11 @@ def refuse_again(node: Any, g: Any) -> tuple:
 
 
 @functools.cache
-def used_up_rule(name: str, arity: int | None) -> Rule:
+def used_up_rule(name: str, arity: int | None = None) -> Rule:
     """Return the rule of nodes of a name and an arity once they were freed."""
-    return Rule(name, refuse_again, arity=arity)
+    rule = Rule(name, refuse_again)
+    rule.arity = arity
+    return rule
 
 
 COUNTED = {

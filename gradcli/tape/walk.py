@@ -12,7 +12,7 @@ import numpy as np
 from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
 from .memory import check_unchanged, newest
 from .modes import record_in_this_thread, state
-from .node import Node, Pairs, Slots
+from .node import Node, Pairs, Slots, used_up_rule
 from .tensor import Tensor
 
 Cotangent = Any
@@ -25,7 +25,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
     place only in memory that was made here, or by a rule that says so. The newest parent of the node just run is
     not queued when nothing newer waits: that halves the time of a chain.
     """
-    frees, is_special, pending = not plan.retain, plan.is_special, plan.pending
+    frees, latest, is_special, pending = not plan.retain, newest, plan.is_special, plan.pending
     waiting: dict[int, list] = {}
     heap: list[int] = []
     node: Any = None
@@ -43,7 +43,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
                 node = None
                 continue
         elif rule.saves:
-            if newest.seq < node.seq:
+            if latest.seq < node.seq:
                 check_unchanged(node)
             pairs = rule.send(node, g)
         elif node.leaf:
@@ -54,7 +54,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
             pairs = rule.send(node, g)
         if frees and rule.saves:
             node.kept_out = node.kept_x = node.kept_y = node.all_kept = None
-            node.rule = rule.used_up
+            node.rule = rule.used_up or used_up_rule(rule.name)
         if pending is not None:
             pairs = plan.deliver(pairs, waiting)
         received, node = g, None
