@@ -14,7 +14,8 @@ from .api.wrap import missing, namespace
 from .tape.dtypes import defaults
 from .tape.memory import mark_changed
 from .tape.modes import enable_grad
-from .tape.tensor import Tensor, clear_grad
+from .tape.node import clear_grad
+from .tape.tensor import Tensor
 
 
 class Optimizer:

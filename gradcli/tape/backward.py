@@ -276,8 +276,6 @@ def roots_of_batch(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Nod
     """Return the roots for cotangents with one more axis in front."""
     roots = []
     for output, vector in zip(outputs, as_tuple(vectors), strict=True):
-        if output._node is None:
-            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
         if vector is None or vector._data.shape[1:] != output._data.shape:
             shape = None if vector is None else list(vector.shape)
             raise RuntimeError(

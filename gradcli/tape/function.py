@@ -384,13 +384,12 @@ def differentiable(x: Tensor) -> bool:
 
 def guard_stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
     """Return a tensor that forward computed without recording, so that differentiating through it is noticed."""
-    return barrier(
-        x,
+    message = (
         f"{ctx.name()}: backward uses a tensor of shape {list(x.shape)}, {how}, that forward computed. "
         "Its own derivative was not recorded, so second derivatives would silently be wrong: return it as an "
-        "output, or compute it again in backward from saved inputs and outputs",
-        ctx.all_parents,
+        "output, or compute it again in backward from saved inputs and outputs"
     )
+    return barrier(x, message, ctx.all_parents)
 
 
 def run_backward(ctx: Any, given: list, method: Any) -> tuple:
@@ -449,10 +448,8 @@ def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
                 f"function {ctx.name()} returned a gradient different from None at position {i + 1}, but the "
                 "corresponding forward input was not a Tensor"
             )
-        if g is not None and ctx.all_parents[i] is not None:
-            returned[i] = fit_gradient(ctx, i, g, outline, create)
-        else:
-            returned[i] = None
+        is_wanted = g is not None and ctx.all_parents[i] is not None
+        returned[i] = fit_gradient(ctx, i, g, outline, create) if is_wanted else None
     return tuple(returned)
 
 

@@ -195,7 +195,9 @@ def region(shape: tuple, chain: tuple) -> Index:
     """Return the index, in an array of a shape, of the elements that a chain of views leads to."""
     if len(chain) == 1 and "index" in chain[0][1]:
         return chain[0][1]["index"]
-    positions = region_of(shape, chain)
+    positions = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
+    for primitive, params in chain:
+        positions = primitive.forward(positions, **params)
     return Index(np.unravel_index(positions, shape) if shape else (None,) * positions.ndim, shape)
 
 
@@ -319,11 +321,3 @@ def move_retained(tensor: Tensor, node: Any) -> None:
     if mine:
         old.hooks.retain = [reference for reference in old.hooks.retain if reference() is not tensor]
         table_of(node).retain.extend(mine)
-
-
-def region_of(shape: tuple, chain: tuple) -> Any:
-    """Return the positions, in a flattened array of a shape, of the elements that a chain of views leads to."""
-    positions = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
-    for primitive, params in chain:
-        positions = primitive.forward(positions, **params)
-    return positions

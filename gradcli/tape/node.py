@@ -411,6 +411,36 @@ def cast_raw(g: Any, dtype: Any) -> Any:
     return g.astype(dtype)
 
 
+def check_gradient(tensor: Any, value: Any) -> None:
+    """Raise TypeError or RuntimeError unless a value can be a tensor's `.grad`: a Tensor of its shape and type."""
+    if not hasattr(value, "_node"):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is tensor:
+        raise RuntimeError("can't assign a Tensor as its own grad")
+    if value.shape != tensor.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+            f"'{list(tensor.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
+    if value.dtype != tensor.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{value.dtype.title.lower()}' to a tensor with "
+            f"grad_dtype '{tensor.dtype.title}'. The gradient must match the tensor's grad_dtype "
+            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+            "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes "
+            "of a tensor and its gradient may break downstream systems that assume they match."
+        )
+
+
+def clear_grad(parameter: Any, set_to_none: bool) -> None:
+    """Forget a tensor's gradient, or make it zeros."""
+    grad = parameter._grad
+    if set_to_none or grad is None:
+        parameter._grad = None
+    else:
+        parameter._grad = (grad if grad._node is None else grad.detach()).zero_()
+
+
 def refusing_node(outline: tuple, message: str, parents: tuple) -> Node:
     """Return a node that leads to `parents`, and through which backward raises RuntimeError."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from . import memory
 from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming, strided
 from .hooks import RemovableHandle, add_hook, table_of
 from .modes import allowed, state
-from .node import AccumulateGrad, Node
+from .node import AccumulateGrad, Node, check_gradient
 from .shape_errors import as_pytorch, bad_index, shapes_error, types_error
 
 
@@ -41,10 +42,7 @@ class Size(tuple):
 
     def numel(self) -> int:
         """The number of elements."""
-        total = 1
-        for n in self:
-            total *= n
-        return total
+        return math.prod(self)
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple(self) + tuple(other))
@@ -465,36 +463,6 @@ class Tensor:
         if self._grad is not None:
             result._grad = self._grad.__deepcopy__(memo)
         return result
-
-
-def check_gradient(tensor: Any, value: Any) -> None:
-    """Raise TypeError or RuntimeError unless a value can be a tensor's `.grad`: a Tensor of its shape and type."""
-    if not hasattr(value, "_node"):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
-    if value is tensor:
-        raise RuntimeError("can't assign a Tensor as its own grad")
-    if value.shape != tensor.shape:
-        raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
-            f"'{list(tensor.shape)}'. Please ensure that the gradient and the tensor are the same size"
-        )
-    if value.dtype != tensor.dtype:
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype.title.lower()}' to a tensor with "
-            f"grad_dtype '{tensor.dtype.title}'. The gradient must match the tensor's grad_dtype "
-            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
-            "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes "
-            "of a tensor and its gradient may break downstream systems that assume they match."
-        )
-
-
-def clear_grad(parameter: Any, set_to_none: bool) -> None:
-    """Forget a tensor's gradient, or make it zeros."""
-    grad = parameter._grad
-    if set_to_none or grad is None:
-        parameter._grad = None
-    else:
-        parameter._grad = (grad if grad._node is None else grad.detach()).zero_()
 
 
 def as_operand(x: Any) -> Any:
