@@ -11,16 +11,13 @@ MODES = "enable_grad inference_mode no_grad set_grad_enabled"
 ANOMALY = "detect_anomaly set_detect_anomaly"
 SUBMODULES = {
     "anomaly_mode": {"gradcli.tape.anomaly": ANOMALY},
-    "function": {
-        "gradcli.tape.function": "Function once_differentiable",
-        "gradcli.tape.function_node": "BackwardCFunction FunctionCtx",
-    },
+    "function": {"gradcli.tape.function": "Function once_differentiable BackwardCFunction FunctionCtx"},
     "functional": {"gradcli.func.autograd_functional": "hessian hvp jacobian jvp vhp vjp"},
     "grad_mode": {"gradcli.tape.modes": MODES},
     "gradcheck": {"gradcli.check.pytorch": "GradcheckError gradcheck gradgradcheck"},
     "graph": {
         "gradcli.tape.backward": "GradientEdge get_gradient_edge",
-        "gradcli.tape.function_node": "saved_tensors_hooks",
+        "gradcli.tape.saved_hooks": "saved_tensors_hooks",
         "gradcli.tape.node": "Node",
     },
 }

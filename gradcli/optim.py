@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .api.wrap import missing, namespace
-from .tape import leaf
 from .tape.dtypes import defaults
-from .tape.leaf import clear_grad
+from .tape.memory import mark_changed
 from .tape.modes import enable_grad
+from .tape.node import clear_grad
 from .tape.tensor import Tensor
 
 
@@ -82,7 +82,7 @@ class Optimizer:
                         data = p._array()
                         grad = p._grad._array()
                         self.update(data, -grad if group["maximize"] else grad, self.state[p], group)
-                        leaf.mark_changed(data)
+                        mark_changed(data)
         return loss
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from ..rules.shapes import is_complex
 from ..show.results import Gradients, InputGradient, Value
 from ..tape.backward import backward
 from ..tape.hooks import add_hook
-from ..tape.leaf import change_since
+from ..tape.memory import change_since
 from ..tape.modes import no_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor

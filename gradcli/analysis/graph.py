@@ -14,9 +14,9 @@ from ..errors import GradcliError, Span
 from ..program.base import Program, Run
 from ..request import Request
 from ..show.graph_results import Graph, GraphNode
-from ..tape import backward as engine
 from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
 from ..tape.hooks import table_of
+from ..tape.modes import Observer, observing
 from ..tape.node import OutputNode
 from ..tape.record import recording
 from ..tape.tensor import Tensor
@@ -124,6 +124,17 @@ OnStart = Callable[[ObservedPass, list[Any]], None]
 """Called before each run of backward, with the nodes of its graph."""
 
 
+class Starts(Observer):
+    """Hands every run of backward on before it starts."""
+
+    def __init__(self, on_start: OnStart):
+        self.on_start = on_start
+
+    def see_backward(self, kind: str, outputs: tuple) -> None:
+        roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
+        self.on_start(ObservedPass(kind, roots, calling_frame()), reachable(roots))
+
+
 @contextlib.contextmanager
 def watching(on_start: OnStart) -> Iterator[None]:
     """Observe what is recorded and run backward inside the block, and in which modules."""
@@ -137,20 +148,14 @@ def watching(on_start: OnStart) -> Iterator[None]:
     def leave(*_: Any) -> None:
         inside.pop()
 
-    def see(kind: str, outputs: tuple) -> None:
-        roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
-        on_start(ObservedPass(kind, roots, calling_frame()), reachable(roots))
-
     handles = [
         modules.register_module_forward_pre_hook(enter),
         modules.register_module_forward_hook(leave, always_call=True),
     ]
-    engine.before_backward.append(see)
     try:
-        with recording(Observed(lambda: tuple(inside))):
+        with observing(Starts(on_start)), recording(Observed(lambda: tuple(inside))):
             yield
     finally:
-        engine.before_backward.remove(see)
         for handle in handles:
             handle.remove()
 

@@ -12,9 +12,10 @@ from ..rules import entry
 from ..rules.index import Index
 from ..rules.select import diagonal_positions, lanes
 from ..rules.shapes import at_axis, negative_axis
-from ..tape.dtypes import BoundsError, as_dtype
-from ..tape.record import as_operand, dispatch, relabel
-from ..tape.tensor import Tensor, as_raw
+from ..tape.dtypes import as_dtype
+from ..tape.record import dispatch, relabel
+from ..tape.shape_errors import BoundsError
+from ..tape.tensor import Tensor, as_operand, as_raw
 from .shape import expand
 from .wrap import METHOD_FORMS, public
 

@@ -10,8 +10,8 @@ import numpy as np
 from ..rules import entry
 from ..rules.join import cut, cut_places
 from ..rules.shapes import negative_axis
+from ..tape.memory import one_of_several
 from ..tape.tensor import Tensor, as_raw
-from ..tape.views import one_of_several
 from .shape import at
 from .wrap import operand, public, rename_function
 

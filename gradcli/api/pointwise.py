@@ -11,8 +11,8 @@ from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import COMPLEX_OF
 from ..tape.operators import recorders
-from ..tape.record import as_operand, cast, dispatch, relabel
-from ..tape.tensor import Tensor, as_raw
+from ..tape.record import cast, dispatch, relabel
+from ..tape.tensor import Tensor, as_operand, as_raw
 from .wrap import operand, public
 
 

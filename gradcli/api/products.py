@@ -14,8 +14,8 @@ from ..rules import entry
 from ..rules.solve import cholesky_solve as table_cholesky_solve
 from ..rules.spectral import svd as table_svd
 from ..tape.modes import allowed
-from ..tape.operators import multiply, stacks_text, types_error
-from ..tape.tensor import Tensor, as_raw
+from ..tape.shape_errors import stacks_text, types_error
+from ..tape.tensor import Tensor, as_raw, multiply
 from .reduce import reduce_by_entry
 from .wrap import operand, public, rename_function
 

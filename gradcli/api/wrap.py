@@ -14,9 +14,9 @@ import numpy as np
 from ..errors import describe_missing
 from ..rules import lookup
 from ..rules.table import Primitive, rename_keywords
-from ..tape.dtypes import as_pytorch
 from ..tape.operators import recorder_for
 from ..tape.record import name_nodes
+from ..tape.shape_errors import as_pytorch
 from ..tape.tensor import Tensor, as_raw
 
 PUBLIC: dict[str, Callable] = {}

@@ -14,13 +14,12 @@ from ..errors import GradcliError
 from ..rules.exact import NoTwinError, map_elements, without_field
 from ..rules.shapes import fit
 from ..rules.table import Primitive
-from ..tape.dtypes import as_pytorch
-from ..tape.leaf import AccumulateGrad
+from ..tape.memory import track_view
 from ..tape.modes import state
-from ..tape.node import Node, Rule, Slots, new_node, to_parents
+from ..tape.node import AccumulateGrad, Node, Rule, Slots, new_node, to_parents
 from ..tape.record import Engine, make_node, outline, record_several, recording, run_rules, saved_values
+from ..tape.shape_errors import as_pytorch
 from ..tape.tensor import Tensor
-from ..tape.views import track_view
 from .field import COMPARISONS, ExactArray, Field, Literal, as_plain, exact, exact_numbers, settle_conditions
 
 
@@ -124,7 +123,7 @@ class Exact(Engine):
 
     def apply(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
         """Multiply by the partial derivatives of an elementwise operation. real: which operands are."""
-        out, *operands = node.saved
+        out, *operands = node.kept
         primitive, params = node.rule.primitive, node.rule.params
         grads: list[Any] = [None] * len(node.parents)
         for i, parent in enumerate(node.parents):

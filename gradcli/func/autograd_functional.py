@@ -72,11 +72,6 @@ def unpack_parts(parts: Sequence, many: bool) -> Any:
     return tuple(parts) if many else parts[0]
 
 
-def graph_of(parts: Sequence) -> list:
-    """Return the nodes of tensors; None for constants."""
-    return [x._node for x in parts]
-
-
 def jacobian(
     func: Callable,
     inputs: Tensors,
@@ -105,7 +100,7 @@ def jacobian(
     with set_grad_enabled(create_graph or state.grad):
         rows = (forward_blocks if strategy == "forward-mode" else reverse_blocks)(record)
     for row in rows if strict and create_graph else ():
-        demand(graph_of(row), CONSTANT)
+        demand([x._node for x in row], CONSTANT)
     return unpack_parts([unpack_parts([cover(block) for block in row], many) for row in rows], several)
 
 
@@ -129,7 +124,7 @@ def hessian(
     def gradient(*xs: Tensor) -> Any:
         result = jacobian(single, xs, create_graph=True)
         if strict:
-            demand(graph_of(result), STEADY)
+            demand([x._node for x in result], STEADY)
         return result if isinstance(inputs, tuple | list) else result[0]
 
     return jacobian(gradient, inputs, create_graph, strategy=outer_jacobian_strategy)
@@ -187,48 +182,47 @@ def vjp(
     func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """Return (outputs, v J): the product of a vector with the Jacobian, shaped like the inputs."""
-    return row_product(func, inputs, v, create_graph, strict, "vjp", CONSTANT)
-
-
-def row_product(
-    func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str, constant: str
-) -> tuple[Any, Any]:
-    """Return (outputs, v J); `constant` is the complaint about a product that depends on no input."""
-    record, many, several = prepare_call(func, inputs, create_graph, strict, name)
-    given = vectors(v, record.outputs, several, name)
-    with set_grad_enabled(create_graph or state.grad):
-        grads = pull(record, list(zip(record.outputs, given, strict=True)), create_graph, create_graph)
-    if strict:
-        demand(grads, INDEPENDENT)
-    products = cover_products(grads, record.inputs)
-    if strict and create_graph:
-        demand(graph_of(products), constant)
-    return results(record, several), unpack_parts(products, many)
+    return product(func, inputs, v, create_graph, strict, "vjp")
 
 
 def jvp(
     func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """Return (outputs, J v): the derivative in the direction v, shaped like the outputs."""
-    record, many, several = prepare_call(func, inputs, create_graph, strict, "jvp")
-    given = vectors(v, record.inputs, many, "jvp")
+    return product(func, inputs, v, create_graph, strict, "jvp", forward=True)
+
+
+def product(
+    func: Callable,
+    inputs: Tensors,
+    v: Any,
+    create_graph: bool,
+    strict: bool,
+    name: str,
+    constant: str = CONSTANT,
+    forward: bool = False,
+) -> tuple[Any, Any]:
+    """Return (outputs, J v), or v J; `constant` is the complaint about a product that depends on no input."""
+    record, many, several = prepare_call(func, inputs, create_graph, strict, name)
+    ends = (record.inputs, many), (record.outputs, several)
+    (like, mapped), (targets, listed) = ends if forward else ends[::-1]
+    given = vectors(v, like, mapped, name)
     with set_grad_enabled(create_graph or state.grad):
-        tangents = push_all(record, given, create_graph)
+        if forward:
+            parts = push_all(record, given, create_graph)
+        else:
+            parts = pull(record, list(zip(record.outputs, given, strict=True)), create_graph, create_graph)
     if strict:
-        demand(tangents, INDEPENDENT)
-    products = cover_products(tangents, record.outputs)
+        demand(parts, INDEPENDENT)
+    products = cover_products(parts, targets)
     if strict and create_graph:
-        demand(graph_of(products), CONSTANT)
-    return results(record, several), unpack_parts(products, several)
+        demand([x._node for x in products], constant)
+    outputs = unpack_parts([record.public(cover(x)) for x in record.outputs], several)
+    return outputs, unpack_parts(products, listed)
 
 
-def results(record: Trace, several: bool) -> Any:
-    """Return the outputs of a call as the caller may have them."""
-    return unpack_parts([record.public(cover(x)) for x in record.outputs], several)
-
-
-def second_product(product: Callable, name: str) -> Callable:
-    """Return the function that multiplies the Hessian of a scalar function with a vector through `product`."""
+def second_product(outer: Callable, name: str) -> Callable:
+    """Return the function that multiplies the Hessian of a scalar function with a vector through `outer`."""
 
     def multiply(
         func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
@@ -241,11 +235,11 @@ def second_product(product: Callable, name: str) -> Callable:
         single = scalar(func, name, strict)
 
         def gradient(*xs: Tensor) -> Any:
-            out, grads = row_product(single, xs if many else xs[0], None, True, strict, name, STEADY)
+            out, grads = product(single, xs if many else xs[0], None, True, strict, name, STEADY)
             values.append(out)
             return grads
 
-        _, result = product(gradient, inputs, ones if v is None else v, create_graph, strict)
+        _, result = outer(gradient, inputs, ones if v is None else v, create_graph, strict)
         return (values[0] if create_graph else values[0].detach()), result
 
     multiply.__name__ = name

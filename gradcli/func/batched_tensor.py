@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..errors import NotBatchableError
+from ..rules.index import getitem
 from ..rules.table import batched_call
 from ..tape.dtypes import DType, as_dtype
 from ..tape.function import Function
@@ -46,24 +48,11 @@ refuse_branch = refuse_with(
 class Outline:
     """Shape and type of data whose numbers may not be asked for."""
 
-    __slots__ = ("dtype", "ndim", "shape")
+    __slots__ = ("dtype", "itemsize", "nbytes", "ndim", "shape", "size")
 
     def __init__(self, shape: tuple, dtype: Any):
-        self.shape = shape
-        self.ndim = len(shape)
-        self.dtype = dtype
-
-    @property
-    def size(self) -> int:
-        return Size(self.shape).numel()
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
+        self.shape, self.ndim, self.size = shape, len(shape), math.prod(shape)
+        self.dtype, self.itemsize, self.nbytes = dtype, dtype.itemsize, math.prod(shape) * dtype.itemsize
 
     def __getattr__(self, name: str) -> NoReturn:
         refuse()
@@ -74,12 +63,11 @@ class Outline:
     __rsub__ = __truediv__ = __rtruediv__ = __neg__ = __invert__ = __and__ = __or__ = __float__ = refuse  # type: ignore
 
 
-class Info:
+class Info(NamedTuple):
     """What a custom function's vmap is told: the number of points, and how randomness is to be treated."""
 
-    def __init__(self, batch_size: int, randomness: str):
-        self.batch_size = batch_size
-        self.randomness = randomness
+    batch_size: int
+    randomness: str
 
 
 def wrap_outputs(kind: Any, output: Any, places: Any) -> Any:
@@ -169,6 +157,9 @@ class Batched(Tensor):
 
     def detach(self) -> Tensor:
         return type(self).of(self._value.detach())
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return getitem.function(self, key)
 
     def __len__(self) -> int:
         if not self.ndim:

@@ -11,9 +11,8 @@ import numpy as np
 
 from ..rules.shapes import is_complex
 from ..rules.table import batched_call
-from ..tape import leaf
-from ..tape.function import push_tangents
-from ..tape.function_node import FunctionNode
+from ..tape.function import FunctionNode, push_tangents
+from ..tape.memory import check_unchanged, newest
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import Node, OutputNode, Slots
 from ..tape.record import times_partial
@@ -26,7 +25,7 @@ from .trace import (
     basis,
     check_cotangents,
     check_jacobian_size,
-    chunk_rows,
+    chunks_of,
     cover_products,
     flatten,
     join_chunks,
@@ -72,8 +71,8 @@ class Forward:
         """Return the tangent of a node's result from those of its operands (None: constant)."""
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
-        if leaf.newest.seq < node.seq and node.rule.saves:
-            leaf.check_unchanged(node)
+        if newest.seq < node.seq and node.rule.saves:
+            check_unchanged(node)
         if isinstance(node, FunctionNode):
             result = self.each(node, tangents) if self.batched else push_tangents(node, tangents)
             if result is not None:
@@ -120,7 +119,7 @@ class Forward:
             shapes, ndim, _ = node.rule.broadcast
             broad = [np.shape(v) for v in params.get("order", ())]  # of Bessel functions: they broadcast too
             ndim = max([ndim, *map(len, broad)])
-        saved = self.standing_in(node, tangents).saved
+        saved = self.standing_in(node, tangents).kept
         total: Any = None
         for i, (t, partial) in enumerate(zip(tangents, node.rule.primitive.rules, strict=True)):
             if t is None:
@@ -195,15 +194,9 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     products = push_all(record, given, create)
     if strict and any(p is None for p in products):
         raise RuntimeError("jvp: an output does not depend on the primals (strict=True)")
-    result = build_tangents(record, products)
-    if create and not record.nested:
-        record.nested = True
+    result = record.build_outputs(cover_products(products, record.outputs))
+    record.nested = create
     return (record.values(), result, record.aux) if has_aux else (record.values(), result)
-
-
-def build_tangents(record: Trace, tangents: list) -> Any:
-    """Return tangents of all outputs in the outputs' structure; zeros for those that are None."""
-    return record.build_outputs(cover_products(tangents, record.outputs))
 
 
 def push_all(record: Trace, tangents: list, create: bool) -> list:
@@ -266,10 +259,9 @@ def columns_along(record: Trace, place: int, chunk_size: int | None, direction: 
     count = math.prod(inside)
     starts = [out._node for out in record.outputs if out._node is not None]
     row_bytes = max([x._data.nbytes, *(out._data.nbytes for out in record.outputs)])
-    step = chunk_rows(chunk_size, count, row_bytes, starts)
     parts = []
-    for start in range(0, count, step):
-        seed = basis(start, min(start + step, count), inside, record.lead, x._data.dtype)
+    for start, stop in chunks_of(count, chunk_size, row_bytes, starts):
+        seed = basis(start, stop, inside, record.lead, x._data.dtype)
         seed = seed if direction == 1 else seed * direction
         chosen = [seed if i == place else None for i in range(len(record.inputs))]
         parts.append(push_all(record, chosen, create))

@@ -40,7 +40,13 @@ def vmap(
             )
         dims = check_dims(dims, leaves, title)
         moved = [x if d is None else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
-        size = common_size(moved, dims)
+        sizes = [x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None]
+        if len(set(sizes)) > 1:
+            raise ValueError(
+                "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                f"{sizes} for the mapped dimension"
+            )
+        size = sizes[0]
         step = size if chunk_size is None else chunk_size
         if step < 1 and size:
             raise ValueError(f"vmap: chunk_size should be None or greater than 0, got {chunk_size}")
@@ -82,17 +88,6 @@ def check_dims(dims: list, leaves: list, title: str) -> list:
     if not any(d is not None for d in result):
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     return result
-
-
-def common_size(moved: list, dims: list) -> int:
-    """Return the length of the mapped axis. Raises ValueError when arguments differ in it."""
-    sizes = [x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
-            "mapped dimension"
-        )
-    return sizes[0]
 
 
 @contextlib.contextmanager
@@ -168,7 +163,6 @@ class loops:  # noqa: N801 - a namespace
 
 
 def log_loop(func: Callable, reason: Exception) -> None:
-    """Log that a function is called point by point."""
     import logging
 
     logging.getLogger("gradcli").info(

@@ -21,7 +21,7 @@ from ..tape.node import Node
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .forward import push_all
-from .trace import Argnums, Trace, chunk_rows, pull, trace_function
+from .trace import Argnums, Trace, chunks_of, pull, trace_function
 
 FEW = 64
 """Inputs up to which the elements of a matrix product are told apart."""
@@ -145,7 +145,7 @@ def move_positions(primitive: Any, params: dict, operands: list[Pattern | None],
 
 def operand_shape(node: Node, place: int, known: Pattern) -> tuple:
     """Return the shape of another operand of a joining or assigning node."""
-    saved = node.saved[1 + place] if len(node.saved) > 1 + place else None
+    saved = node.kept[1 + place] if len(node.kept) > 1 + place else None
     if isinstance(saved, tuple):
         return saved
     if isinstance(saved, np.ndarray):
@@ -161,7 +161,7 @@ def multiply_patterns(node: Node, operands: list[Pattern | None]) -> Pattern | N
 
     constant_first = operands[0] is None
     p = operands[1] if constant_first else operands[0]
-    matrix = node.saved[1] if constant_first else node.saved[2]
+    matrix = node.kept[1] if constant_first else node.kept[2]
     if p is None or not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or len(p.shape) > 2:
         return None
     nonzero = csr_array((matrix if constant_first else matrix.T) != 0)
@@ -317,12 +317,10 @@ def color_by_input(
 
 
 def groups_of(record: Trace, count: int) -> Iterator[np.ndarray]:
-    """Yield the colours 0 to count - 1 in groups whose products fit into memory together."""
+    """Return the colours 0 to count - 1 in groups whose products fit into memory together."""
     size = max(x._data.size for x in (*record.inputs, *record.outputs))
     starts = [out._node for out in record.outputs if out._node is not None]
-    step = chunk_rows(None, count, size * 8, starts)
-    for start in range(0, count, step):
-        yield np.arange(start, min(start + step, count))
+    return (np.arange(start, stop) for start, stop in chunks_of(count, None, size * 8, starts))
 
 
 def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> list[Tensor]:
@@ -354,8 +352,7 @@ def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
 
 def push_rows(record: Trace, seeds: list[Tensor], count: int) -> np.ndarray:
     """Return the tangents of all outputs as rows, one per seed."""
-    pushed = push_all(record, list(seeds), False)
-    return np.concatenate([flatten_products(t, count, out) for t, out in zip(pushed, record.outputs, strict=True)], 1)
+    return join_rows(push_all(record, list(seeds), False), count, record.outputs)
 
 
 def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
@@ -363,15 +360,14 @@ def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
     chunks = []
     for wanted in groups_of(record, count):
         seeds = zip(record.outputs, seeds_of(record.outputs, colours, wanted), strict=True)
-        products = pull(record, list(seeds), True, False)
-        chunks.append(
-            np.concatenate(
-                [flatten_products(g, len(wanted), x) for g, x in zip(products, record.inputs, strict=True)], 1
-            )
-        )
+        chunks.append(join_rows(pull(record, list(seeds), True, False), len(wanted), record.inputs))
     return np.concatenate(chunks)
 
 
-def flatten_products(products: Any, count: int, like: Tensor) -> np.ndarray:
-    """Return products as rows; zeros where nothing depends."""
-    return np.zeros((count, like._data.size)) if products is None else np.asarray(products).reshape((count, -1))
+def join_rows(products: list, count: int, like: list[Tensor]) -> np.ndarray:
+    """Return the products with all tensors side by side, a row per product; zeros where nothing depends."""
+    parts = [
+        np.zeros((count, x._data.size)) if g is None else np.asarray(g).reshape((count, -1))
+        for g, x in zip(products, like, strict=True)
+    ]
+    return np.concatenate(parts, axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..errors import GradcliError
 from ..rules import entry
 from ..tape.modes import enable_grad, set_grad_enabled, state
 from ..tape.node import Node, is_array
+from ..tape.record import cast_cotangent
 from ..tape.tensor import Tensor, as_raw
 from ..tape.walk import Plan, reachable
 from .batched_tensor import active, cover, lift
@@ -105,28 +106,24 @@ def check_size(elements: int, itemsize: int, what: str) -> None:
         )
 
 
-def chunk_rows(wanted: int | None, rows: int, row_bytes: int, starts: Iterable[Node]) -> int:
-    """Return how many rows to compute at once.
+def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[Node]) -> Iterator[tuple[int, int]]:
+    """Yield where each chunk of rows to compute at once begins and ends.
 
-    wanted: what the user asked for, if anything. row_bytes: bytes of one row of the result; what the graph
+    wanted: how many the user asked for, if at all. row_bytes: bytes of one row of the result; what the graph
     saved tells how large the steps between are. Raises ValueError for a chunk_size that is not positive.
     """
-    if wanted is not None:
-        if wanted < 1:
-            raise ValueError(f"chunk_size must be positive, got {wanted}")
-        return wanted
-    widest = max((x.nbytes for node in reachable(starts) for x in saved_arrays(node)), default=0)
+    if wanted is not None and wanted < 1:
+        raise ValueError(f"chunk_size must be positive, got {wanted}")
+    step = wanted or affordable_rows(rows, row_bytes, starts)
+    for start in range(0, rows, step):
+        yield start, min(start + step, rows)
+
+
+def affordable_rows(rows: int, row_bytes: int, starts: Iterable[Node]) -> int:
+    saved = (x for node in reachable(starts) if not node.leaf for x in node.kept or ())
+    widest = max((x.nbytes for x in saved if is_array(x)), default=0)
     bytes_per_row = 4 * max(row_bytes, widest, 1)
     return max(1, min(rows, ROWS, int(SHARE * free_memory() / bytes_per_row)))
-
-
-def saved_arrays(node: Node) -> list:
-    """Return the arrays that a node saved, except constants that no cotangent takes the shape of."""
-    if node.leaf:
-        return []
-    parts = [getattr(node, name, None) for name in ("x", "y", "out")]
-    saved = parts[0] if isinstance(parts[0], tuple) else parts
-    return [x for x in saved if is_array(x)]
 
 
 Argnums = int | tuple[int, ...]
@@ -150,10 +147,6 @@ class Trace:
         self.wanted = wanted
         self.nested = False
         self.lead = tuple(size for _, size in active.levels)
-
-    @property
-    def nodes(self) -> list[Node]:
-        return [x._node for x in self.inputs]
 
     def finish(self, result: Any, has_aux: bool) -> None:
         """Take in what the function returned. Raises RuntimeError for results that are no tensors."""
@@ -240,20 +233,11 @@ def pull(trace: Trace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create
 
     seeds: pairs of an output and its cotangent, which may have one more leading axis.
     """
-    plan = Plan(retain, create, dict.fromkeys(trace.nodes))
+    plan = Plan(retain, create, dict.fromkeys(x._node for x in trace.inputs))
     roots = [(out._node, g if create else g._data) for out, g in seeds if out._node is not None]
     plan.run(roots)
     assert plan.wanted is not None
-    return [cast(plan.wanted[x._node], x, create) for x in trace.inputs]
-
-
-def cast(g: Any, x: Tensor, create: bool) -> Any:
-    """Return a cotangent in its input's type."""
-    if g is None or g.dtype == x.dtype:
-        return g
-    if create:
-        return g.real.to(x.dtype) if g.is_complex() and not x.is_complex() else g.to(x.dtype)
-    return (g.real if g.dtype.kind == "c" and x._data.dtype.kind != "c" else g).astype(x._data.dtype)
+    return [cast_cotangent(plan.wanted[x._node], x._data.dtype) for x in trace.inputs]
 
 
 def tensor_or_zeros(g: Any, x: Tensor, lead: tuple = ()) -> Tensor:
@@ -321,10 +305,8 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
     if out._data.dtype.kind == "c":
         raise RuntimeError("jacrev: the function must return real tensors; take its real and imaginary parts")
     row_bytes = sum(x._data.nbytes for x in record.inputs)
-    step = chunk_rows(chunk_size, rows, max(row_bytes, out._data.nbytes), [out._node])
     parts = []
-    for start in range(0, rows, step):
-        stop = min(start + step, rows)
+    for start, stop in chunks_of(rows, chunk_size, max(row_bytes, out._data.nbytes), [out._node]):
         seed = basis(start, stop, shape, record.lead, out._data.dtype)
         with set_grad_enabled(create):
             parts.append(pull(record, [(out, seed)], create or not last or stop < rows, create))

@@ -13,11 +13,11 @@ import numpy as np
 from ..rules import entry
 from ..tape.backward import outline_of
 from ..tape.hooks import RemovableHandle, check_hook_result
+from ..tape.memory import track_view
 from ..tape.modes import state
 from ..tape.node import COUNTED, Node, OutputNode, Rule, Slots, new_node, to_parents
 from ..tape.record import outline
 from ..tape.tensor import Tensor
-from ..tape.views import track_view
 
 MIXED = (
     "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..files import replacing
 from ..tape.dtypes import DType, as_dtype, as_numpy, naming
-from ..tape.leaf import clear_grad
 from ..tape.modes import no_grad
+from ..tape.node import clear_grad
 from ..tape.tensor import Parameter, Size, Tensor
 from .call import HookLists, call_with_hooks, everywhere
 

@@ -16,10 +16,9 @@ from ..func.forward import push_all
 from ..func.mapping import batch_or_loop
 from ..func.trace import Trace, pull, reverse_blocks
 from ..func.trace import trace_function as trace
-from ..tape import function as functions
 from ..tape.backward import grad
-from ..tape.function_node import FunctionNode
-from ..tape.modes import enable_grad, no_grad, set_grad_enabled
+from ..tape.function import FunctionNode
+from ..tape.modes import Observer, enable_grad, no_grad, observing, set_grad_enabled
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
@@ -336,19 +335,22 @@ class SecondScript(ScriptClaim):
         return Traced.whole(self, arrays)
 
 
+class Calls(Observer):
+    """Collects (node, Function, arguments) of the calls of custom functions, in order."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[Any, type, tuple]] = []
+
+    def see_call(self, node: Any, function: type, args: tuple) -> None:
+        self.made.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
+
+
 def calls_in(claim: Traced) -> list[tuple[Any, type, tuple]]:
-    """Return (node, Function, arguments) for every custom function that one run calls, in order."""
-    calls: list[tuple[Any, type, tuple]] = []
-
-    def watch(node: Any, function: type, args: tuple) -> None:
-        calls.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
-
-    functions.watchers.append(watch)
-    try:
+    """Return (node, Function, arguments) for every custom function that one run calls."""
+    calls = Calls()
+    with observing(calls):
         claim.record_call(claim.at)
-    finally:
-        functions.watchers.remove(watch)
-    return calls
+    return calls.made
 
 
 def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced | None:

@@ -15,8 +15,7 @@ import numpy as np
 from ..api.create import source
 from ..errors import ENDINGS, EXIT_TARGET, GradcliError
 from ..tape import backward as engine
-from ..tape import leaf as leaves
-from ..tape.modes import enable_grad
+from ..tape.modes import Observer, enable_grad, observing
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
@@ -126,7 +125,7 @@ class ScriptProgram(Program):
         )
 
 
-class Execution:
+class Execution(Observer):
     """One execution of a script."""
 
     def __init__(self, script: ScriptProgram, given: Values, prepare: Prepare):
@@ -183,10 +182,9 @@ class Execution:
         sys.argv = [script.path, *script.argv]
         sys.modules["__main__"] = self.module
         sys.path.insert(0, os.path.dirname(os.path.abspath(script.path)))
-        engine.before_backward.append(self.see_backward)
-        leaves.leaf_made.append(self.see_leaf)
         try:
             with (
+                observing(self),
                 script.repeats.stdout(script.stdout or sys.stdout) as stdout,
                 contextlib.redirect_stdout(stdout),
                 stand_in_for_torch(script.torch),
@@ -194,8 +192,6 @@ class Execution:
             ):
                 yield
         finally:
-            engine.before_backward.remove(self.see_backward)
-            leaves.leaf_made.remove(self.see_leaf)
             if folder is not None and current_folder() != folder:
                 os.chdir(folder)
             sys.argv, main, sys.path, sys.path[:], limit = saved

@@ -19,21 +19,11 @@ from ..api.products import LinAlgError
 from ..errors import describe_missing
 from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError
-from ..tape.dtypes import (
-    BoundsError,
-    DimensionError,
-    DType,
-    ShapeError,
-    as_dtype,
-    as_numpy,
-    defaults,
-    naming,
-    set_default_dtype,
-    strided,
-)
+from ..tape.dtypes import DType, as_dtype, as_numpy, defaults, naming, set_default_dtype, strided
 from ..tape.function import Function
 from ..tape.modes import allowed
 from ..tape.printing import get_printoptions, set_printoptions
+from ..tape.shape_errors import BoundsError, DimensionError, ShapeError
 from ..tape.tensor import Parameter, Size, Tensor
 
 VERSION = "2.13.0+cpu"

@@ -40,7 +40,6 @@ class Traced(Mode):
     """Records nodes that know where they were made."""
 
     def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
-        """Return the node of a computed result."""
         node = self.below.make_node(primitive, nodes, out, raws, params)
         if node.origin is None:
             node.origin = Origin()
@@ -60,14 +59,12 @@ class Observed(Mode):
         self.scope = scope
 
     def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
-        """Return the node of a computed result."""
         node = self.below.make_node(primitive, nodes, out, raws, params)
         node.origin = Observation(primitive, tuple(raws), params, copy_value(out), self.scope())
         return node
 
 
 def observation_of(node: Node) -> Observation | None:
-    """Return what was noted of a node's operation, None where it was not observed."""
     return node.origin if isinstance(node.origin, Observation) else None
 
 
@@ -96,14 +93,14 @@ class AnomalyError(RuntimeError):
 class nan_search:  # noqa: N801 - a context like PyTorch's
     """A context in which backward raises AnomalyError at the first NaN, and nodes know their line."""
 
-    announces = False
+    explains = False
 
     def __init__(self, check_nan: bool = True):
         self.check_nan = check_nan
 
     def __enter__(self) -> None:
         self.previous = state.anomaly, state.check_nan, state.explains
-        state.anomaly, state.check_nan, state.explains = True, self.check_nan, self.announces
+        state.anomaly, state.check_nan, state.explains = True, self.check_nan, self.explains
         self.traced = Traced()
         begin(self.traced)
 
@@ -118,7 +115,7 @@ class detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
     What else fails in backward is told with the line of the operation, too. check_nan: look for NaNs.
     """
 
-    announces = True
+    explains = True
 
     def __init__(self, check_nan: bool = True):
         super().__init__(check_nan)
@@ -129,8 +126,6 @@ class detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
 
 class set_detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
     """Switch the search for anomalies on or off at once; as a context manager, put the old setting back."""
-
-    announces = True
 
     def __init__(self, mode: bool, check_nan: bool = True):
         super().__init__(check_nan)
@@ -194,19 +189,14 @@ def explain(node: Any) -> None:
             file, line = made_at
             code = "".join(lines_of_file(file)[line - 1 : line]).strip()
             text += f'Traceback of forward call that caused the error:\n  File "{file}", line {line}\n    {code}\n'
-        tell(text)
+        try:
+            warnings.warn(text, stacklevel=2)
+        except Warning as warning:  # where warnings are errors: the error at hand stays the one raised
+            print(f"Warning: {warning}", file=sys.stderr)
         node = getattr(node.origin, "made_by", None)
         if node is not None:
             text = f"Previous calculation was induced by {node.name()}. "
         seen += 1
-
-
-def tell(text: str) -> None:
-    """Warn; where warnings are errors, write to standard error, so that the error at hand stays the one raised."""
-    try:
-        warnings.warn(text, stacklevel=2)
-    except Warning as warning:
-        print(f"Warning: {warning}", file=sys.stderr)
 
 
 def check_gradients(node: Node, grads: Iterable) -> None:

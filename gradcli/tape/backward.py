@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import add_advice
 from .dtypes import DType, as_dtype, cpu, naming
-from .modes import state
+from .modes import observers, state
 from .node import Node, OutputNode, Slots
 from .record import cast
 from .tensor import Size, Tensor
@@ -102,9 +101,6 @@ Node._input_metadata = property(input_metadata)  # type: ignore[attr-defined]
 
 SOURCES = (Tensor, GradientEdge)
 
-before_backward: list[Callable[[str, tuple], None]] = []
-"""Called with "backward" or "grad" and the outputs when one of these is about to start."""
-
 
 def list_tensors(x: Any) -> tuple:
     """Return one tensor, one edge, or a sequence of them as a tuple."""
@@ -175,12 +171,6 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
     return roots
 
 
-def announce(kind: str, outputs: tuple) -> None:
-    """Tell the listeners that backward is about to start."""
-    for listener in before_backward:
-        listener(kind, outputs)
-
-
 CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
     "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
@@ -203,22 +193,20 @@ def backward(
     freed, when nothing requires grad, or when a vector is missing or has the wrong shape.
     """
     outputs = list_tensors(tensors)
-    announce("backward", outputs)
+    for observer in observers:
+        observer.see_backward("backward", outputs)
     if inputs is not None and len(list_tensors(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph and naming.prefix == "torch":
         warnings.warn(CYCLE, UserWarning, stacklevel=3)
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
     roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)
-    if inputs is None:
-        plan.run(roots)
-        return
-    targets = as_inputs(inputs)
-    for t in targets:
-        if isinstance(t, Tensor):
-            t.retain_grad()
-    plan.wanted = dict.fromkeys((node_of(t) for t in targets), None)
-    plan.accumulates = True
+    if inputs is not None:
+        targets = as_inputs(inputs)
+        for t in targets:
+            if isinstance(t, Tensor):
+                t.retain_grad()
+        plan.wanted = dict.fromkeys(node_of(t) for t in targets)
     plan.run(roots)
 
 
@@ -246,7 +234,8 @@ def grad(
     targets = as_inputs(inputs)
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
-    announce("grad", outputs)
+    for observer in observers:
+        observer.see_backward("grad", outputs)
     if grad_outputs is not None:
         mapped = next((v for v in as_tuple(grad_outputs) if getattr(v, "record_level", 1) > 1), None)
         if mapped is not None and not is_grads_batched:
@@ -257,11 +246,7 @@ def grad(
     plan = Plan(
         create_graph if retain_graph is None else retain_graph, create_graph, dict.fromkeys(node_of(t) for t in targets)
     )
-    if is_grads_batched:
-        roots = roots_of_batch(outputs, grad_outputs, create_graph)
-    else:
-        roots = roots_of(outputs, grad_outputs, create_graph)
-    plan.run(roots)
+    plan.run((roots_of_batch if is_grads_batched else roots_of)(outputs, grad_outputs, create_graph))
     return tuple(_result(plan, i, t, bool(allow_unused), materialize_grads) for i, t in enumerate(targets))
 
 
@@ -291,8 +276,6 @@ def roots_of_batch(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Nod
     """Return the roots for cotangents with one more axis in front."""
     roots = []
     for output, vector in zip(outputs, as_tuple(vectors), strict=True):
-        if output._node is None:
-            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
         if vector is None or vector._data.shape[1:] != output._data.shape:
             shape = None if vector is None else list(vector.shape)
             raise RuntimeError(

@@ -1,9 +1,7 @@
-"""Data types under PyTorch's names, its rules for mixing them, the one device, and its errors about shapes."""
+"""Data types under PyTorch's names, its rules for mixing them, and the one device."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,46 +15,19 @@ SCALARS = {"float16": "c10::Half", "float32": "float", "float64": "double", "int
 
 
 class DType:
-    """A data type. `numpy` is NumPy's type; NumPy functions take a DType as well."""
+    """A data type. `numpy` is NumPy's type; NumPy functions take a DType as well.
+
+    kind: NumPy's letter for it; itemsize: bytes per element. title, scalar: PyTorch's names in messages for the type
+    and for one element: Float and float for float32.
+    """
 
     def __init__(self, name: str, numpy_type: Any):
         self.name = name
-        self.dtype = np.dtype(numpy_type)  # what np.dtype(this) looks for
-
-    @property
-    def numpy(self) -> np.dtype:
-        """The NumPy type."""
-        return self.dtype
-
-    @property
-    def title(self) -> str:
-        """PyTorch's name for the type in messages: Float for float32."""
-        return TITLES.get(self.name, self.name)
-
-    @property
-    def scalar(self) -> str:
-        """PyTorch's name for one element in messages: float for float32."""
-        return SCALARS.get(self.name, self.title)
-
-    @property
-    def is_floating_point(self) -> bool:
-        """Whether values are real floating-point numbers."""
-        return self.dtype.kind in "fO"
-
-    @property
-    def is_complex(self) -> bool:
-        """Whether values are complex numbers."""
-        return self.dtype.kind == "c"
-
-    @property
-    def kind(self) -> str:
-        """NumPy's one-letter kind: f, c, i, u or b."""
-        return self.dtype.kind
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes per element."""
-        return self.dtype.itemsize
+        self.dtype = self.numpy = np.dtype(numpy_type)  # `dtype` is what np.dtype(this) looks for
+        self.kind, self.itemsize = self.dtype.kind, self.dtype.itemsize
+        self.is_floating_point, self.is_complex = self.kind in "fO", self.kind == "c"
+        self.title = TITLES.get(name, name)
+        self.scalar = SCALARS.get(name, self.title)
 
     def __repr__(self) -> str:
         return f"{naming.prefix}.{self.name}"
@@ -83,33 +54,11 @@ class naming:  # noqa: N801 - a namespace
     addresses = False
 
 
-float32 = DType("float32", np.float32)
-float64 = DType("float64", np.float64)
-complex64 = DType("complex64", np.complex64)
-complex128 = DType("complex128", np.complex128)
-uint8 = DType("uint8", np.uint8)
-int8 = DType("int8", np.int8)
-int16 = DType("int16", np.int16)
-int32 = DType("int32", np.int32)
-int64 = DType("int64", np.int64)
-bool_ = DType("bool", np.bool_)
-float16 = DType("float16", np.float16)
-
-DTYPES: dict[np.dtype, DType] = {
-    d.dtype: d for d in (float32, float64, complex64, complex128, uint8, int8, int16, int32, int64, bool_, float16)
-}
-ALIASES: dict[str, DType] = {
-    "double": float64,
-    "float": float32,
-    "long": int64,
-    "int": int32,
-    "short": int16,
-    "half": float16,
-    "byte": uint8,
-    "char": int8,
-    "cdouble": complex128,
-    "cfloat": complex64,
-    "bool": bool_,
+DTYPES: dict[np.dtype, DType] = {np.dtype(name): DType(name, name) for name in TITLES}
+float16, float32, float64, complex64, complex128, int8, int16, int32, int64, uint8, bool_ = DTYPES.values()
+ALIASES = {
+    **{"half": float16, "float": float32, "double": float64, "cfloat": complex64, "cdouble": complex128},
+    **{"char": int8, "short": int16, "int": int32, "long": int64, "byte": uint8, "bool": bool_},
 }
 
 
@@ -244,81 +193,3 @@ class Layout:
 
 strided = Layout()
 cpu = Device()
-
-
-class ShapeError(RuntimeError, ValueError):
-    """Operands or arguments that do not fit. plain: NumPy's words for it."""
-
-    def __init__(self, text: str, plain: str = ""):
-        super().__init__(text)
-        self.plain = plain or text
-
-
-class BoundsError(RuntimeError, IndexError):
-    """A position that an axis does not have."""
-
-
-class DimensionError(np.exceptions.AxisError):
-    """An axis that there is not."""
-
-
-def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
-    """Return a ValueError as what PyTorch raises in its place, naming the sizes of operands that do not fit."""
-    if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
-        count = max(error.ndim, 1)
-        return DimensionError(
-            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {error.axis})"
-        )
-    if isinstance(error, RuntimeError | IndexError | np.linalg.LinAlgError):
-        return error
-    text = str(error)
-    if text.startswith(("expected sequence", "torch.cat():")):
-        return error
-    if "of an empty sequence" in text:
-        return IndexError(f"{text}: the reduced axis must not be empty")
-    text = text.replace("negative dimensions are not allowed", "a tensor cannot have a negative dimension")
-    text = re.sub("^repeated axis$", "a dim appears multiple times in the list of dims", text)
-    if "could not be broadcast" in text:
-        text = mismatch([getattr(x, "shape", ()) for x in operands]) or text
-    return ShapeError(text, str(error))
-
-
-def bad_index(error: IndexError, shape: Sequence[int] = ()) -> Exception:
-    """Return what NumPy says of an index of an array of a shape in PyTorch's words."""
-    mask = re.match(r"boolean index did not match .* axis (\d+); .* boolean axis is (\d+)", str(error))
-    if mask and len(shape):
-        return IndexError(
-            f"The shape of the mask [{mask[2]}] at index {mask[1]} does not match the shape of the indexed tensor "
-            f"{list(shape)} at index {mask[1]}"
-        )
-    refused = re.search("^an index must be made of .*, not (.*)$", str(error))
-    if refused and naming.prefix == "torch":
-        if refused[1].startswith("<U"):
-            return TypeError("new(): invalid data type 'str'")
-        if refused[1] != "float64":
-            return IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        return IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-            "float)"
-        )
-    text = re.sub("out of bounds for axis", "out of bounds for dimension", str(error))
-    text = re.sub(
-        r"too many indices for array: array is (\d+)-dim.*", r"too many indices for tensor of dimension \1", text
-    )
-    return IndexError(text)
-
-
-def mismatch(shapes: list[Any]) -> str:
-    """Return what does not fit in shapes that cannot be broadcast, "" if nothing is found."""
-    joined: tuple = ()
-    for shape in shapes:
-        size = max(len(joined), len(shape))
-        a, b = ((1,) * (size - len(s)) + tuple(s) for s in (joined, shape))
-        for place in reversed(range(size)):
-            if a[place] != b[place] and 1 not in (a[place], b[place]):
-                return (
-                    f"The size of tensor a ({a[place]}) must match the size of tensor b ({b[place]}) at "
-                    f"non-singleton dimension {place}"
-                )
-        joined = tuple(n if m == 1 else m for m, n in zip(a, b, strict=True))
-    return ""

@@ -1,4 +1,4 @@
-"""Custom functions: a forward and a backward pass written by the user, as one node of the graph."""
+"""Custom functions: a forward and a backward pass written by the user, as one node of the graph, their `ctx`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,147 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import leaf
-from .function_node import FunctionNode, Saved, barrier, differentiable, run_backward
-from .inplace import adopt_history, check_allowed, leaf_error
-from .modes import allowed, enable_grad, no_grad, state
-from .node import OutputNode, Rule, to_parents
-from .tensor import Tensor
-from .views import CUSTOM, SEVERAL, alias
+import numpy as np
 
-watchers: list[Callable[[Any, type, tuple], None]] = []
-"""Called with (node, Function class, arguments) for every recorded call of a custom function."""
+from ..errors import add_advice
+from ..rules import entry
+from ..rules.shapes import fit
+from .dtypes import naming
+from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
+from .memory import CUSTOM, SEVERAL, mark_changed, name_in_messages, next_seq, text_of_change, track_view
+from .modes import allowed, enable_grad, no_grad, observers, state
+from .node import USED_UP, Node, OutputNode, Packed, Rule, Slots, refusing_node, to_parents
+from .record import cast_cotangent, recorder
+from .saved_hooks import innermost, pack_tensor
+from .tensor import Tensor
+
+
+class Saved:
+    """A tensor kept by save_for_backward. place: which output it is, None for anything else; node: its node."""
+
+    __slots__ = ("count", "node", "place", "tensor")
+
+    def __init__(self, tensor: Tensor, place: int | None):
+        self.place = place
+        self.count = tensor._version
+        self.node = tensor._node if place is None else None
+        # an output is kept without its node, which would be a reference cycle
+        self.tensor: Any = tensor if place is None else Tensor._wrap(tensor._array(), None)
+        packing = innermost()
+        if packing is not None:
+            self.tensor = pack_tensor(tensor, packing.hooks)
+
+
+class FunctionNode(Node):
+    """The node of one call, and the `ctx` that forward and backward share."""
+
+    leaf = False
+    _function: Any
+    _inputs: list
+    _output_nodes: list
+    _outlines: list
+    _several = False
+    needs_input_grad: tuple[bool, ...] = ()
+    materialize_grads = True
+    _materialize_non_diff_grads = True
+
+    def __init__(self) -> None:
+        self.seq = next_seq()
+        self.hooks = None
+        self.all_parents = ()
+        self._to_save: tuple = ()
+        self.all_kept = ()
+        self._dirty: tuple = ()
+        self._constant: tuple = ()
+        self._own: set[int] = set()
+        self.origin = None
+        recorder().note(self)
+
+    # -- what the user calls ---------------------------------------------------------------------------
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for backward, where `saved_tensors` gives them."""
+        for x in tensors:
+            if x is not None and not isinstance(x, Tensor):
+                raise TypeError(f"save_for_backward can only save Tensors and None, got {type(x).__name__}")
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for jvp."""
+        if not self._to_save:
+            self.save_for_backward(*tensors)
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Tell that forward changed these inputs in place; they must be outputs as well."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Tell that these outputs have no gradient."""
+        self._constant = tensors
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Do nothing: memory shared by inputs and outputs is found without being told."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say whether backward gets zeros (True) or None for outputs that nothing used."""
+        self.materialize_grads = bool(value)
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What save_for_backward kept. Raises RuntimeError when it was freed, or changed in place since."""
+        if self.all_kept is None:
+            raise RuntimeError(USED_UP)
+        return tuple(None if s is None else self._unpack(s) for s in self.all_kept)
+
+    def _unpack(self, saved: Saved) -> Tensor:
+        tensor = saved.tensor
+        node = saved.node if saved.place is None else self.output(saved.place)
+        if type(tensor) is Packed:
+            return Tensor._wrap(tensor.unpack(tensor.content), node)
+        if tensor._version != saved.count:
+            name = "" if tensor.grad_fn is None else tensor.grad_fn.name()
+            origin = f", which is output {tensor.output_nr} of {name_in_messages(name)}," if name else ""
+            raise RuntimeError(text_of_change(tensor.dtype, tensor.shape, origin, tensor._version, saved.count))
+        if saved.place is not None:
+            return Tensor._wrap(tensor._data, node)
+        if state.grad and id(tensor) not in self._own and tensor._node is None and differentiable(tensor):
+            return guard_stashed(tensor, self, "saved by save_for_backward")
+        return tensor
+
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        return text.replace("<", "<torch.autograd.function.", 1) if naming.addresses else text
+
+    def apply(self, *grads: Tensor) -> Any:
+        """Return what the user's backward makes of gradients."""
+        return self._function.backward(self, *grads)
+
+    # -- what the engine calls ---------------------------------------------------------------------------
+
+    @property
+    def outline(self) -> Any:
+        """Shape and type of the result, a list of them for several."""
+        return self._outlines if self._several else self._outlines[0]
+
+    @property
+    def output_count(self) -> int:
+        return len(self._outlines)
+
+    def output(self, place: int) -> Node:
+        if not self._several:
+            return self
+        reference = self._output_nodes[place]
+        return (reference and reference()) or OutputNode(self, place)
+
+    @property
+    def public(self) -> Node:
+        return self
+
+    def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
 class Function:
@@ -94,7 +225,6 @@ class Function:
 
 
 def has_setup(cls: type) -> bool:
-    """Return whether a Function is written with setup_context."""
     return cls.setup_context is not Function.setup_context  # type: ignore[attr-defined]
 
 
@@ -120,8 +250,8 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     results = finish_outputs(ctx, args, outputs, wanted)
     keep(ctx, results, outputs)
     if wanted:
-        for watch in watchers:
-            watch(ctx, cls, args)
+        for observer in observers:
+            observer.see_call(ctx, cls, args)
     return tuple(results) if isinstance(output, tuple) else results[0]
 
 
@@ -151,7 +281,11 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
             continue
         result = made.get(id(x))
         if result is None:
-            result = made[id(x)] = output_tensor(x, any(y is x for y in args), id(x) in dirty)
+            if any(y is x for y in args):
+                result = x if id(x) in dirty else alias(x)
+            else:
+                result = x if x._node is None else Tensor._wrap(x._data, None)
+            made[id(x)] = result
             if result._base is not None and state.grad and id(x) not in dirty:
                 result._origin = (SEVERAL if len(outputs) > 1 else CUSTOM, i)
         node = None
@@ -172,7 +306,7 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
     """Return the ids of what forward changed in place. Raises RuntimeError where that is not allowed."""
     changed = set()
     for x in ctx._dirty:
-        leaf.mark_changed(x._array())
+        mark_changed(x._array())
         if not any(x is y for y in outputs):
             raise RuntimeError(
                 f"{ctx.name()}: Some elements marked as dirty during the forward method were not returned as output. "
@@ -198,11 +332,11 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
     return changed
 
 
-def output_tensor(x: Tensor, given: bool, dirty: bool) -> Tensor:
-    """Return the tensor that stands for an output; given: whether it was an argument."""
-    if given:
-        return x if dirty else alias(x)
-    return x if x._node is None else Tensor._wrap(x._data, None)
+def alias(x: Tensor) -> Tensor:
+    """Return a view of a whole tensor, without a node."""
+    view = Tensor._wrap(x._array(), None)
+    track_view(view, x, entry("reshape"), {"shape": x._data.shape})
+    return view
 
 
 def keep(ctx: Any, results: list, outputs: tuple) -> None:
@@ -232,10 +366,111 @@ def backward_of(ctx: Any, g: Any) -> tuple:
             f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {function.__name__} must "
             "have one of them, they are the same thing"
         )
-    return run_backward(ctx, g, getattr(function, written[0] if written else "backward"))
+    given = [g.get(i) for i in range(len(ctx._outlines))] if isinstance(g, Slots) else [g]
+    return run_backward(ctx, given, getattr(function, written[0] if written else "backward"))
 
 
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
+
+
+def barrier(x: Tensor, message: str, parents: tuple) -> Tensor:
+    """Return the same numbers with a node that leads to `parents`, through which backward raises RuntimeError."""
+    return Tensor._wrap(x._data, refusing_node((x._data.shape, x._data.dtype), message, parents))
+
+
+def differentiable(x: Tensor) -> bool:
+    return x._data.dtype.kind in "fcO"
+
+
+def guard_stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
+    """Return a tensor that forward computed without recording, so that differentiating through it is noticed."""
+    message = (
+        f"{ctx.name()}: backward uses a tensor of shape {list(x.shape)}, {how}, that forward computed. "
+        "Its own derivative was not recorded, so second derivatives would silently be wrong: return it as an "
+        "output, or compute it again in backward from saved inputs and outputs"
+    )
+    return barrier(x, message, ctx.all_parents)
+
+
+def run_backward(ctx: Any, given: list, method: Any) -> tuple:
+    """Call `method`, the user's backward, on the cotangents of the outputs, or on each of a batch of them."""
+    create = any(isinstance(x, Tensor) for x in given)
+    known = next(i for i, x in enumerate(given) if x is not None)
+    if given[known].ndim > len(ctx._outlines[known][0]):
+        rows = [run_backward(ctx, [x if x is None else x[k] for x in given], method) for k in range(len(given[known]))]
+        stack = entry("stack").function if create else np.stack
+        return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
+    tensors = [cotangent(ctx, i, x) for i, x in enumerate(given)]
+    hidden = hide_stashed(ctx) if create else {}
+    try:
+        grads = method(ctx, *tensors)
+    finally:
+        for name, x in hidden.items():
+            setattr(ctx, name, x)
+    return check_gradients(ctx, grads, create)
+
+
+def cotangent(ctx: Any, i: int, g: Any) -> Any:
+    """Return what backward gets for one output: a Tensor, zeros, or None."""
+    outline = ctx._outlines[i]
+    if g is None:
+        if outline is None or not ctx.materialize_grads:
+            return None
+        if i in ctx._constant_places and not ctx._materialize_non_diff_grads:
+            return None
+        return Tensor._wrap(np.zeros(*outline), None)
+    return g if isinstance(g, Tensor) else Tensor._wrap(g, None)
+
+
+def hide_stashed(ctx: Any) -> dict:
+    """Put barriers in place of tensors that forward stashed on ctx; return what was there."""
+    hidden = {}
+    for name, x in list(ctx.__dict__.items()):
+        if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
+            hidden[name] = x
+            setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
+    return hidden
+
+
+def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
+    """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or shape."""
+    returned = list(grads) if isinstance(grads, tuple | list) else [grads]
+    wanted = len(ctx.all_parents)
+    while len(returned) > wanted and returned[-1] is None:
+        returned.pop()
+    if len(returned) != wanted:
+        raise RuntimeError(
+            f"function {ctx.name()} returned an incorrect number of gradients (expected {wanted}, got {len(returned)})"
+        )
+    for i, (g, outline) in enumerate(zip(returned, ctx._inputs, strict=True)):
+        if g is not None and outline is None:
+            raise RuntimeError(
+                f"function {ctx.name()} returned a gradient different from None at position {i + 1}, but the "
+                "corresponding forward input was not a Tensor"
+            )
+        is_wanted = g is not None and ctx.all_parents[i] is not None
+        returned[i] = fit_gradient(ctx, i, g, outline, create) if is_wanted else None
+    return tuple(returned)
+
+
+def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
+    """Return one gradient in the shape and type of its input."""
+    if not isinstance(g, Tensor):
+        raise add_advice(
+            RuntimeError(f"expected Variable or None (got {type(g).__name__})"),
+            f"backward of {ctx.name()} must return Tensors and None; this is at position {i}",
+        )
+    shape, dtype = outline
+    given = tuple(g.shape)
+    if given != shape:
+        if not broadcasts(shape, given):
+            raise RuntimeError(
+                f"Function {ctx.name()} returned an invalid gradient at index {i} - got {list(given)} but expected "
+                f"shape compatible with {list(shape)}"
+            )
+        g = fit(g, shape, len(given))
+    g = cast_cotangent(g, dtype)
+    return g if create else g._data
 
 
 def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
@@ -266,3 +501,7 @@ def push_tangents(ctx: Any, tangents: list) -> Any:
     with enable_grad() if state.grad else no_grad():
         result = ctx._function.jvp(ctx, *given)
     return list(result) if isinstance(result, tuple) else result
+
+
+FunctionCtx = BackwardCFunction = FunctionNode
+"""PyTorch's names of what `forward` and `backward` of a Function are given."""

@@ -59,18 +59,14 @@ class HookTable:
         return handle
 
 
-class _LeafHooks:
+class leaf_hooks:  # noqa: N801 - a namespace
     """How many hooks there are on leaves: backward keeps leaves in PyTorch's order only when there are any."""
 
     count = 0
 
     @classmethod
     def one_less(cls) -> None:
-        """Forget one."""
         cls.count -= 1
-
-
-leaf_hooks = _LeafHooks
 
 
 def table_of(node: Any) -> HookTable:

@@ -10,12 +10,12 @@ import numpy as np
 from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
-from .leaf import lender_of, mark_changed, memory_of
+from .hooks import table_of
+from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, register, why_not
 from .modes import state
-from .node import Node, next_seq, refusing_node
+from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
 from .tensor import Tensor
-from .views import CUSTOM, move_retained, region_of, register, why_not
 
 NOTHING = np.empty(0)
 """The part of memory that a change of shape alone writes to."""
@@ -83,30 +83,29 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
             raise RuntimeError(f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]}")
         result = cast(result, data.dtype)
     if result._data.shape != data.shape:
-        result = broadcast_to_place(result, data.shape)
+        if not broadcasts(result._data.shape, data.shape):
+            raise RuntimeError(
+                f"output with shape {list(data.shape)} doesn't match the broadcast shape {list(result._data.shape)}"
+            )
+        result = entry("broadcast_to")(result, shape=data.shape)
     node = result._node if state.grad else None
     if node is not None and target._origin is not None:
         raise RuntimeError(why_not(target))
     if foreign and state.grad and (node is not None or target._node is not None):
         node = copy_history(target, result)._node
     by = "" if node is None else "CopySlices" if target._base is not None else node.rule.name
-    _write(data, result._data, [] if node is None else newer_than(start, node), by)
+    write(data, result._data, [] if node is None else newer_than(start, node), by)
     if state.grad:
         adopt_history(target, node)
     return target
 
 
-def broadcast_to_place(value: Tensor, shape: tuple) -> Tensor:
-    """Return what is to be written broadcast to the shape of its place. Raises RuntimeError where it does not fit."""
+def broadcasts(shape: tuple, wide: tuple) -> bool:
+    """Return whether an array of a shape can be broadcast to a wide one."""
     try:
-        fits = np.broadcast_shapes(value._data.shape, shape) == shape
+        return np.broadcast_shapes(shape, wide) == wide
     except ValueError:
-        fits = False
-    if not fits:
-        raise RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape {list(value._data.shape)}"
-        )
-    return entry("broadcast_to")(value, shape=shape)
+        return False
 
 
 def copy_history(target: Tensor, source: Tensor) -> Tensor:
@@ -128,7 +127,7 @@ def newer_than(start: int, node: Node) -> list[Node]:
     return sorted(newer, key=lambda each: -each.seq)
 
 
-def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
+def write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     """Copy a result into memory; what its new nodes saved of that memory is kept as it was or as it becomes."""
     memory = memory_of(data)
     for node in nodes:
@@ -140,7 +139,7 @@ def _write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
             )
             if all(new is old for new, old in zip(kept, saved, strict=True)):
                 continue
-            node.saved = kept
+            node.kept = kept
     np.copyto(data, out.copy() if isinstance(out, np.ndarray) and memory_of(out) is memory else out)
     mark_changed(data, by)
     for node in nodes:
@@ -161,7 +160,7 @@ def adopt_history(target: Tensor, node: Node | None) -> None:
             old, new = Tensor._wrap(base._data, base._node), Tensor._wrap(target._data, node)
             set_history(base, rewrite(old, target._chain, new)._node)
         else:
-            _overwrite(base, region(base._data.shape, target._chain), target._data, node)
+            overwrite(base, region(base._data.shape, target._chain), target._data, node)
 
 
 def take_form(target: Tensor, view: Tensor) -> Tensor:
@@ -196,7 +195,9 @@ def region(shape: tuple, chain: tuple) -> Index:
     """Return the index, in an array of a shape, of the elements that a chain of views leads to."""
     if len(chain) == 1 and "index" in chain[0][1]:
         return chain[0][1]["index"]
-    positions = region_of(shape, chain)
+    positions = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
+    for primitive, params in chain:
+        positions = primitive.forward(positions, **params)
     return Index(np.unravel_index(positions, shape) if shape else (None,) * positions.ndim, shape)
 
 
@@ -223,7 +224,7 @@ TURNS = {
 """Views of another type: how to get there and back, and which of the two parts they show."""
 
 
-def _overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
+def overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
     """Record, under a name, that the elements of `base` at an index were replaced."""
     replaced = make_node(entry("setitem"), (base._node, node), base._data, [base._data, value], {"index": index})
     replaced.rule = replaced.rule.rename(name)
@@ -266,7 +267,10 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     shape = index.result_shape()  # an index that does not fit is told before anything else
     part = None if data.flags.writeable or not index.basic else data[index.view_key]
     check_allowed(target, part, "a view of a leaf Variable")
-    value = drop_leading_axes(as_type_of(value, target), len(shape))
+    value = as_type_of(value, target)
+    more = value.ndim - len(shape)
+    if more > 0 and set(value.shape[:more]) == {1}:
+        value = value.reshape(value.shape[more:])
     recorded = state.grad and (target._node is not None or value._node is not None)
     if target._base is not None and state.grad:
         if index.basic:
@@ -291,14 +295,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
         raise RuntimeError(f"shape mismatch in an indexed assignment: {error}") from None
     mark_changed(data, "CopySlices" if recorded else "")
     if recorded:
-        _overwrite(target, index, raw, value._node, "CopySlices" if index.basic else "IndexPutBackward0")
-
-
-def drop_leading_axes(value: Tensor, rank: int) -> Tensor:
-    """Return a value without leading axes of length 1 that are too many for its place."""
-    shape = value._data.shape
-    more = max(len(shape) - rank, 0)
-    return value.reshape(shape[more:]) if more and set(shape[:more]) == {1} else value
+        overwrite(target, index, raw, value._node, "CopySlices" if index.basic else "IndexPutBackward0")
 
 
 def as_type_of(value: Any, target: Tensor) -> Tensor:
@@ -313,3 +310,14 @@ def as_type_of(value: Any, target: Tensor) -> Tensor:
     if value._node is not None and dtype.kind not in "fcO":
         raise RuntimeError(f"a value of type {value.dtype} cannot be put into a tensor of type {target.dtype}")
     return cast(value, dtype)
+
+
+def move_retained(tensor: Tensor, node: Any) -> None:
+    """Let a tensor that gets a new node keep retaining its gradient there."""
+    old = tensor._node
+    if old is None or node is None or old.leaf or old.hooks is None:
+        return
+    mine = [reference for reference in old.hooks.retain if reference() is tensor]
+    if mine:
+        old.hooks.retain = [reference for reference in old.hooks.retain if reference() is not tensor]
+        table_of(node).retain.extend(mine)

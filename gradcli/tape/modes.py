@@ -1,12 +1,13 @@
-"""Whether operations are recorded: a switch per thread, with PyTorch's ways to set it."""
+"""Whether operations are recorded: a switch per thread, with PyTorch's ways to set it; and who takes note of them."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from .dtypes import naming
@@ -27,6 +28,33 @@ suspended: set[int] = set()
 """The threads that do not record: asking whether it is empty is quicker than asking `state`."""
 moded: set[int] = set()
 """The threads in which a mode of recording is in force."""
+
+
+class Observer:
+    """Takes note, in every thread, of what happens while it is in force; what it does not ask for passes by."""
+
+    def see_leaf(self, tensor: Any) -> None:
+        """Take note of a tensor that starts to require grad."""
+
+    def see_call(self, node: Any, function: type, args: tuple) -> None:
+        """Take note of a recorded call of a custom function."""
+
+    def see_backward(self, kind: str, outputs: tuple) -> None:
+        """Take note that "backward" or "grad" is about to start at outputs."""
+
+
+observers: list[Observer] = []
+"""Those in force. (A mode of recording is in force in one thread alone, and makes every operation slower.)"""
+
+
+@contextlib.contextmanager
+def observing(observer: Observer) -> Iterator[None]:
+    """Let an observer take note inside the block."""
+    observers.append(observer)
+    try:
+        yield
+    finally:
+        observers.remove(observer)
 
 
 class allowed:  # noqa: N801 - a namespace

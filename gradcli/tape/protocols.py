@@ -16,14 +16,16 @@ import numpy as np
 from ..rules import by_fold, by_numpy, by_scipy, entry, lookup
 from ..rules.table import Primitive
 from .dtypes import as_numpy
-from .record import as_operand, cast, dispatch
-from .tensor import Tensor
+from .record import cast, dispatch
+from .tensor import Tensor, as_operand, matrix_product
 
 # -- ufuncs --------------------------------------------------------------------------------------
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """Record a NumPy ufunc call. Raises TypeError for what would lose the graph."""
+    if ufunc is np.matmul and method == "__call__" and not kwargs:
+        return matrix_product(*inputs)
     refuse_out(ufunc.__name__, kwargs)
     dtype = kwargs.pop("dtype", None)
     result = NotImplemented
@@ -190,14 +192,7 @@ PLAIN: dict[Any, Any] = {
     np.size: lambda x, axis=None: x._data.size if axis is None else x._data.shape[axis],
     np.iscomplexobj: lambda x: x._data.dtype.kind == "c",
     np.isrealobj: lambda x: x._data.dtype.kind != "c",
-    np.array_equal: lambda x, y, **options: np.array_equal(raw(x), raw(y), **options),
-    np.array_equiv: lambda x, y: np.array_equiv(raw(x), raw(y)),
-    np.allclose: lambda x, y, *args, **options: np.allclose(raw(x), raw(y), *args, **options),
-    np.result_type: lambda *xs: np.result_type(*(raw(x) for x in xs)),
-    np.common_type: lambda *xs: np.common_type(*(raw(x) for x in xs)),
     np.can_cast: lambda x, to, **options: np.can_cast(raw(x).dtype, to, **options),
-    np.shares_memory: lambda x, y, *args: np.shares_memory(raw(x), raw(y), *args),
-    np.may_share_memory: lambda x, y, *args: np.may_share_memory(raw(x), raw(y), *args),
     np.array_repr: lambda x, *_: repr(x),
     np.array_str: lambda x, *_: str(x),
     np.astype: lambda x, dtype, **_: in_type(x, dtype),
@@ -207,8 +202,9 @@ PLAIN: dict[Any, Any] = {
 UNTRACKED = {
     getattr(np, name)
     for name in """
-        argpartition argwhere diag_indices_from digitize empty_like flatnonzero histogram isclose isin lexsort
-        nanargmax nanargmin nonzero ravel_multi_index searchsorted tril_indices_from triu_indices_from unravel_index
+        allclose argpartition argwhere array_equal array_equiv common_type diag_indices_from digitize empty_like
+        flatnonzero histogram isclose isin lexsort may_share_memory nanargmax nanargmin nonzero ravel_multi_index
+        result_type searchsorted shares_memory tril_indices_from triu_indices_from unravel_index
     """.split()
 }
-"""NumPy functions whose results are places, counts or truth values: they are computed outside the graph."""
+"""NumPy functions whose results are places, counts, types or truth values: they are computed outside the graph."""

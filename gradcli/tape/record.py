@@ -18,11 +18,12 @@ import numpy as np
 from ..rules import entry
 from ..rules.shapes import fit
 from ..rules.table import ARRAY, SHAPE, SKIP, Primitive, first_operand, recorder_of, second_operand
-from .dtypes import as_pytorch, defaults, result_type
+from .dtypes import defaults, result_type
+from .memory import track_view
 from .modes import moded, state
 from .node import Node, OutputNode, Rule, Slots, new_node, to_parents
-from .tensor import Tensor
-from .views import track_view
+from .shape_errors import as_pytorch
+from .tensor import Tensor, as_operand
 
 
 def run_rules(node: Node, g: Any) -> tuple:
@@ -150,11 +151,6 @@ def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], An
     for i, x in zip(places, chosen, strict=True):
         out[i] = cast(x, common)
     return tuple(out)
-
-
-def as_operand(x: Any) -> Any:
-    """Return a list or tuple as an array; everything else as it is."""
-    return np.asarray(x) if isinstance(x, list | tuple) else x
 
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
@@ -365,6 +361,13 @@ def cast(x: Any, dtype: Any) -> Any:
     if isinstance(x, np.ndarray | np.generic):
         return x if x.dtype == dtype else x.astype(dtype)
     return x
+
+
+def cast_cotangent(g: Any, dtype: Any) -> Any:
+    """Return a cotangent in another type, raw or a Tensor; a complex one of something real keeps its real part."""
+    if g is None or g.dtype == dtype:
+        return g
+    return cast(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype)
 
 
 def settle_dtype(out: Any, raws: list) -> Any:

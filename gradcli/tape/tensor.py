@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..errors import add_advice, describe_missing
-from . import leaf
-from .dtypes import DType, as_dtype, as_numpy, defaults
+from ..rules import entry
+from ..rules.index import Index, getitem
+from ..rules.matrix_products import matmul
+from . import memory
+from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming, strided
 from .hooks import RemovableHandle, add_hook, table_of
-from .leaf import AccumulateGrad, check_gradient
 from .modes import allowed, state
-from .node import Node
+from .node import AccumulateGrad, Node, check_gradient
+from .shape_errors import as_pytorch, bad_index, shapes_error, types_error
 
 
 def rebuild(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
@@ -37,17 +42,12 @@ class Size(tuple):
 
     def numel(self) -> int:
         """The number of elements."""
-        total = 1
-        for n in self:
-            total *= n
-        return total
+        return math.prod(self)
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple(self) + tuple(other))
 
     def __repr__(self) -> str:
-        from .dtypes import naming
-
         return f"{naming.prefix}.Size({list(self)})"
 
 
@@ -62,6 +62,7 @@ class Tensor:
     """
 
     __slots__ = ("__dict__", "__weakref__", "_data", "_key", "_node")
+    __array_priority__ = 1000
     record_level = 1
     _grad: Any = None
     _base: Any = None
@@ -73,25 +74,9 @@ class Tensor:
     _node: Any
     _key: Any
     if TYPE_CHECKING:  # installed by `record`, `backward` and `operators`
-        __record__: Any
-        backward: Any
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __pow__: Any
-        __matmul__: Any
-        __neg__: Any
-        __lt__: Any
-        __le__: Any
-        __gt__: Any
-        __ge__: Any
-        __getitem__: Any
-        __setitem__: Any
+        backward = __record__ = __setitem__ = cast(Any, None)
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
+        __pow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = cast(Any, None)
 
     @staticmethod
     def _wrap(raw: Any, node: Node | None) -> Tensor:
@@ -107,7 +92,7 @@ class Tensor:
         data = self._data
         if not isinstance(data, np.ndarray):
             self._data = np.array(data)
-            leaf.adopt(data, self._data)
+            memory.adopt(data, self._data)
             data = self._data
         return data
 
@@ -141,9 +126,12 @@ class Tensor:
     @property
     def device(self) -> Any:
         """Always the CPU."""
-        from .dtypes import cpu
-
         return cpu
+
+    @property
+    def layout(self) -> Any:
+        """Always `strided`."""
+        return strided
 
     @property
     def is_leaf(self) -> bool:
@@ -164,6 +152,10 @@ class Tensor:
         if wanted and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(wanted)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("'requires_grad' of a Tensor cannot be deleted")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on this leaf. Raises RuntimeError for integers and non-leaves."""
@@ -201,7 +193,7 @@ class Tensor:
     @property
     def _version(self) -> int:
         """How often its memory was changed in place."""
-        return self._earlier + (leaf.version(self._data) if isinstance(self._data, np.ndarray) else 0)
+        return self._earlier + (memory.version(self._data) if isinstance(self._data, np.ndarray) else 0)
 
     # -- gradients --------------------------------------------------------------------------------
 
@@ -232,8 +224,6 @@ class Tensor:
 
     def retain_grad(self) -> None:
         """Have backward store this non-leaf's gradient in `.grad`."""
-        import weakref
-
         if self._node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if not self._node.leaf and not self.retains_grad:
@@ -277,7 +267,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph; in-place changes of it are *not* noticed."""
-        return Tensor._wrap(leaf.separate(self._array()), None)
+        return Tensor._wrap(memory.separate(self._array()), None)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -289,10 +279,14 @@ class Tensor:
         if mine != theirs:
             earlier = self._version
             self._data = value._array()
-            self._earlier = earlier - leaf.version(self._data)
+            self._earlier = earlier - memory.version(self._data)
             self._key = None
         if self._node is not None and self._node.leaf:
             self._node.data = self._data
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("'data' of a Tensor cannot be deleted")
 
     # -- what is found by name --------------------------------------------------------
 
@@ -349,6 +343,46 @@ class Tensor:
             amount = "more than one value" if self._data.size else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
         return bool(self._data.item())
+
+    # -- its elements in another form ---------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """Return the elements at any NumPy index; a view where NumPy's would be one."""
+        try:
+            return self.__record__(getitem, (self,), {"index": Index(key, self._data.shape)})
+        except IndexError as error:
+            raise bad_index(error, self._data.shape) from None
+
+    T = property(lambda self: entry("transpose").function(self), doc="The transpose.")
+    mT = property(lambda self: entry("swapaxes").function(self, -1, -2), doc="The last two axes exchanged.")  # noqa: N815
+    H = property(lambda self: self.conj().T, doc="The conjugate of the transpose.")
+    mH = property(lambda self: self.conj().mT, doc="The conjugate of mT.")  # noqa: N815
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts, which can be assigned to."""
+        return entry("real").function(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, which can be assigned to."""
+        if self.dtype.kind != "c":
+            raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        return entry("imag").function(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value
+
+    def __matmul__(self, other: Any) -> Any:
+        return matrix_product(self, as_operand(other)) if is_operand(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matrix_product(as_operand(other), self)
 
     # -- a container ------------------------------------------------------------------------------
 
@@ -431,18 +465,29 @@ class Tensor:
         return result
 
 
-def _undeletable(name: str) -> None:
-    """Let deleting an attribute raise RuntimeError. (A `__delattr__` would slow down every assignment.)"""
-
-    def refuse(self: Tensor) -> None:
-        raise RuntimeError(f"'{name}' of a Tensor cannot be deleted")
-
-    old = vars(Tensor)[name]
-    setattr(Tensor, name, property(old.fget, old.fset, refuse, old.__doc__))
+def as_operand(x: Any) -> Any:
+    """Return a list or tuple as an array; everything else as it is."""
+    return np.asarray(x) if isinstance(x, list | tuple) else x
 
 
-for _name in ("data", "requires_grad"):
-    _undeletable(_name)
+def is_operand(x: Any) -> bool:
+    """Return whether an operator takes x as its other operand."""
+    return isinstance(x, Tensor | int | float | complex | np.ndarray | np.generic | list | tuple)
+
+
+def matrix_product(x: Any, y: Any) -> Any:
+    """Return x @ y. Raises RuntimeError for shapes that do not fit."""
+    if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+        raise types_error(x, y)
+    return multiply(x, y)
+
+
+def multiply(x: Any, y: Any) -> Any:
+    """Return x @ y as it was computed. Raises RuntimeError for shapes that do not fit."""
+    try:
+        return matmul(x, y)
+    except ValueError as error:
+        raise shapes_error(x, y) or as_pytorch(error) from None
 
 
 def as_raw(x: Any, dtype: Any = None) -> Any:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
-from . import leaf
 from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
+from .memory import check_unchanged, newest
 from .modes import record_in_this_thread, state
 from .node import Node, Pairs, Slots, used_up_rule
 from .tensor import Tensor
@@ -24,7 +25,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
     place only in memory that was made here, or by a rule that says so. The newest parent of the node just run is
     not queued when nothing newer waits: that halves the time of a chain.
     """
-    frees, newest, is_special, pending = not plan.retain, leaf.newest, plan.is_special, plan.pending
+    frees, latest, is_special, pending = not plan.retain, newest, plan.is_special, plan.pending
     waiting: dict[int, list] = {}
     heap: list[int] = []
     node: Any = None
@@ -42,8 +43,8 @@ def walk(roots: Pairs, plan: Plan) -> None:
                 node = None
                 continue
         elif rule.saves:
-            if newest.seq < node.seq:
-                leaf.check_unchanged(node)
+            if latest.seq < node.seq:
+                check_unchanged(node)
             pairs = rule.send(node, g)
         elif node.leaf:
             plan.reach_leaf(node, g, owned)
@@ -176,21 +177,15 @@ class Plan:
 
     def run_node(self, node: Node, parents: tuple, g: Cotangent) -> Pairs:
         """Return what a node hands to its parents, some of which may want nothing."""
-        if leaf.newest.seq < node.seq and node.rule.saves:
-            leaf.check_unchanged(node)
+        if newest.seq < node.seq and node.rule.saves:
+            check_unchanged(node)
         runner = node.standing_in(parents, Tensor._wrap if self.create else None)
         pairs = list(runner.rule.send(runner, g))
         return self.after(node, pairs, g) if node.hooks is not None and node.hooks.post else pairs
 
-    def show_to_hooks(self, node: Node, g: Cotangent) -> Cotangent:
-        """Run the hooks on the tensor that a node made."""
-        table = node.hooks
-        return run_tensor_hooks(node, g, self) if table.tensor or table.retain else g
-
     def before(self, node: Node, g: Cotangent) -> Cotangent:
         """Run the hooks on a node that is about to run."""
-        table = node.hooks
-        for hook in list(table.pre.values()):
+        for hook in list(node.hooks.pre.values()):
             given = self.as_seen_by_hooks(node, g)
             result = hook(given)
             if result is not None:
@@ -247,7 +242,7 @@ class Plan:
         """
         table, received = node.hooks, g
         if table is not None:
-            g, owned = self.show_to_hooks(node, g), False
+            g, owned = run_tensor_hooks(node, g, self), False
         parents = () if node.leaf else node.parents
         if self.on_path is not None:
             parents = tuple(p if p in self.on_path else None for p in parents)
@@ -273,10 +268,8 @@ class Plan:
             return  # it was frozen since
         taken = leaf._grad is None
         node.accumulate(g, owned, self.create)
-        self.after_accumulation(node, self.unwrap(leaf._grad) if taken else g)
-
-    def after_accumulation(self, node: Any, g: Cotangent) -> None:
-        """Run the hooks that come after a leaf's `.grad` was added to, then those after its node."""
+        if taken:
+            g = self.unwrap(leaf._grad)
         for hook in list(node.hooks.accumulated.values()):
             if hook(node.variable) is not None:
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
@@ -328,13 +321,5 @@ def paths_to(nodes: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
 
 def uses_of_leaves(starts: Sequence[Node], on_path: set[Node] | None) -> dict[Node, int]:
     """Return how many cotangents each reachable leaf will be sent."""
-    uses: dict[Node, int] = {}
-    for node in starts:
-        if node.leaf:
-            uses[node] = uses.get(node, 0) + 1
-    for node in reachable(starts):
-        if on_path is None or node in on_path:
-            for parent in node.parents:
-                if parent is not None and parent.leaf and (on_path is None or parent in on_path):
-                    uses[parent] = uses.get(parent, 0) + 1
-    return uses
+    targets = [*starts, *(p for node in reachable(starts) if on_path is None or node in on_path for p in node.parents)]
+    return Counter(p for p in targets if p is not None and p.leaf and (on_path is None or p in on_path))

@@ -1,10 +1,13 @@
-"""vmap where the mapped function takes gradients, draws numbers, or looks at its values."""
+"""vmap where the mapped function takes gradients, draws numbers, looks at its values, or is a program."""
 
+import numpy as np
 import pytest
 
 import gradcli
-from gradcli.func import vmap
+from gradcli.func import grad, vmap
 from gradcli.func.mapping import loops
+from gradcli.program.target import Target, load_program
+from gradcli.tape.tensor import Tensor
 
 
 def test_one_pass_serves_all_vectors_that_vmap_maps_over():
@@ -32,3 +35,37 @@ def test_vmap_refuses_what_pytorch_refuses_where_that_is_asked_for(monkeypatch, 
     monkeypatch.setattr(loops, "allowed", False)
     with pytest.raises(RuntimeError, match=text):
         vmap(function)(gradcli.ones(3))
+
+
+# programs of the language, and their second derivatives
+SECOND = {
+    "x / y": lambda x, y: 0 * x,
+    "y / x": lambda x, y: 2 * y / x**3,
+    "x**2 * sin(y)": lambda x, y: 2 * np.sin(y),
+    "where(x > y, x**3, x*y)": lambda x, y: np.where(x > y, 6 * x, 0),
+    "x**3 if x > y else x*y": lambda x, y: np.where(x > y, 6 * x, 0),
+    "where(x, x**2, y)": lambda x, y: 2 + 0 * x,
+    "sum([x**2, y, y])": lambda x, y: 2 + 0 * x,
+}
+
+
+@pytest.mark.parametrize("size", [100, 20_000])  # on both sides of the one from which memory is used again
+@pytest.mark.parametrize("text", SECOND)
+def test_second_derivatives_of_many_rows_at_once(text, size):
+    program = load_program(Target(text, inline=True))
+    call, values = program.as_function({"x": np.array(1.0), "y": np.array(2.0)})
+    x, y = np.random.default_rng(0).uniform(0.5, 2, (2, size))
+    names, wanted = list(values), SECOND[text](x, y)
+
+    def mapped(*tensors):
+        calls.append(None)
+        return call(*tensors)
+
+    calls = []
+    place = names.index("x")
+    tensors = [Tensor._wrap({"x": x, "y": y}[name], None) for name in names]
+    found = vmap(grad(grad(mapped, place), place))(*tensors)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-13, atol=1e-13)
+    assert len(calls) == 1, "called row by row"
+    fixed = vmap(grad(call, place), tuple(0 if name == "x" else None for name in names))
+    assert fixed(*(t if name == "x" else t[0] for name, t in zip(names, tensors, strict=True))).shape == (size,)

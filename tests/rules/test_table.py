@@ -144,4 +144,4 @@ def test_nothing_is_kept_that_no_rule_reads(call):
     if node is not None and node.rule.primitive is call.entry:
         flags = [any(k[i : i + 1] == (1,) for k in call.entry.keeps) for i in range(1 + len(call.arrays))]
         if call.entry.arity is not None and not any(flags):
-            assert not any(isinstance(x, np.ndarray) and x.size for x in node.saved)
+            assert not any(isinstance(x, np.ndarray) and x.size for x in node.kept)

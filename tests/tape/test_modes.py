@@ -1,8 +1,13 @@
-"""Grad modes: switches, and decorators of functions, generators and classes."""
+"""Grad modes: switches, and decorators of functions, generators and classes; observers."""
+
+import threading
 
 import pytest
 
 import gradcli as g
+from gradcli.tape.modes import Observer, observing
+
+from .build import leaf
 
 
 @pytest.mark.parametrize("mode", [g.no_grad, g.enable_grad])
@@ -72,3 +77,23 @@ def test_inference_mode_can_be_switched_off_and_leaves_no_mark():
     with g.inference_mode():
         made = g.ones(1).add_(1)
     assert (made * g.ones(1, requires_grad=True)).requires_grad
+
+
+def test_observers_take_note_in_every_thread_and_only_while_in_force():
+    class Seen(Observer):
+        def __init__(self):
+            self.what = []
+
+        def see_leaf(self, tensor):
+            self.what.append("leaf")
+
+        def see_backward(self, kind, outputs):
+            self.what.append(kind)
+
+    seen = Seen()
+    with observing(seen):
+        thread = threading.Thread(target=lambda: leaf(1.0).sin().backward())
+        thread.start()
+        thread.join()
+    leaf(1.0).sin().backward()
+    assert seen.what == ["leaf", "backward"]

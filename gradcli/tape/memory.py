@@ -1,4 +1,4 @@
-"""Leaves, where gradients are added up, and when memory was last changed in place.
+"""Memory that tensors share: when it was last changed in place, and which of them are views of which.
 
 Recording an operation costs nothing here: nodes and in-place changes draw numbers from one sequence, and an
 array saved by a node was changed since exactly when its memory's last change is newer than the node.
@@ -6,18 +6,21 @@ array saved by a node was changed since exactly when its memory's last change is
 
 from __future__ import annotations
 
+import itertools
 import re
 import weakref
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import add_advice
-from .dtypes import as_dtype, naming
-from .hooks import add_hook
+from .dtypes import as_dtype
 from .modes import state
-from .node import Node, Rule, next_seq
+
+if TYPE_CHECKING:
+    from ..rules.table import Primitive
+    from .node import Node
+    from .tensor import Tensor
 
 
 class _Stamp:
@@ -34,13 +37,17 @@ class _Stamp:
 _stamps: dict[int, _Stamp] = {}
 
 
+next_seq = itertools.count(0, -1).__next__
+"""Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
+
+
 class _LatestChange:
-    __slots__ = ("seq",)
+    __slots__ = ("seq",)  # read for every node that backward runs: quicker than an attribute of a class
     seq: int
 
 
 newest = _LatestChange()
-"""The sequence number of the latest in-place change anywhere (numbers count down)."""
+"""The sequence number of the latest in-place change anywhere."""
 newest.seq = 0
 
 
@@ -49,11 +56,6 @@ def memory_of(array: Any) -> Any:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
-
-
-def address_of(array: np.ndarray) -> int:
-    """Return the address of the first element."""
-    return array.__array_interface__["data"][0]
 
 
 def separate(array: np.ndarray) -> np.ndarray:
@@ -125,13 +127,13 @@ def check_unchanged(node: Node, saved: tuple | None = None) -> None:
     What the rule can spare is forgotten instead.
     """
     spares = () if node.rule.primitive is None else node.rule.primitive.spares
-    for position, array in enumerate(node.saved if saved is None else saved):
+    for position, array in enumerate(node.kept if saved is None else saved):
         if isinstance(array, tuple):
             check_unchanged(node, array)
         elif isinstance(array, np.ndarray | np.generic):
             stamp = change_since(array, node)
             if stamp is not None and position in spares:
-                node.saved = (*node.saved[:position], None, *node.saved[position + 1 :])
+                node.kept = (*node.kept[:position], None, *node.kept[position + 1 :])
             elif stamp is not None:
                 what = "output" if position == 0 else f"operand {position}"
                 raise add_advice(
@@ -173,113 +175,93 @@ def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: 
     )
 
 
-leaf_made: list[Callable[[Any], None]] = []
-"""Called with every new leaf that requires grad."""
+# -- views ----------------------------------------------------------------------------------------
 
-ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
-
-
-class AccumulateGrad(Node):
-    """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data."""
-
-    __slots__ = ("data", "tensor_ref", "wrap")
-    leaf = True
-    nameless = False
-
-    def __init__(self, tensor: Any):
-        self.seq = next_seq()
-        self.rule = ACCUMULATE
-        self.all_parents = self.all_kept = ()
-        self.hooks = None
-        self.tensor_ref = weakref.ref(tensor)
-        self.data = tensor._data
-        self.wrap = tensor._wrap
-        for listener in leaf_made:
-            listener(tensor)
-
-    def name(self) -> str:
-        return "torch::autograd::AccumulateGrad" if naming.addresses else "AccumulateGrad"
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("torch::autograd::", "")
-
-    def register_hook(self, hook: Any) -> Any:
-        return add_hook(self, "post", hook)
-
-    @property
-    def variable(self) -> Any:
-        """The leaf; made anew from its data if the user let go of it."""
-        tensor = self.tensor_ref()
-        if tensor is None:
-            tensor = self.wrap(self.data, self)
-            self.tensor_ref = weakref.ref(tensor)
-        return tensor
-
-    def accumulate(self, g: Any, owned: bool, create: bool) -> None:
-        """Add the cotangent to the leaf's `.grad`.
-
-        g: a Tensor when create says that the graph of the gradient is wanted, else a raw array; owned says
-        that nobody else holds it.
-        """
-        leaf = self.tensor_ref()
-        if leaf is None:
-            leaf = self.variable
-        if leaf._node is None:
-            return  # it was frozen since
-        old = leaf._grad
-        if create:
-            g = g if g._data.dtype == leaf._data.dtype else g.to(leaf.dtype)
-            if old is not None:
-                g = old + g
-            elif g._node is None or g._base is not None:
-                g = g.clone()  # memory of its own, that may be changed in place
-            leaf._grad = g
-            return
-        dtype = leaf._data.dtype
-        if g.dtype != dtype:
-            g, owned = cast_raw(g, dtype), True
-        if old is None:
-            leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
-        elif old._array().flags.writeable:
-            data = old._data
-            data += g
-            mark_changed(data)
-        else:
-            leaf._grad = leaf._wrap(old._data + g, None)
+NO_GRAD, SEVERAL, CUSTOM = "no_grad", "several", "custom"
+"""Origins of views that may not be changed in place where gradients are recorded; `_origin` is one with a place."""
 
 
-def clear_grad(parameter: Any, set_to_none: bool) -> None:
-    """Forget a tensor's gradient, or make it zeros."""
-    grad = parameter._grad
-    if set_to_none or grad is None:
-        parameter._grad = None
+def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
+    """Note that `view` was taken from `source`, if they share memory.
+
+    The chain of primitives that leads from the base to the view is kept, to take the view again.
+    """
+    data = view._data
+    if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
+        return
+    view._chain = (*source._chain, (primitive, params))
+    origin = source._origin if state.grad else (NO_GRAD, 0)
+    if origin is not None:
+        view._origin = origin
+    register(view, source if source._base is None else source._base)
+
+
+def one_of_several(views: tuple) -> tuple:
+    """Mark what one function returned as views that may not be changed in place."""
+    if state.grad:
+        for i, view in enumerate(views):
+            if view._base is not None:
+                view._origin = (SEVERAL, i)
+    return views
+
+
+def why_not(view: Tensor, what: str = "is being") -> str | None:
+    """Return why a view may not be changed in place where gradients are recorded; None when it may."""
+    if view._origin is None:
+        return None
+    origin, place = view._origin
+    if origin == NO_GRAD:
+        subject = "A view" if view.is_leaf and view._node is None else "a view of a view"
+        if subject == "A view":
+            return (
+                f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that "
+                "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+                "both the view and the inplace either both inside the no_grad block (if you don't want the inplace "
+                "to be tracked) or both outside (if you want the inplace to be tracked)."
+            )
+        return (
+            f"a view of a view that was created in no_grad mode {what} modified inplace with grad mode enabled: make "
+            "the first view with grad mode on, or make both the view and the change inside the no_grad block"
+        )
+    subject = f"Output {place} of {name_in_messages(view._node.public.name())}" if view._node is not None else "A view"
+    if origin == SEVERAL:
+        reason = (
+            "This view is the output of a function that returns multiple views. Such functions do not allow the "
+            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
     else:
-        parameter._grad = (grad if grad._node is None else grad.detach()).zero_()
-
-
-def cast_raw(g: Any, dtype: Any) -> Any:
-    """Return raw data in another dtype; a complex cotangent of something real keeps its real part."""
-    if g.dtype.kind == "c" and dtype.kind != "c":
-        g = g.real
-    return g.astype(dtype)
-
-
-def check_gradient(tensor: Any, value: Any) -> None:
-    """Raise TypeError or RuntimeError unless a value can be a tensor's `.grad`: a Tensor of its shape and type."""
-    if not hasattr(value, "_node"):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
-    if value is tensor:
-        raise RuntimeError("can't assign a Tensor as its own grad")
-    if value.shape != tensor.shape:
-        raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
-            f"'{list(tensor.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        reason = (
+            "This view was created inside a custom Function (or because an input was returned as-is) and the "
+            "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+            "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
+            "output of the custom Function."
         )
-    if value.dtype != tensor.dtype:
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype.title.lower()}' to a tensor with "
-            f"grad_dtype '{tensor.dtype.title}'. The gradient must match the tensor's grad_dtype "
-            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
-            "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes "
-            "of a tensor and its gradient may break downstream systems that assume they match."
-        )
+    return f"{subject} is a view and {what} modified inplace. {reason}"
+
+
+def register(view: Tensor, base: Tensor) -> None:
+    """Note that a tensor is a view of another, which is none itself."""
+    view._base = base
+    views = base._views
+    if views is None:
+        views = base._views = _Views()
+    views.add(view)
+
+
+class _Views:
+    """The living views of a base, held weakly; the list is swept when it has doubled."""
+
+    def __init__(self) -> None:
+        self.references: list = []
+        self.limit = 16
+
+    def add(self, view: Tensor) -> None:
+        """Remember a view."""
+        if len(self.references) >= self.limit:
+            self.references = [r for r in self.references if r() is not None]
+            self.limit = 16 + 2 * len(self.references)
+        self.references.append(weakref.ref(view))
+
+    def living(self) -> list[Tensor]:
+        """Return the views that somebody still holds."""
+        return [view for view in (r() for r in self.references) if view is not None]

@@ -1,0 +1,126 @@
+"""What PyTorch raises where shapes, types or indices do not fit, in place of what NumPy says of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .dtypes import naming
+
+
+class ShapeError(RuntimeError, ValueError):
+    """Operands or arguments that do not fit. plain: NumPy's words for it."""
+
+    def __init__(self, text: str, plain: str = ""):
+        super().__init__(text)
+        self.plain = plain or text
+
+
+class BoundsError(RuntimeError, IndexError):
+    """A position that an axis does not have."""
+
+
+class DimensionError(np.exceptions.AxisError):
+    """An axis that there is not."""
+
+
+def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
+    """Return a ValueError as what PyTorch raises in its place, naming the sizes of operands that do not fit."""
+    if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
+        count = max(error.ndim, 1)
+        return DimensionError(
+            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {error.axis})"
+        )
+    if isinstance(error, RuntimeError | IndexError | np.linalg.LinAlgError):
+        return error
+    text = str(error)
+    if text.startswith(("expected sequence", "torch.cat():")):
+        return error
+    if "of an empty sequence" in text:
+        return IndexError(f"{text}: the reduced axis must not be empty")
+    text = text.replace("negative dimensions are not allowed", "a tensor cannot have a negative dimension")
+    text = re.sub("^repeated axis$", "a dim appears multiple times in the list of dims", text)
+    if "could not be broadcast" in text:
+        text = mismatch([getattr(x, "shape", ()) for x in operands]) or text
+    return ShapeError(text, str(error))
+
+
+def bad_index(error: IndexError, shape: Sequence[int] = ()) -> Exception:
+    """Return what NumPy says of an index of an array of a shape in PyTorch's words."""
+    mask = re.match(r"boolean index did not match .* axis (\d+); .* boolean axis is (\d+)", str(error))
+    if mask and len(shape):
+        return IndexError(
+            f"The shape of the mask [{mask[2]}] at index {mask[1]} does not match the shape of the indexed tensor "
+            f"{list(shape)} at index {mask[1]}"
+        )
+    refused = re.search("^an index must be made of .*, not (.*)$", str(error))
+    if refused and naming.prefix == "torch":
+        if refused[1].startswith("<U"):
+            return TypeError("new(): invalid data type 'str'")
+        if refused[1] != "float64":
+            return IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        return IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+            "float)"
+        )
+    text = re.sub("out of bounds for axis", "out of bounds for dimension", str(error))
+    text = re.sub(
+        r"too many indices for array: array is (\d+)-dim.*", r"too many indices for tensor of dimension \1", text
+    )
+    return IndexError(text)
+
+
+def mismatch(shapes: list[Any]) -> str:
+    """Return what does not fit in shapes that cannot be broadcast, "" if nothing is found."""
+    joined: tuple = ()
+    for shape in shapes:
+        size = max(len(joined), len(shape))
+        a, b = ((1,) * (size - len(s)) + tuple(s) for s in (joined, shape))
+        for place in reversed(range(size)):
+            if a[place] != b[place] and 1 not in (a[place], b[place]):
+                return (
+                    f"The size of tensor a ({a[place]}) must match the size of tensor b ({b[place]}) at "
+                    f"non-singleton dimension {place}"
+                )
+        joined = tuple(n if m == 1 else m for m, n in zip(a, b, strict=True))
+    return ""
+
+
+def types_error(x: Any, y: Any) -> Exception:
+    """Return PyTorch's error for vectors or matrices of different types."""
+    if x.ndim == y.ndim == 1:
+        return RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {x.dtype.title} and {y.dtype.title}"
+        )
+    return RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x.dtype.scalar} != {y.dtype.scalar}")
+
+
+def shapes_error(x: Any, y: Any) -> Exception | None:
+    """Return PyTorch's error for shapes that matrices cannot be multiplied with."""
+    a, b = (tuple(getattr(t, "shape", ())) for t in (x, y))
+    if not a or not b:
+        return None
+    if len(a) == len(b) == 3 and a[0] == b[0]:
+        return ShapeError(stacks_text(a, b))
+    if len(b) > 2:
+        return None
+    if len(a) == len(b) == 1:
+        return ShapeError(
+            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of "
+            f"elements, but got {a[0]} and {b[0]} elements respectively"
+        )
+    if len(b) == 1:
+        rows = math.prod(a[:-1])
+        return ShapeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec ({b[0]})")
+    a = (math.prod(a[:-1]), a[-1])
+    return ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+
+
+def stacks_text(a: Sequence[int], b: Sequence[int]) -> str:
+    """Return PyTorch's message for the shapes of stacks that do not fit."""
+    wanted, got = [a[0], a[2]], list(b[:2])
+    return f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: {got}."
