@@ -265,14 +265,6 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return result.clone() if input.ndim == 2 else result
 
 
-@public
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonals over two axes."""
-    if negative_axis(dim1, input.ndim) == negative_axis(dim2, input.ndim):
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return entry("diagonal").function(input, offset, dim1, dim2)
-
-
 @public(node="TraceBackward0")
 def trace(input: Tensor) -> Tensor:
     """Sum of the diagonal of a matrix."""

@@ -10,7 +10,7 @@ from ..rules import entry
 from ..rules.shapes import negative_axis
 from ..tape.record import cast
 from ..tape.tensor import Tensor, as_raw
-from .reduce import ValuesIndices, pick_in_lanes, pick_only, pick_positions, sum_
+from .reduce import ValuesIndices, pick_in_lanes, pick_only, pick_positions
 from .wrap import operand, public
 
 
@@ -187,7 +187,7 @@ def replace_nan(x: Any) -> tuple[Tensor, Tensor]:
 @public(node="NansumBackward0")
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over dim with nan as 0."""
-    return sum_(replace_nan(input)[0], dim, keepdim, dtype=dtype)
+    return replace_nan(input)[0].sum(dim, keepdim, dtype=dtype)
 
 
 @public
@@ -197,5 +197,5 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     if x.dtype.kind not in "fcO":
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
     count = cast(there.sum(dim, keepdim), x._data.dtype)
-    total = sum_(x, dim, keepdim, dtype=dtype)
+    total = x.sum(dim, keepdim, dtype=dtype)
     return total / count

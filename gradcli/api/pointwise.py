@@ -82,12 +82,6 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
 
 
 @public
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
-    return entry("softplus").function(input, beta, threshold)
-
-
-@public
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2."""
     return relabel(input + tensor1 * tensor2 * value, "AddcmulBackward0")
@@ -138,12 +132,6 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     wanted = np.dtype(np.complex128 if "c" in kinds else np.float64)
     base = cast(operand(input), wanted)
     return pow_(base, cast(exponent, wanted) if isinstance(exponent, Tensor) else exponent)
-
-
-@public
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight * (end - input), exact at both ends."""
-    return dispatch(entry("lerp"), (input, as_operand(end), as_operand(weight)))
 
 
 @public

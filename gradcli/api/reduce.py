@@ -10,8 +10,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.select import lanes
 from ..rules.shapes import lay_along, negative_axes, negative_axis
-from ..tape.dtypes import defaults
-from ..tape.record import cast, dispatch, relabel
+from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .join import cat
 from .shape import at
@@ -29,48 +28,6 @@ def reduce_by_entry(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any =
     return dispatch(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
 
 
-def for_adding_up(x: Any, dtype: Any) -> Tensor:
-    """Return x in a type for adding up: that given, and int64 for booleans and unsigned integers."""
-    x = operand(x)
-    if dtype is None and x.dtype.kind in "bu":
-        return cast(x, np.dtype(np.int64))
-    return x.to(dtype)
-
-
-@public
-def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Sum over dim."""
-    total = reduce_by_entry("sum", for_adding_up(input, dtype), dim, keepdim)
-    return total if dim is None else relabel(total, "SumBackward1")
-
-
-@public
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Mean over dim. Raises RuntimeError for integers."""
-    x = operand(input)
-    if x._data.dtype.kind not in "fcO" and dtype is None:
-        raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
-            f"dtype. Got: {x.dtype.title}"
-        )
-    return reduce_by_entry("mean", x, dim, keepdim, dtype)
-
-
-@public
-def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Product over dim."""
-    x = for_adding_up(input, dtype)
-    product = reduce_by_entry("prod", x, dim, keepdim) if x.ndim else x.clone()
-    return relabel(product, "ProdBackward0" if dim is None else "ProdBackward1")
-
-
-@public
-def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(input))) over dim."""
-    x = operand(input)
-    return reduce_by_entry("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fcO" else defaults.float)
-
-
 def enter_variance(name: str, doc: str, entry: str, with_mean: bool = False) -> None:
     """Enter a variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
 
@@ -84,7 +41,7 @@ def enter_variance(name: str, doc: str, entry: str, with_mean: bool = False) -> 
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
         result = reduce_by_entry(entry, input, dim, keepdim, correction=correction)
-        return (result, mean(input, dim, keepdim)) if with_mean else result
+        return (result, operand(input).mean(dim, keepdim)) if with_mean else result
 
     public(rename_function(function, name, doc), node=f"{entry.title()}MeanBackward0" if with_mean else "")
 
@@ -156,18 +113,6 @@ def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @public
-def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """Largest element over dim; the gradient is shared equally among ties."""
-    return relabel(reduce_by_entry("max", input, dim, keepdim), "AmaxBackward0")
-
-
-@public
-def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """Smallest element over dim; the gradient is shared equally among ties."""
-    return relabel(reduce_by_entry("min", input, dim, keepdim), "AminBackward0")
-
-
-@public
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Position of the largest element."""
     check_some("argmax", input, dim)
@@ -200,28 +145,6 @@ def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return reduce_truth(np.any, input, dim, keepdim)
 
 
-def softmax_by_entry(name: str, input: Tensor, dim: int | None, dtype: Any = None) -> Tensor:
-    """Return softmax or its logarithm. Raises NotImplementedError for whole numbers, as PyTorch does."""
-    x = input if dtype is None else input.to(dtype)
-    axis = -1 if dim is None else negative_axis(dim, max(x.ndim, 1))
-    if x.dtype.kind not in "fcO":
-        kernel = f"{name}_{'lastdim_' if axis == -1 else ''}kernel_impl"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.title}'")
-    return dispatch(entry(name), (x,), {"axis": (axis,) if x.ndim else ()})
-
-
-@public
-def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """exp(input) / sum(exp(input)) over dim."""
-    return softmax_by_entry("softmax", input, dim, dtype)
-
-
-@public
-def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Logarithm of softmax."""
-    return softmax_by_entry("log_softmax", input, dim, dtype)
-
-
 @public
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """Vector norm of order p over dim ('fro': 2); 'nuc' is the sum of the singular values of matrices."""
@@ -248,23 +171,6 @@ def nuclear(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """Norm of order p of input - other."""
     return norm(input - other, float(p))
-
-
-def scan_along(name: str, input: Any, dim: int, dtype: Any) -> Tensor:
-    """Run a scan of the table along dim."""
-    return entry(name).function(for_adding_up(input, dtype), dim)
-
-
-@public
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Cumulative sum along dim."""
-    return scan_along("cumsum", input, dim, dtype)
-
-
-@public
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Cumulative product along dim."""
-    return scan_along("cumprod", input, dim, dtype)
 
 
 def running_extreme(ufunc: np.ufunc, input: Any, dim: int, node: str) -> ValuesIndices:
@@ -320,7 +226,7 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tens
 @public(method=False)
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """Cumulative integral of y along dim by the trapezoidal rule; one element shorter than y."""
-    return cumsum(trapezia(y, x, dx, dim), negative_axis(dim, operand(y).ndim))
+    return trapezia(y, x, dx, dim).cumsum(negative_axis(dim, operand(y).ndim))
 
 
 # -- differences ----------------------------------------------------------------------------------

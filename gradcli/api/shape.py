@@ -78,12 +78,6 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return reshape(input, (*shape[:axis], *parts, *shape[axis + 1 :]))
 
 
-@public(names=("swapaxes", "swapdims"))
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two axes exchanged."""
-    return entry("swapaxes").function(input, dim0, dim1)
-
-
 @public
 def t(input: Tensor) -> Tensor:
     """The transposed matrix; vectors and scalars stay. Raises RuntimeError above two axes."""

@@ -13,7 +13,7 @@ import numpy as np
 from .arithmetic import step
 from .exact import exact_log_softmax, exact_logsumexp, exact_softmax
 from .reduce import REDUCTIONS, reduction_signature
-from .shapes import conjugate, negative_axes, rank, sum_kept, unreduce
+from .shapes import as_floats, conjugate, negative_axes, rank, sum_kept, unreduce
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
 from .table import LANES, REAL, REDUCTION, A, Sample, composition, elementwise, general
 from .transcendental import sigmoid, sigmoid_slope, tanh_slope
@@ -65,6 +65,7 @@ softplus_entry = elementwise(
     softplus,
     softplus_dx,
     bind=softplus_signature,
+    torch="softplus(input, beta=1.0, threshold=20.0)",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), beta=2.0), Sample(A(3), threshold=1.0)),
     twin="log(1 + exp(beta * x)) / beta",
@@ -405,6 +406,7 @@ def log_of_sum(shifted, axis):
 
 def logsumexp_forward(x, *, axis, keepdims):
     """log(sum(exp(x))), shifted by the largest element so that nothing overflows."""
+    x = as_floats(x)
     shift = finite_max(x, axis)
     total = log_of_sum(x - shift, axis) + shift
     return total if keepdims else np.squeeze(total, axis)
@@ -421,6 +423,7 @@ general(
     logsumexp_vjp,
     bind=reduction_signature,
     folds=(np.logaddexp.reduce,),
+    torch="logsumexp(input, dim, keepdim=False)",
     samples=REDUCTIONS,
     exact=exact_logsumexp,
     pattern=REDUCTION,
@@ -469,12 +472,15 @@ def softmax_signature(x, axis=-1):
     return (x,), {"axis": negative_axes(axis, rank(x)) if rank(x) else ()}
 
 
+WHOLE_NUMBERS = "\"{name}_{{last}}kernel_impl\" not implemented for '{{type}}'"
 SOFTMAXES = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=1), Sample(A()))
 softmax = general(
     "softmax",
     softmax_forward,
     softmax_vjp,
     bind=softmax_signature,
+    torch="softmax(input, dim=None, *, dtype=None)",
+    floats_only=WHOLE_NUMBERS.format(name="softmax"),
     samples=SOFTMAXES,
     exact=exact_softmax,
     pattern=LANES,
@@ -496,6 +502,8 @@ general(
     log_softmax_vjp,
     bind=softmax_signature,
     node="LogSoftmax",
+    torch="log_softmax(input, dim=None, *, dtype=None)",
+    floats_only=WHOLE_NUMBERS.format(name="log_softmax"),
     samples=SOFTMAXES,
     exact=exact_log_softmax,
     pattern=LANES,

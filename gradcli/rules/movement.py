@@ -216,6 +216,7 @@ linear(
         {"axis1": negative_axis(axis1, rank(x)), "axis2": negative_axis(axis2, rank(x))},
     ),
     node="Transpose",
+    torch="transpose swapaxes swapdims(input, dim0, dim1)",
     numpy=(np.swapaxes,),
     view=True,
     batch=batch_swap,

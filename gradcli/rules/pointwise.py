@@ -202,6 +202,7 @@ elementwise(
     lambda _, _x, _y, weight: weight,
     lambda _, x, y, _weight: y - x,
     name="lerp",
+    torch="lerp(input, end, weight)",
     node="LerpBackward1",
     variants=(None, "LerpBackward0"),
     samples=(Sample(A(3, 4), A(3, 4), A(3, 4)), Sample(A(3), A(), 0.25), Sample(A(3, 1), A(4), 0.75)),

@@ -143,6 +143,7 @@ inv = general(
     inv_vjp,
     bind=square_signature,
     aliases=("inverse",),
+    torch=("inverse(input: square)", "linalg.inv(A: square)"),
     node="LinalgInvEx",
     numpy=(np.linalg.inv,),
     samples=SQUARE,
@@ -184,6 +185,7 @@ det = general(
     det_vjp,
     bind=square_signature,
     node="LinalgDet",
+    torch="det linalg.det(input: square)",
     numpy=(np.linalg.det,),
     samples=SQUARE,
     exact=exact_det,
@@ -222,7 +224,7 @@ slogdet_outputs = general(
 )
 
 
-@numpy_function(home=np.linalg)
+@numpy_function(home=np.linalg, torch="slogdet linalg.slogdet(input: square)")
 def slogdet(x):
     """Sign and logarithm of the modulus of the determinant (two results)."""
     (x,), _ = square_signature(x)
@@ -373,7 +375,11 @@ cholesky_lower = general(
 )
 
 
-@numpy_function(home=np.linalg, doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}")
+@numpy_function(
+    home=np.linalg,
+    torch="cholesky linalg.cholesky(input: square, upper=False)",
+    doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}",
+)
 def cholesky(x, /, *, upper=False):
     """L with A = L L^H or, if upper, U with A = U^H U; the triangle of that name is read."""
     (x,), _ = square_signature(x)

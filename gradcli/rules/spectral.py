@@ -11,7 +11,7 @@ import numpy as np
 
 from .shapes import adjoint, lead_of, shape_of
 from .solve import TRIANGLE, matrix_signature, solve_columns, solve_right, square_signature
-from .table import A, Sample, general, numpy_function
+from .table import A, Sample, composition, general, numpy_function
 
 QRResult = namedtuple("QRResult", ["Q", "R"])
 
@@ -193,13 +193,19 @@ def is_lower(triangle):
     return str(triangle).upper() == "L"
 
 
-@numpy_function(home=np.linalg, public=False, doc="Eigenvalues and vectors, Hermitian.")
+@numpy_function(
+    home=np.linalg, public=False, torch="linalg.eigh(A: square, UPLO='L')", doc="Eigenvalues and vectors, Hermitian."
+)
 def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
     return EighResult(*eigh_outputs(from_triangle(a, is_lower(UPLO))))
 
 
-@numpy_function(home=np.linalg, doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}")
+@numpy_function(
+    home=np.linalg,
+    torch="linalg.eigvalsh(A: square, UPLO='L')",
+    doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}",
+)
 def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues of a Hermitian matrix in rising order, of which one triangle is read."""
     return eigh(a, UPLO).eigenvalues
@@ -253,6 +259,17 @@ def complex_eig(a):
     """Eigenvalues and eigenvectors of a square matrix, always complex."""
     (a,), _ = square_signature(a)
     return EigResult(*eig_outputs(a, real=a.dtype.kind != "c"))
+
+
+composition(complex_eig, public=False, samples=(), torch="linalg.eig(A: square)")
+composition(
+    lambda a: complex_eig(a).eigenvalues,
+    name="complex_eigvals",
+    public=False,
+    samples=(),
+    torch="linalg.eigvals(A: square)",
+    doc="Eigenvalues of a square matrix, always complex.",
+)
 
 
 @numpy_function(home=np.linalg, public=False)
@@ -323,7 +340,12 @@ svd_outputs = general(
 )
 
 
-@numpy_function(home=np.linalg, public=False, doc="Singular value decomposition.")
+@numpy_function(
+    home=np.linalg,
+    public=False,
+    torch="linalg.svd(A: matrix, full_matrices=True, *, driver=None)",
+    doc="Singular value decomposition.",
+)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, S in falling order and V^H with A = U S V^H; S alone unless compute_uv."""
     matrix_signature(a)
@@ -333,7 +355,13 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     return SVDResult(*svd_outputs(a, full=bool(full_matrices)))
 
 
-@numpy_function(Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(2, 4)), home=np.linalg)
+@numpy_function(
+    Sample(A(3, 3)),
+    Sample(A(2, 4, 3)),
+    Sample(A(2, 4)),
+    home=np.linalg,
+    torch="linalg.svdvals(A: matrix, *, driver=None)",
+)
 def svdvals(x, /):
     """Singular values of a matrix in falling order."""
     matrix_signature(x)
