@@ -14,7 +14,7 @@ from ..tape.dtypes import ALIASES, DType, as_numpy, naming
 from ..tape.record import cast, dispatch
 from ..tape.tensor import Tensor, as_raw
 from .create import check_device
-from .wrap import public, rename_function
+from .wrap import offer, public
 
 
 @public
@@ -35,17 +35,13 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return clone(result) if copy and result is input else result
 
 
-def enter_conversion(name: str) -> None:
-    """Enter the method that converts to a type, such as double()."""
-
-    def function(input: Tensor) -> Tensor:
-        return cast(input, ALIASES[name].dtype)
-
-    public(rename_function(function, name, f"The tensor as {ALIASES[name].name}."))
+def conversion(dtype: DType) -> Callable:
+    """Return the method that converts to a type, such as double()."""
+    return lambda input: cast(input, dtype.dtype)
 
 
-for _name in ALIASES:
-    enter_conversion(_name)
+for _name, _dtype in ALIASES.items():
+    offer(_name, conversion(_dtype), f"The tensor as {_dtype.name}.")
 
 
 @public
@@ -54,12 +50,6 @@ def astype(input: Tensor, dtype: Any) -> Tensor:
     wanted = as_numpy(dtype)
     assert wanted is not None
     return cast(input, wanted)
-
-
-def offer(names: str, function: Callable, doc: str, method: bool = True) -> Callable:
-    """Offer a function under its first name and its aliases."""
-    name, *aliases = names.split()
-    return public(method=method, names=tuple(aliases))(rename_function(function, name, doc))
 
 
 # What is asked of a tensor, and what only hands it on.

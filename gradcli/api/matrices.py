@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..tape.tensor import Tensor
+from ..tape.dtypes import as_pytorch
+from ..tape.tensor import Tensor, as_raw
 from .wrap import operand
 
 
@@ -45,11 +46,12 @@ def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
     try:
         return function(*args, **kwargs)
     except ValueError as error:
+        if isinstance(error, np.exceptions.AxisError):
+            raise as_pytorch(error) from None
+        kind = LinAlgError if isinstance(error, np.linalg.LinAlgError) else RuntimeError
+        if kind is LinAlgError and title in REASONS:
+            raise kind(REASONS[title](as_raw(args[0]), title)) from None
         text = str(error)
-        kinds = {np.linalg.LinAlgError: LinAlgError, np.exceptions.AxisError: IndexError}
-        kind = next((kinds[k] for k in type(error).__mro__ if k in kinds), RuntimeError)
-        if kind is LinAlgError and title in REASONS and args:
-            raise kind(REASONS[title](np.asarray(args[0]._data), title)) from None
         raise kind(text if text.startswith(f"{title.split('.')[-1]}:") else f"{title}: {text}") from None
 
 

@@ -150,13 +150,6 @@ Slogdet = namedtuple("Slogdet", ["sign", "logabsdet"])
 # -- functions of one square matrix --------------------------------------------------------------
 
 
-@public
-@on_matrices("linalg.slogdet", square=True)
-def logdet(input: Tensor) -> Tensor:
-    """Logarithm of the determinant; nan where it is negative."""
-    return entry("logdet").function(input)
-
-
 # -- orthogonal factors --------------------------------------------------------------------------
 
 

@@ -105,6 +105,12 @@ def stand_alone(result: Tensor, operands: tuple) -> None:
         result._data = np.ascontiguousarray(result._data)
 
 
+def offer(names: str, function: Callable, doc: str, method: bool = True, node: str = "") -> Callable:
+    """Enter a function under its first name and its aliases, as `public` does."""
+    name, *aliases = names.split()
+    return public(rename_function(function, name, doc), names=tuple(aliases), method=method, node=node)
+
+
 RESERVED = {"max_", "min_", "sum_", "all_", "any_", "pow_", "round_", "complex_", "type_"}
 """Functions here that carry an underscore only because Python has a builtin of their name."""
 

@@ -237,7 +237,7 @@ def logdet(x):
     return np.log(sign) + value if is_complex(sign) else np.where(sign < 0, np.nan, value)
 
 
-composition(logdet, samples=())
+composition(logdet, samples=(), torch="logdet(input: square)")
 
 
 def solve_da(g, out, a, b_shape):

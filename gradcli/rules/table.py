@@ -25,7 +25,6 @@ one, elementwise entries align ranks from the right, and others get a leading ax
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -281,7 +280,7 @@ def parameters_of(signature: str) -> str:
 
 def bind_parameters(signature: str, operands: int) -> Callable | None:
     """Return what binds the arguments of PyTorch's signature, under NumPy's names; None where all are operands."""
-    text = re.sub(r"\w+", lambda word: IN_NUMPY.get(word[0], word[0]), parameters_of(signature))
+    text = parameters_of(signature).replace("input", "x", 1).replace("other", "y", 1)
     model = eval(f"lambda {text}: 0")
     names = model.__code__.co_varnames
     if len(names) <= operands:
@@ -319,8 +318,10 @@ def ternary_signature(x, y, z):
 def elementwise(forward: Callable, *partials: Any, name: str | None = None, **options: Any) -> Primitive:
     """Enter a function that works element by element, with one partial derivative per operand.
 
-    partial: `partial(out, x, y, **params)` or a number. The arity is the number of partials.
+    partial: `partial(out, x, y, **params)` or a number. The arity is the number of partials. The name is that of
+    PyTorch's signature, or of the forward function, unless given.
     """
+    name = name or options.get("torch", "").partition("(")[0]
     is_ufunc = isinstance(forward, np.ufunc)
     options.setdefault("samples", UNARY_SAMPLES if len(partials) == 1 else BINARY_SAMPLES)
     options.setdefault("promote", None)
