@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .api.matrices import LinAlgError, as_torch, on_matrices
-from .api.products import matmul, singular_at
+from .api.matrices import LinAlgError, as_torch, matmul, on_matrices, singular_at
 from .api.signature import resolve
 from .api.wrap import missing, operand
 from .rules import entry

@@ -8,7 +8,7 @@ from typing import Any
 from ..tape import inplace
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
-from . import convert, create, index, join, pointwise, products, reduce, shape  # noqa: F401 - importing them enters their functions
+from . import convert, create, index, matrices, pointwise, reduce, shape  # noqa: F401 - importing them enters their functions
 from .signature import resolve
 from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function
 

@@ -122,9 +122,6 @@ def broadcast_to_index(value: Any, input: Tensor, index: Index) -> Any:
     return expand(value, index.result_shape())
 
 
-NEUTRAL = {"prod": ("prod", 1.0), "amax": ("max", -np.inf), "amin": ("min", np.inf)}
-
-
 # -- along an axis, per lane ---------------------------------------------------------------------
 
 

@@ -1,16 +1,24 @@
-"""What PyTorch demands of matrices, and its words for those that have no result."""
+"""Products and decompositions with PyTorch's arguments, and its complaints about matrices."""
 
 from __future__ import annotations
 
 import functools
+import math
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..rules import entry
+from ..rules.solve import cholesky_solve as table_cholesky_solve
+from ..rules.spectral import svd as table_svd
 from ..tape.dtypes import as_pytorch
+from ..tape.modes import allowed
+from ..tape.operators import multiply, stacks_text, types_error
 from ..tape.tensor import Tensor, as_raw
-from .wrap import operand
+from .reduce import reduce_by_entry
+from .wrap import offer, operand, public
 
 
 class LinAlgError(RuntimeError):
@@ -124,3 +132,177 @@ def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
         rows, columns = x.shape[-2:]
         raise RuntimeError(f"{title}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
     return x
+
+
+# -- products --------------------------------------------------------------------------------------
+
+
+def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str:
+    """Return PyTorch's message for operands with other numbers of axes."""
+    if name == "mm":
+        return "self must be a matrix" if first != 2 else "mat2 must be a matrix"
+    if name == "bmm":
+        return "batch1 must be a 3D tensor" if first != 3 else "batch2 must be a 3D tensor"
+    if name == "mv":
+        return f"vector + matrix @ vector expected, got {second}, {first}, {second}"
+    return f"{ranks[0]}D tensors expected, but got {first}D and {second}D tensors"
+
+
+def of_ranks(name: str, ranks: tuple[int, int]) -> None:
+    """Enter matmul for operands of fixed ranks, such as mm."""
+
+    def function(input: Tensor, other: Tensor) -> Tensor:
+        if (input.ndim, other.ndim) != ranks:
+            raise RuntimeError(rank_text(name, ranks, input.ndim, other.ndim))
+        if ranks == (3, 3) and input.shape[0] != other.shape[0]:
+            raise RuntimeError(stacks_text(input.shape, other.shape))
+        if allowed.float_of_grad and input.dtype != other.dtype:
+            raise types_error(input, other)
+        return multiply_matrices(input, other)
+
+    offer(name, function, f"Matrix product of tensors with {ranks[0]} and {ranks[1]} axes.")
+
+
+for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.items():
+    of_ranks(_name, _ranks)
+
+
+def multiply_matrices(input: Any, other: Any) -> Tensor:
+    """Matrix product; raises RuntimeError naming the shapes that do not fit."""
+    return multiply(operand(input), operand(other))
+
+
+@public
+def matmul(input: Any, other: Any) -> Tensor:
+    """Matrix product of vectors, matrices and stacks of matrices."""
+    return multiply_matrices(input, other)
+
+
+def add_scaled(input: Tensor, added: Tensor, beta: float, alpha: float) -> Tensor:
+    """beta * input + alpha * added; a beta of 0 ignores the input, nan and all."""
+    added = added if alpha == 1 else added * alpha
+    if beta == 0:
+        return added + np.where(True, 0.0, input)
+    return (input if beta == 1 else input * beta) + added
+
+
+@public(node="AddmmBackward0")
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2."""
+    return add_scaled(input, multiply_matrices(mat1, mat2), beta, alpha)
+
+
+@public(method=False)
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Einstein summation: einsum("ij,jk->ik", a, b), or with numbers, einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    if not isinstance(equation, str):
+        return entry("einsum").function(equation, *operands)
+    parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    try:
+        return entry("einsum").function(equation, *(operand(x) for x in parts))
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+
+
+@public(method=False)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sum of products over the last and first axes, or over two lists of axes."""
+    if isinstance(dims, Tensor):
+        dims = as_raw(dims).tolist()
+    try:
+        if not isinstance(dims, int):
+            left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+            a, b = sum_unmatched(a, b, left, right), sum_unmatched(b, a, right, left)
+            dims = left, right
+        return entry("tensordot").function(a, b, dims)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+
+
+def sum_unmatched(a: Tensor, b: Tensor, axes: list, others: list) -> Tensor:
+    """Return a summed, with length 1, over those of its axes whose partners in b have length 1."""
+    single = tuple(i for i, k in zip(axes, others, strict=True) if b.shape[k] == 1 != a.shape[i])
+    return a.sum(dim=single, keepdim=True) if single else a
+
+
+@public(node="LinalgCrossBackward0")
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Vector product along dim: the first axis of length 3 unless given."""
+    if dim is None:
+        sizes = np.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+        if 3 not in sizes:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = sizes.index(3) - len(sizes)
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
+        )
+    return entry("cross").function(input, other, axis=dim)
+
+
+@public
+def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """Covariances of the rows; columns are observations, repeated fweights times and weighted by aweights."""
+    if input.ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim} dimensions")
+    return entry("cov").function(input, ddof=correction, fweights=fweights, aweights=aweights)
+
+
+@public(method=False, node="CdistBackward0")
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
+    """Distances, in the p-norm, between the rows of x1 and those of x2. Raises RuntimeError for negative p."""
+    if p < 0 or math.isnan(p):
+        raise RuntimeError("cdist only supports non-negative p values")
+    for place, x in enumerate((x1, x2), 1):
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, X{place} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    return reduce_by_entry("norm", operand(x1)[..., :, None, :] - operand(x2)[..., None, :, :], -1, False, ord=float(p))
+
+
+SVD = namedtuple("SVD", ["U", "S", "V"])
+QR = namedtuple("QR", ["Q", "R"])
+Slogdet = namedtuple("Slogdet", ["sign", "logabsdet"])
+
+# -- functions of one square matrix --------------------------------------------------------------
+
+
+# -- orthogonal factors --------------------------------------------------------------------------
+
+
+@public
+@on_matrices("linalg.svd")
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
+    """U, S and V with input = U diag(S) V^H; all columns of U and V unless some."""
+    if not compute_uv:
+        rows, columns = (np.zeros((*input.shape[:-2], n, n), input.dtype) for n in input.shape[-2:])
+        return SVD(operand(rows), table_svd(input, compute_uv=False), operand(columns))
+    u, s, vh = table_svd(input, not some)
+    return SVD(u, s, vh.mH)
+
+
+@public
+@on_matrices("linalg.qr")
+def qr(input: Tensor, some: bool = True) -> QR:
+    """Q with orthonormal columns and R upper triangular; a square Q unless some."""
+    return QR(*entry("qr").function(input, "reduced" if some else "complete"))
+
+
+# -- triangular factors --------------------------------------------------------------------------
+
+
+@public
+@on_matrices("cholesky_solve")
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:  # noqa: N803 - PyTorch's word
+    """The X with A X = input, from A's Cholesky factor L."""
+    return table_cholesky_solve(input, L, upper=bool(upper))
+
+
+def singular_at(packed: Tensor) -> Tensor:
+    """Return the place, from 1, of the first 0 on the diagonal of U; 0 where there is none."""
+    diagonal = np.diagonal(as_raw(packed), 0, -2, -1) == 0
+    if not diagonal.shape[-1]:
+        return operand(np.zeros(diagonal.shape[:-1], np.int32))
+    first = np.where(diagonal.any(-1), diagonal.argmax(-1) + 1, 0)
+    return operand(np.asarray(first, np.int32))

@@ -13,7 +13,7 @@ from ..tape.dtypes import COMPLEX_OF
 from ..tape.operators import recorders
 from ..tape.record import as_operand, cast, dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
-from .wrap import operand, public
+from .wrap import offer, operand, public
 
 
 def first(x: Any) -> Any:
@@ -69,16 +69,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return relabel(dispatch(entry("clip"), (input, low, high)), f"ClampBackward{int(not tensors)}")
 
 
-@public
-def clamp_min(input: Tensor, min: Any) -> Tensor:
-    """Elements not below min."""
-    return relabel(clamp(input, min=min), "ClampMinBackward0")
-
-
-@public
-def clamp_max(input: Tensor, max: Any) -> Tensor:
-    """Elements not above max."""
-    return relabel(clamp(input, max=max), "ClampMaxBackward0")
+offer("clamp_min", lambda input, min: clamp(input, min=min), "Elements not below min.", node="ClampMinBackward0")
+offer("clamp_max", lambda input, max: clamp(input, max=max), "Elements not above max.", node="ClampMaxBackward0")
 
 
 @public

@@ -12,8 +12,7 @@ from ..rules.select import lanes
 from ..rules.shapes import lay_along, negative_axes, negative_axis
 from ..tape.record import cast, dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
-from .join import cat
-from .shape import at
+from .shape import at, cat
 from .wrap import offer, operand, public, stand_alone
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])

@@ -13,7 +13,7 @@ import numpy as np
 from ..api import method
 from ..api.create import empty, source
 from ..api.index import where
-from ..api.products import multiply_matrices
+from ..api.matrices import multiply_matrices
 from ..api.shape import flatten
 from ..api.signature import resolve
 from ..api.wrap import operand, records_as
