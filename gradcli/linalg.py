@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .api.matrices import LinAlgError, as_torch, matmul, on_matrices, singular_at
+from .api.matrices import LinAlgError, as_torch, is_singular, matmul, on_matrices
 from .api.signature import resolve
 from .api.wrap import missing, operand
 from .rules import entry
 from .rules.matrix_functions import LstsqResult, default_tolerance, pinv_with
 from .rules.matrix_functions import cond as table_cond
 from .rules.matrix_functions import matrix_norm as table_matrix_norm
-from .rules.solve import lu_factor, solve_columns
+from .rules.solve import solve_columns
 from .rules.solve import solve_triangular as table_solve_triangular
 from .rules.spectral import QRResult
 from .tape.modes import no_grad
@@ -70,12 +70,6 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
 def is_vector(a: Tensor, b: Tensor) -> bool:
     """Return whether a right-hand side holds vectors rather than matrices."""
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
-
-
-def singular(a: Tensor) -> Tensor:
-    """Return for each matrix the place of the first zero pivot, 0 where there is none."""
-    with no_grad():
-        return singular_at(lu_factor(a)[0])
 
 
 @on_matrices(square=True)
@@ -189,7 +183,9 @@ def cond(A: Tensor, p: Any = None) -> Tensor:  # noqa: N803
     """The condition number |A| |A^-1| in the norm p, of the singular values unless given; inf if singular."""
     if p in (None, 2, -2):
         return table_cond(A, p)
-    failed = as_raw(singular(A)) != 0
+    failed = np.zeros(A.shape[:-2], bool)
+    for place in np.ndindex(failed.shape):
+        failed[place] = A.shape[-1] == A.shape[-2] and is_singular(as_raw(A)[place])
     regular = np.where(failed[..., None, None], np.eye(A.shape[-1], dtype=A.dtype), A) if failed.any() else A
     product = matrix_norm(A, p) * matrix_norm(inv(regular), p)
     bounded: Any = np.where(failed, math.inf, product) if failed.any() else product

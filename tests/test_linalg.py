@@ -19,8 +19,6 @@ B = rng.normal(size=(3, 2))
 V = rng.normal(size=3)
 POSITIVE = X @ X.T + np.eye(3)
 U = np.triu(X)
-REFLECTIONS, TAU = (x.numpy() for x in gc.geqrf(gc.tensor(TALL)))
-Q_TALL = np.linalg.qr(TALL, "complete").Q
 
 
 def positive(x):

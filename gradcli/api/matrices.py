@@ -72,6 +72,15 @@ def first_failing(x: np.ndarray, fails: Callable) -> tuple[str, int]:
     return "", 1
 
 
+def is_singular(matrix: np.ndarray) -> bool:
+    """Return whether LAPACK finds no inverse."""
+    try:
+        np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return True
+    return False
+
+
 def zero_pivot(matrix: np.ndarray) -> int:
     """Return the place, from 1, of the first pivot that is 0 in elimination with row exchanges; 0 for none."""
     rows = matrix.copy()
@@ -297,12 +306,3 @@ def qr(input: Tensor, some: bool = True) -> QR:
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:  # noqa: N803 - PyTorch's word
     """The X with A X = input, from A's Cholesky factor L."""
     return table_cholesky_solve(input, L, upper=bool(upper))
-
-
-def singular_at(packed: Tensor) -> Tensor:
-    """Return the place, from 1, of the first 0 on the diagonal of U; 0 where there is none."""
-    diagonal = np.diagonal(as_raw(packed), 0, -2, -1) == 0
-    if not diagonal.shape[-1]:
-        return operand(np.zeros(diagonal.shape[:-1], np.int32))
-    first = np.where(diagonal.any(-1), diagonal.argmax(-1) + 1, 0)
-    return operand(np.asarray(first, np.int32))

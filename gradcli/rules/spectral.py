@@ -66,44 +66,6 @@ def qr(a, mode="reduced"):
     return r if mode == "r" else QRResult(q, r)
 
 
-def geqrf_forward(x):
-    """R, with the reflections of Q below it, and their scales."""
-    packed, scales = np.linalg.qr(x, "raw")
-    return packed.swapaxes(-1, -2).copy(), scales
-
-
-def geqrf_vjp(_gs, _outs, _x):
-    """Raises RuntimeError, as PyTorch does."""
-    raise RuntimeError("the derivative for geqrf is not implemented; use linalg.qr")
-
-
-geqrf = general(
-    "geqrf",
-    geqrf_forward,
-    geqrf_vjp,
-    bind=matrix_signature,
-    samples=(),
-    outputs=2,
-    public=False,
-    doc="The QR decomposition as LAPACK packs it.",
-)
-
-
-def apply_reflections(vectors, scales, x, *, transpose=False):
-    """Apply Q = H_1 H_2 ... (or its adjoint) to x, with H_i = 1 - scale_i v_i v_i^H.
-
-    vectors: below the diagonal of column i stands what follows the 1 of v_i, as LAPACK's geqrf leaves it
-    (Golub and Van Loan, "Matrix Computations", 5.1). Reflections are recorded one by one.
-    """
-    rows, count = shape_of(vectors)[-2], shape_of(scales)[-1]
-    lower = np.tril(vectors[..., :, :count], -1) + np.eye(rows, count, dtype=vectors.dtype)
-    scales = scales.conj() if transpose else scales
-    for i in range(count) if transpose else reversed(range(count)):
-        v = lower[..., :, i : i + 1]
-        x = x - scales[..., i : i + 1, None] * v @ (adjoint(v) @ x)
-    return x
-
-
 EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
 EigResult = namedtuple("EigResult", ["eigenvalues", "eigenvectors"])
 SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
