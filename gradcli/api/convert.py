@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import ALIASES, DType, as_numpy, naming
-from ..tape.record import cast, dispatch
+from ..tape.record import cast
 from ..tape.tensor import Tensor, as_raw
 from .create import check_device
 from .wrap import offer, public
@@ -32,7 +31,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         elif not isinstance(argument, bool):
             check_device(argument)
     result = input if wanted is None else cast(input, wanted)
-    return clone(result) if copy and result is input else result
+    return result.clone() if copy and result is input else result
 
 
 def conversion(dtype: DType) -> Callable:
@@ -77,15 +76,9 @@ def type_(input: Tensor, dtype: Any = None) -> Any:
 
 
 @public
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy with its own memory, through which gradients flow."""
-    return dispatch(entry("clone"), (input,), {})
-
-
-@public
 def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor with its elements one after another in memory: itself where they are."""
-    return input if is_contiguous(input) else clone(input)
+    return input if is_contiguous(input) else input.clone()
 
 
 @public

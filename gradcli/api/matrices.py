@@ -249,14 +249,6 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return entry("cross").function(input, other, axis=dim)
 
 
-@public
-def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
-    """Covariances of the rows; columns are observations, repeated fweights times and weighted by aweights."""
-    if input.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim} dimensions")
-    return entry("cov").function(input, ddof=correction, fweights=fweights, aweights=aweights)
-
-
 @public(method=False, node="CdistBackward0")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
     """Distances, in the p-norm, between the rows of x1 and those of x2. Raises RuntimeError for negative p."""

@@ -10,7 +10,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.select import lanes
 from ..rules.shapes import lay_along, negative_axes, negative_axis
-from ..tape.record import cast, dispatch, relabel
+from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .shape import at, cat
 from .wrap import offer, operand, public, stand_alone
@@ -405,30 +405,3 @@ def enter_quantile(name: str, doc: str, ignore_nan: bool) -> None:
 
 enter_quantile("quantile", "; nan where an element is", False)
 enter_quantile("nanquantile", ", of the elements that are not nan", True)
-
-
-# -- sums without nan -----------------------------------------------------------------------------
-
-
-def replace_nan(x: Any) -> tuple[Tensor, Tensor]:
-    """Return x with 0 for nan, and where it is not nan."""
-    x = operand(x)
-    there = x == x
-    return entry("where")(there, x, 0), there
-
-
-@public(node="NansumBackward0")
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Sum over dim with nan as 0."""
-    return replace_nan(input)[0].sum(dim, keepdim, dtype=dtype)
-
-
-@public
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Mean over dim of the elements that are not nan."""
-    x, there = replace_nan(input)
-    if x.dtype.kind not in "fcO":
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
-    count = cast(there.sum(dim, keepdim), x._data.dtype)
-    total = x.sum(dim, keepdim, dtype=dtype)
-    return total / count

@@ -36,8 +36,8 @@ TORCH_WORDS = {
     "y": ("other",),
 }
 """By the name of an entry's parameter, what PyTorch calls it."""
-IGNORED = ("driver",)
-"""Arguments that choose between LAPACK's ways to one result."""
+IGNORED = ("driver", "memory_format")
+"""Arguments that change no result: LAPACK's way to it, and its order in memory."""
 KINDS = {"floats": 0, "matrix": 2, "square": 2}
 """By what a signature says of an operand, how many axes it has at least."""
 
@@ -162,6 +162,6 @@ def take_whole_numbers(primitive: Primitive, x: Tensor, dim: Any, adds_up: bool)
     """Return whole numbers in the type in which they are added up. Raises RuntimeError where PyTorch refuses them."""
     if primitive.floats_only:
         last = "lastdim_" if dim in (None, -1, max(x.ndim, 1) - 1) else ""
-        text = primitive.floats_only.format(type=x.dtype.title, last=last)
+        text = primitive.floats_only.format(type=x.dtype.title, dtype=x.dtype, last=last)
         raise (NotImplementedError if "not implemented" in text else RuntimeError)(text)
     return cast(x, np.dtype(np.int64)) if adds_up and x._data.dtype.kind in "bu" else x

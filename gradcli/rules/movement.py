@@ -269,7 +269,15 @@ def clone_vjp(g, _, _x):
     return g
 
 
-clone = linear("clone", lambda x: x.copy(), clone_vjp, public=False, pattern=SELECTION, doc="A copy.")
+clone = linear(
+    "clone",
+    lambda x: x.copy(),
+    clone_vjp,
+    torch="clone(input, *, memory_format=None)",
+    public=False,
+    pattern=SELECTION,
+    doc="A copy, through which gradients flow.",
+)
 linear(
     "copy_to",
     lambda x: x,

@@ -291,8 +291,7 @@ logit_slope = elementwise(
 elementwise(
     logit_forward,
     logit_dx,
-    name="logit",
-    bind=lambda x, eps=None: ((x,), {"eps": eps}),
+    torch="logit(input, eps=None)",
     complex=False,
     domain=((0.05, 0.95),),
     samples=(Sample(A(3, 4)), Sample(A(), eps=0.01), Sample(A(5), eps=0.3)),

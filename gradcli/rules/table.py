@@ -153,7 +153,7 @@ class Primitive:
         if not callable(self.node) and (self.node or kind != "composition"):
             self.node = backward_name(self.node or "".join(part[:1].upper() + part[1:] for part in name.split("_")))
         if self.bind is None and kind != "composition" and self.torch:
-            self.bind = bind_parameters(self.torch[0], self.arity or 1)
+            self.bind = bind_parameters(self.torch[0], forward, self.arity or 1)
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if self.arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)
@@ -269,7 +269,7 @@ def recorder_of(operands: Iterable[Any]) -> Callable | None:
     return best
 
 
-IN_NUMPY = {"input": "x", "other": "y", "dim": "axis", "keepdim": "keepdims"}
+IN_NUMPY = {"input": "x", "other": "y", "dim": "axis", "keepdim": "keepdims", "correction": "ddof"}
 """By PyTorch's name of an argument, what NumPy and the language call it."""
 
 
@@ -278,15 +278,19 @@ def parameters_of(signature: str) -> str:
     return signature[signature.index("(") + 1 : signature.rindex(")")]
 
 
-def bind_parameters(signature: str, operands: int) -> Callable | None:
-    """Return what binds the arguments of PyTorch's signature, under NumPy's names; None where all are operands."""
+def bind_parameters(signature: str, forward: Callable, operands: int) -> Callable | None:
+    """Return what binds the arguments of PyTorch's signature, under NumPy's names, to forward's parameters.
+
+    None where it has none.
+    """
     text = parameters_of(signature).replace("input", "x", 1).replace("other", "y", 1)
-    model = eval(f"lambda {text}: 0")
-    names = model.__code__.co_varnames
-    if len(names) <= operands:
+    names = eval(f"lambda {text}: 0").__code__.co_varnames
+    code = getattr(forward, "__code__", None)
+    params = [name for name in names[operands:] if code and name in code.co_varnames]
+    if not params:
         return None
-    params = ", ".join(f"{name!r}: {name}" for name in names[operands:])
-    return eval(f"lambda {text}: (({', '.join(names[:operands])},), {{{params}}})")
+    given = ", ".join(f"{name!r}: {name}" for name in params)
+    return eval(f"lambda {text}: (({', '.join(names[:operands])},), {{{given}}})")
 
 
 def no_gradient(_g, *_, **__):
