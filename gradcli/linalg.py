@@ -7,31 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from .api.products import (
-    LinAlgError,
-    as_torch,
-    cholesky,
-    det,
-    inverse,
-    matmul,
-    matrix_exp,
-    matrix_power,
-    on_matrices,
-    singular_at,
-    slogdet,
-)
-from .api.reduce import reduce_by_entry
+from .api.matrices import LinAlgError, as_torch, is_singular, matmul, on_matrices
+from .api.signature import resolve
 from .api.wrap import missing, operand
-from .rules import entry, spectral
+from .rules import entry
 from .rules.matrix_functions import LstsqResult, default_tolerance, pinv_with
 from .rules.matrix_functions import cond as table_cond
 from .rules.matrix_functions import matrix_norm as table_matrix_norm
-from .rules.solve import lu_factor, solve_columns
+from .rules.solve import solve_columns
 from .rules.solve import solve_triangular as table_solve_triangular
 from .rules.spectral import QRResult
 from .tape.modes import no_grad
 from .tape.record import relabel
 from .tape.tensor import Tensor, as_raw
+
+FROM_TABLE = """
+    cholesky det diagonal eig eigh eigvals eigvalsh inv matrix_exp matrix_power slogdet svd svdvals vecdot vector_norm
+""".split()
+FUNCTIONS: dict[str, Any] = {name: resolve(f"linalg.{name}") for name in FROM_TABLE}
+inv, vector_norm = FUNCTIONS["inv"], FUNCTIONS["vector_norm"]
+globals().update(FUNCTIONS)
 
 # -- QR ------------------------------------------------------------------------------------------
 
@@ -44,53 +39,12 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:  # noqa: N803
     return entry("qr").function(A, mode)
 
 
-# -- eigenvalues and singular values -------------------------------------------------------------
-
-
-@on_matrices(square=True)
-def eig(A: Tensor) -> spectral.EigResult:  # noqa: N803
-    """Eigenvalues and eigenvectors, complex, of square matrices."""
-    return spectral.complex_eig(A)
-
-
-@on_matrices(square=True)
-def eigvals(A: Tensor) -> Tensor:  # noqa: N803
-    """Eigenvalues, complex, of square matrices."""
-    return spectral.complex_eig(A).eigenvalues
-
-
-@on_matrices(square=True)
-def eigh(A: Tensor, UPLO: str = "L") -> spectral.EighResult:  # noqa: N803
-    """Eigenvalues in rising order and eigenvectors of Hermitian matrices, of which one triangle is read."""
-    return spectral.eigh(A, UPLO)
-
-
-@on_matrices(square=True)
-def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
-    """Eigenvalues of Hermitian matrices, of which one triangle is read, in rising order."""
-    return spectral.eigvalsh(A, UPLO)
-
-
-@on_matrices()
-def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> spectral.SVDResult:  # noqa: N803
-    """U, S and V^H with A = U diag(S) V^H."""
-    return spectral.svd(A, full_matrices)
-
-
-@on_matrices()
-def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:  # noqa: N803
-    """Singular values in falling order."""
-    return spectral.svdvals(A)
+# -- products and powers -------------------------------------------------------------------------
 
 
 def multi_dot(tensors: Any) -> Tensor:
     """Product of two or more matrices in the cheapest order; the first and the last may be vectors."""
     return as_torch("linalg.multi_dot", entry("multi_dot").function, ([operand(x) for x in tensors],), {})
-
-
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Sum of conj(x) y along dim."""
-    return as_torch("linalg.vecdot", entry("vecdot").function, (operand(x), operand(y)), {"axis": dim})
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
@@ -99,12 +53,6 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     if x.ndim != y.ndim:
         raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions, got {x.ndim} and {y.ndim}")
     return as_torch("linalg.cross", entry("cross").function, (x, y), {"axis": dim})
-
-
-@on_matrices(axes=0)
-def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: N803
-    """The diagonals over two axes."""
-    return entry("diagonal").function(A, offset, dim1, dim2)
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
@@ -122,18 +70,6 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
 def is_vector(a: Tensor, b: Tensor) -> bool:
     """Return whether a right-hand side holds vectors rather than matrices."""
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
-
-
-def singular(a: Tensor) -> Tensor:
-    """Return for each matrix the place of the first zero pivot, 0 where there is none."""
-    with no_grad():
-        return singular_at(lu_factor(a)[0])
-
-
-@on_matrices(square=True)
-def inv(A: Tensor) -> Tensor:  # noqa: N803
-    """Inverse of square matrices. Raises LinAlgError for singular ones."""
-    return inverse(A)
 
 
 @on_matrices(square=True)
@@ -204,12 +140,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return LstsqResult(solution[..., 0] if vector else solution, residuals, rank, values)
 
 
-@on_matrices(axes=0)
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """(sum |x|^ord)^(1/ord) over dim, all axes unless given."""
-    return reduce_by_entry("norm", x, dim, keepdim, dtype, ord=float(ord))
-
-
 @on_matrices()
 def matrix_norm(
     A: Tensor,  # noqa: N803
@@ -253,9 +183,11 @@ def cond(A: Tensor, p: Any = None) -> Tensor:  # noqa: N803
     """The condition number |A| |A^-1| in the norm p, of the singular values unless given; inf if singular."""
     if p in (None, 2, -2):
         return table_cond(A, p)
-    failed = as_raw(singular(A)) != 0
+    failed = np.zeros(A.shape[:-2], bool)
+    for place in np.ndindex(failed.shape):
+        failed[place] = A.shape[-1] == A.shape[-2] and is_singular(as_raw(A)[place])
     regular = np.where(failed[..., None, None], np.eye(A.shape[-1], dtype=A.dtype), A) if failed.any() else A
-    product = matrix_norm(A, p) * matrix_norm(inverse(regular), p)
+    product = matrix_norm(A, p) * matrix_norm(inv(regular), p)
     bounded: Any = np.where(failed, math.inf, product) if failed.any() else product
     return bounded
 
@@ -277,35 +209,7 @@ def matrix_rank(
     return Tensor._wrap(np.asarray((values > limit[..., None]).sum(-1)), None)
 
 
-__all__ = [
-    "LinAlgError",
-    "cholesky",
-    "cond",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "inv",
-    "lstsq",
-    "matmul",
-    "matrix_exp",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "multi_dot",
-    "norm",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "solve_triangular",
-    "svd",
-    "svdvals",
-    "vander",
-    "vecdot",
-    "vector_norm",
-]
+__all__ = ["LinAlgError", "cond", "cross", "lstsq", "matmul", "matrix_norm", "matrix_rank", "multi_dot", "norm", "pinv"]
+__all__ += ["qr", "solve", "solve_triangular", "vander"]
+__all__.extend(FROM_TABLE)
 __getattr__ = missing(__name__, lambda: __all__)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .api.wrap import missing, resolve
+from .api.signature import resolve
+from .api.wrap import missing
 
 SAME = """
     airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc

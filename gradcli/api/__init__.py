@@ -8,8 +8,9 @@ from typing import Any
 from ..tape import inplace
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
-from . import convert, create, index, join, order, pointwise, products, reduce, shape  # noqa: F401 - importing them enters their functions
-from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function, resolve
+from . import convert, create, index, matrices, pointwise, reduce, shape  # noqa: F401 - importing them enters their functions
+from .signature import resolve
+from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function
 
 NEVER_IN_PLACE = {
     *("requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to", "contiguous"),
@@ -51,7 +52,7 @@ def in_place(function: Callable, name: str) -> Callable:
 def known_names() -> set[str]:
     """Return every function name there is, for suggestions."""
     from ..rules import full_table
-    from ..rules.table import NAMES
+    from ..rules.table import BY_TORCH, NAMES
 
     full_table()
-    return set(PUBLIC) | set(NAMES)
+    return {name for name in {*PUBLIC, *BY_TORCH} if "." not in name} | set(NAMES)

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import ALIASES, DType, as_numpy, naming
-from ..tape.record import cast, dispatch
+from ..tape.record import cast
 from ..tape.tensor import Tensor, as_raw
 from .create import check_device
-from .wrap import public, rename_function
+from .wrap import offer, public
 
 
 @public
@@ -32,20 +31,16 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         elif not isinstance(argument, bool):
             check_device(argument)
     result = input if wanted is None else cast(input, wanted)
-    return clone(result) if copy and result is input else result
+    return result.clone() if copy and result is input else result
 
 
-def enter_conversion(name: str) -> None:
-    """Enter the method that converts to a type, such as double()."""
-
-    def function(input: Tensor) -> Tensor:
-        return cast(input, ALIASES[name].dtype)
-
-    public(rename_function(function, name, f"The tensor as {ALIASES[name].name}."))
+def conversion(dtype: DType) -> Callable:
+    """Return the method that converts to a type, such as double()."""
+    return lambda input: cast(input, dtype.dtype)
 
 
-for _name in ALIASES:
-    enter_conversion(_name)
+for _name, _dtype in ALIASES.items():
+    offer(_name, conversion(_dtype), f"The tensor as {_dtype.name}.")
 
 
 @public
@@ -54,12 +49,6 @@ def astype(input: Tensor, dtype: Any) -> Tensor:
     wanted = as_numpy(dtype)
     assert wanted is not None
     return cast(input, wanted)
-
-
-def offer(names: str, function: Callable, doc: str, method: bool = True) -> Callable:
-    """Offer a function under its first name and its aliases."""
-    name, *aliases = names.split()
-    return public(method=method, names=tuple(aliases))(rename_function(function, name, doc))
 
 
 # What is asked of a tensor, and what only hands it on.
@@ -87,15 +76,9 @@ def type_(input: Tensor, dtype: Any = None) -> Any:
 
 
 @public
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy with its own memory, through which gradients flow."""
-    return dispatch(entry("clone"), (input,), {})
-
-
-@public
 def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor with its elements one after another in memory: itself where they are."""
-    return input if is_contiguous(input) else clone(input)
+    return input if is_contiguous(input) else input.clone()
 
 
 @public

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import add_advice
 from ..tape.dtypes import as_numpy, defaults, refuse_device
 from ..tape.tensor import Size, Tensor, as_raw
-from .wrap import public, rename_function
+from .wrap import offer, public
 
 Number = Any
 
@@ -113,28 +113,19 @@ def new_shape(size: tuple) -> tuple[int, ...]:
     return shape
 
 
-def fill_tensor(size: tuple, value: Number, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
-    """Return a tensor of one value."""
-    kind = as_numpy(dtype) or defaults.float
-    return make_leaf(np.full(new_shape(size), value, kind), None, requires_grad, device)
+def filler(name: str, value: int, doc: str) -> Any:
+    """Enter a function that makes tensors of one value."""
+
+    def function(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        kind = as_numpy(dtype) or defaults.float
+        return make_leaf(np.full(new_shape(size), value, kind), None, requires_grad, device)
+
+    return offer(name, function, doc, method=False)
 
 
-@public(method=False)
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros."""
-    return fill_tensor(size, 0, dtype, requires_grad, device)
-
-
-@public(method=False)
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones."""
-    return fill_tensor(size, 1, dtype, requires_grad, device)
-
-
-@public(method=False)
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Memory that was not set; here zeros."""
-    return fill_tensor(size, 0, dtype, requires_grad, device)
+zeros = filler("zeros", 0, "Zeros.")
+ones = filler("ones", 1, "Ones.")
+empty = filler("empty", 0, "Memory that was not set; here zeros.")
 
 
 @public(method=False)
@@ -146,7 +137,8 @@ def full(
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not str")
     if dtype is None and not isinstance(fill_value, builtins.float):
         dtype = np.asarray(fill_value).dtype
-    return fill_tensor((size,), fill_value, dtype, requires_grad, device)
+    kind = as_numpy(dtype) or defaults.float
+    return make_leaf(np.full(new_shape((size,)), fill_value, kind), None, requires_grad, device)
 
 
 @public(method=False)
@@ -220,45 +212,12 @@ def logspace(
     return make_leaf(np.logspace(start, end, steps, base=base), dtype or defaults.float, requires_grad, device)
 
 
-def like(make: Any) -> None:
-    """Enter the form of a maker that takes shape and type from a tensor."""
-
-    def function(
-        input: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
-    ) -> Tensor:
-        kind = input._data.dtype if dtype is None else dtype
-        return make(tuple(input.shape), *args, dtype=kind, device=device, requires_grad=requires_grad)
-
-    name = make.__name__
-    public(rename_function(function, f"{name}_like", f"{name} in the shape and type of input."), method=False)
-
-
-for _make in (zeros, ones, empty, full):
-    like(_make)
-
-
 @public
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of the same type: of the given lengths, or of the given numbers."""
     if len(args) == 1 and not isinstance(args[0], int | Size):
         return tensor(args[0], dtype=self._data.dtype, device=device)
     return zeros(*args, dtype=self._data.dtype, device=device) if args else tensor([], dtype=self._data.dtype)
-
-
-def new_maker(make: Any) -> None:
-    """Enter tensor.new_zeros(...) and the like: type from the tensor, shape from the arguments."""
-
-    def function(
-        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
-    ) -> Tensor:
-        kind = self._data.dtype if dtype is None else dtype
-        return make(*args, dtype=kind, device=device, requires_grad=requires_grad)
-
-    public(rename_function(function, f"new_{make.__name__}", f"{make.__name__} in the type of this tensor."))
-
-
-for _make in (zeros, ones, empty, full, tensor):
-    new_maker(_make)
 
 
 class _Source:
@@ -319,8 +278,35 @@ def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad
     return make_leaf(source.rng.permutation(n), dtype, requires_grad, device)
 
 
-for _draw in (rand, randn):
-    like(_draw)
+def like(make: Any) -> None:
+    """Enter the form of a maker that takes shape and type from a tensor."""
+
+    def function(
+        input: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        kind = input._data.dtype if dtype is None else dtype
+        return make(tuple(input.shape), *args, dtype=kind, device=device, requires_grad=requires_grad)
+
+    name = make.__name__
+    offer(f"{name}_like", function, f"{name} in the shape and type of input.", method=False)
+
+
+def new_maker(make: Any) -> None:
+    """Enter tensor.new_zeros(...) and the like: type from the tensor, shape from the arguments."""
+
+    def function(
+        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        kind = self._data.dtype if dtype is None else dtype
+        return make(*args, dtype=kind, device=device, requires_grad=requires_grad)
+
+    offer(f"new_{make.__name__}", function, f"{make.__name__} in the type of this tensor.")
+
+
+for _make in (zeros, ones, empty, full, rand, randn):
+    like(_make)
+for _make in (zeros, ones, empty, full, tensor):
+    new_maker(_make)
 
 
 @public(method=False)

@@ -123,9 +123,6 @@ def broadcast_to_index(value: Any, input: Tensor, index: Index) -> Any:
     return expand(value, index.result_shape())
 
 
-NEUTRAL = {"prod": ("prod", 1.0), "amax": ("max", -np.inf), "amin": ("min", np.inf)}
-
-
 # -- along an axis, per lane ---------------------------------------------------------------------
 
 
@@ -264,14 +261,6 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     result = entry("diag").function(input, diagonal)
     return result.clone() if input.ndim == 2 else result
-
-
-@public
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonals over two axes."""
-    if negative_axis(dim1, input.ndim) == negative_axis(dim2, input.ndim):
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return entry("diagonal").function(input, offset, dim1, dim2)
 
 
 @public(node="TraceBackward0")

@@ -13,7 +13,7 @@ from ..tape.dtypes import COMPLEX_OF
 from ..tape.operators import recorders
 from ..tape.record import cast, dispatch, relabel
 from ..tape.tensor import Tensor, as_operand, as_raw
-from .wrap import operand, public
+from .wrap import offer, operand, public
 
 
 def first(x: Any) -> Any:
@@ -69,22 +69,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return relabel(dispatch(entry("clip"), (input, low, high)), f"ClampBackward{int(not tensors)}")
 
 
-@public
-def clamp_min(input: Tensor, min: Any) -> Tensor:
-    """Elements not below min."""
-    return relabel(clamp(input, min=min), "ClampMinBackward0")
-
-
-@public
-def clamp_max(input: Tensor, max: Any) -> Tensor:
-    """Elements not above max."""
-    return relabel(clamp(input, max=max), "ClampMaxBackward0")
-
-
-@public
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
-    return entry("softplus").function(input, beta, threshold)
+offer("clamp_min", lambda input, min: clamp(input, min=min), "Elements not below min.", node="ClampMinBackward0")
+offer("clamp_max", lambda input, max: clamp(input, max=max), "Elements not above max.", node="ClampMaxBackward0")
 
 
 @public
@@ -138,12 +124,6 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     wanted = np.dtype(np.complex128 if "c" in kinds else np.float64)
     base = cast(operand(input), wanted)
     return pow_(base, cast(exponent, wanted) if isinstance(exponent, Tensor) else exponent)
-
-
-@public
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight * (end - input), exact at both ends."""
-    return dispatch(entry("lerp"), (input, as_operand(end), as_operand(weight)))
 
 
 @public

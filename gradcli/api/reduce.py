@@ -1,4 +1,4 @@
-"""Reductions, norms, distances and running results with PyTorch's arguments."""
+"""Reductions, norms, running results and order statistics with PyTorch's arguments."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import numpy as np
 from ..rules import entry
 from ..rules.select import lanes
 from ..rules.shapes import lay_along, negative_axes, negative_axis
-from ..tape.dtypes import defaults
-from ..tape.record import cast, dispatch, relabel
+from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
-from .join import cat
-from .shape import at
-from .wrap import operand, public, rename_function, stand_alone
+from .shape import at, cat
+from .wrap import offer, operand, public, stand_alone
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 
@@ -27,48 +25,6 @@ def reduce_by_entry(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any =
         x = x.to(dtype)
     axis = negative_axes(None if dim == () or dim == [] else dim, max(x.ndim, 1) if dim is not None else x.ndim)
     return dispatch(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
-
-
-def for_adding_up(x: Any, dtype: Any) -> Tensor:
-    """Return x in a type for adding up: that given, and int64 for booleans and unsigned integers."""
-    x = operand(x)
-    if dtype is None and x.dtype.kind in "bu":
-        return cast(x, np.dtype(np.int64))
-    return x.to(dtype)
-
-
-@public
-def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Sum over dim."""
-    total = reduce_by_entry("sum", for_adding_up(input, dtype), dim, keepdim)
-    return total if dim is None else relabel(total, "SumBackward1")
-
-
-@public
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Mean over dim. Raises RuntimeError for integers."""
-    x = operand(input)
-    if x._data.dtype.kind not in "fcO" and dtype is None:
-        raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
-            f"dtype. Got: {x.dtype.title}"
-        )
-    return reduce_by_entry("mean", x, dim, keepdim, dtype)
-
-
-@public
-def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Product over dim."""
-    x = for_adding_up(input, dtype)
-    product = reduce_by_entry("prod", x, dim, keepdim) if x.ndim else x.clone()
-    return relabel(product, "ProdBackward0" if dim is None else "ProdBackward1")
-
-
-@public
-def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(input))) over dim."""
-    x = operand(input)
-    return reduce_by_entry("logsumexp", x, dim, keepdim, None if x.dtype.kind in "fcO" else defaults.float)
 
 
 def enter_variance(name: str, doc: str, entry: str, with_mean: bool = False) -> None:
@@ -84,15 +40,14 @@ def enter_variance(name: str, doc: str, entry: str, with_mean: bool = False) -> 
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
         result = reduce_by_entry(entry, input, dim, keepdim, correction=correction)
-        return (result, mean(input, dim, keepdim)) if with_mean else result
+        return (result, operand(input).mean(dim, keepdim)) if with_mean else result
 
-    public(rename_function(function, name, doc), node=f"{entry.title()}MeanBackward0" if with_mean else "")
+    offer(name, function, doc, node=f"{entry.title()}MeanBackward0" if with_mean else "")
 
 
-enter_variance("var", "Variance over dim; divides by n - 1 unless correction says otherwise.", "var")
-enter_variance("std", "Standard deviation over dim; divides by n - 1 unless correction says otherwise.", "std")
-enter_variance("var_mean", "Variance and mean.", "var", with_mean=True)
-enter_variance("std_mean", "Standard deviation and mean.", "std", with_mean=True)
+for _name, _word in {"var": "Variance", "std": "Standard deviation"}.items():
+    enter_variance(_name, f"{_word} over dim; divides by n - 1 unless correction says otherwise.", _name)
+    enter_variance(f"{_name}_mean", f"{_word} and mean.", _name, with_mean=True)
 
 
 def pick_positions(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
@@ -143,83 +98,36 @@ def find_extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
     return pick_in_lanes(x, indices, axis, keepdim, f"{name.title()}Backward0")
 
 
-@public
-def max_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Largest element; with dim (values, indices); with a second tensor the larger of both."""
-    return find_extreme("max", input, dim, keepdim)
+def enter_extremes(name: str, word: str) -> None:
+    """Enter max and argmax, or min and argmin."""
+
+    def extreme(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        return find_extreme(name, input, dim, keepdim)
+
+    def position(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        check_some(f"arg{name}", input, dim)
+        find = getattr(np, f"arg{name}")
+        return Tensor._wrap(np.asarray(find(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
+
+    offer(name, extreme, f"The {word} element; with dim (values, indices); with a second tensor the {word} of both.")
+    offer(f"arg{name}", position, f"Position of the {word} element.")
 
 
-@public
-def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Smallest element; with dim (values, indices); with a second tensor the smaller of both."""
-    return find_extreme("min", input, dim, keepdim)
+def enter_test(name: str, doc: str) -> None:
+    """Enter all or any; of uint8 it gives uint8, as in PyTorch."""
+
+    def function(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+        raw = as_raw(input)
+        out = np.asarray(getattr(np, name)(raw, axis=tuple(dim) if isinstance(dim, list) else dim, keepdims=keepdim))
+        return Tensor._wrap(out.astype(np.uint8) if raw.dtype == np.uint8 else out, None)
+
+    offer(name, function, doc)
 
 
-@public
-def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """Largest element over dim; the gradient is shared equally among ties."""
-    return relabel(reduce_by_entry("max", input, dim, keepdim), "AmaxBackward0")
-
-
-@public
-def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """Smallest element over dim; the gradient is shared equally among ties."""
-    return relabel(reduce_by_entry("min", input, dim, keepdim), "AminBackward0")
-
-
-@public
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Position of the largest element."""
-    check_some("argmax", input, dim)
-    return Tensor._wrap(np.asarray(np.argmax(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
-
-
-@public
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Position of the smallest element."""
-    check_some("argmin", input, dim)
-    return Tensor._wrap(np.asarray(np.argmin(input._data, axis=dim, keepdims=keepdim and dim is not None)), None)
-
-
-def reduce_truth(reduce: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    """Reduce truth values over dim; those of uint8 are uint8, as in PyTorch."""
-    raw = as_raw(input)
-    out = np.asarray(reduce(raw, axis=tuple(dim) if isinstance(dim, list) else dim, keepdims=keepdim))
-    return Tensor._wrap(out.astype(np.uint8) if raw.dtype == np.uint8 else out, None)
-
-
-@public
-def all_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are true, over dim."""
-    return reduce_truth(np.all, input, dim, keepdim)
-
-
-@public
-def any_(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is true, over dim."""
-    return reduce_truth(np.any, input, dim, keepdim)
-
-
-def softmax_by_entry(name: str, input: Tensor, dim: int | None, dtype: Any = None) -> Tensor:
-    """Return softmax or its logarithm. Raises NotImplementedError for whole numbers, as PyTorch does."""
-    x = input if dtype is None else input.to(dtype)
-    axis = -1 if dim is None else negative_axis(dim, max(x.ndim, 1))
-    if x.dtype.kind not in "fcO":
-        kernel = f"{name}_{'lastdim_' if axis == -1 else ''}kernel_impl"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.title}'")
-    return dispatch(entry(name), (x,), {"axis": (axis,) if x.ndim else ()})
-
-
-@public
-def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """exp(input) / sum(exp(input)) over dim."""
-    return softmax_by_entry("softmax", input, dim, dtype)
-
-
-@public
-def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Logarithm of softmax."""
-    return softmax_by_entry("log_softmax", input, dim, dtype)
+enter_extremes("max", "largest")
+enter_extremes("min", "smallest")
+enter_test("all", "Whether all elements are true, over dim.")
+enter_test("any", "Whether any element is true, over dim.")
 
 
 @public
@@ -250,47 +158,26 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return norm(input - other, float(p))
 
 
-def scan_along(name: str, input: Any, dim: int, dtype: Any) -> Tensor:
-    """Run a scan of the table along dim."""
-    return entry(name).function(for_adding_up(input, dtype), dim)
+def enter_running_extreme(name: str, ufunc: np.ufunc, word: str) -> None:
+    """Enter cummax or cummin."""
+
+    def function(input: Tensor, dim: int) -> ValuesIndices:
+        x = operand(input)
+        axis = negative_axis(dim, x.ndim)
+        if x.ndim == 0:
+            return pick_only(x)
+        data = as_raw(x)
+        attained = (data == ufunc.accumulate(data, axis=axis)) | (data != data)
+        steps = lay_along(np.arange(data.shape[axis]), axis)
+        indices = np.maximum.accumulate(np.where(attained, steps, 0), axis=axis)
+        values = pick_positions(x, indices, axis, f"{name.title()}Backward0")
+        return ValuesIndices(values, Tensor._wrap(indices, None))
+
+    offer(name, function, f"(values, indices) of the {word} element so far along dim: nan, or the last of equal ones.")
 
 
-@public
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Cumulative sum along dim."""
-    return scan_along("cumsum", input, dim, dtype)
-
-
-@public
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Cumulative product along dim."""
-    return scan_along("cumprod", input, dim, dtype)
-
-
-def running_extreme(ufunc: np.ufunc, input: Any, dim: int, node: str) -> ValuesIndices:
-    """(values, indices) of the extreme so far; nan stays, and the last of equal elements counts."""
-    x = operand(input)
-    axis = negative_axis(dim, x.ndim)
-    if x.ndim == 0:
-        return pick_only(x)
-    data = as_raw(x)
-    attained = (data == ufunc.accumulate(data, axis=axis)) | (data != data)
-    steps = lay_along(np.arange(data.shape[axis]), axis)
-    indices = np.maximum.accumulate(np.where(attained, steps, 0), axis=axis)
-    return ValuesIndices(pick_positions(x, indices, axis, node), Tensor._wrap(indices, None))
-
-
-@public
-def cummax(input: Tensor, dim: int) -> ValuesIndices:
-    """(values, indices) of the largest element so far along dim."""
-    return running_extreme(np.maximum, input, dim, "CummaxBackward0")
-
-
-@public
-def cummin(input: Tensor, dim: int) -> ValuesIndices:
-    """(values, indices) of the smallest element so far along dim."""
-    return running_extreme(np.minimum, input, dim, "CumminBackward0")
-
+enter_running_extreme("cummax", np.maximum, "largest")
+enter_running_extreme("cummin", np.minimum, "smallest")
 
 # -- integrals ------------------------------------------------------------------------------------
 
@@ -320,7 +207,7 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tens
 @public(method=False)
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """Cumulative integral of y along dim by the trapezoidal rule; one element shorter than y."""
-    return cumsum(trapezia(y, x, dx, dim), negative_axis(dim, operand(y).ndim))
+    return trapezia(y, x, dx, dim).cumsum(negative_axis(dim, operand(y).ndim))
 
 
 # -- differences ----------------------------------------------------------------------------------
@@ -364,3 +251,157 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
             f"torch.gradient expected each dimension size to be at least edge_order+1, got {length} for {edge_order}"
         )
     return tuple(slope(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True))
+
+
+# -- order statistics -------------------------------------------------------------------------------
+
+
+def order(data: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
+    """Return the positions that sort data; equal elements keep their order either way."""
+    if not descending:
+        return np.argsort(data, axis=axis, kind="stable")
+    flipped = np.argsort(np.flip(data, axis), axis=axis, kind="stable")
+    return data.shape[axis] - 1 - np.flip(flipped, axis)
+
+
+# -- in order -------------------------------------------------------------------------------------
+
+
+@public
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """(values, indices) in rising or falling order along dim."""
+    x = operand(input)
+    axis = negative_axis(dim, x.ndim)
+    if x.ndim == 0:
+        return pick_only(x)
+    indices = order(as_raw(x), axis, descending)
+    return ValuesIndices(pick_positions(x, indices, axis, "SortBackward0"), Tensor._wrap(indices, None))
+
+
+@public
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The positions that sort."""
+    if input.ndim == 0:
+        return Tensor._wrap(np.zeros((), np.int64), None)
+    return Tensor._wrap(order(as_raw(input), negative_axis(dim, input.ndim), descending), None)
+
+
+@public
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """(values, indices) of the k largest elements along dim."""
+    axis = negative_axis(dim, input.ndim)
+    if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if input.ndim == 0:
+        return pick_only(input)
+    indices = np.take(order(as_raw(input), axis, largest), np.arange(k), axis=axis)
+    return ValuesIndices(pick_positions(input, indices, axis, "TopkBackward0"), Tensor._wrap(indices, None))
+
+
+# -- middles --------------------------------------------------------------------------------------
+
+
+def enter_median(name: str, doc: str, ignore_nan: bool) -> None:
+    """Enter median or nanmedian."""
+
+    def function(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        x = operand(input)
+        if dim is None:
+            return entry("lower_median").function(x, ignore_nan=ignore_nan)
+        axis = negative_axis(dim, x.ndim)
+        if x.ndim == 0:
+            return pick_only(x)
+        data = as_raw(x)
+        ranks, missing = order(data, axis), (data != data).sum(axis, keepdims=True)
+        length = data.shape[axis]
+        if ignore_nan:
+            places = np.maximum(length - missing - 1, 0) // 2
+        else:
+            places = np.where(missing > 0, length - missing, (length - 1) // 2)
+        indices = np.take_along_axis(ranks, places, axis)
+        return pick_in_lanes(x, indices, axis, keepdim, f"{name.title()}Backward1")
+
+    offer(name, function, f"The lower median of all elements{doc}; with dim (values, indices).")
+
+
+enter_median("median", " (nan if one is)", False)
+enter_median("nanmedian", " that are not nan", True)
+
+
+@public(node="ModeBackward0")
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+    """(values, indices) of the commonest element along dim, the smallest of several, at its last place."""
+    x = operand(input)
+    axis = negative_axis(dim, x.ndim)
+    if x.ndim == 0:
+        return pick_only(x)
+    data = np.moveaxis(as_raw(x), axis, -1)
+    ranks = order(data, -1)
+    ordered = np.take_along_axis(data, ranks, -1)
+    steps = np.arange(data.shape[-1])
+    starts = np.concatenate([np.ones_like(ordered[..., :1], bool), ordered[..., 1:] != ordered[..., :-1]], -1)
+    runs = steps - np.maximum.accumulate(np.where(starts, steps, 0), -1)
+    places = np.argmax(runs, -1, keepdims=True)
+    indices = np.moveaxis(np.take_along_axis(ranks, places, -1), -1, axis)
+    return pick_in_lanes(x, indices, axis, keepdim, "ModeBackward0")
+
+
+# -- quantiles ------------------------------------------------------------------------------------
+
+
+def interpolate_ranks(x: Tensor, q: Tensor, interpolation: str, ignore_nan: bool) -> Tensor:
+    """The quantiles q of the last axis, as the last axis."""
+    ordered = sort(x, -1)[0]
+    data, length = as_raw(ordered), x.shape[-1]
+    known = (data == data).sum(-1, keepdims=True).astype(data.dtype)
+    if ignore_nan:
+        ranks = q * np.maximum(known - 1, 0)
+    else:  # a lane with nan gives its last element, which is nan
+        ranks = np.where(known < length, length - 1.0, q * (length - 1.0) + np.zeros_like(known))
+    if interpolation == "nearest":
+        ranks = ranks.round()
+    below = np.floor(as_raw(ranks))
+    if interpolation == "higher":
+        below = np.ceil(as_raw(ranks))
+    low = pick_positions(ordered, below.astype(np.intp), -1, "GatherBackward0")
+    if interpolation not in ("linear", "midpoint"):
+        return low
+    weights = 0.5 if interpolation == "midpoint" else ranks - below
+    high = pick_positions(ordered, np.ceil(as_raw(ranks)).astype(np.intp), -1, "GatherBackward0")
+    return low.lerp(high, weights)
+
+
+def enter_quantile(name: str, doc: str, ignore_nan: bool) -> None:
+    """Enter quantile or nanquantile, which have one more axis in front where q is a vector."""
+
+    def function(
+        input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        from ..rules.numpy_functions import METHODS  # here, because few programs need it
+
+        if interpolation not in METHODS:
+            raise RuntimeError(f"quantile() interpolation must be one of {', '.join(METHODS)}, but got {interpolation}")
+        x = operand(input)
+        if 0 in x.shape:
+            raise RuntimeError("quantile() input tensor must be non-empty")
+        q = q if isinstance(q, Tensor) else Tensor._wrap(np.asarray(q, as_raw(x).dtype), None)
+        if x.dtype.kind not in "fO" or q.dtype != x.dtype:
+            raise RuntimeError(f"quantile() needs a float input and q of the same type, got {x.dtype} and {q.dtype}")
+        if q.ndim > 1 or not ((as_raw(q) >= 0) & (as_raw(q) <= 1)).all():
+            raise RuntimeError("quantile() q must be a number or a vector of values between 0 and 1")
+        shape, axis = list(x.shape), -1
+        if dim is None:
+            x, kept = x.reshape((-1,)), [1] * len(shape)
+        else:
+            axis = negative_axis(dim, x.ndim)
+            kept = shape[:axis] + [1] + shape[axis % len(shape) + 1 :] if shape else []
+            x = x.movedim(axis, -1) if shape else x.reshape((1,))
+        out = interpolate_ranks(x, q.reshape((-1,)), interpolation, ignore_nan)
+        rest = [n for i, n in enumerate(kept, -len(kept)) if i != axis] if dim is not None else []
+        return out.movedim(-1, 0).reshape([*q.shape, *(kept if keepdim else rest)])
+
+    offer(name, function, f"The q-th quantiles over dim (of all elements without it){doc}.")
+
+
+enter_quantile("quantile", "; nan where an element is", False)
+enter_quantile("nanquantile", ", of the elements that are not nan", True)

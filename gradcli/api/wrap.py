@@ -1,4 +1,4 @@
-"""How functions of the table become functions with PyTorch's names and arguments."""
+"""How functions are entered under PyTorch's names, and found there."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import describe_missing
-from ..rules import lookup
-from ..rules.table import Primitive, rename_keywords
-from ..tape.operators import recorder_for
+from ..rules.table import rename_keywords
 from ..tape.record import name_nodes
 from ..tape.shape_errors import as_pytorch
 from ..tape.tensor import Tensor, as_raw
@@ -24,14 +22,6 @@ METHODS: set[str] = set()
 METHOD_FORMS: dict[str, Callable] = {}
 """Methods whose arguments stand in another order than those of the function of that name."""
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
-TORCH_WORDS = {
-    **dict.fromkeys(("axis", "axes"), ("dim", "dims")),
-    "keepdims": ("keepdim",),
-    "k": ("diagonal", "offset"),
-    "x": ("input",),
-    "y": ("other",),
-}
-"""By the name of an entry's parameter, what PyTorch calls it."""
 
 
 def as_tensor(x: Any) -> Any:
@@ -72,21 +62,7 @@ def public(
     """
 
     def enter(function: Callable) -> Callable:
-        function = records_as(node)(function)
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if kwargs:
-                kwargs = rename_keywords(kwargs, NUMPY_WORDS)
-            try:
-                result = function(*args, **kwargs)
-            except ValueError as error:
-                raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
-            if type(result) is Tensor and result._base is not None:
-                stand_alone(result, (*args, *kwargs.values()))
-            return result
-
-        call.__qualname__ = call.__name__
+        call = guard(records_as(node)(function))
         own = function.__name__
         for name in (own.rstrip("_") if own in RESERVED else own, *names):
             PUBLIC[name] = call
@@ -95,6 +71,25 @@ def public(
         return call
 
     return enter(function) if function is not None else enter
+
+
+def guard(function: Callable) -> Callable:
+    """Return a function that takes NumPy's words for its arguments as well, and raises what PyTorch raises."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = rename_keywords(kwargs, NUMPY_WORDS)
+        try:
+            result = function(*args, **kwargs)
+        except ValueError as error:
+            raise as_pytorch(error, [x for x in args if isinstance(x, Tensor)]) from None
+        if type(result) is Tensor and result._base is not None:
+            stand_alone(result, (*args, *kwargs.values()))
+        return result
+
+    call.__qualname__ = call.__name__
+    return call
 
 
 def stand_alone(result: Tensor, operands: tuple) -> None:
@@ -110,6 +105,12 @@ def stand_alone(result: Tensor, operands: tuple) -> None:
         result._data = np.ascontiguousarray(result._data)
 
 
+def offer(names: str, function: Callable, doc: str, method: bool = True, node: str = "") -> Callable:
+    """Enter a function under its first name and its aliases, as `public` does."""
+    name, *aliases = names.split()
+    return public(rename_function(function, name, doc), names=tuple(aliases), method=method, node=node)
+
+
 RESERVED = {"max_", "min_", "sum_", "all_", "any_", "pow_", "round_", "complex_", "type_"}
 """Functions here that carry an underscore only because Python has a builtin of their name."""
 
@@ -118,46 +119,6 @@ def rename_function(function: Callable, name: str, doc: str | None) -> Callable:
     """Return a function under its own name."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return function
-
-
-def from_table(primitive: Primitive) -> Callable:
-    """Return a table entry as a function of Tensors that takes PyTorch's words for its arguments."""
-    quick = recorder_for(primitive)
-    if quick is not None:
-        return quick
-    code = primitive.signature_model().__code__
-    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    words = {word: name for name in own for word in TORCH_WORDS.get(name, ()) if word not in own}
-    node = primitive.node if primitive.kind == "composition" else ""
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        named = {words.get(k, k): v for k, v in kwargs.items()}
-        if "x" in named and not args:
-            args = (named.pop("x"),)
-        if args and isinstance(args[0], list | float | int):
-            args = (operand(args[0]), *args[1:])
-        try:
-            result = as_tensor(primitive.function(*args, **named))
-        except ValueError as error:
-            raise as_pytorch(error) from None
-        if type(result) is Tensor and result._base is not None:
-            stand_alone(result, args)
-        return result
-
-    function.__wrapped__ = primitive.signature_model()  # type: ignore[attr-defined]  # what help() shows
-    return records_as(node)(rename_function(function, primitive.name.rpartition(".")[2], primitive.doc))
-
-
-def resolve(name: str) -> Callable | None:
-    """Return the function of this name: PyTorch's version where it has one of its own, else the table's."""
-    function = PUBLIC.get(name)
-    if function is None and not name.startswith("_"):
-        primitive = lookup(name)
-        if primitive is not None:
-            function = PUBLIC[name] = from_table(primitive)
-            if primitive.arity != 0:
-                METHODS.add(name)
     return function
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..api import method, reduce
+from ..api import method
 from ..api.create import empty, source
 from ..api.index import where
-from ..api.products import multiply_matrices
+from ..api.matrices import multiply_matrices
 from ..api.shape import flatten
-from ..api.wrap import operand, records_as, resolve
+from ..api.signature import resolve
+from ..api.wrap import operand, records_as
 from ..rules import entry
 from ..tape import inplace as changes
 from ..tape.dtypes import as_dtype
@@ -125,12 +126,12 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """exp(input) / sum(exp(input)) over dim."""
-    return reduce.softmax(input, default_dim(input, dim), dtype=dtype)
+    return input.softmax(default_dim(input, dim), dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Logarithm of softmax over dim."""
-    return reduce.log_softmax(input, default_dim(input, dim), dtype=dtype)
+    return input.log_softmax(default_dim(input, dim), dtype=dtype)
 
 
 def default_dim(input: Tensor, dim: int | None) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..api.index import where
-from ..api.reduce import pick_positions, softmax_by_entry
+from ..api.reduce import pick_positions
 from ..api.shape import broadcast_tensors
 from ..api.wrap import operand, records_as
 from ..errors import add_advice
@@ -201,7 +201,7 @@ def cross_entropy(
         )
     if probabilities and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
-    scores = softmax_by_entry("log_softmax", input, axis)
+    scores = input.log_softmax(axis)
     if not probabilities:
         return class_losses(scores, target, weight, ignore_index, reduction, label_smoothing)
     if label_smoothing:

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..api.create import empty, zeros
-from ..api.join import cat, stack
+from ..api.shape import cat, stack
 from ..tape.tensor import Parameter, Tensor
 from .layers import dropout, fill_uniform, linear
 from .module import Module

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..api.create import tensor
-from ..api.join import stack
+from ..api.shape import stack
 from ..linalg import vector_norm
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor

@@ -15,7 +15,7 @@ import numpy as np
 
 import gradcli
 
-from ..api.products import LinAlgError
+from ..api.matrices import LinAlgError
 from ..errors import describe_missing
 from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError

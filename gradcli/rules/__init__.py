@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .table import BY_FOLD, BY_NUMPY, BY_SCIPY, NAMES, TABLE, Primitive, Sample
+from .table import BY_FOLD, BY_NUMPY, BY_SCIPY, BY_TORCH, NAMES, TABLE, Primitive, Sample
 
 MODULES = tuple(
     """
@@ -29,7 +29,7 @@ def _load_next() -> bool:
     return True
 
 
-def _find(key: Any, *registers: dict[Any, Primitive]) -> Primitive | None:
+def _find(key: Any, *registers: dict[Any, Any]) -> Any:
     """Return what the registers have under a key, importing families until one of them has it."""
     while True:
         for register in registers:
@@ -67,6 +67,12 @@ def by_scipy(name: str) -> Primitive | None:
     return _find(name, BY_SCIPY, NAMES)
 
 
+def by_torch(name: str) -> tuple[Primitive, str] | None:
+    """Return the entry that PyTorch calls `name` and its signature there, "" where it has the entry's own, or None."""
+    found = _find(name, BY_TORCH, NAMES)
+    return (found, "") if isinstance(found, Primitive) else found
+
+
 def full_table() -> dict[str, Primitive]:
     """Return the whole table by canonical name."""
     while _load_next():
@@ -74,4 +80,15 @@ def full_table() -> dict[str, Primitive]:
     return TABLE
 
 
-__all__ = ["MODULES", "Primitive", "Sample", "by_fold", "by_numpy", "by_scipy", "entry", "full_table", "lookup"]
+__all__ = [
+    "MODULES",
+    "Primitive",
+    "Sample",
+    "by_fold",
+    "by_numpy",
+    "by_scipy",
+    "by_torch",
+    "entry",
+    "full_table",
+    "lookup",
+]

@@ -13,7 +13,7 @@ import numpy as np
 from .arithmetic import step
 from .exact import exact_log_softmax, exact_logsumexp, exact_softmax
 from .reduce import REDUCTIONS, reduction_signature
-from .shapes import conjugate, negative_axes, rank, sum_kept, unreduce
+from .shapes import as_floats, conjugate, negative_axes, rank, sum_kept, unreduce
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
 from .table import LANES, REAL, REDUCTION, A, Sample, composition, elementwise, general
 from .transcendental import sigmoid, sigmoid_slope, tanh_slope
@@ -65,6 +65,7 @@ softplus_entry = elementwise(
     softplus,
     softplus_dx,
     bind=softplus_signature,
+    torch="softplus(input, beta=1.0, threshold=20.0)",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), beta=2.0), Sample(A(3), threshold=1.0)),
     twin="log(1 + exp(beta * x)) / beta",
@@ -85,9 +86,7 @@ elementwise(
 elementwise(
     lambda x, *, negative_slope: np.where(x > 0, x, x * negative_slope),
     lambda _, x, *, negative_slope: step(x > 0, x) + negative_slope * step(~(x > 0), x),
-    name="leaky_relu",
-    node="LeakyRelu",
-    bind=lambda x, negative_slope=0.01: ((x,), {"negative_slope": negative_slope}),
+    torch="leaky_relu(input, negative_slope=0.01)",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), negative_slope=0.2)),
     twin="Piecewise((x, x > 0), (negative_slope * x, True))",
@@ -104,8 +103,7 @@ def below_zero(x):
 elementwise(
     lambda x, *, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
     lambda _, x, *, alpha: np.where(x <= 0, alpha * np.exp(below_zero(x)), 1.0),
-    name="elu",
-    bind=lambda x, alpha=1.0: ((x,), {"alpha": alpha}),
+    torch="elu(input, alpha=1.0)",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), alpha=0.5)),
     twin="Piecewise((x, x > 0), (alpha * (exp(x) - 1), True))",
@@ -172,24 +170,10 @@ def inside(x, low, high):
     return step(~((x <= low) | (x >= high)), x)
 
 
-def bind_parameters(**defaults):
-    """Return what binds one operand and parameters with these defaults, by place or by name."""
-
-    def bind(x, *args, **params):
-        given = dict(zip(defaults, args, strict=False))
-        if len(args) > len(defaults) or not set(params) <= set(defaults) - set(given):
-            wrong = [*args[len(defaults) :], *(name for name in params if name not in defaults or name in given)]
-            raise TypeError(f"unexpected argument {wrong[0]!r}; the parameters are {', '.join(defaults)}")
-        return (x,), {**defaults, **given, **params}
-
-    return bind
-
-
 elementwise(
     lambda x, *, min_val, max_val: np.minimum(np.maximum(x, min_val), max_val),
     lambda _, x, *, min_val, max_val: inside(x, min_val, max_val),
-    name="hardtanh",
-    bind=bind_parameters(min_val=-1.0, max_val=1.0),
+    torch="hardtanh(input, min_val=-1.0, max_val=1.0)",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), -0.5, 2.0)),
     twin="Piecewise((max_val, x >= max_val), (min_val, x <= min_val), (x, True))",
@@ -234,8 +218,7 @@ elementwise(
 elementwise(
     lambda x, *, lambd: np.where(abs(x) <= lambd, 0.0, x),
     lambda _, x, *, lambd: step(~(abs(x) <= lambd), x),
-    name="hardshrink",
-    bind=bind_parameters(lambd=0.5),
+    torch="hardshrink(input, lambd=0.5)",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), lambd=1.0)),
     twin="Piecewise((x, abs(x) > lambd), (0, True))",
@@ -245,8 +228,7 @@ elementwise(
 elementwise(
     lambda x, *, lambd: np.where(abs(x) <= lambd, 0.0 * x, x - lambd * np.sign(x)),
     lambda _, x, *, lambd: step(~(abs(x) <= lambd), x),
-    name="softshrink",
-    bind=bind_parameters(lambd=0.5),
+    torch="softshrink(input, lambd=0.5)",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), lambd=1.0)),
     twin="Piecewise((x - lambd * sign(x), abs(x) > lambd), (0, True))",
@@ -256,8 +238,7 @@ elementwise(
 elementwise(
     lambda x, *, threshold, value: np.where(x <= threshold, value, x),
     lambda _, x, *, threshold, value: step(~(x <= threshold), x),
-    name="threshold",
-    bind=lambda x, threshold, value: ((x,), {"threshold": threshold, "value": value}),
+    torch="threshold(input, threshold, value)",
     complex=False,
     samples=(Sample(A(3, 4), 0.5, -1.0),),
     twin="Piecewise((x, x > threshold), (value, True))",
@@ -405,6 +386,7 @@ def log_of_sum(shifted, axis):
 
 def logsumexp_forward(x, *, axis, keepdims):
     """log(sum(exp(x))), shifted by the largest element so that nothing overflows."""
+    x = as_floats(x)
     shift = finite_max(x, axis)
     total = log_of_sum(x - shift, axis) + shift
     return total if keepdims else np.squeeze(total, axis)
@@ -421,6 +403,7 @@ general(
     logsumexp_vjp,
     bind=reduction_signature,
     folds=(np.logaddexp.reduce,),
+    torch="logsumexp(input, dim, keepdim=False)",
     samples=REDUCTIONS,
     exact=exact_logsumexp,
     pattern=REDUCTION,
@@ -469,12 +452,15 @@ def softmax_signature(x, axis=-1):
     return (x,), {"axis": negative_axes(axis, rank(x)) if rank(x) else ()}
 
 
+WHOLE_NUMBERS = "\"{name}_{{last}}kernel_impl\" not implemented for '{{type}}'"
 SOFTMAXES = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=1), Sample(A()))
 softmax = general(
     "softmax",
     softmax_forward,
     softmax_vjp,
     bind=softmax_signature,
+    torch="softmax(input, dim=None, *, dtype=None)",
+    floats_only=WHOLE_NUMBERS.format(name="softmax"),
     samples=SOFTMAXES,
     exact=exact_softmax,
     pattern=LANES,
@@ -496,6 +482,8 @@ general(
     log_softmax_vjp,
     bind=softmax_signature,
     node="LogSoftmax",
+    torch="log_softmax(input, dim=None, *, dtype=None)",
+    floats_only=WHOLE_NUMBERS.format(name="log_softmax"),
     samples=SOFTMAXES,
     exact=exact_log_softmax,
     pattern=LANES,

@@ -8,7 +8,6 @@ elements of a half spectrum, which stand for two, weighted.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -107,10 +106,14 @@ def as_complex(x):
     return x if x.dtype.kind == "c" else x.astype(np.result_type(np.dtype(x.dtype), np.complex64))
 
 
+class NotRealError(TypeError, RuntimeError):
+    """Complex numbers where real ones are needed: a TypeError in NumPy, a RuntimeError in PyTorch."""
+
+
 def as_real(x, kind):
     """x with floating-point elements. Raises TypeError for complex ones."""
     if x.dtype.kind == "c":
-        raise TypeError(f"{kind} expects a real input array, but got {np.dtype(x.dtype)}")
+        raise NotRealError(f"{kind} expects a real input array, but got {np.dtype(x.dtype)}")
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
@@ -198,16 +201,14 @@ DOCS = {
     "ihfft": "First half of the inverse Fourier transform of real numbers",
 }
 for _kind in KINDS:
-    _forms: list[tuple[str, Any]] = [(_kind, one_axis(_kind))]
-    if "h" not in _kind:
-        _forms += [(f"{_kind}2", many_axes(_kind, (-2, -1))), (f"{_kind}n", many_axes(_kind, None))]
-    for _name, _function in _forms:
+    for _name, _first, _default in ((_kind, "n", -1), (f"{_kind}2", "s", (-2, -1)), (f"{_kind}n", "s", None)):
         composition(
-            _function,
+            one_axis(_kind) if _name == _kind else many_axes(_kind, _default),
             name=f"fft.{_name}",
-            numpy=(getattr(np.fft, _name),),
+            numpy=(getattr(np.fft, _name),) if hasattr(np.fft, _name) else (),
             samples=(),
             public=False,
+            torch=f"fft.{_name}(input, {_first}=None, dim={_default}, norm=None)",
             doc=f"{DOCS[_kind]}{'' if _name == _kind else ' over axes'}.",
         )
 

@@ -150,7 +150,12 @@ def pinv_with(x, absolute, relative, hermitian=False):
 
 
 @numpy_function(
-    Sample(A(3, 3)), Sample(A(4, 2)), Sample(A(2, 2, 4)), home=np.linalg, doc="Pseudo-inverse of Moore and Penrose."
+    Sample(A(3, 3)),
+    Sample(A(4, 2)),
+    Sample(A(2, 2, 4)),
+    home=np.linalg,
+    torch="pinverse(input: matrix, rcond=1e-15)",
+    doc="Pseudo-inverse of Moore and Penrose.",
 )
 def pinv(a, rcond=None, hermitian=False, *, rtol=1e-15):
     """Pseudo-inverse of Moore and Penrose; singular values up to rcond times the largest count as 0."""
@@ -218,6 +223,7 @@ matrix_exp = general(
     exp_vjp,
     bind=square_signature,
     aliases=("expm",),
+    torch="matrix_exp linalg.matrix_exp(input: square)",
     node="LinalgMatrixExp",
     domain=((-1.0, 1.0),),
     samples=SQUARE,
@@ -232,6 +238,7 @@ matrix_exp = general(
     *(Sample(A(3, 3), n) for n in (-2, 0, 1, 3, 6)),
     Sample(A(2, 3, 3), 2),
     home=np.linalg,
+    torch="matrix_power linalg.matrix_power(input: square, n)",
     doc="A square matrix multiplied n times with itself.",
 )
 def matrix_power(a, n):
@@ -300,6 +307,7 @@ def vecdot(x1, x2, /, *, axis=-1):
 composition(
     vecdot,
     numpy=(np.vecdot, np.linalg.vecdot),
+    torch="linalg.vecdot(x, y, *, dim=-1)",
     samples=(Sample(A(3), A(3)), Sample(A(2, 3), A(3)), Sample(A(3, 2), A(3, 2), axis=0)),
 )
 

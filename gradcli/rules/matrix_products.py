@@ -277,7 +277,7 @@ def vdot(x, y):
     return inner(as_array(x).reshape((-1,)).conj(), as_array(y).reshape((-1,)))
 
 
-@numpy_function(Sample(A(3), A(4)), Sample(A(2, 2), A(3)), size=count_pairs)
+@numpy_function(Sample(A(3), A(4)), Sample(A(2, 2), A(3)), size=count_pairs, torch="outer ger(input, vec2)")
 def outer(x, y):
     """All products of two elements."""
     return as_array(x).reshape((-1, 1)) * as_array(y).reshape((1, -1))

@@ -216,6 +216,7 @@ linear(
         {"axis1": negative_axis(axis1, rank(x)), "axis2": negative_axis(axis2, rank(x))},
     ),
     node="Transpose",
+    torch="transpose swapaxes swapdims(input, dim0, dim1)",
     numpy=(np.swapaxes,),
     view=True,
     batch=batch_swap,
@@ -268,7 +269,15 @@ def clone_vjp(g, _, _x):
     return g
 
 
-clone = linear("clone", lambda x: x.copy(), clone_vjp, public=False, pattern=SELECTION, doc="A copy.")
+clone = linear(
+    "clone",
+    lambda x: x.copy(),
+    clone_vjp,
+    torch="clone(input, *, memory_format=None)",
+    public=False,
+    pattern=SELECTION,
+    doc="A copy, through which gradients flow.",
+)
 linear(
     "copy_to",
     lambda x: x,

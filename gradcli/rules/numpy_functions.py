@@ -25,7 +25,7 @@ from .shapes import (
     raw,
     shape_of,
 )
-from .table import A, Sample, composition, numpy_function
+from .table import REDUCTION, A, Sample, composition, numpy_function
 
 
 @numpy_function(Sample(A(3, 4)))
@@ -268,7 +268,9 @@ def count_numbers(x, axis, keepdims):
     return (~np.isnan(x)).sum(axis=axis, keepdims=keepdims).astype(np.zeros((), dtype_of(x)).real.dtype)
 
 
-@numpy_function(*REDUCED)
+@numpy_function(
+    *REDUCED, pattern=REDUCTION, torch="nansum(input, dim=None, keepdim=False, *, dtype=None) -> NansumBackward0"
+)
 def nansum(x, axis=None, keepdims=False):
     """Sum over axis, nan left out."""
     return np.sum(replace_nan(x, 0), axis=axis, keepdims=keepdims)
@@ -280,7 +282,12 @@ def nanprod(x, axis=None, keepdims=False):
     return np.prod(replace_nan(x, 1), axis=axis, keepdims=keepdims)
 
 
-@numpy_function(*REDUCED)
+@numpy_function(
+    *REDUCED,
+    pattern=REDUCTION,
+    torch="nanmean(input, dim=None, keepdim=False, *, dtype=None)",
+    floats_only="nanmean(): expected input to have floating point or complex dtype but got {dtype}",
+)
 def nanmean(x, axis=None, keepdims=False):
     """Mean over axis, nan left out."""
     return nansum(x, axis, keepdims) / count_numbers(x, axis, keepdims)
@@ -344,9 +351,12 @@ def observations(x, y, rowvar):
     Sample(A(4)),
     Sample(A(2, 5), A(1, 5), ddof=0),
     Sample(A(5, 2), rowvar=False, fweights=np.array([1, 2, 1, 1, 3]), aweights=np.array([0.5, 1, 2, 1, 1])),
+    torch="cov(input, *, correction=1, fweights=None, aweights=None)",
 )
 def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
     """Covariances of the variables in the rows (columns, unless rowvar) of x and y, n - ddof in the denominator."""
+    if rank(x) > 2:
+        raise ValueError(f"cov(): expected input to have two or fewer dimensions but got {rank(x)} dimensions")
     rows = observations(x, y, rowvar)
     ddof = (0 if bias else 1) if ddof is None else ddof
     if fweights is None and aweights is None:

@@ -202,6 +202,7 @@ elementwise(
     lambda _, _x, _y, weight: weight,
     lambda _, x, y, _weight: y - x,
     name="lerp",
+    torch="lerp(input, end, weight)",
     node="LerpBackward1",
     variants=(None, "LerpBackward0"),
     samples=(Sample(A(3, 4), A(3, 4), A(3, 4)), Sample(A(3), A(), 0.25), Sample(A(3, 1), A(4), 0.75)),
@@ -290,8 +291,7 @@ logit_slope = elementwise(
 elementwise(
     logit_forward,
     logit_dx,
-    name="logit",
-    bind=lambda x, eps=None: ((x,), {"eps": eps}),
+    torch="logit(input, eps=None)",
     complex=False,
     domain=((0.05, 0.95),),
     samples=(Sample(A(3, 4)), Sample(A(), eps=0.01), Sample(A(5), eps=0.3)),

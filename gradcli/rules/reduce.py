@@ -52,6 +52,7 @@ linear(
     sum_vjp,
     bind=reduction_signature,
     node=lambda x_shape, params: "Sum" if len(params["axis"]) == len(x_shape) else "SumBackward1",
+    torch="sum(input, dim=None, keepdim=False, *, dtype=None) -> SumBackward0, SumBackward1",
     numpy=(np.sum,),
     folds=(np.add.reduce,),
     samples=(*REDUCTIONS, Sample(A(0, 3), axis=0)),
@@ -64,6 +65,9 @@ linear(
     mean_vjp,
     bind=reduction_signature,
     node=lambda x_shape, params: "Mean" if len(params["axis"]) == len(x_shape) else "MeanBackward1",
+    torch="mean(input, dim=None, keepdim=False, *, dtype=None)",
+    floats_only="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+    "Got: {type}",
     numpy=(np.mean,),
     samples=REDUCTIONS,
     exact=exact_mean,
@@ -92,6 +96,7 @@ for name, alias, ufunc, functions in [
         extreme_vjp,
         bind=reduction_signature,
         aliases=(alias,),
+        torch=f"{alias}(input, dim=(), keepdim=False) -> {alias.title()}Backward0",
         numpy=functions,
         complex=False,
         samples=REDUCTIONS,
@@ -355,6 +360,7 @@ vector_norm = general(
     norm_vjp,
     bind=norm_signature,
     aliases=("vector_norm",),
+    torch="linalg.vector_norm(x: floats, ord=2, dim=None, keepdim=False, *, dtype=None)",
     node="LinalgVectorNorm",
     samples=(
         *REDUCTIONS,

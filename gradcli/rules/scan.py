@@ -102,7 +102,13 @@ def along(function, x, axis):
     return function(x, axis=negative_axis(axis, rank(x)))
 
 
-@numpy_function(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)), folds=(np.multiply.accumulate,))
+@numpy_function(
+    Sample(A(3, 4), axis=0),
+    Sample(A(2, 3), axis=-1),
+    Sample(A(5)),
+    folds=(np.multiply.accumulate,),
+    torch="cumprod(input, dim, *, dtype=None)",
+)
 def cumprod(x, axis=None):
     """Cumulative product along axis."""
     return along(cumprod_along, x, axis)
@@ -111,6 +117,8 @@ def cumprod(x, axis=None):
 def prod_vjp(g, out, x, *, axis, keepdims):
     """g times the product of the other elements; out / x where neither is 0."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
+    if not axis:
+        return g
     if not ((x == 0).any() or (out == 0).any()):
         return g * conjugate(out / x)
     others = tuple(i for i in range(-x.ndim, 0) if i not in axis)
@@ -128,6 +136,7 @@ general(
     bind=reduction_signature,
     numpy=(np.prod,),
     folds=(np.multiply.reduce,),
+    torch="prod(input, dim=None, keepdim=False, *, dtype=None) -> ProdBackward0, ProdBackward1",
     samples=REDUCTIONS,
     pattern=REDUCTION,
     doc="Product over axis.",
@@ -153,7 +162,13 @@ cumsum_along = linear(
 )
 
 
-@numpy_function(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(3, 2)), folds=(np.add.accumulate,))
+@numpy_function(
+    Sample(A(3, 4), axis=0),
+    Sample(A(2, 3), axis=-1),
+    Sample(A(3, 2)),
+    folds=(np.add.accumulate,),
+    torch="cumsum(input, dim, *, dtype=None)",
+)
 def cumsum(x, axis=None):
     """Cumulative sum along axis."""
     return along(cumsum_along, x, axis)

@@ -181,11 +181,15 @@ last_diagonal = linear(
 )
 
 
-@numpy_function(Sample(A(3, 4)), Sample(A(3, 4), 1), Sample(A(2, 3, 4), -1, 1, 2), Sample(A(2, 3, 4)))
+@numpy_function(
+    Sample(A(3, 4)),
+    Sample(A(3, 4), 1),
+    Sample(A(2, 3, 4), -1, 1, 2),
+    Sample(A(2, 3, 4)),
+    torch=("diagonal(input, offset=0, dim1=0, dim2=1)", "linalg.diagonal(A: floats, *, offset=0, dim1=-2, dim2=-1)"),
+)
 def diagonal(x, offset=0, axis1=0, axis2=1):
     """Diagonals over two axes."""
-    if rank(x) < 2:
-        raise ValueError(f"diagonal needs at least two axes, got shape {shape_of(x)}")
     first, second = negative_axis(axis1, rank(x)), negative_axis(axis2, rank(x))
     if first == second:
         raise ValueError(f"diagonal dimensions cannot be identical {axis1}, {axis2}")

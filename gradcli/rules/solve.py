@@ -131,6 +131,13 @@ def square_signature(x):
     return (x,), {}
 
 
+def matrix_signature(x):
+    """Bind a function of matrices; raises ValueError for vectors."""
+    if len(shape_of(x)) < 2:
+        raise ValueError(f"a matrix is needed, got shape {shape_of(x)}")
+    return (x,), {}
+
+
 def inv_vjp(g, out, _):
     """-A^-H g A^-H."""
     return -(adjoint(out) @ g @ adjoint(out))
@@ -143,6 +150,7 @@ inv = general(
     inv_vjp,
     bind=square_signature,
     aliases=("inverse",),
+    torch=("inverse(input: square)", "linalg.inv(A: square)"),
     node="LinalgInvEx",
     numpy=(np.linalg.inv,),
     samples=SQUARE,
@@ -184,6 +192,7 @@ det = general(
     det_vjp,
     bind=square_signature,
     node="LinalgDet",
+    torch="det linalg.det(input: square)",
     numpy=(np.linalg.det,),
     samples=SQUARE,
     exact=exact_det,
@@ -222,7 +231,7 @@ slogdet_outputs = general(
 )
 
 
-@numpy_function(home=np.linalg)
+@numpy_function(home=np.linalg, torch="slogdet linalg.slogdet(input: square)")
 def slogdet(x):
     """Sign and logarithm of the modulus of the determinant (two results)."""
     (x,), _ = square_signature(x)
@@ -235,7 +244,7 @@ def logdet(x):
     return np.log(sign) + value if is_complex(sign) else np.where(sign < 0, np.nan, value)
 
 
-composition(logdet, samples=())
+composition(logdet, samples=(), torch="logdet(input: square)")
 
 
 def solve_da(g, out, a, b_shape):
@@ -373,7 +382,11 @@ cholesky_lower = general(
 )
 
 
-@numpy_function(home=np.linalg, doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}")
+@numpy_function(
+    home=np.linalg,
+    torch="cholesky linalg.cholesky(input: square, upper=False)",
+    doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}",
+)
 def cholesky(x, /, *, upper=False):
     """L with A = L L^H or, if upper, U with A = U^H U; the triangle of that name is read."""
     (x,), _ = square_signature(x)
@@ -411,86 +424,4 @@ cholesky_solve = general(
     samples=(),
     public=False,
     doc="The matrix X with A X = B, from A's Cholesky factor.",
-)
-
-
-# -- LU ------------------------------------------------------------------------------------------
-
-
-def lu_forward(x):
-    """L below the diagonal and U in one matrix, and LAPACK's row exchanges (counted from 1)."""
-    from scipy.linalg import lapack
-
-    m, n = x.shape[-2:]
-    lu, pivots = np.array(x), np.zeros((*x.shape[:-2], min(m, n)), np.int32)
-    if x.size:
-        (getrf,) = lapack.get_lapack_funcs(("getrf",), dtype=x.dtype)
-        for place in np.ndindex(x.shape[:-2]):
-            lu[place], exchanges, _ = getrf(x[place])
-            pivots[place] = exchanges + 1
-    return lu, pivots
-
-
-def permutation(pivots, rows, dtype):
-    """The matrix P of A = P L U for LAPACK's row exchanges (raw arrays)."""
-    order = np.broadcast_to(np.arange(rows), (*pivots.shape[:-1], rows)).copy()
-    for i in range(pivots.shape[-1]):
-        other = pivots[..., i : i + 1].astype(np.intp) - 1
-        ours, theirs = order[..., i : i + 1].copy(), np.take_along_axis(order, other, -1)
-        np.put_along_axis(order, other, ours, -1)
-        order[..., i : i + 1] = theirs
-    return np.eye(rows, dtype=dtype)[order].swapaxes(-1, -2)
-
-
-def lu_parts(lu):
-    """L with its unit diagonal and U out of the packed matrix."""
-    size = min(lu.shape[-2:])
-    lower, upper = lu[..., :, :size], lu[..., :size, :]
-    return np.tril(lower, -1) + np.eye(lu.shape[-2], size, dtype=lu.dtype), np.triu(upper)
-
-
-def lu_vjp(gs, outs, _):
-    """P L^-H (tril(L^H g_L, -1) + triu(g_U U^H)) U^-H.
-
-    de Hoog, Anderssen and Lukas 2011, "Differentiation of matrix functionals using triangular factorization";
-    rows below and columns right of the square part are linear in A: L_2 = A_2 U^-1 and U_2 = L^-1 A_2.
-    """
-    g, (lu, pivots) = gs[0], outs
-    m, n = lu.shape[-2:]
-    size = min(m, n)
-    low, up = lu_parts(lu[..., :size, :size])
-    g_low = g_up = g[..., :size, :size]
-    if m > n:
-        g_below = solve_right(adjoint(up), g[..., size:, :])
-        g_up = g_up - adjoint(lu[..., size:, :]) @ g_below
-    if n > m:
-        g_right = solve_triangular(adjoint(low), g[..., :, size:], lower=False, unit=True)
-        g_low = g_low - g_right @ adjoint(lu[..., :, size:])
-    middle = np.tril(adjoint(low) @ np.tril(g_low, -1), -1) + np.triu(np.triu(g_up) @ adjoint(up))
-    left = solve_triangular(adjoint(low), middle, lower=False, unit=True)
-    grad = solve_right(adjoint(up), left)
-    if m > n:
-        grad = np.concatenate([grad, g_below], axis=-2)
-    if n > m:
-        grad = np.concatenate([grad, g_right], axis=-1)
-    return permutation(pivots, m, np.dtype(lu.dtype)) @ grad
-
-
-def matrix_signature(x):
-    """Bind a function of matrices; raises ValueError for vectors."""
-    if len(shape_of(x)) < 2:
-        raise ValueError(f"a matrix is needed, got shape {shape_of(x)}")
-    return (x,), {}
-
-
-lu_factor = general(
-    "lu_factor",
-    lu_forward,
-    lu_vjp,
-    bind=matrix_signature,
-    node="LinalgLuFactorEx",
-    samples=(),
-    outputs=2,
-    public=False,
-    doc="L and U of A = P L U in one matrix, and the row exchanges of P.",
 )

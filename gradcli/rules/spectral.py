@@ -11,7 +11,7 @@ import numpy as np
 
 from .shapes import adjoint, lead_of, shape_of
 from .solve import TRIANGLE, matrix_signature, solve_columns, solve_right, square_signature
-from .table import A, Sample, general, numpy_function
+from .table import A, Sample, composition, general, numpy_function
 
 QRResult = namedtuple("QRResult", ["Q", "R"])
 
@@ -64,44 +64,6 @@ def qr(a, mode="reduced"):
     if n > m:
         r = np.concatenate([r, adjoint(q) @ a[..., :, m:]], axis=-1)
     return r if mode == "r" else QRResult(q, r)
-
-
-def geqrf_forward(x):
-    """R, with the reflections of Q below it, and their scales."""
-    packed, scales = np.linalg.qr(x, "raw")
-    return packed.swapaxes(-1, -2).copy(), scales
-
-
-def geqrf_vjp(_gs, _outs, _x):
-    """Raises RuntimeError, as PyTorch does."""
-    raise RuntimeError("the derivative for geqrf is not implemented; use linalg.qr")
-
-
-geqrf = general(
-    "geqrf",
-    geqrf_forward,
-    geqrf_vjp,
-    bind=matrix_signature,
-    samples=(),
-    outputs=2,
-    public=False,
-    doc="The QR decomposition as LAPACK packs it.",
-)
-
-
-def apply_reflections(vectors, scales, x, *, transpose=False):
-    """Apply Q = H_1 H_2 ... (or its adjoint) to x, with H_i = 1 - scale_i v_i v_i^H.
-
-    vectors: below the diagonal of column i stands what follows the 1 of v_i, as LAPACK's geqrf leaves it
-    (Golub and Van Loan, "Matrix Computations", 5.1). Reflections are recorded one by one.
-    """
-    rows, count = shape_of(vectors)[-2], shape_of(scales)[-1]
-    lower = np.tril(vectors[..., :, :count], -1) + np.eye(rows, count, dtype=vectors.dtype)
-    scales = scales.conj() if transpose else scales
-    for i in range(count) if transpose else reversed(range(count)):
-        v = lower[..., :, i : i + 1]
-        x = x - scales[..., i : i + 1, None] * v @ (adjoint(v) @ x)
-    return x
 
 
 EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
@@ -193,13 +155,19 @@ def is_lower(triangle):
     return str(triangle).upper() == "L"
 
 
-@numpy_function(home=np.linalg, public=False, doc="Eigenvalues and vectors, Hermitian.")
+@numpy_function(
+    home=np.linalg, public=False, torch="linalg.eigh(A: square, UPLO='L')", doc="Eigenvalues and vectors, Hermitian."
+)
 def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
     return EighResult(*eigh_outputs(from_triangle(a, is_lower(UPLO))))
 
 
-@numpy_function(home=np.linalg, doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}")
+@numpy_function(
+    home=np.linalg,
+    torch="linalg.eigvalsh(A: square, UPLO='L')",
+    doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}",
+)
 def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues of a Hermitian matrix in rising order, of which one triangle is read."""
     return eigh(a, UPLO).eigenvalues
@@ -253,6 +221,17 @@ def complex_eig(a):
     """Eigenvalues and eigenvectors of a square matrix, always complex."""
     (a,), _ = square_signature(a)
     return EigResult(*eig_outputs(a, real=a.dtype.kind != "c"))
+
+
+composition(complex_eig, public=False, samples=(), torch="linalg.eig(A: square)")
+composition(
+    lambda a: complex_eig(a).eigenvalues,
+    name="complex_eigvals",
+    public=False,
+    samples=(),
+    torch="linalg.eigvals(A: square)",
+    doc="Eigenvalues of a square matrix, always complex.",
+)
 
 
 @numpy_function(home=np.linalg, public=False)
@@ -323,7 +302,12 @@ svd_outputs = general(
 )
 
 
-@numpy_function(home=np.linalg, public=False, doc="Singular value decomposition.")
+@numpy_function(
+    home=np.linalg,
+    public=False,
+    torch="linalg.svd(A: matrix, full_matrices=True, *, driver=None)",
+    doc="Singular value decomposition.",
+)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, S in falling order and V^H with A = U S V^H; S alone unless compute_uv."""
     matrix_signature(a)
@@ -333,7 +317,13 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     return SVDResult(*svd_outputs(a, full=bool(full_matrices)))
 
 
-@numpy_function(Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(2, 4)), home=np.linalg)
+@numpy_function(
+    Sample(A(3, 3)),
+    Sample(A(2, 4, 3)),
+    Sample(A(2, 4)),
+    home=np.linalg,
+    torch="linalg.svdvals(A: matrix, *, driver=None)",
+)
 def svdvals(x, /):
     """Singular values of a matrix in falling order."""
     matrix_signature(x)

@@ -39,6 +39,8 @@ BY_FOLD: dict[Any, Primitive] = {}
 """By a method of a ufunc, such as np.add.reduce, which runs along the first axis unless told otherwise."""
 BY_SCIPY: dict[str, Primitive] = {}
 """By the name in scipy.special, where that is another."""
+BY_TORCH: dict[str, tuple[Primitive, str]] = {}
+"""By PyTorch's name, with the signature that it has there."""
 
 SKIP, ARRAY, SHAPE = 0, 1, 2
 ELEMENTWISE, SELECTION, REDUCTION, LANES, PRODUCT = "elementwise", "selection", "reduction", "lanes", "product"
@@ -113,7 +115,9 @@ class Primitive:
     be conjugated for them. pair: computes both cotangents at once, where that is better than two products. batch:
     how it runs with a leading axis, where the rules of shapes do not say it. exact: on the field's numbers; twin,
     twin_of: the formula instead, or that for given parameters. pattern: which operands an element depends on. size,
-    rounds: how many elements a call makes, and how often it goes round; both are bounded.
+    rounds: how many elements a call makes, and how often it goes round; both are bounded. torch: PyTorch's signatures,
+    such as "softmax(input, dim=None, *, dtype=None)"; `api/signature.py` says what may stand in one. floats_only: what
+    PyTorch says of whole numbers where it refuses them.
     """
 
     aliases: tuple[str, ...] = ()
@@ -124,6 +128,7 @@ class Primitive:
     doc: str = ""
     domain: tuple[Interval, ...] = (REAL, REAL, REAL)
     exact: Callable | None = None
+    floats_only: str = ""
     folds: tuple[Any, ...] = ()
     holomorphic: bool = True
     node: Any = ""
@@ -139,6 +144,7 @@ class Primitive:
     size: Callable[..., int] | None = None
     slope: str = ""
     subgradient: str = ""
+    torch: tuple[str, ...] = ()
     twin: str | None = None
     twin_of: Callable[[dict], str | None] | None = None
     variants: tuple[str | None, str | None] = (None, None)
@@ -148,11 +154,15 @@ class Primitive:
         self.name = name
         self.kind = kind
         self.forward = forward
+        if isinstance(options.get("torch"), str):
+            options["torch"] = (options["torch"],)
         if not options.keys() <= OPTIONS.keys():
             raise TypeError(f"{name}: an entry has no option {', '.join(options.keys() - OPTIONS.keys())}")
         vars(self).update(OPTIONS | options)
         if not callable(self.node) and (self.node or kind != "composition"):
             self.node = backward_name(self.node or "".join(part[:1].upper() + part[1:] for part in name.split("_")))
+        if self.bind is None and kind != "composition" and self.torch:
+            self.bind = bind_parameters(self.torch[0], forward, self.arity or 1)
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if self.arity is not None else 2)
         self.keeps = tuple(kept_by(rule, skip) for rule in rules)
@@ -174,6 +184,8 @@ class Primitive:
             BY_FOLD[function] = self
         if self.scipy:
             BY_SCIPY[self.scipy] = self
+        for signature in self.torch:
+            BY_TORCH.update(dict.fromkeys(signature.partition("(")[0].split(), (self, signature)))
 
     def _with_shapes(self, rule: Any, keeps: tuple[int, ...]) -> Any:
         """Return the rule so that it gets a shape also where another rule had the array saved."""
@@ -267,6 +279,30 @@ def recorder_of(operands: Iterable[Any]) -> Callable | None:
     return best
 
 
+IN_NUMPY = {"input": "x", "other": "y", "dim": "axis", "keepdim": "keepdims", "correction": "ddof"}
+"""By PyTorch's name of an argument, what NumPy and the language call it."""
+
+
+def parameters_of(signature: str) -> str:
+    """Return what stands between the parentheses of a signature."""
+    return signature[signature.index("(") + 1 : signature.rindex(")")]
+
+
+def bind_parameters(signature: str, forward: Callable, operands: int) -> Callable | None:
+    """Return what binds the arguments of PyTorch's signature, under NumPy's names, to forward's parameters.
+
+    None where it has none.
+    """
+    text = parameters_of(signature).replace("input", "x", 1).replace("other", "y", 1)
+    names = eval(f"lambda {text}: 0").__code__.co_varnames
+    code = getattr(forward, "__code__", None)
+    params = [name for name in names[operands:] if code and name in code.co_varnames]
+    if not params:
+        return None
+    given = ", ".join(f"{name!r}: {name}" for name in params)
+    return eval(f"lambda {text}: (({', '.join(names[:operands])},), {{{given}}})")
+
+
 def no_gradient(_g, *_, **__):
     """Give an operand that only steers (a condition, an index) no gradient."""
 
@@ -296,8 +332,10 @@ def ternary_signature(x, y, z):
 def elementwise(forward: Callable, *partials: Any, name: str | None = None, **options: Any) -> Primitive:
     """Enter a function that works element by element, with one partial derivative per operand.
 
-    partial: `partial(out, x, y, **params)` or a number. The arity is the number of partials.
+    partial: `partial(out, x, y, **params)` or a number. The arity is the number of partials. The name is that of
+    PyTorch's signature, or of the forward function, unless given.
     """
+    name = name or options.get("torch", "").partition("(")[0]
     is_ufunc = isinstance(forward, np.ufunc)
     options.setdefault("samples", UNARY_SAMPLES if len(partials) == 1 else BINARY_SAMPLES)
     options.setdefault("promote", None)

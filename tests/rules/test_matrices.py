@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose
 
 from gradcli.rules import entry
 from gradcli.rules.matrix_functions import pinv_with
-from gradcli.rules.solve import cholesky_solve, lu_factor, lu_parts, permutation
-from gradcli.rules.spectral import apply_reflections
+from gradcli.rules.solve import cholesky_solve
 from gradcli.rules.table import A, Sample
 from gradcli.tape.backward import grad
 from gradcli.tape.tensor import Tensor
@@ -75,10 +74,6 @@ CASES = [
     ("cholesky upper", lambda x: np.linalg.cholesky(positive(x), upper=True), SQUARE),
     ("cholesky complex", lambda x: parts(np.linalg.cholesky(positive(c(x)))), COMPLEX),
     ("cholesky solve", lambda x, b: cholesky_solve(b, np.tril(x), upper=False), (A(3, 3), A(2, 3, 1))),
-    ("lu", lambda x: lu_factor(x)[0], STACK),
-    ("lu tall", lambda x: lu_factor(x)[0], (A(4, 2),)),
-    ("lu wide", lambda x: lu_factor(x)[0], (A(2, 4),)),
-    ("lu complex", lambda x: parts(lu_factor(c(x))[0]), (A(2, 3, 2),)),
     ("slogdet", lambda x: np.linalg.slogdet(x).logabsdet, STACK),
     ("slogdet complex", lambda x: parts(np.linalg.slogdet(c(x)).sign) + np.linalg.slogdet(c(x))[1], COMPLEX),
     ("logdet complex", lambda x: parts(entry("logdet").function(c(x))), COMPLEX),
@@ -88,7 +83,6 @@ CASES = [
     ("pinv symmetric", lambda x: pinv_with(mean(x), 0.0, 1e-12, hermitian=True), SQUARE),
     ("pinv complex", lambda x: parts(np.linalg.pinv(c(x))), (A(2, 3, 2),)),
     ("exp complex", lambda x: parts(entry("matrix_exp").function(c(x) / 3)), (A(2, 2, 2),)),
-    ("reflections", lambda x, t: apply_reflections(x, t, np.eye(4, 3, dtype=x.dtype)), (A(4, 3), A(2))),
     ("norm complex", lambda x: np.linalg.norm(c(x), "nuc", (1, 2)), COMPLEX),
     ("fft", lambda x: parts(np.fft.fft(x, 5, norm="ortho")), (A(3, 4),)),
     ("ifft", lambda x: parts(np.fft.ifftn(c(x), (2, 3), (0, 2))), (A(2, 2, 3),)),
@@ -210,15 +204,6 @@ def test_columns_that_are_not_determined_have_no_gradient():
     leaf = Tensor._wrap(np.random.default_rng(1).normal(size=(4, 2)), None).requires_grad_()
     with pytest.raises(RuntimeError, match="not differentiable when mode='complete'"):
         grad(np.linalg.qr(leaf, "complete").Q.sum(), leaf)
-
-
-def test_lu_gives_back_the_matrix():
-    x = np.random.default_rng(4).normal(size=(2, 3, 5, 4))
-    for matrix in (x, x.swapaxes(-1, -2), x[..., :0, :], x + 1j * x**2):
-        packed, pivots = lu_factor(matrix)
-        low, up = lu_parts(packed)
-        order = permutation(pivots, matrix.shape[-2], matrix.dtype)
-        assert_allclose(order @ low @ up, matrix, atol=1e-13)
 
 
 def test_saved_outputs_lead_back_to_the_tensors_that_the_user_has():

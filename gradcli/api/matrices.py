@@ -1,4 +1,4 @@
-"""Products and linear algebra with PyTorch's arguments, and its complaints about matrices."""
+"""Products and decompositions with PyTorch's arguments, and its complaints about matrices."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..rules import entry
 from ..rules.solve import cholesky_solve as table_cholesky_solve
 from ..rules.spectral import svd as table_svd
 from ..tape.modes import allowed
-from ..tape.shape_errors import stacks_text, types_error
+from ..tape.shape_errors import as_pytorch, stacks_text, types_error
 from ..tape.tensor import Tensor, as_raw, multiply
 from .reduce import reduce_by_entry
-from .wrap import operand, public, rename_function
+from .wrap import offer, operand, public
 
 
 class LinAlgError(RuntimeError):
@@ -53,11 +53,12 @@ def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
     try:
         return function(*args, **kwargs)
     except ValueError as error:
+        if isinstance(error, np.exceptions.AxisError):
+            raise as_pytorch(error) from None
+        kind = LinAlgError if isinstance(error, np.linalg.LinAlgError) else RuntimeError
+        if kind is LinAlgError and title in REASONS:
+            raise kind(REASONS[title](as_raw(args[0]), title)) from None
         text = str(error)
-        kinds = {np.linalg.LinAlgError: LinAlgError, np.exceptions.AxisError: IndexError}
-        kind = next((kinds[k] for k in type(error).__mro__ if k in kinds), RuntimeError)
-        if kind is LinAlgError and title in REASONS and args:
-            raise kind(REASONS[title](np.asarray(args[0]._data), title)) from None
         raise kind(text if text.startswith(f"{title.split('.')[-1]}:") else f"{title}: {text}") from None
 
 
@@ -68,6 +69,15 @@ def first_failing(x: np.ndarray, fails: Callable) -> tuple[str, int]:
         if order:
             return f"(Batch element {place}): " if x.ndim > 2 else "", order
     return "", 1
+
+
+def is_singular(matrix: np.ndarray) -> bool:
+    """Return whether LAPACK finds no inverse."""
+    try:
+        np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return True
+    return False
 
 
 def zero_pivot(matrix: np.ndarray) -> int:
@@ -132,6 +142,9 @@ def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
     return x
 
 
+# -- products --------------------------------------------------------------------------------------
+
+
 def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str:
     """Return PyTorch's message for operands with other numbers of axes."""
     if name == "mm":
@@ -155,7 +168,7 @@ def of_ranks(name: str, ranks: tuple[int, int]) -> None:
             raise types_error(input, other)
         return multiply_matrices(input, other)
 
-    public(rename_function(function, name, f"Matrix product of tensors with {ranks[0]} and {ranks[1]} axes."))
+    offer(name, function, f"Matrix product of tensors with {ranks[0]} and {ranks[1]} axes.")
 
 
 for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.items():
@@ -171,12 +184,6 @@ def multiply_matrices(input: Any, other: Any) -> Tensor:
 def matmul(input: Any, other: Any) -> Tensor:
     """Matrix product of vectors, matrices and stacks of matrices."""
     return multiply_matrices(input, other)
-
-
-@public(names=("ger",))
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """All products of two elements."""
-    return entry("outer").function(input, vec2)
 
 
 def add_scaled(input: Tensor, added: Tensor, beta: float, alpha: float) -> Tensor:
@@ -241,14 +248,6 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return entry("cross").function(input, other, axis=dim)
 
 
-@public
-def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
-    """Covariances of the rows; columns are observations, repeated fweights times and weighted by aweights."""
-    if input.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim} dimensions")
-    return entry("cov").function(input, ddof=correction, fweights=fweights, aweights=aweights)
-
-
 @public(method=False, node="CdistBackward0")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
     """Distances, in the p-norm, between the rows of x1 and those of x2. Raises RuntimeError for negative p."""
@@ -267,55 +266,6 @@ QR = namedtuple("QR", ["Q", "R"])
 Slogdet = namedtuple("Slogdet", ["sign", "logabsdet"])
 
 # -- functions of one square matrix --------------------------------------------------------------
-
-
-@public
-@on_matrices("linalg.inv", square=True)
-def inverse(input: Tensor) -> Tensor:
-    """Inverse of square matrices. Raises LinAlgError for singular ones."""
-    return entry("inv").function(input)
-
-
-@public
-@on_matrices("linalg.det", square=True)
-def det(input: Tensor) -> Tensor:
-    """Determinant of square matrices."""
-    return entry("det").function(input)
-
-
-@public
-@on_matrices("linalg.slogdet", square=True)
-def slogdet(input: Tensor) -> Slogdet:
-    """Sign (phase, for complex matrices) and logarithm of the modulus of the determinant."""
-    return Slogdet(*entry("slogdet").function(input))
-
-
-@public
-@on_matrices("linalg.slogdet", square=True)
-def logdet(input: Tensor) -> Tensor:
-    """Logarithm of the determinant; nan where it is negative."""
-    return entry("logdet").function(input)
-
-
-@public
-@on_matrices(square=True)
-def matrix_exp(input: Tensor) -> Tensor:
-    """Exponential of square matrices."""
-    return entry("matrix_exp").function(input)
-
-
-@public
-@on_matrices(square=True)
-def matrix_power(input: Tensor, n: int) -> Tensor:
-    """Square matrices multiplied n times with themselves; of the inverse for negative n."""
-    return entry("matrix_power").function(input, n)
-
-
-@public
-@on_matrices("linalg.pinv")
-def pinverse(input: Tensor, rcond: Any = 1e-15) -> Tensor:
-    """Pseudo-inverse; singular values up to rcond times the largest count as 0."""
-    return entry("pinv").function(input, as_raw(rcond))
 
 
 # -- orthogonal factors --------------------------------------------------------------------------
@@ -343,23 +293,7 @@ def qr(input: Tensor, some: bool = True) -> QR:
 
 
 @public
-@on_matrices("linalg.cholesky", square=True)
-def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """L with input = L L^H, or upper U with input = U^H U. Raises LinAlgError unless positive definite."""
-    return entry("cholesky").function(input, upper=upper)
-
-
-@public
 @on_matrices("cholesky_solve")
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:  # noqa: N803 - PyTorch's word
     """The X with A X = input, from A's Cholesky factor L."""
     return table_cholesky_solve(input, L, upper=bool(upper))
-
-
-def singular_at(packed: Tensor) -> Tensor:
-    """Return the place, from 1, of the first 0 on the diagonal of U; 0 where there is none."""
-    diagonal = np.diagonal(as_raw(packed), 0, -2, -1) == 0
-    if not diagonal.shape[-1]:
-        return operand(np.zeros(diagonal.shape[:-1], np.int32))
-    first = np.where(diagonal.any(-1), diagonal.argmax(-1) + 1, 0)
-    return operand(np.asarray(first, np.int32))

@@ -1,0 +1,167 @@
+"""PyTorch's functions, made of the signatures that entries of the table give.
+
+`softmax(input, dim=None, *, dtype=None)` is a signature; several names may stand in front of the parenthesis. In one
+
+- a first argument called `input` makes the function a method of Tensors as well;
+- `dim` and `keepdim` are the entry's axis and keepdims; other arguments have the name, or the place, of the entry's.
+  A dim of None leaves the entry its own default, () means all axes, and a 0-d tensor has the axes 0 and -1;
+- `dtype` is the type that the first operand is cast to; without one, booleans and bytes are added up as int64;
+- `A: square`, `A: matrix` and `A: floats` are checked as torch.linalg does it, and errors begin as there;
+- `-> AmaxBackward0` names the node of the result, where the entry does not; a second name is for a given dim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..rules import by_torch
+from ..rules.shapes import negative_axes, negative_axis
+from ..rules.table import IN_NUMPY, LANES, REDUCTION, Primitive, parameters_of
+from ..tape.operators import recorder_for
+from ..tape.record import cast, dispatch, name_nodes, relabel
+from ..tape.shape_errors import as_pytorch
+from ..tape.tensor import Tensor
+from .matrices import as_torch, check_operand
+from .wrap import METHODS, PUBLIC, as_tensor, guard, operand, records_as, rename_function, stand_alone
+
+TORCH_WORDS = {
+    **dict.fromkeys(("axis", "axes"), ("dim", "dims")),
+    "keepdims": ("keepdim",),
+    "k": ("diagonal", "offset"),
+    "x": ("input",),
+    "y": ("other",),
+}
+"""By the name of an entry's parameter, what PyTorch calls it."""
+IGNORED = ("driver", "memory_format")
+"""Arguments that change no result: LAPACK's way to it, and its order in memory."""
+KINDS = {"floats": 0, "matrix": 2, "square": 2}
+"""By what a signature says of an operand, how many axes it has at least."""
+
+
+def parameter_names(primitive: Primitive) -> tuple[str, ...]:
+    """Return the names of the arguments that users give."""
+    code = primitive.signature_model().__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def resolve(name: str) -> Callable | None:
+    """Return the function of this name: PyTorch's version where it has one of its own, else the table's."""
+    function = PUBLIC.get(name)
+    if function is not None or name.startswith("_"):
+        return function
+    found = by_torch(name)
+    if found is None:
+        return None
+    primitive, signature = found
+    if signature:
+        function = guard(from_signature(primitive, signature, name))
+        is_method = "(input" in signature and "." not in name
+    else:
+        function = from_table(primitive)
+        is_method = primitive.arity != 0
+    PUBLIC[name] = function
+    if is_method:
+        METHODS.add(name)
+    return function
+
+
+def from_table(primitive: Primitive) -> Callable:
+    """Return a table entry as a function of Tensors that takes PyTorch's words for its arguments."""
+    quick = recorder_for(primitive)
+    if quick is not None:
+        return quick
+    own = parameter_names(primitive)
+    words = {word: name for name in own for word in TORCH_WORDS.get(name, ()) if word not in own}
+    node = primitive.node if primitive.kind == "composition" else ""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        named = {words.get(k, k): v for k, v in kwargs.items()}
+        if "x" in named and not args:
+            args = (named.pop("x"),)
+        if args and isinstance(args[0], list | float | int):
+            args = (operand(args[0]), *args[1:])
+        try:
+            result = as_tensor(primitive.function(*args, **named))
+        except ValueError as error:
+            raise as_pytorch(error) from None
+        if type(result) is Tensor and result._base is not None:
+            stand_alone(result, args)
+        return result
+
+    function.__wrapped__ = primitive.signature_model()  # type: ignore[attr-defined]  # what help() shows
+    return records_as(node)(rename_function(function, primitive.name.rpartition(".")[2], primitive.doc))
+
+
+def from_signature(primitive: Primitive, signature: str, name: str) -> Callable:
+    """Return an entry as the function of this name and signature."""
+    label = name.rpartition(".")[2]
+    kind = re.search(r"\(\w+: (\w+)", signature)
+    title = name if name.startswith("linalg.") else f"linalg.{primitive.name}"
+    nodes = signature.partition(" -> ")[2].split(", ")
+    text = re.sub(r": \w+", "", parameters_of(signature.partition(" -> ")[0]))
+    shown = eval(f"lambda {text}: None")
+    arrange = arrange_arguments(primitive, text, shown)
+    arrange.__name__ = arrange.__qualname__ = label  # in errors about missing arguments
+    is_composition, adds_up = primitive.kind == "composition", "dtype" in text and not kind
+
+    def run(x: Any, dim: Any, dtype: Any, others: tuple, params: dict) -> Any:
+        x = check_operand(x, title, KINDS[kind[1]], kind[1] == "square") if kind else operand(x)
+        if dim is not None:
+            params.update(place_dim(primitive, x, dim))
+        if dtype is not None:
+            x = x.to(dtype)
+        elif x._data.dtype.kind in "biu":
+            x = take_whole_numbers(primitive, x, dim, adds_up)
+        if is_composition:
+            result = primitive.forward(x, *others, **params)
+            return name_nodes(result, nodes[0], (x, *others)) if nodes[0] else result
+        operands, params = primitive.bind(x, *others, **params) if primitive.bind else ((x, *others), params)
+        result = dispatch(primitive, operands, params)
+        return relabel(result, nodes[0 if dim is None else -1]) if nodes[0] else result
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        arguments = arrange(*args, **kwargs)
+        return as_torch(title, run, arguments, {}) if kind else run(*arguments)
+
+    function.__wrapped__ = shown  # type: ignore[attr-defined]  # what help() shows
+    return rename_function(function, label, re.sub(r"\baxis\b", "dim", primitive.doc))
+
+
+def arrange_arguments(primitive: Primitive, text: str, shown: Callable) -> Callable:
+    """Return a function of a signature that returns (first operand, dim, dtype, other operands, parameters)."""
+    own, code = parameter_names(primitive), shown.__code__
+    names = code.co_varnames
+    count = primitive.arity or code.co_argcount - len(shown.__defaults__ or ())
+    operands = [name for name in names[:count] if name != "dim"]
+    named = []
+    for place, name in enumerate(names):
+        if name not in operands and name not in ("dim", "dtype", *IGNORED):
+            word = IN_NUMPY.get(name, name)
+            named.append(f"{word if word in own else own[place]!r}: {name}")
+    dim, dtype = (name if name in names else None for name in ("dim", "dtype"))
+    others = "".join(f"{n}, " for n in operands[1:])
+    return eval(f"lambda {text}: ({operands[0]}, {dim}, {dtype}, ({others}), {{{', '.join(named)}}})")
+
+
+def place_dim(primitive: Primitive, x: Tensor, dim: Any) -> dict[str, Any]:
+    """Return the entry's parameter for a dim. Raises IndexError for one that there is not."""
+    word = "axes" if "axes" in parameter_names(primitive) else "axis"
+    if primitive.pattern == LANES:
+        return {word: negative_axis(dim, x.ndim)}
+    if not x.ndim:
+        negative_axes(dim, 1)
+    is_every = primitive.pattern == REDUCTION and (not x.ndim or dim == () or dim == [])
+    return {} if is_every else {word: dim}
+
+
+def take_whole_numbers(primitive: Primitive, x: Tensor, dim: Any, adds_up: bool) -> Tensor:
+    """Return whole numbers in the type in which they are added up. Raises RuntimeError where PyTorch refuses them."""
+    if primitive.floats_only:
+        last = "lastdim_" if dim in (None, -1, max(x.ndim, 1) - 1) else ""
+        text = primitive.floats_only.format(type=x.dtype.title, dtype=x.dtype, last=last)
+        raise (NotImplementedError if "not implemented" in text else RuntimeError)(text)
+    return cast(x, np.dtype(np.int64)) if adds_up and x._data.dtype.kind in "bu" else x
