@@ -74,7 +74,7 @@ softplus_entry = elementwise(
 )
 elementwise(
     lambda x: np.maximum(x, 0),
-    lambda out, _: step(out > 0, out),
+    lambda out, _: step(out != 0, out),  # also 1 at nan, as in PyTorch
     name="relu",
     complex=False,
     twin="Piecewise((0, x <= 0), (x, True))",

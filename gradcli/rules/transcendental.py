@@ -158,10 +158,19 @@ elementwise(
 elementwise(np.sin, lambda _, x: np.cos(x), twin="sin(x)", doc="Sine of x radians.")
 elementwise(np.cos, lambda _, x: -np.sin(x), twin="cos(x)", doc="Cosine of x radians.")
 elementwise(np.tan, lambda out, _: 1 + out * out, domain=((-1.2, 1.2),), twin="tan(x)", doc="Tangent of x radians.")
-# x - 1 and x - -1 keep the sign of an imaginary part that is 0, by which a branch cut has two sides; 1 - x and x + 1 do
-# not.
+
+
+# In the slopes of complex functions, x - 1 and x - -1 keep the sign of an imaginary part that is 0, by which a branch
+# cut has two sides; 1 - x and x + 1 do not.
+
+
+def arcsin_slope_forward(x):
+    """1 / sqrt(1 - x^2)."""
+    return 1 / np.sqrt(-(x - 1) * (x - -1) if np.iscomplexobj(x) else (1 - x) * (1 + x))
+
+
 arcsin_slope = elementwise(
-    lambda x: 1 / np.sqrt(-(x - 1) * (x - -1)),
+    arcsin_slope_forward,
     lambda out, x: x * out * out * out,
     name="arcsin_slope",
     domain=(INSIDE,),
