@@ -105,7 +105,7 @@ class _Switch:
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self.again():
+            with set_grad_enabled(self.wanted):
                 return function(*args, **kwargs)
 
         return wrapped
@@ -115,7 +115,7 @@ class _Switch:
         resume: Any = inner.send
         value: Any = None
         while True:
-            with self.again():
+            with set_grad_enabled(self.wanted):
                 try:
                     out = resume(value)
                 except StopIteration as stop:
@@ -123,15 +123,11 @@ class _Switch:
             try:
                 resume, value = inner.send, (yield out)
             except GeneratorExit:
-                with self.again():
+                with set_grad_enabled(self.wanted):
                     inner.close()
                 raise
             except BaseException as error:
                 resume, value = inner.throw, error
-
-    def again(self) -> _Switch:
-        """Return a fresh switch of the same setting, for use inside a decorated function."""
-        return type(self)()
 
 
 class _Bare(_Switch):
@@ -172,9 +168,6 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
     def __repr__(self) -> str:
         return f"{naming.prefix}.autograd.grad_mode.set_grad_enabled(mode={self.wanted})"
 
-    def again(self) -> set_grad_enabled:
-        return set_grad_enabled(self.wanted)
-
 
 class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
     """Like `no_grad`, or with a mode of False like `enable_grad`."""
@@ -184,6 +177,3 @@ class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
         self = object.__new__(cls)
         self.wanted = not mode
         return self(mode) if callable(mode) else self
-
-    def again(self) -> inference_mode:
-        return inference_mode(not self.wanted)

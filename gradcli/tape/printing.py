@@ -72,21 +72,15 @@ class RealFormat:
 
     def __init__(self, values: np.ndarray):
         self.is_float = values.dtype.kind == "f"
-        self.scientific = self.whole = False
-        if not self.is_float:
-            self.width = max((len(str(v)) for v in values.ravel().tolist()), default=1)
-            return
-        finite = np.abs(values[np.isfinite(values) & (values != 0)].astype(float))
-        self.width = 1
-        if not finite.size:
-            self.whole = True
-        else:
-            low, high = float(finite.min()), float(finite.max())
-            self.whole = bool((finite == np.ceil(finite)).all())
+        self.scientific = False
+        deciding = values[np.isfinite(values) & (values != 0)] if self.is_float else values
+        sizes = np.abs(deciding.astype(float))
+        self.whole = bool((sizes == np.ceil(sizes)).all())
+        if self.is_float and sizes.size:
+            low, high = float(sizes.min()), float(sizes.max())
             chosen = high / low > 1000 or high > 1e8 or low < 1e-4
             self.scientific = chosen if options.sci_mode is None else options.sci_mode
-            shown = values[np.isfinite(values) & (values != 0)].ravel().tolist()
-            self.width = max(len(self.plain(v)) for v in shown)
+        self.width = max((len(self.plain(v)) for v in deciding.ravel().tolist()), default=1)
 
     def plain(self, value: Any) -> str:
         """Return a number without padding."""
