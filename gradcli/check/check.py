@@ -67,6 +67,8 @@ class Check:
     """Whether a script is run for every value."""
     bounds_answers = False
     """Whether the time limit is that of an answer, not of the check."""
+    opened: Claim | None = None
+    """What was opened last, to be closed in the end."""
 
     def __init__(
         self,
@@ -79,14 +81,15 @@ class Check:
         line: int | None = None,
         replay: str | None = None,
         single: bool = False,
+        opens: Callable[[Request, Mapping[str, Any]], Claim] | None = None,
         **options: Any,
     ):
-        """Note what is asked: a request, or fields of one by name."""
+        """Note what is asked: a request, or fields of one by name. opens: makes the claim at a point, not from f."""
         self.f, self.at = f, at
         self.request = request or Request(**options)
         if isinstance(self.request.wrt, str):
             self.request = self.request._replace(wrt=[self.request.wrt])
-        self.single = single
+        self.single, self.opens = single, opens
         self.bound: Bound | None = None
         self.watch: Watch | None = None
         self.saved: Sequence[Mapping[str, Any]] = ()
@@ -123,6 +126,9 @@ class Check:
     def claim(self, at: Mapping[str, Any]) -> Claim:
         """Return what is to be checked at a point."""
         request, f, claims = self.request, self.f, self.request.claims
+        if self.opens is not None:
+            self.opened = self.opens(request, at)
+            return self.opened
         if request.value_and_grad:
             f, claims["grad"] = value_and_gradient(f)
         if claims:
@@ -164,6 +170,12 @@ class Check:
             except GradcliError as error:
                 seconds = time.perf_counter() - start
                 return CheckReport(self.name, self.file, self.line, "error", seconds, message=error.message)
+            finally:
+                if self.opened is not None:
+                    self.opened.close()
+
+    def place(self, seed: int) -> Place:
+        return Place(self.name, self.file, self.line, self.replay_line(seed))
 
     def worst(self) -> CheckReport:
         """Return the report of the sample that fails first, else of the worst."""
@@ -191,7 +203,7 @@ class Check:
             drawn.update(self.point(np.random.default_rng(seed)))
             return self.claim(drawn)
 
-        report = run_check(make, Place(self.name, self.file, self.line, self.replay_line(seed)), request, self.watch)
+        report = run_check(make, self.place(seed), request, self.watch)
         if (request.digits is not None or request.symbolic) and drawn:
             from .witnesses import with_witnesses
 
@@ -291,11 +303,10 @@ def replay_command(target: Target, request: Request) -> str:
 
 def surroundings_of(target: Target) -> Any:
     """Return the context that a program runs in: the surroundings of the file that defines a function."""
-    path, colon, _ = target.text.partition(".py:")
-    if target.inline or not colon:
+    if target.name is None:
         return contextlib.nullcontext()
     assert target.folders is not None
-    return target.folders.of(path + ".py")
+    return target.folders.of(target.path)
 
 
 def is_whole(x: Any, least: int) -> bool:

@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -139,11 +140,13 @@ EXCUSE_LIMIT = 5_000_000
 """Elements up to which that is done once more for what was held against it."""
 
 
-class Place:
+class Place(NamedTuple):
     """What a check is called and where it was declared."""
 
-    def __init__(self, name: str, file: str | None = None, line: int | None = None, replay: str | None = None):
-        self.name, self.file, self.line, self.replay = name, file, line, replay
+    name: str
+    file: str | None = None
+    line: int | None = None
+    replay: str | None = None
 
 
 def source_at(place: Place) -> str:

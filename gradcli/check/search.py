@@ -19,7 +19,7 @@ from ..request import Request
 from ..show.check_results import SCHEMA, CheckReport, FoundPoint, InputCheck, document_of_lines
 from .candidates import ElementSlopes, Point, candidates, compare_along_line, constants_in, constants_of, shrink
 from .flat import Flat
-from .run import Place, run_check
+from .run import run_check
 
 
 def plain_of(x: Any) -> Any:
@@ -147,9 +147,8 @@ class PointSearch:
 
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
         """Return the verdict at a point."""
-        check = self.check
-        place = Place(check.name, check.file, check.line, check.replay_line(check.request.seed))
-        report = run_check(lambda: self.at(point), place, Request(seed=check.request.seed), blame=blame)
+        seed = self.check.request.seed
+        report = run_check(lambda: self.at(point), self.check.place(seed), Request(seed=seed), blame=blame)
         self.calls += report.evidence.points if report.evidence else 0
         return report
 

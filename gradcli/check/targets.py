@@ -28,9 +28,8 @@ from ..program.arguments import (
     pass_by_name,
 )
 from ..program.detect_framework import engine_of, modules_imported
-from ..program.elsewhere import is_elsewhere
 from ..program.elsewhere.framework import as_whole, framework_arguments, is_whole
-from ..program.target import Target, read_source, refuse_arguments
+from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
 from ..request import Request
 from ..show.check_results import CheckReport
@@ -198,13 +197,12 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
     checks: list[Check | CheckReport] = []
     folders = Folders()
     for target in targets:
-        target.folders = folders
         if (
             len(targets) == 1
             or target.inline
             or not (target.text.endswith(".py") and os.path.isfile(target.text) and not declares_checks(target.text))
         ):
-            checks += of_target(target, request)
+            checks += of_target(target._replace(folders=folders), request)
     if not checks:
         names = ", ".join(target.text for target in targets)
         raise GradcliError(
@@ -217,7 +215,7 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
 
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     text = target.text
-    if not target.inline and is_elsewhere(text):
+    if target.is_address:
         from .external import of_address
 
         return [of_address(target, request)]
@@ -229,11 +227,10 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
             with target.folders.of(first):  # kept in place from file to file: what they import is listed once
                 checks += [check for path in (first, *others) for check in of_file(path, target, request)]
         return checks
-    path, colon, name = text.partition(".py:")
     by_hand = request.claims or request.value_and_grad
-    if colon and not target.inline and by_hand:
-        return [hand_written_check(path + ".py", name, target, request)]
-    if colon and not target.inline and (check := by_framework(path + ".py", name, target, request)) is not None:
+    if target.name is not None and by_hand:
+        return [hand_written_check(target, request)]
+    if target.name is not None and request.engine != "gradcli" and (check := by_framework(target, request)) is not None:
         return [check]
     if not target.inline and text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
         return of_file(text, target, request)
@@ -247,8 +244,7 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
 
 
 def of_file(path: str, target: Target, request: Request) -> list[Check | CheckReport]:
-    if request.safe:
-        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+    refuse_python(path, request)
     refuse_points(request, path)
     refuse_arguments(target, f"{path} declares checks, so it")
     assert target.folders is not None
@@ -260,19 +256,16 @@ def of_file(path: str, target: Target, request: Request) -> list[Check | CheckRe
     return list(declared)
 
 
-def hand_written_check(path: str, name: str, target: Target, request: Request) -> Check:
-    if request.safe:
-        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
-    source = read_source(path)
-    refuse_arguments(target, f"{path}:{name} is no script, so it")
+def hand_written_check(target: Target, request: Request) -> Check:
+    path = target.path
     with enforce(bound_of_import(request.timeout)):
-        module = load_module(path, target.stdout, target.folders, source)
+        module = load_file(target)
 
     def named(function: str) -> Any:
-        return check_callable(find_in(module, path, function), path, function)
+        return check_callable(find_in(module, path, function), f"{path}:{function}")
 
-    f = named(name)
-    at = arguments_of(f, by_path(points_of(request)), f"{path}:{name}")
+    f = named(str(target.name))
+    at = arguments_of(f, by_path({**request.values, **request.shapes}), target.text)
     arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
     fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
     others = [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)]
@@ -285,7 +278,7 @@ def hand_written_check(path: str, name: str, target: Target, request: Request) -
         f if engine_of(f, None) else by_name(f, at),
         at,
         request=request._replace(wrt=wrt, **claims),
-        name=name,
+        name=target.name,
         file=path,
         line=code.co_firstlineno if code else None,
         replay=replay_command(target, request),
@@ -294,47 +287,40 @@ def hand_written_check(path: str, name: str, target: Target, request: Request) -
     return check
 
 
-def by_framework(path: str, name: str, target: Target, request: Request) -> Check | CheckReport | None:
+def by_framework(target: Target, request: Request) -> Check | CheckReport | None:
     """Return the check of a function that a framework runs; None for one that gradcli's engine runs.
 
     Raises GradcliError for missing arguments.
     """
-    if request.safe or not name or request.argv or request.engine == "gradcli":
-        return None
-    start = time.perf_counter()
+    start, title, path = time.perf_counter(), target.text, target.path
     try:
         with enforce(bound_of_import(request.timeout)):
-            function = find_in(load_module(path, target.stdout, target.folders, read_source(path)), path, name)
+            function = load_named(target)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             raise
         return CheckReport(
-            f"{path}:{name}", path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
+            title, path, None, "error", time.perf_counter() - start, message=error.message, hint=error.hint
         )
     engine = engine_of(function, request.engine)
     if engine is None:
         return None
     if request.out is not None:
         raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
-    check_callable(function, path, name)
     with surroundings_of(target):
-        at = framework_arguments(engine, function, by_path(points_of(request)), f"{path}:{name}")
+        given = by_path({**request.values, **request.shapes})
+        at = framework_arguments(engine, check_callable(function, title), given, title)
     check = Check(
         function,
         at,
         request=request,
-        name=target.text,
+        name=title,
         file=path,
         single=request.dtype == "float32",
         replay=replay_command(target, request),
     )
     check.surroundings = surroundings_of(target)
     return check
-
-
-def points_of(request: Request) -> dict[str, Any]:
-    """Return the inputs: arrays and shapes by name."""
-    return {**request.values, **request.shapes}
 
 
 def refuse_points(request: Request, path: str) -> None:

@@ -15,7 +15,7 @@ from ..lang.limits import CPU_SECONDS, Bound, enforce
 from ..request import Request
 from ..show.check_results import CheckReport
 from . import messages
-from .call import Call, is_language, no_target
+from .call import Call, no_target
 from .param_types import shapes_of
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
@@ -30,8 +30,7 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
         targets.insert(0, call.as_target(call.request.expression, inline=True))
     if not targets:
         raise no_target()
-    program = targets[0].inline or is_language(targets[0].text)
-    with enforce(call.bound(targets[0]) if program else None):
+    with enforce(call.bound(targets[0]) if targets[0].is_language else None):
         checks = checks_of(targets, request_of(call))
     option = call.request.looks_along
     if option and (call.request.show == "all" or call.output.form == "csv"):

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ..errors import EXIT_OK, GradcliError
-from ..program.elsewhere import LIBRARY, is_elsewhere, is_fmu
+from ..program.elsewhere import KINDS, kind_of_address
 from ..request import Request
 from ..show import ARRAYS, CODE, FORMATS
 from . import messages, output
@@ -44,9 +44,9 @@ class CommandLine:
         return {*first, *(self.kind_of(word) for word in words[1:] if "=" not in word)}
 
     def kind_of(self, text: str) -> str:
-        """Return what a target is: an expression, script, function, checks (declared), server, library or fmu."""
-        if is_elsewhere(text):
-            return "library" if LIBRARY.match(text) else "fmu" if is_fmu(text) else "server"
+        """Return what a target is: an expression, script, function, checks (declared), or a kind of address."""
+        if kind := kind_of_address(text):
+            return kind
         if ".py:" in text:
             return "function"
         if os.path.isdir(text):
@@ -76,8 +76,6 @@ class Rule(NamedTuple):
     hint: str = ""
 
 
-ELSEWHERE = {"server", "library", "fmu"}
-"""The kinds of targets that run elsewhere."""
 RULES = (
     Rule("engine", lambda c: c.is_any("function", "checks"), "it chooses what differentiates FILE.py:NAME"),
     Rule(
@@ -90,10 +88,10 @@ RULES = (
         lambda c: c.command in ("gradcheck", "lock") or c.is_any("library"),
         "it declares a derivative in C: LIB.so:DECLARATION",
     ),
-    Rule("config", lambda c: c.is_any("server"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
+    Rule("config", lambda c: c.is_any("umbridge"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
     Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
-    Rule("dtype", lambda c: not c.kinds <= ELSEWHERE, "what runs elsewhere is given numbers of its own type"),
-    Rule("chunk_size", lambda c: not c.kinds <= ELSEWHERE, "what runs elsewhere gives one product at a time"),
+    Rule("dtype", lambda c: not c.kinds <= KINDS.keys(), "what runs elsewhere is given numbers of its own type"),
+    Rule("chunk_size", lambda c: not c.kinds <= KINDS.keys(), "what runs elsewhere gives one product at a time"),
     Rule(
         "max_symbols",
         lambda c: c.command == "symbolic" or c.has("symbolic", "check"),
@@ -130,7 +128,7 @@ RULES = (
         "{form} shows what is wrong",
         "-f table, tsv, csv, json and html show every element",
     ),
-    Rule("value_and_grad", lambda c: not c.is_any(*ELSEWHERE), "it needs a function of a Python file: FILE.py:f"),
+    Rule("value_and_grad", lambda c: not c.is_any(*KINDS), "it needs a function of a Python file: FILE.py:f"),
     Rule(
         "symbolic digits",
         lambda c: c.command != "gradcheck" or c.is_any("expression", "script", "function", "checks"),

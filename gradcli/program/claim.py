@@ -92,6 +92,8 @@ class Claim:
     most_calls: int | None = None
     """How often it may be called."""
     watch: Watch | None = None
+    connection: Any = None
+    """The server or the process that answers, to be closed in the end."""
 
     def __init__(self, title: str, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.title = title
@@ -220,6 +222,8 @@ class Claim:
 
     def close(self) -> None:
         """Let go of connections and processes."""
+        if self.connection is not None:
+            self.connection.close()
 
 
 def in_shape(x: object, shape: tuple[int, ...], what: str) -> np.ndarray:

@@ -471,8 +471,8 @@ def find_in(module: Any, path: str, name: str) -> Any:
     return attribute
 
 
-def check_callable(function: Any, path: str, name: str) -> Any:
-    """Return what a file calls by a name. Raises GradcliError for what cannot be called."""
+def check_callable(function: Any, title: str) -> Any:
+    """Return what FILE.py:NAME, the title, names. Raises GradcliError for what cannot be called."""
     if not callable(function):
-        raise GradcliError(f"{path}:{name} is {type(function).__name__}, not a function", kind="usage")
+        raise GradcliError(f"{title} is {type(function).__name__}, not a function", kind="usage")
     return function

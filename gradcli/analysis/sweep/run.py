@@ -300,9 +300,8 @@ def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any
     program: list[Any] = [target.text, target.inline, *target.request.argv]
     if target.text == "-":
         program.append(source_of(q.program))
-    path = target.text.partition(".py:")[0] + (".py" if ".py:" in target.text else "")
-    if not target.inline and os.path.isfile(path):
-        with open(path, "rb") as file:
+    if not target.inline and os.path.isfile(target.path):
+        with open(target.path, "rb") as file:
             program.append(hashlib.sha256(file.read()).hexdigest())
     return {
         "program": program,

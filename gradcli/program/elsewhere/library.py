@@ -1,4 +1,4 @@
-"""Functions of shared libraries, by the lines of their C header, and Functional Mock-up Units (FMI 2.0).
+"""Functions of shared libraries, by the lines of their C header.
 
 Names of derivatives follow Tapenade (xb, xd), Enzyme (dx) and the habits x_b, x_bar, x_dot and grad_x.
 """
@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 import os
 import re
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import GradcliError, need_extra
+from ...errors import GradcliError
 from ...request import Request
-from ..arguments import OutputPart, missing_values, unknown_name
+from ..arguments import missing_values, unknown_name
 from ..claim import Arrays, CallError, Claim
+from . import ANSWER_SECONDS, KINDS
 from .process import Process, host_words
 
 WHOLE = {
@@ -43,6 +43,22 @@ REAL = {"double": "float64", "float": "float32"}
 DECLARATION = re.compile(r"\s*(?P<returns>[\w\s*]*?[\s*])(?P<name>[A-Za-z_]\w*)\s*\((?P<rest>.*)\)\s*;?\s*\Z", re.S)
 PARAMETER = re.compile(r"(?P<type>[\w\s]*?[\w\s])(?P<star>\*?)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<length>(?:\[\w*\])*)\Z")
 QUALIFIERS = re.compile(r"\b(?:const|restrict|__restrict|__restrict__|volatile|extern|static|inline|struct)\b")
+
+
+def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
+    """Return what makes the function of a library. Raises GradcliError for no file."""
+    path, declaration = split_address(text)
+    if not os.path.isfile(path):
+        raise GradcliError(f"no such file: {path}", kind="file")
+    process = Process(host_words("library", path), path, request.timeout or ANSWER_SECONDS)
+    return lambda inputs: Library(path, declaration, inputs, process, request)
+
+
+def split_address(text: str) -> tuple[str, str]:
+    """Return path and declaration of LIB.so:DECLARATION."""
+    match = KINDS["library"].match(text)
+    assert match is not None
+    return match["path"], match["declaration"]
 
 
 class Parameter(NamedTuple):
@@ -139,7 +155,7 @@ class Library(Claim):
         self.result = self.output_of(request.out)
         self.derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
         self.result_shape = self.output_shape(request.shapes)
-        self.process = process
+        self.connection = process
         self.recent: tuple[Any, Any] = (None, None)
         for function in (self.f, *self.derivatives):
             self.sizes(function)
@@ -262,7 +278,7 @@ class Library(Claim):
         """Return what a function returns, and its arrays as they are after the call. Raises CallError."""
         given = {**self.sizes(function), **values}
         arguments = [[p.type, as_argument(p, given[p.name])] for p in function.parameters]
-        answer = self.process.ask(
+        answer = self.connection.ask(
             "call", {"function": function.name, "returns": function.returns, "arguments": arguments}
         )
         if "error" in answer:
@@ -323,13 +339,6 @@ class Library(Claim):
         assert self.forward
         return self.derivative(self.forward, arrays, tangents)[self.result.name]
 
-    def close(self) -> None:
-        self.process.close()
-
-
-def host_library(path: str, timeout: float) -> Process:
-    return Process(host_words("library", os.path.abspath(path)), path, timeout)
-
 
 def is_input(p: Parameter, given: Arrays) -> bool:
     """Return whether a parameter is an input: numbers, const arrays, and others that a value is given for."""
@@ -355,85 +364,3 @@ def whole_number(name: str, x: Any) -> int:
     if raw.ndim or raw.dtype.kind not in "iuf" or raw != np.round(raw):
         raise GradcliError(f"'{name}' is an integer", kind="value")
     return int(raw)
-
-
-class Fmu(Claim):
-    """A model's outputs, whose derivative is what its fmi2GetDirectionalDerivative gives.
-
-    Inputs and parameters that no value is given for keep that of the model, and are not differentiated.
-    process: what evaluates it.
-    """
-
-    costly = True
-    has_push = True
-
-    def __init__(self, title: str, inputs: Arrays, process: Process, request: Request):
-        self.process, out, wrt = process, request.out, request.wrt
-        description = self.ask(title, "describe", {})
-        own, outputs = description["inputs"], description["outputs"]
-        if not description["derivatives"]:
-            raise CallError(f"{title} gives no derivative: it does not provide directional derivatives")
-        for name in inputs:
-            if name not in own:
-                raise unknown_name(f"{title} has no input '{name}'", name, own, "its inputs and parameters are")
-        if not inputs:
-            words = " ".join(f"{name}={value:g}" for name, value in own.items())
-            raise GradcliError(f"{title} needs a value for an input", hint=f"its own are: {words}", kind="name")
-        if out is not None and out not in outputs:
-            raise unknown_name(f"--out: {title} has no '{out}'", out, outputs, "its outputs are")
-        super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
-        self.wrt = [name for name in self.at if wrt is None or name in wrt]
-        self.outputs = outputs if out is None else [out]
-        self.layout = tuple(OutputPart((name,), (), False) for name in self.outputs) if len(self.outputs) > 1 else ()
-
-    def ask(self, title: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a method. Raises CallError."""
-        answer = self.process.ask(method, body)
-        if "error" in answer:
-            raise CallError(f"{title}: {answer['type']}: {answer['error']}")
-        return answer
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        return self.result("evaluate", arrays, {})
-
-    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        return self.result("differentiate", arrays, {"direction": flat_numbers(tangents)})
-
-    def result(self, method: str, arrays: Arrays, more: dict[str, Any]) -> np.ndarray:
-        """Return what a method gives for the outputs."""
-        self.calls += method == "evaluate"
-        parts = self.ask(self.title, method, {"inputs": flat_numbers(arrays), "outputs": self.outputs, **more})[
-            "outputs"
-        ]
-        return np.array(parts if len(self.outputs) > 1 else parts[0], float)
-
-    def close(self) -> None:
-        self.process.close()
-
-
-class FmuProcess(Process):
-    """The process that evaluates a model, and the folder in which the model is unpacked."""
-
-    def __init__(self, path: str, timeout: float):
-        self.folder = tempfile.TemporaryDirectory(prefix="gradcli-fmu-", ignore_cleanup_errors=True)
-        super().__init__(host_words("model", os.path.abspath(path), self.folder.name), path, timeout)
-
-
-def host_fmu(path: str, timeout: float) -> Process:
-    """Return a process of its own that evaluates a model. Raises GradcliError without FMPy, and for no file."""
-    need_extra("fmpy", "fmu", path)
-    if not os.path.isfile(path):
-        raise GradcliError(f"no such file: {path}", kind="file")
-    return FmuProcess(path, timeout)
-
-
-def as_number(title: str, name: str, x: Any) -> np.ndarray:
-    """Return a value as a number. Raises GradcliError for others."""
-    raw = np.asarray(x)
-    if raw.ndim or raw.dtype.kind not in "biuf":
-        raise GradcliError(f"{title}: '{name}' is a single real number", kind="shape")
-    return raw.astype(float)
-
-
-def flat_numbers(arrays: Arrays) -> dict[str, float]:
-    return {name: float(x) for name, x in arrays.items()}
