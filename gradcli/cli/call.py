@@ -40,21 +40,15 @@ class Call:
 
     def __init__(self, request: Request, formats: tuple[str, ...]):
         self.request, self.formats, self.command = request, formats, request.command
-        self.output = Output(
-            request.format, request.output, request.precision, request.command, formats, drawn=request.plot
-        )
+        self.output = Output(request, formats)
         self.held = contextlib.ExitStack()
         self.columns: dict[str, Any] = {}
 
     @contextlib.contextmanager
     def in_force(self) -> Iterator[None]:
         """Let messages, numbers and what the user's code prints be as it was asked, while the command runs."""
-        asked = self.request
-        messages.settings.color, messages.settings.quiet, messages.settings.verbose = (
-            asked.color,
-            asked.quiet,
-            asked.verbose,
-        )
+        asked, settings = self.request, messages.settings
+        settings.color, settings.quiet, settings.verbose = asked.color, asked.quiet, asked.verbose
         if asked.verbose:
             messages.show_log()
         if asked.dtype == "float32":

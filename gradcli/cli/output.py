@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import ENDINGS, GradcliError, visible
 from ..lang.limits import stand_down
+from ..request import Request
 from ..show import ENDINGS as FILE_ENDINGS
 from ..show import FORMATS, Style, render
 from . import messages
@@ -155,27 +156,18 @@ UNKNOWN_PICTURES = (".pdf", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".
 
 
 class Output:
-    """How a result is to be shown.
+    """How a result is to be shown, as a request says it.
 
-    form: a format, None for `table` on a terminal and `tsv` elsewhere, `table` where something is drawn. path: a
-    file, None or - for standard output. formats: those that the command has.
+    form: the format: unless one is asked for `table` on a terminal and `tsv` elsewhere, `table` where something is
+    drawn. path: a file, None for standard output. formats: those that the command has.
     """
 
-    def __init__(
-        self,
-        form: str | None,
-        path: str | None,
-        precision: int | None,
-        command: str,
-        formats: tuple[str, ...],
-        drawn: bool = False,
-    ):
-        self.formats = formats
+    def __init__(self, request: Request, formats: tuple[str, ...]):
+        form, path, command = request.format, request.output, request.command
+        self.formats, self.precision, self.command = formats, request.precision, command
         self.path = None if path == "-" else path
-        self.precision = precision
-        self.command = command
         on_terminal = path is None and messages.is_terminal(results())
-        plain = "table" if drawn and form is None else formats[:2][-1]  # the second is that of pipes
+        plain = "table" if request.plot and form is None else formats[:2][-1]  # the second is that of pipes
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
         named = plain if kind == ".tsv" else FILE_ENDINGS.get(kind)

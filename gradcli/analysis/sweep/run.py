@@ -294,7 +294,7 @@ def run_here(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[int]:
         yield number
 
 
-def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any]:
+def identity(sweep: Sweep, points: str) -> dict[str, Any]:
     """Return what the result depends on, in words of the command line. points: the file as the user named it."""
     target, q = sweep.target, sweep.question
     program: list[Any] = [target.text, target.inline, *target.request.argv]
@@ -306,7 +306,7 @@ def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any
     return {
         "program": program,
         "table": [points, *sweep.points.fingerprint()],
-        "--shard": list(shard),
+        "--shard": list(target.request.shard),
         "values": {name: [list(np.shape(x)), digest(x)] for name, x in q.given.items()},
         "--out": list(q.outs),
         "--wrt": list(q.wrt),

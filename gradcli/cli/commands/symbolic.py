@@ -9,7 +9,7 @@ from ...lang.values import read_values
 from ...show import CODE
 from ...show.formula_results import Formulas
 from ..call import Call
-from ..options import target_command
+from ..options import COMMON, target_command
 from ..param_types import shapes_of
 
 
@@ -18,6 +18,7 @@ from ..param_types import shapes_of
     "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c",
     "wrt out columns high_order simplify at value_digits symbol_shape steps max_symbols gradient",
     formats=("table", "text", "latex", *CODE, "json"),
+    common=COMMON.replace("dtype ", ""),
 )
 def symbolic(
     call: Call, order: int, simplify: bool, at: tuple[str, ...], digits: int | None, steps: bool, max_symbols: int
