@@ -141,7 +141,6 @@ class Call:
             raise GradcliError(
                 f"--columns has no use here: no column of {path} is an input without a value",
                 hint="leave out --columns, or the values of inputs that are columns",
-                kind="usage",
             )
         for problem in (x for x in columns.values() if isinstance(x, GradcliError) and inputs is not None):
             raise problem
@@ -164,7 +163,6 @@ class Call:
                 raise GradcliError(
                     f"--hook {word}: write NAME=ACTION",
                     hint="ACTION is print, an expression in g such as g*2, or FILE.py:function",
-                    kind="usage",
                 )
             hooks.append(Hook(as_written(name), action, self.request, sys.stdout))
         return hooks
@@ -172,7 +170,7 @@ class Call:
 
 def no_target() -> GradcliError:
     example = examples_of(click.get_current_context().command)[0]
-    return GradcliError("no TARGET given", hint=f"for example: {example}", kind="usage")
+    return GradcliError("no TARGET given", hint=f"for example: {example}")
 
 
 def compute_in_digits(
@@ -182,7 +180,7 @@ def compute_in_digits(
     from ..analysis.precision import TIMEOUT, in_time
 
     if not alone:
-        raise GradcliError("--digits goes alone, without --symbolic and --check", kind="usage")
+        raise GradcliError("--digits goes alone, without --symbolic and --check")
     return in_time(lambda: compute(program, call.values, request, digits), digits, call.request.timeout or TIMEOUT)
 
 

@@ -148,7 +148,7 @@ def check_uses(options: Mapping[str, Any], request: Request, form: str) -> None:
             if option in flags and option in request.named and not rule.useful(line):
                 flag, why = flags[option], rule.why.format(form=form)
                 hint = rule.hint or f"leave out {flag}"
-                raise GradcliError(f"{flag} has no use here: {why}", hint=hint, kind="usage")
+                raise GradcliError(f"{flag} has no use here: {why}", hint=hint)
 
 
 COMMON = "expression dtype seed max_elements timeout safe torch format json output precision color quiet verbose"

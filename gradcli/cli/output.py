@@ -172,13 +172,9 @@ class Output:
         kind = os.path.splitext(self.path or "")[1].lower()
         named = plain if kind == ".tsv" else FILE_ENDINGS.get(kind)
         if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
-            raise GradcliError(
-                f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"
-            )
+            raise GradcliError(f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}")
         if form is not None and named not in (None, form):
-            raise GradcliError(
-                f"-f {form} and -o {path} disagree: a {kind} file is {named}", hint="leave out -f", kind="usage"
-            )
+            raise GradcliError(f"-f {form} and -o {path} disagree: a {kind} file is {named}", hint="leave out -f")
         self.form = named or self.form
 
     def check(self) -> None:
@@ -187,9 +183,7 @@ class Output:
             check_writable(self.path)
         elif FORMATS[self.form].binary and messages.is_terminal(results()):
             raise GradcliError(
-                f"a .{self.form} file is not written to a terminal",
-                hint=f"write it to a file: -o FILE.{self.form}",
-                kind="usage",
+                f"a .{self.form} file is not written to a terminal", hint=f"write it to a file: -o FILE.{self.form}"
             )
 
     @property
@@ -302,7 +296,7 @@ def widen(console: Any, whole: Any) -> None:
 def check_writable(path: str) -> None:
     """Raise GradcliError for a file that cannot be written."""
     if not path:
-        raise GradcliError("no name of a file to write", hint="for example -o result.json", kind="usage")
+        raise GradcliError("no name of a file to write", hint="for example -o result.json")
     try:
         folder = os.path.dirname(os.path.abspath(path))
     except OSError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, EXIT_TARGET, GradcliError, describe_error, text_of
+from ..errors import ENDINGS, TargetError, describe_error, text_of
 from .arguments import OutputPart
 
 Arrays = Mapping[str, np.ndarray]
@@ -16,18 +16,12 @@ Watch = Callable[[str, int, int], None]
 """Told how far a long check is: what is counted, how many were done, of how many."""
 
 
-class CallError(GradcliError):
+class CallError(TargetError):
     """A function or its derivative could not be called, raised, or gave something that is no answer."""
 
-    def __init__(self, message: str, hint: str | None = None):
-        super().__init__(message, hint=hint, kind="target", exit_code=EXIT_TARGET)
 
-
-class GoneError(GradcliError):
+class GoneError(TargetError):
     """Nothing answers any more (the process died or hangs, the server is gone): no other point need be tried."""
-
-    def __init__(self, message: str):
-        super().__init__(message, kind="target", exit_code=EXIT_TARGET)
 
 
 class NoForwardError(CallError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError
+from ..errors import GradcliError, TargetError
 from ..func.reverse import functional_call
 from ..rules import entry
 from ..tape.function import Function, has_setup
@@ -36,7 +36,7 @@ class FunctionProgram(Program):
         try:
             self.parameters = named_parameters(function, title)
         except (TypeError, ValueError):
-            raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE, kind="usage") from None
+            raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE) from None
         self.whole = {p.name: kind for p in self.parameters if (kind := annotation_name(p.annotation)) in WHOLE}
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
@@ -64,7 +64,7 @@ class FunctionProgram(Program):
             raise GradcliError(f"--wrt: '{name}' takes whole numbers, so there is no derivative", kind="value")
         check_known(wanted, known, "--wrt")
         if out is not None:
-            raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
+            raise GradcliError("--out names a variable of a program; a function has one output")
         return {name: as_leaf(given[name], self.dtype, name) for name in known}, wanted, counts
 
     def whole_numbers(self, given: Values) -> dict[str, Any]:
@@ -114,19 +114,15 @@ class FunctionProgram(Program):
             result = join_outputs(result)
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
-                raise GradcliError(
+                raise TargetError(
                     f"{self.title} returned {type(result).__name__}, which does not depend on its inputs through "
                     "gradcli's operations",
                     hint="a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
                     "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()",
-                    kind="target",
-                    exit_code=EXIT_TARGET,
                 )
-            raise GradcliError(
+            raise TargetError(
                 f"{self.title} returned {type(result).__name__}, not a Tensor",
                 hint="gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None,
-                kind="target",
-                exit_code=EXIT_TARGET,
             )
         return result
 
@@ -198,7 +194,6 @@ def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProg
             raise GradcliError(
                 f"{title} needs {', '.join(repr(name) for name in needed)} to be made",
                 hint=f"make one in the file, net = {module.__name__}(...), and write {path}:net",
-                kind="usage",
             )
         with blame_user_code(path, title):
             module = module()
@@ -221,11 +216,9 @@ def refuse_foreign(function: Any, title: str) -> None:
     """Raise GradcliError for code of a framework: gradcli's engine would run its values, and never its rules."""
     framework = framework_of(function)
     if framework is not None:
-        raise GradcliError(
+        raise TargetError(
             f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run",
             hint="leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad",
-            kind="target",
-            exit_code=EXIT_TARGET,
         )
 
 

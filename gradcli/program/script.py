@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..api.create import source
-from ..errors import ENDINGS, EXIT_TARGET, GradcliError
+from ..errors import ENDINGS, GradcliError, TargetError
 from ..tape import backward as engine
 from ..tape import leaf as leaves
 from ..tape.modes import enable_grad
@@ -147,9 +147,7 @@ class Execution:
                     exec(code, self.module.__dict__)
             except SystemExit as stop:
                 if stop.code not in (None, 0):
-                    raise GradcliError(
-                        f"{script.path} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET
-                    ) from None
+                    raise TargetError(f"{script.path} {exit_text(stop.code)}") from None
             except (GradcliError, *ENDINGS):
                 raise
             except BaseException as error:

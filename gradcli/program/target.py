@@ -119,14 +119,13 @@ def refuse_arguments(target: Target, what: str) -> None:
         raise GradcliError(
             f"{what} takes no arguments: {' '.join(target.request.argv)}",
             hint="what follows -- is for scripts; give values as NAME=VALUE before it",
-            kind="usage",
         )
 
 
 def refuse_python(path: str, request: Request) -> None:
     """Raise GradcliError, under --safe, for a Python file."""
     if request.safe:
-        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
+        raise GradcliError(f"--safe: {path} is Python, which would have to be executed")
 
 
 def script(source: str, target: Target, reason: GradcliError | None = None) -> ScriptProgram:
@@ -137,7 +136,6 @@ def script(source: str, target: Target, reason: GradcliError | None = None) -> S
             f"--safe: {target.text} is a Python script, which would have to be executed{why}",
             span=None if reason is None else reason.span,
             hint="run it without --safe if you trust it",
-            kind="usage",
         )
     from .script import ScriptProgram
 
@@ -147,7 +145,7 @@ def script(source: str, target: Target, reason: GradcliError | None = None) -> S
 def load_script(target: Target) -> ScriptProgram:
     """Return a Python file as a script, whatever its statements. Raises GradcliError for any other target."""
     if not target.text.endswith(".py"):
-        raise GradcliError(f"{target.text} is no Python script", hint="name one: gradcli run FILE.py", kind="usage")
+        raise GradcliError(f"{target.text} is no Python script", hint="name one: gradcli run FILE.py")
     return script(read_source(target.text), target)
 
 
@@ -159,7 +157,7 @@ def load_file(target: Target) -> Any:
     refuse_python(path, target.request)
     refuse_arguments(target, f"{target.text} is no script, so it")
     if not target.name:
-        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
+        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION")
     return load_module(path, target.stdout, target.folders, source)
 
 

@@ -31,6 +31,5 @@ def completion(shell: str) -> None:
         raise GradcliError(
             f"there is no completion for '{shell}'",
             hint=did_you_mean(shell, SHELLS) or f"the shells are {', '.join(SHELLS)}",
-            kind="usage",
         )
     Output(Request(command="completion", format="text"), ("text",)).write(script(shell, cli, COMPLETE))

@@ -55,9 +55,7 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool) -> 
     messages.settings.quiet = quiet
     command = click.get_current_context().obj
     if not command:
-        raise GradcliError(
-            "no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q", kind="usage"
-        )
+        raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
     return run_mutants(target, command, at_least, timeout, progress)
 
 

@@ -41,16 +41,13 @@ def symbolic(
             point = {**values, **read_values(at, call.request)} if at else call.values()
     form = call.output.form
     if form in CODE and order != 1:
-        raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
+        raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order")
     if steps and form in CODE:
-        raise GradcliError(
-            f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex", kind="usage"
-        )
+        raise GradcliError(f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex")
     if steps and (order != 1 or call.request.gradient is not None):
         raise GradcliError(
             "--steps shows first derivatives of a single number",
             hint="leave out --order and --gradient; --out chooses another output",
-            kind="usage",
         )
     return derive_formulas(
         program,

@@ -39,10 +39,10 @@ def open_address(text: str, request: Request) -> Callable[..., Any]:
     """
     kind = kind_of_address(text)
     if request.safe and not text.startswith("http"):
-        raise GradcliError(f"--safe: {text} would have to be executed", kind="usage")
+        raise GradcliError(f"--safe: {text} would have to be executed")
     if kind != "library":
         for name in request.claims:
-            raise GradcliError(f"--{name}: {text} says itself what its derivative is", kind="usage")
+            raise GradcliError(f"--{name}: {text} says itself what its derivative is")
     if kind != "umbridge":
         refuse_config(text, request)
     return import_module(f"{__package__}.{kind}").open_address(text, request)
@@ -51,4 +51,4 @@ def open_address(text: str, request: Request) -> Callable[..., Any]:
 def refuse_config(text: str, request: Request) -> None:
     """Raise GradcliError where a config has no use."""
     if request.config is not None:
-        raise GradcliError(f"--config: {text} takes none; UM-Bridge models do", kind="usage")
+        raise GradcliError(f"--config: {text} takes none; UM-Bridge models do")

@@ -32,9 +32,9 @@ class Server:
             parts = urlsplit(address)
             port = parts.port
         except ValueError as error:
-            raise GradcliError(f"{address} is no address: {error}", kind="usage") from None
+            raise GradcliError(f"{address} is no address: {error}") from None
         if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
-            raise GradcliError(f"{address} is no address of a model", hint="write http://HOST:PORT/MODEL", kind="usage")
+            raise GradcliError(f"{address} is no address of a model", hint="write http://HOST:PORT/MODEL")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self.place = f"{parts.scheme}://{parts.netloc}"
         self.path, _, self.model = parts.path.rpartition("/")

@@ -86,17 +86,16 @@ def read_declaration(text: str) -> Declaration:
         raise GradcliError(
             f"'{text}' is no declaration of a C function",
             hint="write the line of the header: 'double f(int n, const double *x)'",
-            kind="usage",
         )
     returns = plain_type(match["returns"])
     if returns not in ("void", *WHOLE, *REAL):
-        raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void", kind="usage")
+        raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void")
     rest = match["rest"].strip()
     words = [] if rest in ("", "void") else rest.split(",")
     parameters = tuple(read_parameter(word.strip(), text) for word in words)
     names = [p.name for p in parameters]
     if len(set(names)) != len(names):
-        raise GradcliError(f"'{text}': two parameters have the same name", kind="usage")
+        raise GradcliError(f"'{text}': two parameters have the same name")
     return Declaration(match["name"], "void" if returns == "void" else (WHOLE | REAL)[returns], parameters)
 
 
@@ -105,17 +104,15 @@ def read_parameter(word: str, text: str) -> Parameter:
     bare = re.sub(r"\*\s*(?:const|restrict|__restrict|__restrict__)\s*", "*", word)
     match = PARAMETER.match(bare)
     if not match:
-        raise GradcliError(
-            f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name", kind="usage"
-        )
+        raise GradcliError(f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name")
     kind, is_array = plain_type(match["type"]), bool(match["star"] or match["length"])
     if (match["star"] and match["length"]) or match["length"].count("[") > 1 or (is_array and kind not in REAL):
-        raise GradcliError(f"'{text}': '{word}' is no array of double or float", kind="usage")
+        raise GradcliError(f"'{text}': '{word}' is no array of double or float")
     if kind in REAL:
         is_input = bool(re.search(r"\bconst\b", match["type"]))
         return Parameter(match["name"], ("input" if is_input else "output") if is_array else "number", REAL[kind])
     if kind not in WHOLE:
-        raise GradcliError(f"'{text}': '{word}' has a type that is not known: {kind}", kind="usage")
+        raise GradcliError(f"'{text}': '{word}' has a type that is not known: {kind}")
     return Parameter(match["name"], "whole", WHOLE[kind])
 
 
@@ -197,7 +194,7 @@ class Library(Claim):
             names = ", ".join(p.name for p in self.f.parameters if p.kind == "output" and p.name not in self.at)
             what = f"several outputs: {names}" if names else "no output: it returns no number, and has no double *"
             hint = f"choose one with --out: {names}" if names else None
-            raise GradcliError(f"{self.f.name} has {what}", hint=hint, kind="usage")
+            raise GradcliError(f"{self.f.name} has {what}", hint=hint)
         return candidates[0]
 
     def output_shape(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -216,7 +213,6 @@ class Library(Claim):
         raise GradcliError(
             f"{self.f.name}: the size of '{self.result.name}' cannot be known",
             hint=f"give it: --shape {self.result.name}=3",
-            kind="usage",
         )
 
     def sizes(self, function: Declaration) -> dict[str, int]:
@@ -260,12 +256,11 @@ class Library(Claim):
             raise GradcliError(
                 f"{function.name}: what '{open_[0]}' stands for is not clear",
                 hint=f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}",
-                kind="usage",
             )
         returned = back if function.returns in REAL.values() and len(back) == 1 else []
         wanted = [name for name in back if name in self.wrt or name == self.result.name]
         if lacking := [name for name in wanted if f"{name}'" not in roles.values() and name not in returned]:
-            raise GradcliError(f"{function.name} gives no derivative for '{lacking[0]}'", kind="usage")
+            raise GradcliError(f"{function.name} gives no derivative for '{lacking[0]}'")
         return roles
 
     def sides(self, function: Declaration) -> tuple[list[str], list[str]]:

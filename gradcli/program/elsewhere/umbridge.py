@@ -29,9 +29,9 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
         try:
             words = shlex.split(text.removeprefix("cmd:"))
         except ValueError as error:
-            raise GradcliError(f"{text}: {error}", kind="usage") from None
+            raise GradcliError(f"{text}: {error}") from None
         if not words:
-            raise GradcliError(f"{text} names no command", hint="write cmd:COMMAND", kind="usage")
+            raise GradcliError(f"{text} names no command", hint="write cmd:COMMAND")
         connection = Process(words, text, seconds)
     else:
         from .http import Server
@@ -51,9 +51,9 @@ def read_config(request: Request) -> dict[str, Any]:
     try:
         config = json.loads("{}" if request.config is None else request.config)
     except (ValueError, RecursionError) as error:
-        raise GradcliError(f"--config is no JSON: {error}", kind="usage") from None
+        raise GradcliError(f"--config is no JSON: {error}") from None
     if not isinstance(config, dict):
-        raise GradcliError("--config is no JSON object", hint="for example --config '{\"level\": 2}'", kind="usage")
+        raise GradcliError("--config is no JSON object", hint="for example --config '{\"level\": 2}'")
     return config
 
 
