@@ -169,9 +169,8 @@ def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """
     given = ctx.params.get("words") or ()
     several = ctx.info_name == "gradcheck"
-    name, sign, value = incomplete.partition("=")
-    if sign:
-        return array_files(value[1:], f"{name}=@") if value.startswith("@") else []
+    if "=" in incomplete:
+        return complete_input(ctx, param, incomplete)
     first = not given and ctx.params.get("expression") is None
     if ctx.info_name == "sweep" and len(given) == (ctx.params.get("expression") is None):
         return entries(incomplete, TABLES)

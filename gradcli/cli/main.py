@@ -116,7 +116,8 @@ def main(argv: list[str] | None = None) -> int:
         sys.unraisablehook = threading.excepthook = messages.show_stray
         deadline.give_up = lambda late: give_up(late, "json" in formats)
     try:
-        check_formats(formats)
+        if len(formats) > 1:
+            raise GradcliError(f"two formats at once: {' and '.join(sorted(formats))}", hint="keep one")
         code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
         output.finish()
         done = code if isinstance(code, int) else EXIT_OK
@@ -248,12 +249,6 @@ def formats_asked(words: list[str]) -> set[str]:
         if option:
             asked.add(option[1] or following)
     return asked
-
-
-def check_formats(asked: set[str]) -> None:
-    """Raise GradcliError where a command line asks for two formats at once."""
-    if len(asked) > 1:
-        raise GradcliError(f"two formats at once: {' and '.join(sorted(asked))}", hint="keep one")
 
 
 def option_hint(words: list[str]) -> str | None:

@@ -142,7 +142,6 @@ def silence() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-CLOSED = (BrokenPipeError,)
 MANY = 1000
 """Elements beyond which a table that shows the ends of arrays says how to have them all."""
 LONGEST = 1000
@@ -204,8 +203,12 @@ class Output:
         if self.form == "table":
             rendered = self.print_text(rendered, self.numbers_of(result))
         self.write(rendered)
-        if self.form == "table" and (count := most_elements(result)) > MANY and "npy" in self.formats:
-            messages.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
+        if self.form == "table" and "npy" in self.formats:
+            from ..show.npz import arrays_of
+
+            count = max((array.size for array in arrays_of(result).values()), default=0)
+            if count > MANY:
+                messages.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
 
     def numbers_of(self, result: Any) -> Any:
         """Return a result's numbers, which are never cut, as something to render without the sentences beside them.
@@ -243,12 +246,6 @@ class Output:
             write_file(self.path, text)
         else:
             write(text)
-
-
-def most_elements(result: Any) -> int:
-    from ..show.npz import arrays_of
-
-    return max((array.size for array in arrays_of(result).values()), default=0)
 
 
 def terminal_size() -> tuple[int, int]:
@@ -325,7 +322,7 @@ def write_file(path: str, content: str | bytes) -> None:
             return
         with replacing(place) as file:
             file.write(data)
-    except CLOSED:
+    except BrokenPipeError:
         raise
     except OSError as error:
         raise GradcliError(f"cannot write {path}: {error.strerror or error}", kind="file") from None
