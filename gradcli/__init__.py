@@ -42,8 +42,9 @@ backward with cotangents of one more axis, forward mode pushes tangents through 
 gives tensors a hidden leading axis.
 
 Programs. A kind of target is a subclass of `Program` (`program/base.py`): `run`, and `as_function` where it may be
-called on Tensors, as its `dtype` says. `load_program` (`program/target.py`) chooses it; what a word on the command
-line means is also asked by `cli/call.py`, `cli/options.py` and `cli/complete.py`.
+called on Tensors, as its `dtype` says. `load_program` (`program/target.py`) chooses it; a `Target` tells file, name and
+kind. What runs elsewhere is a `Claim`: a new kind of address, or framework, is a line and a module
+(`program/elsewhere/__init__.py`).
 
 Formats. `FORMATS` in `show/__init__.py` says what a format holds, which file names ask for it, and which module of
 `show` has its writer. tsv, csv, json, npz and npy are one function each, made from what a result says of itself:

@@ -125,6 +125,13 @@ class GradcliError(Exception):
         self.exit_code = exit_code
 
 
+class TargetError(GradcliError):
+    """Code that was to be run raised, ended itself, or gave something that is no answer."""
+
+    def __init__(self, message: str, hint: str | None = None):
+        super().__init__(message, hint=hint, kind="target", exit_code=EXIT_TARGET)
+
+
 class TimeIsUp(BaseException):
     """The time that something may take is over. No Exception, so that no code that runs then takes it for its own."""
 

@@ -58,6 +58,15 @@ class Request(NamedTuple):
     eps: float | None = None
     search: int = 0
     show: str = "worst"
+    # a sweep: shard (3, 16) is the third of sixteen, table the file to write, dask the address of a scheduler
+    table: str = "-"
+    outs: Sequence[str] | None = None
+    diag: bool = False
+    keep: Sequence[str] | None = None
+    shard: tuple[int, int] = (1, 1)
+    jobs: int | None = None
+    dask: str | None = None
+    restart: bool = False
     # how anything is run
     engine: str | None = None
     torch: bool = False

@@ -68,6 +68,8 @@ class Check:
     """Whether a script is run for every value."""
     bounds_answers = False
     """Whether the time limit is that of an answer, not of the check."""
+    opened: Claim | None = None
+    """What was opened last, to be closed in the end."""
 
     def __init__(
         self,
@@ -80,14 +82,18 @@ class Check:
         line: int | None = None,
         target: Target | None = None,
         single: bool = False,
+        opens: Callable[[Request, Mapping[str, Any]], Claim] | None = None,
         **options: Any,
     ):
-        """Note what is asked: a request, or fields of one by name; target: what a command line names."""
+        """Note what is asked: a request, or fields of one by name.
+
+        target: what a command line names. opens: makes the claim at a point, not from f.
+        """
         self.f, self.at = f, at
         self.request = request or Request(**options)
         if isinstance(self.request.wrt, str):
             self.request = self.request._replace(wrt=[self.request.wrt])
-        self.single = single
+        self.single, self.opens = single, opens
         self.bound: Bound | None = None
         self.watch: Watch | None = None
         self.saved: Sequence[Mapping[str, Any]] = ()
@@ -125,6 +131,9 @@ class Check:
     def claim(self, at: Mapping[str, Any]) -> Claim:
         """Return what is to be checked at a point."""
         request, f, claims = self.request, self.f, self.request.claims
+        if self.opens is not None:
+            self.opened = self.opens(request, at)
+            return self.opened
         if request.value_and_grad:
             f, claims["grad"] = value_and_gradient(f)
         if claims:
@@ -165,6 +174,9 @@ class Check:
                     return search(self, report, self.request.search, self.saved)
             except GradcliError as error:
                 return self.error(error.message, time.perf_counter() - start)
+            finally:
+                if self.opened is not None:
+                    self.opened.close()
 
     def error(self, message: str, seconds: float = 0.0) -> CheckReport:
         """Return the report on a check that could not be made."""
@@ -286,11 +298,10 @@ def replay_command(target: Target, request: Request) -> str:
 
 def surroundings_of(target: Target) -> Any:
     """Return the context that a program runs in: the surroundings of the file that defines a function."""
-    path, colon, _ = target.text.partition(".py:")
-    if target.inline or not colon:
+    if target.name is None:
         return contextlib.nullcontext()
     assert target.folders is not None
-    return target.folders.of(path + ".py")
+    return target.folders.of(target.path)
 
 
 def is_whole(x: Any, least: float = -math.inf) -> bool:

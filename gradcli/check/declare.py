@@ -38,9 +38,9 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
-        from .external import DeclaredAddress
+        from .external import declared_address
 
-        REGISTRY.append(DeclaredAddress(f, at, file=file, line=line, **options))
+        REGISTRY.append(declared_address(f, at, file=file, line=line, **options))
         return f
     unknown = set(options) - KNOWN
     if unknown:

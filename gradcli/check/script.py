@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Mapping
@@ -24,21 +25,12 @@ from ..tape.tensor import Tensor
 from .check import Check, error_report, refuse_foreign, surroundings_of
 
 
-class ScriptCheck(Check):
-    """The check of a script's output at values of its leaves."""
-
-    is_script = True
-
-    def __init__(self, script: ScriptProgram, at: Mapping[str, Any], **where: Any):
-        super().__init__(script.run, at, **where)
-        self.script = script
-
-    def claim(self, at: Mapping[str, Any]) -> Claim:
-        if not self.script.torch:
-            refuse_foreign(framework_imported(self.script.source), self.name)
-        request = self.request
-        first = ScriptClaim(self.script, at, wrt=request.wrt, out=request.out)
-        return SecondScript(first, request.seed) if request.order == 2 else first
+def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, Any]) -> Claim:
+    """Return the script's output at values of its leaves as what is claimed. Raises CallError."""
+    if not script.torch:
+        refuse_foreign(framework_imported(script.source), script.title)
+    first = ScriptClaim(script, at, wrt=request.wrt, out=request.out)
+    return SecondScript(first, request.seed) if request.order == 2 else first
 
 
 def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) -> dict[str, np.ndarray]:
@@ -52,8 +44,7 @@ def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) 
 
 def of_program(target: Target, request: Request) -> Check | CheckReport:
     """Return the check of the engine's derivative of a program; a report when the program raises."""
-    head, colon, _ = target.text.partition(".py:")
-    path, home = head + ".py" if colon else target.text, surroundings_of(target)
+    path, home = target.path, surroundings_of(target)
     where: dict[str, Any] = {
         "name": target.text,
         "file": path if not target.inline and os.path.exists(path) else None,
@@ -87,7 +78,9 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
         check_known(request.wrt, at, "--wrt")
     points: dict[str, Any] = {**at, **{name: request.shapes[name] for name in request.shapes if name in at}}
     if isinstance(program, ScriptProgram):
-        return ScriptCheck(program, points, **where)
+        check = Check(program.run, points, opens=functools.partial(claim_of_script, program), **where)
+        check.is_script = True
+        return check
     assert function is not None
     check = Check(function, points, **where)
     if isinstance(program, ExpressionProgram):

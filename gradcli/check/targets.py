@@ -28,9 +28,8 @@ from ..program.arguments import (
     pass_by_name,
 )
 from ..program.detect_framework import engine_of, modules_imported
-from ..program.elsewhere import is_elsewhere
 from ..program.elsewhere.framework import as_whole, framework_arguments, is_whole
-from ..program.target import Target, read_source, refuse_arguments
+from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
 from ..request import Request
 from ..show.check_results import CheckReport
@@ -190,13 +189,12 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
     checks: list[Check | CheckReport] = []
     folders = Folders()
     for target in targets:
-        target.folders = folders
         if (
             len(targets) == 1
             or target.inline
             or not (target.text.endswith(".py") and os.path.isfile(target.text) and not declares_checks(target.text))
         ):
-            checks += of_target(target, request)
+            checks += of_target(target._replace(folders=folders), request)
     if not checks:
         names = ", ".join(target.text for target in targets)
         raise GradcliError(
@@ -209,20 +207,18 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
 
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     text, by_hand = target.text, request.claims or request.value_and_grad
-    path, colon, name = text.partition(".py:")
-    if not target.inline:
-        if is_elsewhere(text):
-            from .external import of_address
+    if target.is_address:
+        from .external import of_address
 
-            return [of_address(target, request)]
-        if os.path.isdir(text):
-            return of_folder(target, request)
-        if colon and by_hand:
-            return [hand_written_check(path + ".py", name, target, request)]
-        if colon and (check := by_framework(path + ".py", name, target, request)) is not None:
-            return [check]
-        if text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
-            return of_file(text, target, request)
+        return [of_address(target, request)]
+    if not target.inline and os.path.isdir(text):
+        return of_folder(target, request)
+    if target.name is not None and by_hand:
+        return [hand_written_check(target, request)]
+    if target.name is not None and request.engine != "gradcli" and (check := by_framework(target, request)) is not None:
+        return [check]
+    if not target.inline and text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
+        return of_file(text, target, request)
     if by_hand:
         raise GradcliError(
             "--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g", kind="usage"
@@ -255,23 +251,16 @@ def of_file(path: str, target: Target, request: Request) -> list[Check | CheckRe
     return list(declared)
 
 
-def refuse_python(path: str, request: Request) -> None:
-    if request.safe:
-        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
-
-
-def hand_written_check(path: str, name: str, target: Target, request: Request) -> Check:
-    refuse_python(path, request)
-    source = read_source(path)
-    refuse_arguments(target, f"{path}:{name} is no script, so it")
+def hand_written_check(target: Target, request: Request) -> Check:
+    path = target.path
     with enforce(bound_of_import(request.timeout)):
-        module = load_module(path, target.stdout, target.folders, source)
+        module = load_file(target)
 
     def named(function: str) -> Any:
-        return check_callable(find_in(module, path, function), path, function)
+        return check_callable(find_in(module, path, function), f"{path}:{function}")
 
-    f = named(name)
-    at = arguments_of(f, by_path(points_of(request)), f"{path}:{name}")
+    f = named(str(target.name))
+    at = arguments_of(f, by_path({**request.values, **request.shapes}), target.text)
     arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
     fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
     others = [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)]
@@ -284,42 +273,36 @@ def hand_written_check(path: str, name: str, target: Target, request: Request) -
         f if engine_of(f, None) else by_name(f, at),
         at,
         request=request._replace(wrt=wrt, **claims),
-        name=name,
+        name=target.name,
         file=path,
         line=code.co_firstlineno if code else None,
         target=target,
     )
 
 
-def by_framework(path: str, name: str, target: Target, request: Request) -> Check | CheckReport | None:
+def by_framework(target: Target, request: Request) -> Check | CheckReport | None:
     """Return the check of a function that a framework runs; None for one that gradcli's engine runs.
 
     Raises GradcliError for missing arguments.
     """
-    if request.safe or not name or request.argv or request.engine == "gradcli":
-        return None
-    start = time.perf_counter()
+    start, title, path = time.perf_counter(), target.text, target.path
     try:
         with enforce(bound_of_import(request.timeout)):
-            function = find_in(load_module(path, target.stdout, target.folders, read_source(path)), path, name)
+            function = load_named(target)
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             raise
-        return error_report(f"{path}:{name}", path, start, error)
+        return error_report(title, path, start, error)
     engine = engine_of(function, request.engine)
     if engine is None:
         return None
     if request.out is not None:
         raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
-    check_callable(function, path, name)
     with surroundings_of(target):
-        at = framework_arguments(engine, function, by_path(points_of(request)), f"{path}:{name}")
+        given = by_path({**request.values, **request.shapes})
+        at = framework_arguments(engine, check_callable(function, title), given, title)
     single = request.dtype == "float32"
-    return Check(function, at, request=request, name=target.text, file=path, single=single, target=target)
-
-
-def points_of(request: Request) -> dict[str, Any]:
-    return {**request.values, **request.shapes}
+    return Check(function, at, request=request, name=title, file=path, single=single, target=target)
 
 
 def refuse_points(request: Request, path: str) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from ..errors import GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, as_written, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
-from ..program.elsewhere import is_elsewhere
 from ..program.target import Target, load_program
 from ..request import Request
 from . import messages
@@ -41,21 +40,15 @@ class Call:
 
     def __init__(self, request: Request, formats: tuple[str, ...]):
         self.request, self.formats, self.command = request, formats, request.command
-        self.output = Output(
-            request.format, request.output, request.precision, request.command, formats, drawn=request.plot
-        )
+        self.output = Output(request, formats)
         self.held = contextlib.ExitStack()
         self.columns: dict[str, Any] = {}
 
     @contextlib.contextmanager
     def in_force(self) -> Iterator[None]:
         """Let messages, numbers and what the user's code prints be as it was asked, while the command runs."""
-        asked = self.request
-        messages.settings.color, messages.settings.quiet, messages.settings.verbose = (
-            asked.color,
-            asked.quiet,
-            asked.verbose,
-        )
+        asked, settings = self.request, messages.settings
+        settings.color, settings.quiet, settings.verbose = asked.color, asked.quiet, asked.verbose
         if asked.verbose:
             messages.show_log()
         if asked.dtype == "float32":
@@ -87,31 +80,31 @@ class Call:
         return self.as_target(text, inline=self.inline)
 
     def as_target(self, text: str, inline: bool = False) -> Target:
-        """Return a target with the settings of this call; what runs no Python is bounded in memory from now on."""
-        if inline or is_language(text):
+        """Return a target with the settings of this call; what runs no Python is bounded in memory from now on.
+
+        Under --torch, `import torch` means this engine until the command ends, and has the type of the inputs.
+        """
+        target = Target(text, self.request, inline, sys.stdout)
+        if target.is_language:
             bound_memory(self.request.max_elements)
-        elif self.request.torch and (".py:" in text or self.command == "gradcheck"):
-            self.name_torch()
-        return Target(text, self.request, inline=inline, stdout=sys.stdout)
+        elif self.request.torch and (target.name is not None or self.command == "gradcheck"):
+            from ..program.torch_names import as_torch
+            from ..tape.dtypes import set_default_dtype
 
-    def name_torch(self) -> None:
-        """Let `import torch` mean this engine until the command ends, and its modules have the type of the inputs."""
-        from ..program.torch_names import as_torch
-        from ..tape.dtypes import set_default_dtype
-
-        self.held.enter_context(as_torch())
-        set_default_dtype(self.request.input_dtype)
+            self.held.enter_context(as_torch())
+            set_default_dtype(self.request.input_dtype)
+        return target
 
     def bound(self, target: Target) -> Bound | None:
         """Return how long a target may take: what --timeout says, else some CPU for a program of the language.
 
         Elsewhere --timeout is the time of one answer.
         """
-        if not target.inline and is_elsewhere(target.text):
+        if target.is_address:
             return None
         if self.request.timeout is not None:
             return Bound(self.request.timeout)
-        return Bound(CPU_SECONDS, cpu=True) if target.inline or is_language(target.text) else None
+        return Bound(CPU_SECONDS, cpu=True) if target.is_language else None
 
     def bound_time(self, target: Target) -> None:
         """End the call when a target takes longer than it may."""
@@ -130,13 +123,9 @@ class Call:
 
     def values(self, words: tuple[str, ...] | None = None) -> dict[str, Any]:
         """Return the values given for the inputs, by words (or by others); exact ones in exact arithmetic."""
-        given = read_values(self.words if words is None else words, self.request, strings=self.of_python)
+        of_python = not self.inline and bool(self.request.words) and ".py:" in self.request.words[0]  # takes strings
+        given = read_values(self.words if words is None else words, self.request, strings=of_python)
         return {**self.columns, **given, **read_json_values(self.request.arguments)}
-
-    @property
-    def of_python(self) -> bool:
-        """Whether the target is a function of a Python file, which takes strings as well."""
-        return not self.inline and bool(self.request.words) and ".py:" in self.request.words[0]
 
     def read_columns(self, path: str, program: Program, given: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of a file that are inputs without another value. Raises GradcliError."""
@@ -152,7 +141,6 @@ class Call:
             raise GradcliError(
                 f"--columns has no use here: no column of {path} is an input without a value",
                 hint="leave out --columns, or the values of inputs that are columns",
-                kind="usage",
             )
         for problem in (x for x in columns.values() if isinstance(x, GradcliError) and inputs is not None):
             raise problem
@@ -175,7 +163,6 @@ class Call:
                 raise GradcliError(
                     f"--hook {word}: write NAME=ACTION",
                     hint="ACTION is print, an expression in g such as g*2, or FILE.py:function",
-                    kind="usage",
                 )
             hooks.append(Hook(as_written(name), action, self.request, sys.stdout))
         return hooks
@@ -183,12 +170,7 @@ class Call:
 
 def no_target() -> GradcliError:
     example = examples_of(click.get_current_context().command)[0]
-    return GradcliError("no TARGET given", hint=f"for example: {example}", kind="usage")
-
-
-def is_language(text: str) -> bool:
-    """Return whether a target on the command line is a program of the language, not Python or something elsewhere."""
-    return ".py" not in text and not is_elsewhere(text)
+    return GradcliError("no TARGET given", hint=f"for example: {example}")
 
 
 def compute_in_digits(
@@ -198,7 +180,7 @@ def compute_in_digits(
     from ..analysis.precision import TIMEOUT, in_time
 
     if not alone:
-        raise GradcliError("--digits goes alone, without --symbolic and --check", kind="usage")
+        raise GradcliError("--digits goes alone, without --symbolic and --check")
     return in_time(lambda: compute(program, call.values, request, digits), digits, call.request.timeout or TIMEOUT)
 
 

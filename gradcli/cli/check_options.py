@@ -15,7 +15,7 @@ from ..lang.limits import CPU_SECONDS, Bound, enforce
 from ..request import Request
 from ..show.check_results import CheckReport
 from . import messages
-from .call import Call, is_language, no_target
+from .call import Call, no_target
 from .param_types import shapes_of
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
@@ -30,22 +30,19 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
         targets.insert(0, call.as_target(call.request.expression, inline=True))
     if not targets:
         raise no_target()
-    program = targets[0].inline or is_language(targets[0].text)
-    with enforce(call.bound(targets[0]) if program else None):
+    with enforce(call.bound(targets[0]) if targets[0].is_language else None):
         checks = checks_of(targets, request_of(call))
     option = call.request.looks_along
     if option and (call.request.show == "all" or call.output.form == "csv"):
         message = f"--{option} looks along directions, so there are no elements to show"
-        raise GradcliError(message, hint=f"leave out --{option}", kind="usage")
+        raise GradcliError(message, hint=f"leave out --{option}")
     for check in (c for c in checks if isinstance(c, Check)):
         check.bound = bound_of(check, call.request.timeout)
         check.arguments = f"-- {shlex.join(call.request.argv)}" if call.request.argv else ""
         if check.is_script and str(check.file).endswith(".py"):
             messages.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
     if "samples" in call.request.named and not any(isinstance(c, Check) and c.random for c in checks):
-        raise GradcliError(
-            "--samples has no use here: the point is given", hint="--shape x=3 draws an input at random", kind="usage"
-        )
+        raise GradcliError("--samples has no use here: the point is given", hint="--shape x=3 draws an input at random")
     pattern = call.request.keyword
     exact = any(c.name == pattern for c in checks if isinstance(c, Check))
     chosen = [
@@ -87,9 +84,9 @@ def refuse_two(asked: Request) -> None:
         for first in ("grad", "value_and_grad"):
             if getattr(asked, first) and getattr(asked, other) is not None:
                 message = f"--{first.replace('_', '-')} and --{other} go one at a time"
-                raise GradcliError(message, hint="check one, then the other", kind="usage")
+                raise GradcliError(message, hint="check one, then the other")
     if asked.grad is not None and asked.value_and_grad:
-        raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one", kind="usage")
+        raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one")
 
 
 APART = """words expression format output precision color quiet verbose jobs junit list stop keyword

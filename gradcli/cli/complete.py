@@ -121,10 +121,11 @@ def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
     """Return the inputs of a target, and all its names."""
     from ..lang.parse import parse
     from ..program.expression import ExpressionProgram
+    from ..program.target import split_name
 
-    path, colon, name = text.partition(".py:")
-    if colon and not inline:
-        names = inputs_of_definition(path + ".py", name)
+    path, name = split_name(text)
+    if name is not None and not inline:
+        names = inputs_of_definition(path, name)
         return names, names
     if text == "-" and not inline:
         return [], []
@@ -148,14 +149,16 @@ def names_here(ctx: click.Context) -> tuple[list[str], list[str]]:
 
 def targets(incomplete: str, folders: bool) -> Items:
     """Return files that can be targets, and what a Python file defines."""
-    path, colon, _ = incomplete.partition(".py:")
-    if not colon:
+    from ..program.target import split_name
+
+    path, name = split_name(incomplete)
+    if name is None:
         files = entries(incomplete, FILE_ENDINGS)
         return files if not folders or not incomplete.endswith("/") else [CompletionItem(incomplete, "plain"), *files]
     return [
-        CompletionItem(f"{path}.py:{node.name}", "plain", (ast.get_docstring(node) or "").partition("\n")[0] or None)
-        for node in definitions(path + ".py")
-        if f"{path}.py:{node.name}".startswith(incomplete)
+        CompletionItem(f"{path}:{node.name}", "plain", (ast.get_docstring(node) or "").partition("\n")[0] or None)
+        for node in definitions(path)
+        if f"{path}:{node.name}".startswith(incomplete)
     ]
 
 
@@ -166,9 +169,8 @@ def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """
     given = ctx.params.get("words") or ()
     several = ctx.info_name == "gradcheck"
-    name, sign, value = incomplete.partition("=")
-    if sign:
-        return array_files(value[1:], f"{name}=@") if value.startswith("@") else []
+    if "=" in incomplete:
+        return complete_input(ctx, param, incomplete)
     first = not given and ctx.params.get("expression") is None
     if ctx.info_name == "sweep" and len(given) == (ctx.params.get("expression") is None):
         return entries(incomplete, TABLES)

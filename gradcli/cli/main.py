@@ -21,9 +21,9 @@ from ..errors import (
     EXIT_DEFECT,
     EXIT_INTERRUPTED,
     EXIT_OK,
-    EXIT_TARGET,
     EXIT_USAGE,
     GradcliError,
+    TargetError,
     describe_error,
     did_you_mean,
     shorten,
@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
             hint = did_you_mean(name, COMMANDS)
             if hint is None and ("=" in name or not name.isidentifier()):
                 hint = f"to differentiate an expression: gradcli grad '{name}'"
-            raise GradcliError(f"unknown command '{name}'", hint=hint or "see 'gradcli --help'", kind="usage")
+            raise GradcliError(f"unknown command '{name}'", hint=hint or "see 'gradcli --help'")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
@@ -116,7 +116,8 @@ def main(argv: list[str] | None = None) -> int:
         sys.unraisablehook = threading.excepthook = messages.show_stray
         deadline.give_up = lambda late: give_up(late, "json" in formats)
     try:
-        check_formats(formats)
+        if len(formats) > 1:
+            raise GradcliError(f"two formats at once: {' and '.join(sorted(formats))}", hint="keep one")
         code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
         output.finish()
         done = code if isinstance(code, int) else EXIT_OK
@@ -147,7 +148,7 @@ INTERRUPTED = GradcliError("interrupted", kind="interrupted", exit_code=EXIT_INT
 
 def ended(how: str) -> GradcliError:
     """Return the error for code that was to be run, and ended the run."""
-    return GradcliError(f"the code that was called {how}", kind="target", exit_code=EXIT_TARGET)
+    return TargetError(f"the code that was called {how}")
 
 
 def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
@@ -248,12 +249,6 @@ def formats_asked(words: list[str]) -> set[str]:
         if option:
             asked.add(option[1] or following)
     return asked
-
-
-def check_formats(asked: set[str]) -> None:
-    """Raise GradcliError where a command line asks for two formats at once."""
-    if len(asked) > 1:
-        raise GradcliError(f"two formats at once: {' and '.join(sorted(asked))}", hint="keep one", kind="usage")
 
 
 def option_hint(words: list[str]) -> str | None:

@@ -47,6 +47,11 @@ def is_terminal(stream: Any) -> bool:
         return False
 
 
+def shows_progress() -> bool:
+    """Return whether standard error is a terminal whose line can be written anew, and notes are wanted."""
+    return is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not settings.quiet
+
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of the system that say that something cannot be written where it was to be."""
 
@@ -67,13 +72,7 @@ def printable(text: str, stream: Any) -> str:
     return text.encode(encoding, "gradcli.escape").decode(encoding)
 
 
-def escape_unencodable(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return escape(error.object[error.start : error.end]), error.end
-
-
-codecs.register_error("gradcli.escape", escape_unencodable)
+codecs.register_error("gradcli.escape", lambda error: (escape(error.object[error.start : error.end]), error.end))  # type: ignore
 
 
 def cell_len(text: str) -> int:

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ..errors import EXIT_OK, GradcliError
-from ..program.elsewhere import LIBRARY, is_elsewhere, is_fmu
+from ..program.elsewhere import KINDS, kind_of_address
 from ..request import Request
 from ..show import ARRAYS, CODE, FORMATS
 from . import messages, output
@@ -21,43 +21,39 @@ from .option_table import OPTIONS
 from .output import Output
 from .param_types import import_completion
 
-UNROUNDED = {
-    "gradcheck": ("json", "sarif", "html"),
-    "plot": ("table",),
-    "precision": ("table",),
-    "lock": ("table", "tsv", "json"),
-}
-"""The formats in which single commands do not round numbers, though the formats could."""
+
+def kind_of(text: str, command: str) -> str:
+    """Return what a target is, as far as its text and the files tell.
+
+    That is an expression, script, function, checks (declared, or a folder of them), or a kind of address.
+    """
+    if kind := kind_of_address(text):
+        return kind
+    if ".py:" in text:
+        return "function"
+    if os.path.isdir(text):
+        return "checks"
+    if not text.endswith(".py"):
+        return "expression"
+    if command not in ("gradcheck", "lock"):
+        return "script"
+    from ..check.targets import mentions_checks
+
+    return "checks" if mentions_checks(text) else "script"
 
 
 class CommandLine:
     """A command line. form: the format of its output."""
 
-    def __init__(self, command: str, options: Mapping[str, Any], form: str):
-        self.command, self.options, self.form = command, options, form
+    def __init__(self, request: Request, options: Mapping[str, Any], form: str):
+        self.request, self.command, self.options, self.form = request, request.command, options, form
 
     @functools.cached_property
     def kinds(self) -> set[str]:
-        """What each target is, as far as its text and the files tell: see `kind_of`."""
-        words = self.options.get("words") or ()
-        first = ["expression"] if self.options.get("expression") is not None else map(self.kind_of, words[:1])
-        return {*first, *(self.kind_of(word) for word in words[1:] if "=" not in word)}
-
-    def kind_of(self, text: str) -> str:
-        """Return what a target is: an expression, script, function, checks (declared), server, library or fmu."""
-        if is_elsewhere(text):
-            return "library" if LIBRARY.match(text) else "fmu" if is_fmu(text) else "server"
-        if ".py:" in text:
-            return "function"
-        if os.path.isdir(text):
-            return "checks"
-        if not text.endswith(".py"):
-            return "expression"
-        if self.command not in ("gradcheck", "lock"):
-            return "script"
-        from ..check.targets import mentions_checks
-
-        return "checks" if mentions_checks(text) else "script"
+        """What each target is: see `kind_of`."""
+        inline = self.request.expression is not None
+        words = [word for k, word in enumerate(self.request.words) if "=" not in word or (k == 0 and not inline)]
+        return {*(kind_of(word, self.command) for word in words), *(["expression"] if inline else [])}
 
     def has(self, *names: str) -> bool:
         """Return whether one of these options is there, and not off."""
@@ -76,8 +72,6 @@ class Rule(NamedTuple):
     hint: str = ""
 
 
-ELSEWHERE = {"server", "library", "fmu"}
-"""The kinds of targets that run elsewhere."""
 RULES = (
     Rule("engine", lambda c: c.is_any("function", "checks"), "it chooses what differentiates FILE.py:NAME"),
     Rule(
@@ -90,15 +84,9 @@ RULES = (
         lambda c: c.command in ("gradcheck", "lock") or c.is_any("library"),
         "it declares a derivative in C: LIB.so:DECLARATION",
     ),
-    Rule("config", lambda c: c.is_any("server"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
+    Rule("config", lambda c: c.is_any("umbridge"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
     Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
-    Rule("dtype", lambda c: not c.kinds <= ELSEWHERE, "what runs elsewhere is given numbers of its own type"),
-    Rule("chunk_size", lambda c: not c.kinds <= ELSEWHERE, "what runs elsewhere gives one product at a time"),
-    Rule(
-        "max_symbols",
-        lambda c: c.command == "symbolic" or c.has("symbolic", "check"),
-        "it bounds --symbolic, which is not there",
-    ),
+    Rule("dtype", lambda c: not c.kinds <= KINDS.keys(), "what runs elsewhere is given numbers of its own type"),
     Rule(
         "symbolic",
         lambda c: c.command == "gradcheck" or FORMATS[c.form].formulas,
@@ -113,24 +101,13 @@ RULES = (
         "leave out -f, or write a picture: -o FILE.svg",
     ),
     Rule(
-        "precision",
-        lambda c: FORMATS[c.form].rounded and c.form not in UNROUNDED.get(c.command, ()),
-        "{command} rounds no numbers in {form}",
-    ),
-    Rule("precision", lambda c: c.command != "graph" or c.has("values"), "a graph has no numbers without --values"),
-    Rule(
-        "precision",
-        lambda c: c.command != "symbolic" or c.has("at", "digits"),
-        "formulas have no numbers to round without --at",
-    ),
-    Rule("gradient", lambda c: c.command != "graph" or c.has("values"), "a graph shows gradients with --values only"),
-    Rule(
         "show",
         lambda c: c.options["show"] == "worst" or c.form in ("table", "tsv", "csv", "json", "html"),
         "{form} shows what is wrong",
         "-f table, tsv, csv, json and html show every element",
     ),
-    Rule("value_and_grad", lambda c: not c.is_any(*ELSEWHERE), "it needs a function of a Python file: FILE.py:f"),
+    Rule("gradient", lambda c: c.command != "graph" or c.has("values"), "a graph shows gradients with --values only"),
+    Rule("value_and_grad", lambda c: not c.is_any(*KINDS), "it needs a function of a Python file: FILE.py:f"),
     Rule(
         "symbolic digits",
         lambda c: c.command != "gradcheck" or c.is_any("expression", "script", "function", "checks"),
@@ -146,7 +123,6 @@ RULES = (
         lambda c: c.command != "symbolic" or c.form not in CODE,
         "a function in {form} is given its point where it is called",
     ),
-    Rule("dtype", lambda c: c.command != "symbolic", "formulas have no type"),
     Rule(
         "dtype precision detect_anomaly retain retain_all mode chunk_size sparse plot",
         lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
@@ -159,26 +135,20 @@ RULES = (
         "the file is not there, and nothing is looked for",
         "--search 100 finds points to save",
     ),
-    Rule(
-        "restart",
-        lambda c: c.options["table"] != "-",
-        "what goes to standard output always begins anew",
-        "-o FILE writes what can be gone on with",
-    ),
 )
 
 
 def check_uses(options: Mapping[str, Any], request: Request, form: str) -> None:
     """Raise GradcliError for the first option of the command line that would do nothing."""
-    context, command = click.get_current_context(), request.command
-    line = CommandLine(command, options, form)
-    flags = {str(p.name): max(p.opts, key=len) for p in context.command.params if isinstance(p, click.Option)}
+    command = click.get_current_context().command
+    line = CommandLine(request, options, form)
+    flags = {str(p.name): max(p.opts, key=len) for p in command.params if isinstance(p, click.Option)}
     for rule in RULES:
         for option in rule.options.split():
             if option in flags and option in request.named and not rule.useful(line):
-                flag, why = flags[option], rule.why.format(command=command, form=form)
+                flag, why = flags[option], rule.why.format(form=form)
                 hint = rule.hint or f"leave out {flag}"
-                raise GradcliError(f"{flag} has no use here: {why}", hint=hint, kind="usage")
+                raise GradcliError(f"{flag} has no use here: {why}", hint=hint)
 
 
 COMMON = "expression dtype seed max_elements timeout safe torch format json output precision color quiet verbose"
@@ -237,7 +207,8 @@ def output_options(formats: tuple[str, ...]) -> Callable:
         @functools.wraps(function)
         def run(format: str | None, output: str | None, color: str, **options: Any) -> int:
             messages.settings.color = color
-            shown = Output(format, output, None, str(click.get_current_context().info_name), formats)
+            command = str(click.get_current_context().info_name)
+            shown = Output(Request(command=command, format=format, output=output), formats)
             shown.check()
             return show_result(shown, function(**options))
 

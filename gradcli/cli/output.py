@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import ENDINGS, GradcliError, visible
 from ..lang.limits import stand_down
+from ..request import Request
 from ..show import FORMATS, Style, render
 from . import messages
 
@@ -140,7 +141,6 @@ def silence() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-CLOSED = (BrokenPipeError,)
 MANY = 1000
 """Elements beyond which a table that shows the ends of arrays says how to have them all."""
 LONGEST = 1000
@@ -154,40 +154,27 @@ UNKNOWN_PICTURES = (".pdf", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".
 
 
 class Output:
-    """How a result is to be shown.
+    """How a result is to be shown, as a request says it.
 
-    form: a format, None for `table` on a terminal and `tsv` elsewhere, `table` where something is drawn. path: a
-    file, None or - for standard output. formats: those that the command has.
+    form: the format: unless one is asked for `table` on a terminal and `tsv` elsewhere, `table` where something is
+    drawn. path: a file, None for standard output. formats: those that the command has.
     """
 
-    def __init__(
-        self,
-        form: str | None,
-        path: str | None,
-        precision: int | None,
-        command: str,
-        formats: tuple[str, ...],
-        drawn: bool = False,
-    ):
-        self.formats = formats
+    def __init__(self, request: Request, formats: tuple[str, ...]):
+        form, path, command = request.format, request.output, request.command
+        self.formats, self.precision, self.command = formats, request.precision, command
         self.path = None if path == "-" else path
-        self.precision = precision
-        self.command = command
         on_terminal = path is None and messages.is_terminal(results())
-        plain = "table" if drawn and form is None else formats[:2][-1]  # the second is that of pipes
+        plain = "table" if request.plot and form is None else formats[:2][-1]  # the second is that of pipes
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
         named = (
             plain if kind == ".tsv" else next((name for name, form in FORMATS.items() if kind in form.endings), None)
         )
         if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
-            raise GradcliError(
-                f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}", kind="usage"
-            )
+            raise GradcliError(f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}")
         if form is not None and named not in (None, form):
-            raise GradcliError(
-                f"-f {form} and -o {path} disagree: a {kind} file is {named}", hint="leave out -f", kind="usage"
-            )
+            raise GradcliError(f"-f {form} and -o {path} disagree: a {kind} file is {named}", hint="leave out -f")
         self.form = named or self.form
 
     def check(self) -> None:
@@ -196,9 +183,7 @@ class Output:
             check_writable(self.path)
         elif FORMATS[self.form].binary and messages.is_terminal(results()):
             raise GradcliError(
-                f"a .{self.form} file is not written to a terminal",
-                hint=f"write it to a file: -o FILE.{self.form}",
-                kind="usage",
+                f"a .{self.form} file is not written to a terminal", hint=f"write it to a file: -o FILE.{self.form}"
             )
 
     @property
@@ -219,8 +204,12 @@ class Output:
         if self.form == "table":
             rendered = self.print_text(rendered, self.numbers_of(result))
         self.write(rendered)
-        if self.form == "table" and (count := most_elements(result)) > MANY and "npy" in self.formats:
-            messages.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
+        if self.form == "table" and "npy" in self.formats:
+            from ..show.npz import arrays_of
+
+            count = max((array.size for array in arrays_of(result).values()), default=0)
+            if count > MANY:
+                messages.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
 
     def numbers_of(self, result: Any) -> Any:
         """Return a result's numbers, which are never cut, as something to render without the sentences beside them.
@@ -258,12 +247,6 @@ class Output:
             write_file(self.path, text)
         else:
             write(text)
-
-
-def most_elements(result: Any) -> int:
-    from ..show.results import dense_arrays
-
-    return max((array.size for array in dense_arrays(result).values()), default=0)
 
 
 def terminal_size() -> tuple[int, int]:
@@ -311,7 +294,7 @@ def widen(console: Any, whole: Any) -> None:
 def check_writable(path: str) -> None:
     """Raise GradcliError for a file that cannot be written."""
     if not path:
-        raise GradcliError("no name of a file to write", hint="for example -o result.json", kind="usage")
+        raise GradcliError("no name of a file to write", hint="for example -o result.json")
     try:
         folder = os.path.dirname(os.path.abspath(path))
     except OSError:
@@ -340,7 +323,7 @@ def write_file(path: str, content: str | bytes) -> None:
             return
         with replacing(place) as file:
             file.write(data)
-    except CLOSED:
+    except BrokenPipeError:
         raise
     except OSError as error:
         raise GradcliError(f"cannot write {path}: {error.strerror or error}", kind="file") from None

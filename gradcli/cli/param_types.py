@@ -108,9 +108,9 @@ def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dic
         name = as_written(name)
         parts = lengths.strip().removesuffix(",").split(",") if lengths.strip() else []
         if not sign or not name or not all(p.strip().isdecimal() and p.strip().isascii() for p in parts):
-            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4", kind="usage")
+            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4")
         if name in shapes:
-            raise GradcliError(f"--shape: '{name}' is given twice", kind="usage")
+            raise GradcliError(f"--shape: '{name}' is given twice")
         if len(parts) > MOST_AXES:
             raise GradcliError(f"--shape {name}: {len(parts)} axes are too many; NumPy has {MOST_AXES}", kind="limit")
         shapes[name] = tuple(int(p) for p in parts)
@@ -121,5 +121,5 @@ def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dic
                 kind="limit",
             )
     if both := [name for name in shapes if name in values]:
-        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them", kind="usage")
+        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them")
     return shapes

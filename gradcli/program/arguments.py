@@ -34,7 +34,7 @@ def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if parameters and not named:
         starred = " and ".join(str(p).partition(":")[0] for p in parameters)
-        raise GradcliError(f"{title} takes {starred}: its inputs have no names", hint=ADVICE, kind="usage")
+        raise GradcliError(f"{title} takes {starred}: its inputs have no names", hint=ADVICE)
     return named
 
 
@@ -100,8 +100,6 @@ def layout_of(arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bo
 
 def element_at(parts: Sequence[OutputPart], row: int) -> tuple[Path, str]:
     """Return what leads to the element that a row of the joined vector belongs to, and its part: "", "re" or "im"."""
-    import numpy as np
-
     for part in parts:
         if row < part.size:
             place, which = (row // 2, "im" if row % 2 else "re") if part.pairs else (row, "")
@@ -219,9 +217,9 @@ def by_path(given: Mapping[str, Any]) -> dict[str, Any]:
         for step in steps[:-1]:
             place = place.setdefault(step, {})
             if not isinstance(place, dict):
-                raise GradcliError(f"'{path}' lies below a value that is given as a whole", kind="usage")
+                raise GradcliError(f"'{path}' lies below a value that is given as a whole")
         if steps[-1] in place:
-            raise GradcliError(f"'{path}' is given as a whole and by its parts", kind="usage")
+            raise GradcliError(f"'{path}' is given as a whole and by its parts")
         place[steps[-1]] = x
     return {name: with_lists(name, x) for name, x in tree.items()}
 
@@ -234,7 +232,7 @@ def with_lists(path: str, x: Any) -> Any:
         return {key: with_lists(f"{path}.{key}", part) for key, part in x.items()}
     if sorted(x) != list(range(len(x))):
         gap = next(i for i in range(len(x)) if i not in x)
-        raise GradcliError(f"'{path}' lacks its element {path}[{gap}]", kind="usage")
+        raise GradcliError(f"'{path}' lacks its element {path}[{gap}]")
     return [with_lists(f"{path}[{i}]", x[i]) for i in range(len(x))]
 
 

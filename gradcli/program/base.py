@@ -32,10 +32,6 @@ def line_span(path: str, line: int) -> Span | None:
     return Span("".join(lines), start + indent, start + len(text.rstrip()), path)
 
 
-def nowhere(node: Any) -> None:
-    """Know no place of a node."""
-
-
 Values = Mapping[str, np.ndarray]
 """Values of inputs by name."""
 Names = Iterable[str] | None
@@ -56,7 +52,7 @@ class Run(NamedTuple):
     output: Tensor | None
     names: dict[str, Any]
     output_name: str | None = None
-    where: Callable[[Any], Any] = nowhere
+    where: Callable[[Any], Any] = lambda node: None
     first_nan: tuple[str, Any] | None = None
     modules: Mapping[str, Any] = {}
     backwards: Sequence[Any] = ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, EXIT_TARGET, GradcliError, describe_error, text_of
+from ..errors import ENDINGS, TargetError, describe_error, text_of
 from .arguments import OutputPart
 
 Arrays = Mapping[str, np.ndarray]
@@ -16,18 +16,12 @@ Watch = Callable[[str, int, int], None]
 """Told how far a long check is: what is counted, how many were done, of how many."""
 
 
-class CallError(GradcliError):
+class CallError(TargetError):
     """A function or its derivative could not be called, raised, or gave something that is no answer."""
 
-    def __init__(self, message: str, hint: str | None = None):
-        super().__init__(message, hint=hint, kind="target", exit_code=EXIT_TARGET)
 
-
-class GoneError(GradcliError):
+class GoneError(TargetError):
     """Nothing answers any more (the process died or hangs, the server is gone): no other point need be tried."""
-
-    def __init__(self, message: str):
-        super().__init__(message, kind="target", exit_code=EXIT_TARGET)
 
 
 class NoForwardError(CallError):
@@ -92,6 +86,8 @@ class Claim:
     most_calls: int | None = None
     """How often it may be called."""
     watch: Watch | None = None
+    connection: Any = None
+    """The server or the process that answers, to be closed in the end."""
 
     def __init__(self, title: str, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.title = title
@@ -220,6 +216,8 @@ class Claim:
 
     def close(self) -> None:
         """Let go of connections and processes."""
+        if self.connection is not None:
+            self.connection.close()
 
 
 def in_shape(x: object, shape: tuple[int, ...], what: str) -> np.ndarray:

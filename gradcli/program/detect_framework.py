@@ -16,7 +16,7 @@ FRAMEWORKS = {
     "tensorflow": "TensorFlow",
 }
 ADAPTED = ("torch", "jax", "autograd")
-"""Those whose own derivative is asked for; of the others nothing is said."""
+"""Those whose own derivative is asked for, each a module in `elsewhere`; of the others nothing is said."""
 ENGINES = (*ADAPTED, "gradcli")
 SOLVERS = frozenset(
     "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect ridder "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -30,17 +31,14 @@ class ExpressionProgram(Program):
         self.dtype = dtype or defaults.float
         self.bound = list(dict.fromkeys(s.target for s in parsed.statements if s.target is not None))
         self.literals = literal_names(parsed)
-        self._free: dict[frozenset[str], dict[str, tree.Expr]] = {}
+        self.find_free = functools.cache(self._find_free)
 
     def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
         """Return the names that are read before the program binds them, with the first place.
 
         pi, e and the like count only when they are among the given names.
         """
-        constants = frozenset(CONSTANTS).intersection(given)
-        if constants not in self._free:
-            self._free[constants] = self._find_free(constants)
-        return self._free[constants]
+        return self.find_free(frozenset(CONSTANTS).intersection(given))
 
     def _find_free(self, given: frozenset[str]) -> dict[str, tree.Expr]:
         known: set[str] = set()
@@ -65,12 +63,6 @@ class ExpressionProgram(Program):
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         return [name for name in self.free_names(given) if name not in given]
 
-    def last_name(self) -> str | None:
-        """Return the name that the output is bound to: None for a bare expression."""
-        if any(statement.target is None for statement in self.parsed.statements):
-            return None
-        return self.parsed.statements[-1].target
-
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         names = self.input_names(given)
         self.check_given(given, names)
@@ -92,7 +84,9 @@ class ExpressionProgram(Program):
             raise GradcliError("the output is a tuple", hint="choose one part of it, as in `f(x)[0]`", kind="shape")
         tensor = lift_number(output)
         prepare.tensors(evaluator.names)
-        return Run(leaves, tensor, evaluator.names, out or self.last_name(), evaluator.places.get, evaluator.first_nan)
+        targets = [statement.target for statement in self.parsed.statements]
+        name = out or (None if None in targets else targets[-1])
+        return Run(leaves, tensor, evaluator.names, name, evaluator.places.get, evaluator.first_nan)
 
     def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
         run = self.run(given, out=out)

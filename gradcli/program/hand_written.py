@@ -206,16 +206,12 @@ def claim_by_hand(
     Each gets plain arrays, or the framework's where it does not take those; results are turned into arrays. Dicts,
     lists and tuples are flattened to their arrays.
     """
-
-    def fixed(path: str) -> bool:
-        return False
-
     functions = (f, *claims.values())
     if not any(engine_of(x, None) for x in functions if x is not None) and not any(
         is_branch(x) or (as_array(x) is None and not is_number(x)) for x in at.values()
     ):
         return HandWritten(f, at, wrt=wrt, **claims)
-    arguments = Arguments(at, fixed)
+    arguments = Arguments(at)
     if not arguments.arrays:
         raise CallError(
             f"no input is an array of floating-point numbers: {', '.join(at)}",

@@ -18,6 +18,7 @@ from ..request import Request
 from ..tape.modes import enable_grad, no_grad
 from ..tape.printing import tensor_text
 from ..tape.tensor import Tensor
+from .target import read_source, refuse_python, split_name
 from .user_code import Folders, blame_user_code, load_module
 
 
@@ -32,7 +33,7 @@ class Hook:
         if action == "print":
             self.function: Any = self.show
         elif ".py:" in action:
-            self.from_user = self.from_file(action, request.safe)
+            self.from_user = self.from_file(action, request)
             self.function = self.from_user
         else:
             self.function = self.from_expression(action, request)
@@ -85,18 +86,12 @@ class Hook:
 
         return function
 
-    def from_file(self, action: str, safe: bool) -> Any:
+    def from_file(self, action: str, request: Request) -> Any:
         """Return the function that FILE.py:NAME names."""
-        path, _, name = action.partition(".py:")
-        path += ".py"
-        if safe:
-            raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
-        from .target import read_source
-
-        source = read_source(path)
+        path, name = split_name(action)
+        refuse_python(path, request)
         folders = Folders()
-        module = load_module(path, sys.stderr, folders, source)
-        function = getattr(module, name, None)
+        function = getattr(load_module(path, sys.stderr, folders, read_source(path)), str(name), None)
         if not callable(function):
             raise GradcliError(f"--hook {self.name}: {path} defines no function '{name}'", kind="name")
 

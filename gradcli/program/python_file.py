@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError
+from ..errors import GradcliError, TargetError
 from ..func.reverse import functional_call
 from ..rules import entry
-from ..tape.dtypes import defaults
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .arguments import ADVICE, WHOLE, annotation_name, check_known, missing_values, named_parameters, pass_by_name
 from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
 from .detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
-from .user_code import blame_user_code, check_callable, find_in, load_module
+from .user_code import blame_user_code, check_callable
+
+if TYPE_CHECKING:
+    from .target import Target
 
 
 class FunctionProgram(Program):
@@ -29,16 +31,12 @@ class FunctionProgram(Program):
 
     apart = False
 
-    def __init__(self, function: Callable, title: str, path: str, dtype: Any = None, joins: bool = False):
-        self.joins = joins
-        self.function = function
-        self.title = title
-        self.path = path
-        self.dtype = dtype or defaults.float
+    def __init__(self, function: Callable, title: str, path: str, dtype: Any, joins: bool = False):
+        self.function, self.title, self.path, self.dtype, self.joins = function, title, path, dtype, joins
         try:
             self.parameters = named_parameters(function, title)
         except (TypeError, ValueError):
-            raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE, kind="usage") from None
+            raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE) from None
         self.whole = {p.name: kind for p in self.parameters if (kind := annotation_name(p.annotation)) in WHOLE}
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
@@ -66,7 +64,7 @@ class FunctionProgram(Program):
             raise GradcliError(f"--wrt: '{name}' takes whole numbers, so there is no derivative", kind="value")
         check_known(wanted, known, "--wrt")
         if out is not None:
-            raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
+            raise GradcliError("--out names a variable of a program; a function has one output")
         return {name: as_leaf(given[name], self.dtype, name) for name in known}, wanted, counts
 
     def whole_numbers(self, given: Values) -> dict[str, Any]:
@@ -116,19 +114,15 @@ class FunctionProgram(Program):
             result = join_outputs(result)
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
-                raise GradcliError(
+                raise TargetError(
                     f"{self.title} returned {type(result).__name__}, which does not depend on its inputs through "
                     "gradcli's operations",
                     hint="a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
                     "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()",
-                    kind="target",
-                    exit_code=EXIT_TARGET,
                 )
-            raise GradcliError(
+            raise TargetError(
                 f"{self.title} returned {type(result).__name__}, not a Tensor",
                 hint="gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None,
-                kind="target",
-                exit_code=EXIT_TARGET,
             )
         return result
 
@@ -151,7 +145,7 @@ def join_outputs(result: tuple) -> Any:
 class ModuleProgram(FunctionProgram):
     """A module; its parameters, called weight, 0.weight and so on, have their own values unless given."""
 
-    def __init__(self, module: Any, title: str, path: str, dtype: Any = None):
+    def __init__(self, module: Any, title: str, path: str, dtype: Any):
         super().__init__(module.forward, title, path, dtype)
         self.module = module
         self.weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
@@ -200,7 +194,6 @@ def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProg
             raise GradcliError(
                 f"{title} needs {', '.join(repr(name) for name in needed)} to be made",
                 hint=f"make one in the file, net = {module.__name__}(...), and write {path}:net",
-                kind="usage",
             )
         with blame_user_code(path, title):
             module = module()
@@ -223,28 +216,23 @@ def refuse_foreign(function: Any, title: str) -> None:
     """Raise GradcliError for code of a framework: gradcli's engine would run its values, and never its rules."""
     framework = framework_of(function)
     if framework is not None:
-        raise GradcliError(
+        raise TargetError(
             f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run",
             hint="leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad",
-            kind="target",
-            exit_code=EXIT_TARGET,
         )
 
 
-def load_function(path: str, name: str, target: Any, source: str) -> Program:
-    """Return the program of a function that a file with that text defines. Raises GradcliError when there is none."""
-    if not name:
-        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION", kind="usage")
-    function = find_in(load_module(path, target.stdout, target.folders, source), path, name)
+def load_function(function: Any, target: Target) -> Program:
+    """Return the program of what FILE.py:NAME names. Raises GradcliError for what is no function."""
+    title, path, dtype = target.text, target.path, target.request.input_dtype
     engine = engine_of(function, target.request.engine)
     if engine is not None:
         from .elsewhere.program import framework_program
 
-        check_callable(function, path, name)
-        return framework_program(engine, function, f"{path}:{name}", target.request.input_dtype == "float32")
-    refuse_foreign(function, f"{path}:{name}")
+        return framework_program(engine, check_callable(function, title), title, dtype == "float32")
+    refuse_foreign(function, title)
     if isinstance(function, type) and issubclass(function, Function):
-        return FunctionProgram(as_function(function), f"{path}:{name}", path, target.request.input_dtype, joins=True)
+        return FunctionProgram(as_function(function), title, path, dtype, joins=True)
     if is_module(function):
-        return module_program(function, f"{path}:{name}", path, target.request.input_dtype)
-    return FunctionProgram(check_callable(function, path, name), f"{path}:{name}", path, target.request.input_dtype)
+        return module_program(function, title, path, dtype)
+    return FunctionProgram(check_callable(function, title), title, path, dtype)

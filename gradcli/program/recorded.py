@@ -16,6 +16,7 @@ from ..func.forward import push_all
 from ..func.mapping import batch_or_loop
 from ..func.trace import Trace, pull, reverse_blocks
 from ..func.trace import trace_function as trace
+from ..rules import entry
 from ..tape.backward import grad
 from ..tape.function import FunctionNode
 from ..tape.modes import Observer, enable_grad, no_grad, observing, set_grad_enabled
@@ -24,6 +25,7 @@ from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
 from .base import Run
 from .claim import Arrays, CallError, Claim, ForkedCopy, NoForwardError, call_failed, callable_name
+from .user_code import place_of_return
 
 
 class Traced(Claim):
@@ -156,7 +158,7 @@ class Traced(Claim):
         """Yield every call of a custom function, in order."""
 
         def describe(node: Any, single: Traced, function: Any) -> str:
-            place = place_of_backward(function, last_line(single, function))
+            place = place_of_return(function.backward, last_line(single, function))
             return f"the first wrong node is {node.name()}: {place}"
 
         for node, function, args in calls_in(self):
@@ -184,9 +186,7 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
 
     Complex outputs become pairs of real and imaginary parts, along a last axis.
     """
-    from ..rules import entry
-
-    parts = [as_pairs(x) for x in outputs]
+    parts = [entry("view_as_real").function(x) if x.dtype.is_complex else x for x in outputs]
     if parts:
         return parts[0] if len(parts) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
     if isinstance(result, Tensor):
@@ -197,12 +197,6 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
         f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
         "on the arguments, without numpy() or detach()"
     )
-
-
-def as_pairs(x: Tensor) -> Tensor:
-    from ..rules import entry
-
-    return entry("view_as_real").function(x) if x.dtype.is_complex else x
 
 
 class SecondOrder(Traced):
@@ -390,23 +384,3 @@ def last_line(claim: Traced, function: Any) -> int | None:
     finally:
         sys.settrace(before)
     return lines[-1] if lines else None
-
-
-def place_of_backward(function: Any, last: int | None) -> str:
-    """Return where a Function's backward is defined, with the line at which it ended, or that returns its result."""
-    try:
-        lines, start = inspect.getsourcelines(function.backward)
-        file = inspect.getsourcefile(function.backward)
-    except (OSError, TypeError):
-        return f"the backward of {function.__name__}"
-    returns = [k for k, line in enumerate(lines) if line.strip().startswith("return")]
-    k = (
-        last - start
-        if last is not None and 0 <= last - start < len(lines)
-        else returns[-1]
-        if returns
-        else len(lines) - 1
-    )
-    text = lines[k].rstrip("\n").strip()
-    indent = " " * 4
-    return f"{file}:{start + k}\n{indent}{text}\n{indent}{'^' * len(text)}"

@@ -7,13 +7,14 @@ import copy
 import os
 import sys
 import types
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..api.create import source
-from ..errors import ENDINGS, EXIT_TARGET, GradcliError
+from ..errors import ENDINGS, GradcliError, TargetError
 from ..tape import backward as engine
 from ..tape.modes import Observer, enable_grad, observing
 from ..tape.record import recorder
@@ -23,47 +24,25 @@ from .arguments import check_known
 from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module, line_of
 from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
 
-
-class RandomState:
-    """Where the generators that were used so far stand: this library's, NumPy's and Python's."""
-
-    def __init__(self) -> None:
-        self.own = copy.deepcopy(source.__dict__.get("rng"))
-        self.saved: list[tuple[Any, Any]] = []
-        for name, save, restore in (("numpy.random", "get_state", "set_state"), ("random", "getstate", "setstate")):
-            module: Any = sys.modules.get(name)
-            if module is not None:
-                self.saved.append((getattr(module, restore), getattr(module, save)()))
-
-    def restore(self) -> None:
-        if self.own is not None:
-            source.rng = copy.deepcopy(self.own)
-        for restore, state in self.saved:
-            restore(state)
+if TYPE_CHECKING:
+    from .target import Target
 
 
-class Repeats:
-    """How often a script ran, and the random numbers of its second run."""
+def keep_random_state() -> Callable[[], None]:
+    """Return what sets the generators that were used so far, this library's, NumPy's and Python's, back to now."""
+    own, restores = copy.deepcopy(source.__dict__.get("rng")), []
+    for name, save, restore in (("numpy.random", "get_state", "set_state"), ("random", "getstate", "setstate")):
+        module: Any = sys.modules.get(name)
+        if module is not None:
+            restores.append(partial(getattr(module, restore), getattr(module, save)()))
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.random: RandomState | None = None
+    def restore_all() -> None:
+        if own is not None:
+            source.rng = copy.deepcopy(own)
+        for restore in restores:
+            restore()
 
-    @contextlib.contextmanager
-    def stdout(self, first: Any) -> Iterator[Any]:
-        """Give the stream for the output of the next run: `first`, then nothing.
-
-        Runs after the second draw the same random numbers as the second, so that they can be compared.
-        """
-        self.count += 1
-        if self.count == 1:
-            yield first
-            return
-        if self.random is None:
-            self.random = RandomState()
-        self.random.restore()
-        with open(os.devnull, "w") as nowhere:
-            yield nowhere
+    return restore_all
 
 
 class ScriptProgram(Program):
@@ -71,14 +50,28 @@ class ScriptProgram(Program):
 
     is_script = True
 
-    def __init__(self, path: str, source: str, argv: tuple[str, ...] = (), stdout: Any = None, torch: bool = False):
-        self.path = path
-        self.title = path
-        self.source = source
-        self.argv = argv
-        self.stdout = stdout
-        self.torch = torch
-        self.repeats = Repeats()
+    def __init__(self, source: str, target: Target):
+        self.path = self.title = target.text
+        self.source, self.stdout = source, target.stdout
+        self.argv, self.torch = target.request.argv, target.request.torch
+        self.runs = 0
+        self.second_numbers: Callable[[], None] | None = None
+
+    @contextlib.contextmanager
+    def stream(self) -> Iterator[Any]:
+        """Give the stream for the output of the next run: of the first alone it is kept.
+
+        Runs after the second draw the same random numbers as the second, so that they can be compared.
+        """
+        self.runs += 1
+        if self.runs == 1:
+            yield self.stdout or sys.stdout
+            return
+        if self.second_numbers is None:
+            self.second_numbers = keep_random_state()
+        self.second_numbers()
+        with open(os.devnull, "w") as nothing:
+            yield nothing
 
     def execute(self, given: Values, prepare: Prepare = NOTHING) -> Execution:
         """Execute the script with values for its leaves. Raises GradcliError when it raises, or has no such leaf."""
@@ -111,17 +104,15 @@ class ScriptProgram(Program):
             leaves = {name: leaves[name] for name in wanted}
         if not execution.prepared:
             prepare.tensors(execution.tensors())
-        modules = execution.modules()
-        ran_at = {n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at}
         return Run(
             leaves,
             output,
             execution.tensors(),
             out,
             line_of,
-            modules=modules,
+            modules={n: x for n, x in vars(execution.module).items() if isinstance(n, str) and is_made_module(x)},
             backwards=execution.backwards,
-            ran_at=ran_at,
+            ran_at={n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at},
         )
 
 
@@ -129,9 +120,7 @@ class Execution(Observer):
     """One execution of a script."""
 
     def __init__(self, script: ScriptProgram, given: Values, prepare: Prepare):
-        self.script = script
-        self.given = given
-        self.prepare = prepare
+        self.script, self.given, self.prepare = script, given, prepare
         self.replaced: set[str] = set()
         self.backwards: list[Any] = []
         self.ran_at: dict[Any, np.ndarray] = {}
@@ -157,9 +146,7 @@ class Execution(Observer):
                     exec(code, self.module.__dict__)
             except SystemExit as stop:
                 if stop.code not in (None, 0):
-                    raise GradcliError(
-                        f"{script.path} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET
-                    ) from None
+                    raise TargetError(f"{script.path} {exit_text(stop.code)}") from None
             except (GradcliError, *ENDINGS):
                 raise
             except BaseException as error:
@@ -185,9 +172,9 @@ class Execution(Observer):
         try:
             with (
                 observing(self),
-                script.repeats.stdout(script.stdout or sys.stdout) as stdout,
+                script.stream() as stdout,
                 contextlib.redirect_stdout(stdout),
-                stand_in_for_torch(script.torch),
+                stand_in_for_torch() if script.torch else contextlib.nullcontext(),
                 enable_grad(),
             ):
                 yield
@@ -300,23 +287,15 @@ class Execution(Observer):
             kind="target",
         )
 
-    def modules(self) -> dict[str, Any]:
-        variables = self.module.__dict__.items()
-        return {n: x for n, x in variables if isinstance(n, str) and is_made_module(x)}
-
 
 def current_folder() -> str | None:
     """Return the folder that the process is in; None where it was deleted."""
-    try:
+    with contextlib.suppress(OSError):
         return os.getcwd()
-    except OSError:
-        return None
+    return None
 
 
-def stand_in_for_torch(wanted: bool) -> Any:
-    """Return a context in which `import torch` means this engine, if that is wanted."""
-    if not wanted:
-        return contextlib.nullcontext()
+def stand_in_for_torch() -> Any:
     from .torch_names import as_torch
 
     return as_torch()

@@ -6,12 +6,12 @@ import contextlib
 import io
 import os
 import stat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GradcliError
 from ..lang.limits import FILE_ENDINGS, MAX_TEXT
 from ..request import Request
-from .elsewhere import is_elsewhere
+from .elsewhere import kind_of_address
 
 if TYPE_CHECKING:
     from .base import Program
@@ -19,82 +19,98 @@ if TYPE_CHECKING:
     from .user_code import Folders
 
 
-class Target:
+def split_name(text: str) -> tuple[str, str | None]:
+    """Return file and name of FILE.py:NAME; any other text, and None."""
+    path, colon, name = text.partition(".py:")
+    return (path + ".py", name) if colon else (text, None)
+
+
+class Target(NamedTuple):
     """A target and how to run it.
 
     text: what the user typed; inline: it is an expression, whatever it looks like. request: what is asked. stdout:
     where a script's own output goes. folders: where to keep what Python files import, None when they stay in place.
     """
 
-    def __init__(
-        self,
-        text: str,
-        request: Request | None = None,
-        *,
-        inline: bool = False,
-        stdout: Any = None,
-        folders: Folders | None = None,
-    ):
-        self.text, self.request, self.inline = text, request or Request(), inline
-        self.stdout, self.folders = stdout, folders
+    text: str
+    request: Request = Request()
+    inline: bool = False
+    stdout: Any = None
+    folders: Folders | None = None
+
+    @property
+    def path(self) -> str:
+        """The file that is named; the text of what is no file."""
+        return self.text if self.inline else split_name(self.text)[0]
+
+    @property
+    def name(self) -> str | None:
+        """The NAME of FILE.py:NAME; None for any other target."""
+        return None if self.inline else split_name(self.text)[1]
+
+    @property
+    def is_address(self) -> bool:
+        return not self.inline and kind_of_address(self.text) is not None
+
+    @property
+    def is_language(self) -> bool:
+        """Whether it is a program of the language, not Python or something elsewhere, as far as the text tells."""
+        return self.inline or (".py" not in self.text and not self.is_address)
 
 
 def load_program(target: Target) -> Program:
     """Return the program that a target names. Raises GradcliError for files that are missing or no text."""
     text = target.text
     if target.inline:
-        return expression(text, None, text, target)
+        return expression(text, None, target)
     if text == "-":
-        return expression(read_standard_input(), "standard input", "-", target)
-    if is_elsewhere(text):
-        return at_address(text, target)
-    path, colon, name = text.partition(".py:")
-    if colon:
-        return load_object(path + ".py", name, target)
+        from ..lang.tables import standard_input
+
+        source = decode(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
+        return expression(source, "standard input", target)
+    if target.is_address:
+        from .elsewhere import open_address
+        from .elsewhere.program import ElsewhereProgram
+
+        refuse_arguments(target, f"{text} runs elsewhere, and")
+        return ElsewhereProgram(
+            lambda given, out, wrt: open_address(text, target.request._replace(out=out, wrt=wrt))(given), text
+        )
+    if target.name is not None:
+        from .python_file import load_function
+
+        return load_function(load_named(target), target)
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
     if text.endswith(os.sep):
         from ..lang.tables import nearest_file
 
         raise GradcliError(f"no such folder: {text}", hint=nearest_file(text.rstrip(os.sep)), kind="file")
-    looks_like_file = text.endswith(FILE_ENDINGS)
-    if not looks_like_file and not os.path.exists(text):
-        return expression(text, None, text, target)
+    if not text.endswith(FILE_ENDINGS) and not os.path.exists(text):
+        return expression(text, None, target)
     source = read_source(text)
     if not text.endswith(".py"):
-        return expression(source, text, text, target)
+        return expression(source, text, target)
     from ..lang.parse import NotInLanguageError
 
     try:
-        return expression(source, text, text, target)
+        return expression(source, text, target)
     except NotInLanguageError as reason:
-        return script(text, source, target, reason)
+        return script(source, target, reason)
     except GradcliError as error:
         if error.kind != "syntax" or not is_python(source):
             raise
-        return script(text, source, target, error)
+        return script(source, target, error)
 
 
-def at_address(text: str, target: Target) -> Program:
-    from .elsewhere.address import open_address, refuse_to_execute
-    from .elsewhere.program import ElsewhereProgram
-
-    if target.request.safe:
-        refuse_to_execute(text)
-    refuse_arguments(target, f"{text} runs elsewhere, and")
-    return ElsewhereProgram(
-        lambda given, out, wrt: open_address(text, target.request._replace(out=out, wrt=wrt))(given), text
-    )
-
-
-def expression(source: str, origin: str | None, title: str, target: Target) -> Program:
+def expression(source: str, origin: str | None, target: Target) -> Program:
     """Return an expression program. Raises GradcliError for arguments, which only scripts have."""
     from ..lang.parse import parse
     from .expression import ExpressionProgram
 
     parsed = parse(source, origin)
-    refuse_arguments(target, f"{title} is an expression, which")
-    return ExpressionProgram(parsed, title, target.request, target.request.input_dtype)
+    refuse_arguments(target, f"{target.text} is an expression, which")
+    return ExpressionProgram(parsed, target.text, target.request, target.request.input_dtype)
 
 
 def refuse_arguments(target: Target, what: str) -> None:
@@ -103,40 +119,53 @@ def refuse_arguments(target: Target, what: str) -> None:
         raise GradcliError(
             f"{what} takes no arguments: {' '.join(target.request.argv)}",
             hint="what follows -- is for scripts; give values as NAME=VALUE before it",
-            kind="usage",
         )
 
 
-def script(path: str, source: str, target: Target, reason: GradcliError | None = None) -> ScriptProgram:
+def refuse_python(path: str, request: Request) -> None:
+    """Raise GradcliError, under --safe, for a Python file."""
+    if request.safe:
+        raise GradcliError(f"--safe: {path} is Python, which would have to be executed")
+
+
+def script(source: str, target: Target, reason: GradcliError | None = None) -> ScriptProgram:
     """Return a script program, unless nothing may be executed. reason: why it is no expression program."""
     if target.request.safe:
         why = "" if reason is None else f": {reason.message}"
         raise GradcliError(
-            f"--safe: {path} is a Python script, which would have to be executed{why}",
+            f"--safe: {target.text} is a Python script, which would have to be executed{why}",
             span=None if reason is None else reason.span,
             hint="run it without --safe if you trust it",
-            kind="usage",
         )
     from .script import ScriptProgram
 
-    return ScriptProgram(path, source, target.request.argv, target.stdout, target.request.torch)
+    return ScriptProgram(source, target)
 
 
 def load_script(target: Target) -> ScriptProgram:
     """Return a Python file as a script, whatever its statements. Raises GradcliError for any other target."""
     if not target.text.endswith(".py"):
-        raise GradcliError(f"{target.text} is no Python script", hint="name one: gradcli run FILE.py", kind="usage")
-    return script(target.text, read_source(target.text), target)
+        raise GradcliError(f"{target.text} is no Python script", hint="name one: gradcli run FILE.py")
+    return script(read_source(target.text), target)
 
 
-def load_object(path: str, name: str, target: Target) -> Program:
-    source = read_source(path)
-    if target.request.safe:
-        raise GradcliError(f"--safe: {path} is Python, which would have to be executed", kind="usage")
-    refuse_arguments(target, f"{path}:{name} is no script, so it")
-    from .python_file import load_function
+def load_file(target: Target) -> Any:
+    """Return the file of FILE.py:NAME as a module, executed. Raises GradcliError where that must or cannot be done."""
+    from .user_code import load_module
 
-    return load_function(path, name, target, source)
+    path, source = target.path, read_source(target.path)
+    refuse_python(path, target.request)
+    refuse_arguments(target, f"{target.text} is no script, so it")
+    if not target.name:
+        raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION")
+    return load_module(path, target.stdout, target.folders, source)
+
+
+def load_named(target: Target) -> Any:
+    """Return what FILE.py:NAME names. Raises GradcliError where that cannot be had."""
+    from .user_code import find_in
+
+    return find_in(load_file(target), target.path, str(target.name))
 
 
 def is_python(source: str) -> bool:
@@ -147,13 +176,6 @@ def is_python(source: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
-
-
-def read_standard_input() -> str:
-    """Return the text on standard input. Raises GradcliError when it is too long or no UTF-8."""
-    from ..lang.tables import standard_input
-
-    return decode(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
 
 
 def read_source(path: str) -> str:

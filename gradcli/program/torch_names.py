@@ -125,27 +125,14 @@ class Names(ModuleType):
             raise AttributeError(describe_missing(full, known)) from None
 
 
+AUTOGRAD = ("function", "functional", "gradcheck", "graph")
 MODULES = {
-    "torch": "gradcli",
+    **{f"torch{path}": f"gradcli{path}" for path in ("", ".func", ".linalg", ".fft", ".special", ".optim", ".nn")},
+    **{f"torch.nn.{name}": f"gradcli.nn.{name}" for name in "functional init parameter modules utils".split()},
+    **{f"torch.autograd{path}": f"gradcli.autograd{path}" for path in ("", *map(".{}".format, AUTOGRAD))},
     "torch.functional": "gradcli",
-    "torch.optim.lr_scheduler": "gradcli.optim.lr_scheduler",
-    "torch.nn": "gradcli.nn",
-    "torch.nn.functional": "gradcli.nn.functional",
-    "torch.nn.init": "gradcli.nn.init",
-    "torch.nn.parameter": "gradcli.nn.parameter",
-    "torch.nn.modules": "gradcli.nn.modules",
     "torch.nn.modules.module": "gradcli.nn.module",
-    "torch.nn.utils": "gradcli.nn.utils",
-    "torch.autograd": "gradcli.autograd",
-    "torch.autograd.function": "gradcli.autograd.function",
-    "torch.autograd.functional": "gradcli.autograd.functional",
-    "torch.autograd.gradcheck": "gradcli.autograd.gradcheck",
-    "torch.autograd.graph": "gradcli.autograd.graph",
-    "torch.func": "gradcli.func",
-    "torch.linalg": "gradcli.linalg",
-    "torch.fft": "gradcli.fft",
-    "torch.special": "gradcli.special",
-    "torch.optim": "gradcli.optim",
+    "torch.optim.lr_scheduler": "gradcli.optim.lr_scheduler",
     "torch.optim.optimizer": "gradcli.optim",
 }
 """PyTorch's modules and ours."""

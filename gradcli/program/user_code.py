@@ -8,15 +8,17 @@ import copy
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import zlib
 from importlib.machinery import PathFinder, SourceFileLoader
 from typing import Any
 
-from ..errors import ENDINGS, EXIT_TARGET, GradcliError, NotBatchableError, Span, describe_error, did_you_mean, text_of
+from ..errors import ENDINGS, GradcliError, NotBatchableError, Span, TargetError, describe_error, did_you_mean, text_of
 from ..lang.limits import as_written
 
 BIND, LAST = "__gradcli_bind__", "__gradcli_last__"
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class _Binder(ast.NodeTransformer):
@@ -91,8 +93,7 @@ def script_error(error: BaseException, path: str) -> GradcliError:
     try:
         return describe_raised(error, path)
     except Exception:
-        text = f"{path} raised an exception that cannot be shown"
-        return GradcliError(text, kind="target", exit_code=EXIT_TARGET)
+        return TargetError(f"{path} raised an exception that cannot be shown")
 
 
 def describe_raised(error: BaseException, path: str) -> GradcliError:
@@ -105,7 +106,7 @@ def describe_raised(error: BaseException, path: str) -> GradcliError:
     for line in notes if isinstance(notes, list | tuple) else ():
         message += f"\n  {text_of(line)}"
     hint = hint_on_import(error, path) if isinstance(error, ImportError) else None
-    failure = GradcliError(message + (f"\n{trace}" if trace else ""), hint=hint, kind="target", exit_code=EXIT_TARGET)
+    failure = TargetError(message + (f"\n{trace}" if trace else ""), hint=hint)
     failure.cause = error
     failure.cause_line = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
     return failure
@@ -142,9 +143,8 @@ def own_frame(filename: str, path: str) -> bool:
     if filename.startswith("<frozen "):  # Python's own import
         return False
     folder = os.path.dirname(os.path.abspath(path))
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     full = os.path.abspath(filename)
-    return full.startswith(folder + os.sep) and "site-packages" not in full and not full.startswith(package + os.sep)
+    return full.startswith(folder + os.sep) and "site-packages" not in full and not full.startswith(PACKAGE + os.sep)
 
 
 def raised_by_user(error: BaseException) -> bool:
@@ -153,6 +153,21 @@ def raised_by_user(error: BaseException) -> bool:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     return bool(users_frames(place))
+
+
+def place_of_return(method: Any, last: int | None = None) -> str:
+    """Return the line at which a method ended, the last, or that returns its result, as file:line and text."""
+    import inspect
+
+    try:
+        lines, start = inspect.getsourcelines(method)
+    except (OSError, TypeError):
+        return str(getattr(method, "__qualname__", method))
+    k = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
+    if last is not None and 0 <= last - start < len(lines):
+        k = last - start
+    text = lines[k].strip()
+    return f"{inspect.getsourcefile(method)}:{start + k}\n    {text}\n    {'^' * len(text)}"
 
 
 def users_trace(error: BaseException | None) -> str:
@@ -167,8 +182,7 @@ def users_frames(place: Any) -> list[Any]:
     import traceback
 
     paths = sysconfig.get_paths()
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    others = tuple(place + os.sep for place in (package, paths["stdlib"], paths["platstdlib"]))
+    others = tuple(place + os.sep for place in (PACKAGE, paths["stdlib"], paths["platstdlib"]))
     frames = []
     for frame in traceback.extract_tb(place):
         try:
@@ -210,12 +224,9 @@ def blame_user_code(path: str, what: str) -> Any:
     except (GradcliError, NotBatchableError, *ENDINGS):
         raise
     except SystemExit as stop:
-        raise GradcliError(f"{what} {exit_text(stop.code)}", kind="target", exit_code=EXIT_TARGET) from None
+        raise TargetError(f"{what} {exit_text(stop.code)}") from None
     except BaseException as error:
         raise script_error(error, path) from None
-
-
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Surroundings:
@@ -378,34 +389,32 @@ def root_of(path: str) -> str:
 
 
 class Fresh(SourceFileLoader):
-    """Loads a module from its text alone: Python takes what it compiled of one of the same size and second."""
+    """Loads a module from its text alone: Python takes what it compiled of one of the same size and second.
+
+    source: the text, where it was read already: a pipe can be read but once.
+    """
+
+    def __init__(self, name: str, path: str, source: str | None):
+        super().__init__(name, path)
+        self.source = source
 
     def path_stats(self, path: str) -> Any:
         """Refuse: what is compiled is neither taken from beside the file nor kept there."""
         raise OSError
 
-
-class Read(Fresh):
-    """Loads a module whose text was read already: a pipe can be read but once."""
-
-    def __init__(self, name: str, path: str, source: str):
-        super().__init__(name, path)
-        self.source = source
-
     def get_data(self, path: str) -> bytes:
-        return self.source.encode()
+        return super().get_data(path) if self.source is None else self.source.encode()
 
     def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:  # type: ignore[override]
-        return super().source_to_code(self.source, path, **options)  # type: ignore[arg-type]
+        return super().source_to_code(data if self.source is None else self.source, path, **options)
 
-    def get_source(self, fullname: str) -> str:
-        return self.source
+    def get_source(self, fullname: str) -> str | None:
+        return super().get_source(fullname) if self.source is None else self.source
 
 
 def execute(name: str, path: str, source: str | None = None) -> Any:
     """Execute a file (or its text, if known) as a module of a name and return it."""
-    loader = Fresh(name, path) if source is None else Read(name, path, source)
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    spec = importlib.util.spec_from_file_location(name, path, loader=Fresh(name, path, source))
     if spec is None or spec.loader is None:
         raise GradcliError(f"{path} cannot be imported", kind="file")
     module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
@@ -471,8 +480,8 @@ def find_in(module: Any, path: str, name: str) -> Any:
     return attribute
 
 
-def check_callable(function: Any, path: str, name: str) -> Any:
-    """Return what a file calls by a name. Raises GradcliError for what cannot be called."""
+def check_callable(function: Any, title: str) -> Any:
+    """Return what FILE.py:NAME, the title, names. Raises GradcliError for what cannot be called."""
     if not callable(function):
-        raise GradcliError(f"{path}:{name} is {type(function).__name__}, not a function", kind="usage")
+        raise GradcliError(f"{title} is {type(function).__name__}, not a function")
     return function

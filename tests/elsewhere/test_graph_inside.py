@@ -59,12 +59,12 @@ def test_a_compiled_module_has_the_inputs_of_what_was_compiled():
 def test_what_torch_compiles_has_no_forward_mode(compiles):
     """Kernels drop tangents without a word, so that a product would be 0."""
     torch = pytest.importorskip("torch")
-    from gradcli.program.elsewhere.torch import TorchCall
+    from gradcli.program.elsewhere.torch import Adapter
 
     def sine(x):
         return 2 * torch.sin(x)
 
     compiled = torch.compile(sine, backend="aot_eager")
     function = (lambda x: compiled(x) + x) if compiles else sine
-    assert TorchCall.of(function, {"x": X}, lambda path: False, "sine", False).has_push is not compiles
+    assert Adapter.of(function, {"x": X}, lambda path: False, "sine", False).has_push is not compiles
     assert check_gradient(function, at={"x": X}, engine="torch").verdict == "pass"

@@ -305,7 +305,7 @@ def test_values_are_compiled_once():
     """Without that each call of a loop of lax, which is compiled anew, takes a quarter of a second."""
     from jax import lax
 
-    from gradcli.program.elsewhere.jax import CALLS_AS_WRITTEN, JaxCall
+    from gradcli.program.elsewhere.jax import CALLS_AS_WRITTEN, Adapter
 
     runs = []
 
@@ -313,7 +313,7 @@ def test_values_are_compiled_once():
         runs.append(x)
         return lax.fori_loop(0, 2, lambda i, c: c * x, x).sum()
 
-    call = JaxCall.of(cubes, {"x": X}, lambda path: False, "cubes", False)
+    call = Adapter.of(cubes, {"x": X}, lambda path: False, "cubes", False)
     for k in range(30):
         assert call.value({"x": X + k}) == pytest.approx(((X + k) ** 3).sum(), rel=1e-14)
     assert len(runs) == CALLS_AS_WRITTEN + 2  # traced once for its types, and once to be compiled

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,20 +27,6 @@ from .run import Folder, Record, Sweep, Tell, do_part, form_of, heading, identit
 from .tables import NumpyPoints, ParquetPoints, Points, TextPoints, need
 
 STREAM = "-"
-
-
-class SweepOptions(NamedTuple):
-    """The options of a sweep. shard: (3, 16) is the third of sixteen. jobs: processes. dask: its scheduler."""
-
-    output: str = STREAM
-    wrt: Sequence[str] | None = None
-    outs: Sequence[str] | None = None
-    diag: bool = False
-    keep: Sequence[str] | None = None
-    shard: tuple[int, int] = (1, 1)
-    jobs: int | None = None
-    dask: str | None = None
-    restart: bool = False
 
 
 TABLES: dict[str, Callable[[str, str], Points]] = {
@@ -127,19 +113,18 @@ def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
     return None
 
 
-def plan_sweep(
-    program: Program, target: Target, points: Points, given: Mapping[str, Any], options: SweepOptions
-) -> Sweep:
+def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[str, Any]) -> Sweep:
     """Return what is to be done. Raises GradcliError for names, rows and outputs that cannot be used."""
-    ending = form_of(options.output)
-    if options.dask is not None:
+    request = target.request
+    ending = form_of(request.table)
+    if request.dask is not None:
         need("distributed", "dask", "--dask")
-    if os.path.exists(options.output) and os.path.samefile(options.output, points.path):
-        raise GradcliError(f"-o {options.output}: that is the table of points", hint="name another file", kind="usage")
+    if os.path.exists(request.table) and os.path.samefile(request.table, points.path):
+        raise GradcliError(f"-o {request.table}: that is the table of points", hint="name another file", kind="usage")
     known = inputs_of(program, points.names)
     columns = choose_inputs(program, given, points, known)
-    check_known(options.wrt or (), columns if known is None else known, "--wrt")
-    kept = tuple(options.keep or ())
+    check_known(request.wrt or (), columns if known is None else known, "--wrt")
+    kept = tuple(request.keep or ())
     for name in kept:
         if name not in points.names:
             raise unknown_columns(points, [name])
@@ -147,48 +132,49 @@ def plan_sweep(
         program,
         given,
         columns,
-        tuple(columns if options.wrt is None else options.wrt),
-        tuple(options.outs or (None,)),
-        options.diag,
+        tuple(columns if request.wrt is None else request.wrt),
+        tuple(request.outs or (None,)),
+        request.diag,
     )
     taken = set(result_names(question)).intersection(kept)
     if taken:
         raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name", kind="usage")
     with reading(points.title):
         points.prepare(columns, kept)
-    start, stop = (points.rows * k // options.shard[1] for k in (options.shard[0] - 1, options.shard[0]))
+    start, stop = (points.rows * k // request.shard[1] for k in (request.shard[0] - 1, request.shard[0]))
     step, loop = 1, ""
     if points.rows:
         block = next(points.read(0, 1, 1)).inputs
         first = {name: np.stack(list(x)) for name, x in block.items()}
         step, loop = rows_at_once(question, first, stop - start)
-    folder = options.output + ".parts"
+    folder = request.table + ".parts"
     return Sweep(target, question, points, kept, folder, ending, start, stop, step, loop)
 
 
-def run_sweep(sweep: Sweep, path: str, options: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
+def run_sweep(sweep: Sweep, path: str, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
     """Do what is missing of a sweep, and put the parts together.
 
     path: the table as the user named it. tell: is told of rows as they are done. stream: takes the bytes of a result
     that goes to standard output.
     """
-    begun = time.perf_counter()
-    if options.output == STREAM:
+    begun, request = time.perf_counter(), sweep.target.request
+    if request.table == STREAM:
         with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
-            bad = sum(stream_parts(sweep._replace(folder=place), options, tell, stream))
+            bad = sum(stream_parts(sweep._replace(folder=place), tell, stream))
     else:
-        bad = fill_file(sweep, identity(sweep, path, options.shard), options, tell)
+        bad = fill_file(sweep, identity(sweep, path), tell)
     seconds = time.perf_counter() - begun
-    return Swept(sweep.target.text, sweep.stop - sweep.start, bad, seconds, options.output)
+    return Swept(sweep.target.text, sweep.stop - sweep.start, bad, seconds, request.table)
 
 
-def fill_file(sweep: Sweep, wanted: dict[str, Any], options: SweepOptions, tell: Tell) -> int:
+def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
     """Do the parts of a file that are missing, and join them; return its number of rows that are not finite.
 
     wanted: what it is made from. Raises GradcliError for a file that was made from something else.
     """
-    record, folder = Record(options.output), Folder(sweep.folder, sweep.ending)
-    if options.restart or not record.found:
+    request = sweep.target.request
+    record, folder = Record(request.table), Folder(sweep.folder, sweep.ending)
+    if request.restart or not record.found:
         folder.remove()
     else:
         record.check(wanted)
@@ -203,24 +189,25 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], options: SweepOptions, tell:
         first, last = sweep.bounds(number)
         tell(last - first, count)
     try:
-        for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], options, tell):
+        for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], tell):
             pass
     finally:
         done = folder.count_done()
         if sweep.parts and not done:
             folder.remove()
             record.remove()
-    with replacing(options.output) as file:
+    with replacing(request.table) as file:
         join_parts([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
     record.write(wanted, sweep.step, sum(done.values()))
     folder.remove()
     return sum(done.values())
 
 
-def run_missing(sweep: Sweep, missing: list[int], options: SweepOptions, tell: Tell) -> Iterator[int]:
+def run_missing(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[int]:
     """Do parts, here or elsewhere; yield the number of each when it is done."""
-    jobs = options.jobs or 1
-    if options.dask is None and (jobs == 1 or len(missing) < 2):
+    request = sweep.target.request
+    jobs = request.jobs or 1
+    if request.dask is None and (jobs == 1 or len(missing) < 2):
         evaluate = Interpreted(sweep.question)
         for number in missing:
             do_part(sweep, number, evaluate, tell)
@@ -228,20 +215,20 @@ def run_missing(sweep: Sweep, missing: list[int], options: SweepOptions, tell: T
         return
     from .workers import run_at_once, run_on_dask
 
-    asked = options.dask
-    done = run_at_once(sweep, missing, jobs) if asked is None else run_on_dask(sweep, missing, asked, options.jobs)
+    address = request.dask
+    done = run_at_once(sweep, missing, jobs) if address is None else run_on_dask(sweep, missing, address, request.jobs)
     for number, bad in done:
         first, last = sweep.bounds(number)
         tell(last - first, bad)
         yield number
 
 
-def stream_parts(sweep: Sweep, options: SweepOptions, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:
+def stream_parts(sweep: Sweep, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:
     """Hand on every part as soon as those before it are; yield its number of rows that are not finite."""
     folder = Folder(sweep.folder, sweep.ending)
     stream(heading(sweep.names, ","))
     following = 0
-    for _ in run_missing(sweep, list(range(sweep.parts)), options, tell):
+    for _ in run_missing(sweep, list(range(sweep.parts)), tell):
         done = folder.count_done()
         while following in done:
             place = folder.place(following, done[following])

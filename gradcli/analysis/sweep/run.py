@@ -288,20 +288,19 @@ def finite_or_nan(x: np.ndarray, bad: np.ndarray) -> np.ndarray:
     return np.where(finite, x, np.nan)
 
 
-def identity(sweep: Sweep, points: str, shard: tuple[int, int]) -> dict[str, Any]:
+def identity(sweep: Sweep, points: str) -> dict[str, Any]:
     """Return what the result depends on, in words of the command line. points: the file as the user named it."""
     target, q = sweep.target, sweep.question
     program: list[Any] = [target.text, target.inline, *target.request.argv]
     if target.text == "-":
         program.append(source_of(q.program))
-    path = target.text.partition(".py:")[0] + (".py" if ".py:" in target.text else "")
-    if not target.inline and os.path.isfile(path):
-        with open(path, "rb") as file:
+    if not target.inline and os.path.isfile(target.path):
+        with open(target.path, "rb") as file:
             program.append(hashlib.sha256(file.read()).hexdigest())
     return {
         "program": program,
         "table": [points, *sweep.points.fingerprint()],
-        "--shard": list(shard),
+        "--shard": list(target.request.shard),
         "values": {name: [list(np.shape(x)), digest(x)] for name, x in q.given.items()},
         "--out": list(q.outs),
         "--wrt": list(q.wrt),

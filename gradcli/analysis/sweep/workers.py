@@ -39,12 +39,11 @@ made: dict[str, EvaluateBlock] = {}
 
 def sendable(sweep: Sweep) -> Sweep:
     """Return a sweep without what belongs to this process: the program is loaded again, from anywhere."""
-    target = copy(sweep.target)
-    target.stdout = None
+    target = sweep.target._replace(stdout=None)
     if target.text == "-" and not target.inline:  # standard input is read only once
-        target.text, target.inline = source_of(sweep.question.program), True
-    elif not target.inline and os.path.exists(target.text.partition(".py:")[0] + ".py" * (".py:" in target.text)):
-        target.text = os.path.abspath(target.text)
+        target = target._replace(text=source_of(sweep.question.program), inline=True)
+    elif not target.inline and os.path.exists(target.path):
+        target = target._replace(text=os.path.abspath(target.text))
     sweep.points.path = os.path.abspath(sweep.points.path)
     question = sweep.question._replace(program=None)  # type: ignore[arg-type]
     return sweep._replace(target=target, question=question, folder=os.path.abspath(sweep.folder))
@@ -63,7 +62,7 @@ def do_sent_part(sweep: Sweep, number: int) -> Done:
 def load(target: Target) -> Any:
     """Return a program, with the default type and the meaning of `import torch` that it was typed for."""
     surroundings.close()
-    if target.request.torch and ".py:" in target.text:
+    if target.request.torch and target.name is not None:
         from ...program.torch_names import as_torch
 
         surroundings.enter_context(as_torch())

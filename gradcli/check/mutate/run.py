@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import GradcliError
-from ...program.target import read_source
+from ...program.target import read_source, split_name
 from ...show.study_results import MutantRun, Mutation
 from .mutants import Mutant, SourceFunction, numeric_mutants, source_mutants
 
@@ -130,12 +130,12 @@ def mutate(
     imports the file.
     """
     start = time.perf_counter()
-    path, colon, name = target.partition(".py:")
-    if not colon or not name:
+    path, name = split_name(target)
+    if not name:
         raise GradcliError(
             f"{target}: write FILE.py:FUNCTION", hint="the function that computes a gradient", kind="usage"
         )
-    with Mutator(path + ".py", name, command) as mutator:
+    with Mutator(path, name, command) as mutator:
         first = mutator.run("record")
         report = mutator.read_report()
         if first.status != 0:

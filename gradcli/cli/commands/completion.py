@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ...errors import GradcliError, did_you_mean
+from ...request import Request
 from ..complete import SHELLS, items, script
 from ..main import COMPLETE, cli
 from ..messages import Command
@@ -30,6 +31,5 @@ def completion(shell: str) -> None:
         raise GradcliError(
             f"there is no completion for '{shell}'",
             hint=did_you_mean(shell, SHELLS) or f"the shells are {', '.join(SHELLS)}",
-            kind="usage",
         )
-    Output("text", None, None, "completion", ("text",)).write(script(shell, cli, COMPLETE))
+    Output(Request(command="completion", format="text"), ("text",)).write(script(shell, cli, COMPLETE))

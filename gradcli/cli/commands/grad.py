@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...analysis.gradient import compute_gradient, compute_value, first_nan
 from ...request import Request
 from ...show.results import Gradients, Value, nan_in
@@ -54,15 +52,12 @@ def grad(
     if symbolic:
         formulas = formulas_of(call, program, max_symbols)
         inputs = {item.name: item.value for item in result.inputs}
-        result = result._replace(symbolic=formulas.gradient(inputs, slopes_of(result)))
+        slopes = {item.name: item.slope for item in result.inputs}
+        result = result._replace(symbolic=formulas.gradient(inputs, slopes))
     if check:
         count = sum(item.value.size for item in result.inputs)
         result = result._replace(witnesses=(check_derivative(call, symbolic=count <= max_symbols),))
     return result
-
-
-def slopes_of(result: Gradients) -> dict[str, np.ndarray]:
-    return {item.name: item.slope for item in result.inputs}
 
 
 @target_command(

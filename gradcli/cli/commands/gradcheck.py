@@ -59,7 +59,7 @@ def gradcheck(
     output = call.output
     output.check()
     if output.form in PICTURES and not call.request.taylor:
-        raise GradcliError(f"gradcheck draws .{output.form} files with --taylor only", kind="usage")
+        raise GradcliError(f"gradcheck draws .{output.form} files with --taylor only")
     for path in (junit, save_points):
         if path is not None:
             check_writable(path)

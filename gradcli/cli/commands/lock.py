@@ -12,7 +12,7 @@ from ...request import Request
 from ...show.study_results import Lock, Verification
 from ..call import Call
 from ..check_options import select_checks
-from ..options import target_command
+from ..options import COMMON, target_command
 
 TARGET = ("words", "expression", "engine", "config", "torch")
 CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
@@ -24,6 +24,7 @@ CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
     "a.lock; gradcli lock grads.py:f --grad g x='[1, 2]' | cat",
     "verify wrt out grad vjp jvp engine shape keyword config",
     formats=("table", "json", "tsv"),
+    common=COMMON.replace("precision ", ""),
 )
 def lock(call: Call, verify: str | None) -> Lock | Verification:
     """Keep the gradients of declared checks in a file, and compare them with it later (--verify FILE).

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -55,15 +54,13 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool) -> 
     messages.settings.quiet = quiet
     command = click.get_current_context().obj
     if not command:
-        raise GradcliError(
-            "no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q", kind="usage"
-        )
+        raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
     return run_mutants(target, command, at_least, timeout, progress)
 
 
 def progress(mutants: Sequence[Any]) -> Iterator[Any]:
     """Show how many mutants were run, on a terminal's standard error."""
-    if os.environ.get("TERM") == "dumb" or messages.settings.quiet or not messages.is_terminal(sys.stderr):
+    if not messages.shows_progress():
         yield from mutants
         return
     from rich.console import Console

@@ -29,7 +29,7 @@ def plot(call: Call, over: tuple[str, ...], points: int | None) -> Curve | Surfa
     program, values = call.program()
     ranges = dict(parse_range(call, text) for text in over)
     if not 1 <= len(ranges) <= 2 or len(ranges) < len(over):
-        raise GradcliError("plot needs --over with one input or two", hint="for example: --over x=-3:3", kind="usage")
+        raise GradcliError("plot needs --over with one input or two", hint="for example: --over x=-3:3")
     return sample_plot(program, values, ranges, points or POINTS[len(ranges)], call.request.out)
 
 
@@ -38,12 +38,11 @@ def parse_range(call: Call, text: str, option: str = "--over ") -> tuple[str, tu
     name, ends = split_value(text)
     low, colon, high = ends.partition(":")
     if not colon or not low.strip() or not high.strip():
-        raise GradcliError(f"{option}{text}: write NAME=FROM:TO", hint=f"for example: {option}x=-3:3", kind="usage")
+        raise GradcliError(f"{option}{text}: write NAME=FROM:TO", hint=f"for example: {option}x=-3:3")
     if ":" in high:
         raise GradcliError(
             f"{option}{text}: a range is FROM:TO, its two ends, without a step",
             hint=f"for example: {option}{name}={low}:{high.partition(':')[0]} --points 50",
-            kind="usage",
         )
     first, last = (read_value(end, call.request, f"{option}{name}") for end in (low, high))
     return name, bounds(first, last, f"{option}{text}")

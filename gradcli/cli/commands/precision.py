@@ -37,11 +37,9 @@ def precision(call: Call, points: int | None) -> Precision:
     call.bound_time(target)
     over = [parse_range(call, word, "") for word in call.words if RANGE.match(word)]
     if len(over) != 1:
-        raise GradcliError(
-            "precision needs one input with a range", hint="write NAME=LOW:HIGH, for example x=1e-12:1", kind="usage"
-        )
+        raise GradcliError("precision needs one input with a range", hint="write NAME=LOW:HIGH, for example x=1e-12:1")
     if call.request.input_dtype.kind == "c":
-        raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64", kind="usage")
+        raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64")
     values = read_values(tuple(word for word in call.words if not RANGE.match(word)), call.request)
     program = load_program(target)
     (name, (low, high)) = over[0]

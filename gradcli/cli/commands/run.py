@@ -27,6 +27,5 @@ def run(call: Call) -> None:
         raise GradcliError(
             f"'{stray[0]}' is no NAME=VALUE" if stray else "no script given",
             hint=f"for example: gradcli run {words[0] if words else 'train.py'} -- {' '.join(stray) or '--epochs 3'}",
-            kind="usage",
         )
     load_script(call.target()).execute(call.values())

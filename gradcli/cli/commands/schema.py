@@ -7,6 +7,7 @@ import json
 import click
 
 from ...errors import GradcliError, did_you_mean
+from ...request import Request
 from ...schema import names, schema_of
 from ..messages import Command
 from ..option_table import OPTIONS
@@ -18,7 +19,7 @@ from ..output import Output
 @OPTIONS["output"]
 def schema(name: str | None, output: str | None) -> None:
     """Print the JSON Schema of what COMMAND prints with --json, or of errors; without COMMAND, list what there is."""
-    shown = Output("json", output, None, "schema", ("json",))
+    shown = Output(Request(command="schema", format="json", output=output), ("json",))
     shown.check()
     if name is None:
         shown.write("".join(f"{known}\t{schema_of(known)['title']}\n" for known in names()))

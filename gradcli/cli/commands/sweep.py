@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
-from ...analysis.sweep.plan import SweepOptions, plan_sweep, run_sweep, table_at
+from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
 from ...errors import GradcliError
 from ...program.target import load_program
 from ...show import TEXT
@@ -26,7 +25,7 @@ from ..progress import Progress
     common="expression dtype seed max_elements safe torch json color quiet verbose",
     metavar="TARGET POINTS [NAME=VALUE]...",
 )
-def sweep(call: Call, table: str, **more: Any) -> Swept | None:
+def sweep(call: Call) -> Swept | None:
     """Compute value and gradient of TARGET at every row of POINTS.
 
     POINTS is a .csv, .tsv, .parquet or .npy file, or CSV on standard input (-) or from a pipe (<(COMMAND)). Its
@@ -34,7 +33,7 @@ def sweep(call: Call, table: str, **more: Any) -> Swept | None:
     the columns value, d_NAME, with --diag d2_NAME, and those of --keep. Rows that are not finite are kept as nan.
     The same command again goes on where it was stopped.
     """
-    asked, options = call.request, SweepOptions(table, call.request.wrt, **more)
+    asked, table = call.request, call.request.table
     if table != "-":
         check_writable(table)
     if asked.format == "json" and table == "-":
@@ -47,12 +46,12 @@ def sweep(call: Call, table: str, **more: Any) -> Swept | None:
         raise GradcliError("TARGET and POINTS cannot both be standard input", hint="put one into a file")
     program, given = load_program(target), call.values(call.words[1:])
     with table_at(path) as points:
-        plan = plan_sweep(program, target, points, given, options)
+        plan = plan_sweep(program, target, points, given)
         if plan.loop:
             messages.note(f"{target.text} is run row by row: {plan.loop}")
         with Progress(plan.stop - plan.start) as progress:
             try:
-                result = run_sweep(plan, path, options, progress.tell, output.write)
+                result = run_sweep(plan, path, progress.tell, output.write)
             except KeyboardInterrupt:
                 if os.path.isdir(plan.folder):
                     messages.note("the parts that are done are kept: the same command goes on from there")

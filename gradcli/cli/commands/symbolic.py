@@ -9,7 +9,7 @@ from ...lang.values import read_values
 from ...show import CODE
 from ...show.formula_results import Formulas
 from ..call import Call
-from ..options import target_command
+from ..options import COMMON, target_command
 from ..param_types import shapes_of
 
 
@@ -18,6 +18,7 @@ from ..param_types import shapes_of
     "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c",
     "wrt out columns high_order simplify at value_digits symbol_shape steps max_symbols gradient",
     formats=("table", "text", "latex", *CODE, "json"),
+    common=COMMON.replace("dtype ", ""),
 )
 def symbolic(
     call: Call, order: int, simplify: bool, at: tuple[str, ...], digits: int | None, steps: bool, max_symbols: int
@@ -40,16 +41,13 @@ def symbolic(
             point = {**values, **read_values(at, call.request)} if at else call.values()
     form = call.output.form
     if form in CODE and order != 1:
-        raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order", kind="usage")
+        raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order")
     if steps and form in CODE:
-        raise GradcliError(
-            f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex", kind="usage"
-        )
+        raise GradcliError(f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex")
     if steps and (order != 1 or call.request.gradient is not None):
         raise GradcliError(
             "--steps shows first derivatives of a single number",
             hint="leave out --order and --gradient; --out chooses another output",
-            kind="usage",
         )
     return derive_formulas(
         program,

@@ -34,9 +34,7 @@ def trace(call: Call, only: int | None, step: bool) -> Trace | None:
     if not step:
         return result._replace(bounded=call.output.path is None)
     if call.output.form != "table" or not (messages.is_terminal(sys.stdin) and messages.is_terminal(output.results())):
-        raise GradcliError(
-            "--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal", kind="usage"
-        )
+        raise GradcliError("--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal")
     step_through(call.output, result)
     return None
 

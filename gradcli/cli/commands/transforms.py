@@ -38,7 +38,7 @@ def jacobian(
     dense = all(item.block is not None for item in result.blocks)
     for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PICTURES)):
         if given and not dense:
-            raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse", kind="usage")
+            raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse")
     if symbolic:
         inputs = {item.name: item.value for item in result.blocks}
         blocks = {item.name: item.block for item in result.blocks}

@@ -1,18 +1,54 @@
-"""Functions that run somewhere else: in another framework, another process, a server, a library of C."""
+"""Functions that run somewhere else: in another framework, another process, a server, a library of C.
+
+A kind of address is a line of KINDS and the module of that name; its `open_address` returns what makes the function
+there from values of its inputs. A framework is a line of FRAMEWORKS (`program/detect_framework.py`) and the module of
+that name with an `Adapter`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
-LIBRARY = re.compile(r"(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z", re.S)
-SERVERS = ("http://", "https://")
-REMOTE = (*SERVERS, "cmd:")
+from ...errors import GradcliError
+from ...request import Request
+
+KINDS = {
+    "umbridge": re.compile("https?://|cmd:"),
+    "library": re.compile(
+        r"(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z", re.DOTALL
+    ),
+    "fmu": re.compile(r".*\.fmu\Z", re.DOTALL),
+}
+"""What an address looks like: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu."""
+ANSWER_SECONDS = 60.0
+"""How long one answer may take, unless --timeout says it."""
 
 
-def is_elsewhere(text: str) -> bool:
-    """Return whether a target is an address: of a server, a process, a function of a shared library, or an FMU."""
-    return text.startswith(REMOTE) or is_fmu(text) or LIBRARY.match(text) is not None
+def kind_of_address(text: str) -> str | None:
+    """Return the kind of address that a target is; None for one that is none."""
+    return next((kind for kind, form in KINDS.items() if form.match(text)), None)
 
 
-def is_fmu(text: str) -> bool:
-    return text.endswith(".fmu") and not text.startswith(REMOTE)
+def open_address(text: str, request: Request) -> Callable[..., Any]:
+    """Return what makes the Claim at an address from values of its inputs; all use one connection or process.
+
+    Raises GradcliError for an address that cannot be, and for options that have no meaning there.
+    """
+    kind = kind_of_address(text)
+    if request.safe and not text.startswith("http"):
+        raise GradcliError(f"--safe: {text} would have to be executed")
+    if kind != "library":
+        for name in request.claims:
+            raise GradcliError(f"--{name}: {text} says itself what its derivative is")
+    if kind != "umbridge":
+        refuse_config(text, request)
+    return import_module(f"{__package__}.{kind}").open_address(text, request)
+
+
+def refuse_config(text: str, request: Request) -> None:
+    """Raise GradcliError where a config has no use."""
+    if request.config is not None:
+        raise GradcliError(f"--config: {text} takes none; UM-Bridge models do")

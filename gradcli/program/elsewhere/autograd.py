@@ -12,13 +12,14 @@ from autograd.core import make_jvp, make_vjp
 
 from ..arguments import Arguments, arrays_in
 from ..claim import Arrays
+from ..detect_framework import FRAMEWORKS
 from .framework import FrameworkCall, free_name, join_real
 
 
-class AutogradCall(FrameworkCall):
+class Adapter(FrameworkCall):
     """A call in HIPS autograd: reverse and forward mode by its core, on a tuple of all inputs."""
 
-    framework = "HIPS autograd"
+    framework = FRAMEWORKS["autograd"]
 
     def compute(self, at: Arrays) -> Any:
         return self.join_result(self.result({name: leaf(x) for name, x in at.items()}))
@@ -44,7 +45,7 @@ class AutogradCall(FrameworkCall):
         """Return an output as one real array. Raises CallError for one without floating-point numbers."""
         return join_real(self.note_layout(result, list(arrays_in(result, is_float_box)), anp.iscomplexobj), anp)
 
-    def pull_function(self, cotangent: np.ndarray) -> AutogradCall:
+    def pull_function(self, cotangent: np.ndarray) -> Adapter:
         names = list(self.at)
 
         def product(*given: Any) -> tuple:
@@ -53,7 +54,7 @@ class AutogradCall(FrameworkCall):
             return tuple(anp.conj(products[i]) for i in range(len(names)))
 
         given = {**self.at, free_name("gradient", self.at): cotangent}
-        return AutogradCall(product, Arguments(given), f"the derivative of {self.title}")
+        return Adapter(product, Arguments(given), f"the derivative of {self.title}")
 
 
 def leaf(x: np.ndarray) -> Any:

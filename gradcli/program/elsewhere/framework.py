@@ -23,8 +23,8 @@ from ..arguments import (
     missing_values,
     named_parameters,
 )
-from ..claim import Arrays, CallError, Claim, point_beside
-from ..detect_framework import ENGINES
+from ..claim import Arrays, CallError, Claim, call_failed, point_beside
+from ..detect_framework import ADAPTED, ENGINES
 
 SINGLE = 2.0**-24
 
@@ -155,16 +155,14 @@ class FrameworkCall(Claim):
 
     @contextlib.contextmanager
     def running(self, what: str, narrow: bool) -> Iterator[None]:
-        """Turn what the function raises inside the block into an CallError."""
+        """Turn what the function raises inside the block into a CallError."""
         try:
             with np.errstate(all="ignore"), self.precision(narrow):
                 yield
         except (CallError, GeneratorExit, *ENDINGS):
             raise
-        except SystemExit as stop:
-            raise CallError(f"{what}{self.title} exited with status {stop.code}") from stop
         except BaseException as error:
-            raise CallError(f"{what}{self.title} raised {describe_error(error)}") from error
+            raise call_failed(f"{what}{self.title}", error) from error
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         """Return what the function returns for the framework's arrays by path."""
@@ -267,19 +265,16 @@ def free_name(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-ADAPTERS = {"torch": "TorchCall", "jax": "JaxCall", "autograd": "AutogradCall"}
-
-
 def adapter_of(engine: str) -> Any:
     """Return the class of calls of a framework. Raises GradcliError when it is not installed."""
-    if engine not in ADAPTERS:
-        raise GradcliError(f"no engine '{engine}'", hint=f"there are {', '.join(ENGINES)}", kind="usage")
+    if engine not in ADAPTED:
+        raise GradcliError(f"no engine '{engine}'", hint=f"there are {', '.join(ENGINES)}")
     try:
-        return getattr(import_module(f"{__package__}.{engine}"), ADAPTERS[engine])
+        return import_module(f"{__package__}.{engine}").Adapter
     except Exception as error:  # a broken installation raises anything
         missing = isinstance(error, ModuleNotFoundError) and error.name == engine
         hint = f"pip install {engine}" if missing else f"python -c 'import {engine}' fails, too: install it anew"
-        raise GradcliError(f"--engine {engine}: {describe_error(error)}", hint=hint, kind="usage") from error
+        raise GradcliError(f"--engine {engine}: {describe_error(error)}", hint=hint) from error
 
 
 def framework_call(

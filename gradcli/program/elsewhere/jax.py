@@ -13,16 +13,17 @@ import numpy as np
 
 from ..arguments import Arguments
 from ..claim import Arrays, CallError
+from ..detect_framework import FRAMEWORKS
 from .framework import FrameworkCall, free_name, join_real
 
 CALLS_AS_WRITTEN = 8
 """Calls after which a function is compiled."""
 
 
-class JaxCall(FrameworkCall):
+class Adapter(FrameworkCall):
     """A call in JAX: reverse mode by jax.vjp, forward mode by jax.jvp."""
 
-    framework = "JAX"
+    framework = FRAMEWORKS["jax"]
     compiled: Callable | None = None
     evaluated = 0
     reverse_mode: bool | None = None
@@ -123,7 +124,7 @@ class JaxCall(FrameworkCall):
         inexact = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
         return join_real(self.note_layout(result, inexact, jnp.iscomplexobj), jnp)
 
-    def pull_function(self, cotangent: np.ndarray) -> JaxCall:
+    def pull_function(self, cotangent: np.ndarray) -> Adapter:
         names = list(self.at)
 
         def product(*given: Any) -> tuple:
@@ -132,7 +133,7 @@ class JaxCall(FrameworkCall):
             return tuple(map(jnp.conj, back(seed.reshape(out.shape).astype(out.dtype))))
 
         given = {**self.at, free_name("gradient", self.at): cotangent}
-        return JaxCall(product, Arguments(given), f"the derivative of {self.title}")
+        return Adapter(product, Arguments(given), f"the derivative of {self.title}")
 
 
 def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:

@@ -1,4 +1,4 @@
-"""Functions of shared libraries, by the lines of their C header, and Functional Mock-up Units (FMI 2.0).
+"""Functions of shared libraries, by the lines of their C header.
 
 Names of derivatives follow Tapenade (xb, xd), Enzyme (dx) and the habits x_b, x_bar, x_dot and grad_x.
 """
@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 import os
 import re
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import GradcliError, need_extra
+from ...errors import GradcliError
 from ...request import Request
-from ..arguments import OutputPart, missing_values, unknown_name
+from ..arguments import missing_values, unknown_name
 from ..claim import Arrays, CallError, Claim
+from . import ANSWER_SECONDS, KINDS
 from .process import Process, host_words
 
 WHOLE = {
@@ -45,6 +45,22 @@ PARAMETER = re.compile(r"(?P<type>[\w\s]*?[\w\s])(?P<star>\*?)\s*(?P<name>[A-Za-
 QUALIFIERS = re.compile(r"\b(?:const|restrict|__restrict|__restrict__|volatile|extern|static|inline|struct)\b")
 
 
+def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
+    """Return what makes the function of a library. Raises GradcliError for no file."""
+    path, declaration = split_address(text)
+    if not os.path.isfile(path):
+        raise GradcliError(f"no such file: {path}", kind="file")
+    process = Process(host_words("library", path), path, request.timeout or ANSWER_SECONDS)
+    return lambda inputs: Library(path, declaration, inputs, process, request)
+
+
+def split_address(text: str) -> tuple[str, str]:
+    """Return path and declaration of LIB.so:DECLARATION."""
+    match = KINDS["library"].match(text)
+    assert match is not None
+    return match["path"], match["declaration"]
+
+
 class Parameter(NamedTuple):
     """A parameter: kind is whole, number, input (const double *) or output (double *); type as NumPy or ctypes
     call it.
@@ -70,17 +86,16 @@ def read_declaration(text: str) -> Declaration:
         raise GradcliError(
             f"'{text}' is no declaration of a C function",
             hint="write the line of the header: 'double f(int n, const double *x)'",
-            kind="usage",
         )
     returns = plain_type(match["returns"])
     if returns not in ("void", *WHOLE, *REAL):
-        raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void", kind="usage")
+        raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void")
     rest = match["rest"].strip()
     words = [] if rest in ("", "void") else rest.split(",")
     parameters = tuple(read_parameter(word.strip(), text) for word in words)
     names = [p.name for p in parameters]
     if len(set(names)) != len(names):
-        raise GradcliError(f"'{text}': two parameters have the same name", kind="usage")
+        raise GradcliError(f"'{text}': two parameters have the same name")
     return Declaration(match["name"], "void" if returns == "void" else (WHOLE | REAL)[returns], parameters)
 
 
@@ -89,17 +104,15 @@ def read_parameter(word: str, text: str) -> Parameter:
     bare = re.sub(r"\*\s*(?:const|restrict|__restrict|__restrict__)\s*", "*", word)
     match = PARAMETER.match(bare)
     if not match:
-        raise GradcliError(
-            f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name", kind="usage"
-        )
+        raise GradcliError(f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name")
     kind, is_array = plain_type(match["type"]), bool(match["star"] or match["length"])
     if (match["star"] and match["length"]) or match["length"].count("[") > 1 or (is_array and kind not in REAL):
-        raise GradcliError(f"'{text}': '{word}' is no array of double or float", kind="usage")
+        raise GradcliError(f"'{text}': '{word}' is no array of double or float")
     if kind in REAL:
         is_input = bool(re.search(r"\bconst\b", match["type"]))
         return Parameter(match["name"], ("input" if is_input else "output") if is_array else "number", REAL[kind])
     if kind not in WHOLE:
-        raise GradcliError(f"'{text}': '{word}' has a type that is not known: {kind}", kind="usage")
+        raise GradcliError(f"'{text}': '{word}' has a type that is not known: {kind}")
     return Parameter(match["name"], "whole", WHOLE[kind])
 
 
@@ -139,7 +152,7 @@ class Library(Claim):
         self.result = self.output_of(request.out)
         self.derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
         self.result_shape = self.output_shape(request.shapes)
-        self.process = process
+        self.connection = process
         self.recent: tuple[Any, Any] = (None, None)
         for function in (self.f, *self.derivatives):
             self.sizes(function)
@@ -181,7 +194,7 @@ class Library(Claim):
             names = ", ".join(p.name for p in self.f.parameters if p.kind == "output" and p.name not in self.at)
             what = f"several outputs: {names}" if names else "no output: it returns no number, and has no double *"
             hint = f"choose one with --out: {names}" if names else None
-            raise GradcliError(f"{self.f.name} has {what}", hint=hint, kind="usage")
+            raise GradcliError(f"{self.f.name} has {what}", hint=hint)
         return candidates[0]
 
     def output_shape(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -200,7 +213,6 @@ class Library(Claim):
         raise GradcliError(
             f"{self.f.name}: the size of '{self.result.name}' cannot be known",
             hint=f"give it: --shape {self.result.name}=3",
-            kind="usage",
         )
 
     def sizes(self, function: Declaration) -> dict[str, int]:
@@ -244,12 +256,11 @@ class Library(Claim):
             raise GradcliError(
                 f"{function.name}: what '{open_[0]}' stands for is not clear",
                 hint=f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}",
-                kind="usage",
             )
         returned = back if function.returns in REAL.values() and len(back) == 1 else []
         wanted = [name for name in back if name in self.wrt or name == self.result.name]
         if lacking := [name for name in wanted if f"{name}'" not in roles.values() and name not in returned]:
-            raise GradcliError(f"{function.name} gives no derivative for '{lacking[0]}'", kind="usage")
+            raise GradcliError(f"{function.name} gives no derivative for '{lacking[0]}'")
         return roles
 
     def sides(self, function: Declaration) -> tuple[list[str], list[str]]:
@@ -262,7 +273,7 @@ class Library(Claim):
         """Return what a function returns, and its arrays as they are after the call. Raises CallError."""
         given = {**self.sizes(function), **values}
         arguments = [[p.type, as_argument(p, given[p.name])] for p in function.parameters]
-        answer = self.process.ask(
+        answer = self.connection.ask(
             "call", {"function": function.name, "returns": function.returns, "arguments": arguments}
         )
         if "error" in answer:
@@ -323,13 +334,6 @@ class Library(Claim):
         assert self.forward
         return self.derivative(self.forward, arrays, tangents)[self.result.name]
 
-    def close(self) -> None:
-        self.process.close()
-
-
-def host_library(path: str, timeout: float) -> Process:
-    return Process(host_words("library", os.path.abspath(path)), path, timeout)
-
 
 def is_input(p: Parameter, given: Arrays) -> bool:
     """Return whether a parameter is an input: numbers, const arrays, and others that a value is given for."""
@@ -355,85 +359,3 @@ def whole_number(name: str, x: Any) -> int:
     if raw.ndim or raw.dtype.kind not in "iuf" or raw != np.round(raw):
         raise GradcliError(f"'{name}' is an integer", kind="value")
     return int(raw)
-
-
-class Fmu(Claim):
-    """A model's outputs, whose derivative is what its fmi2GetDirectionalDerivative gives.
-
-    Inputs and parameters that no value is given for keep that of the model, and are not differentiated.
-    process: what evaluates it.
-    """
-
-    costly = True
-    has_push = True
-
-    def __init__(self, title: str, inputs: Arrays, process: Process, request: Request):
-        self.process, out, wrt = process, request.out, request.wrt
-        description = self.ask(title, "describe", {})
-        own, outputs = description["inputs"], description["outputs"]
-        if not description["derivatives"]:
-            raise CallError(f"{title} gives no derivative: it does not provide directional derivatives")
-        for name in inputs:
-            if name not in own:
-                raise unknown_name(f"{title} has no input '{name}'", name, own, "its inputs and parameters are")
-        if not inputs:
-            words = " ".join(f"{name}={value:g}" for name, value in own.items())
-            raise GradcliError(f"{title} needs a value for an input", hint=f"its own are: {words}", kind="name")
-        if out is not None and out not in outputs:
-            raise unknown_name(f"--out: {title} has no '{out}'", out, outputs, "its outputs are")
-        super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
-        self.wrt = [name for name in self.at if wrt is None or name in wrt]
-        self.outputs = outputs if out is None else [out]
-        self.layout = tuple(OutputPart((name,), (), False) for name in self.outputs) if len(self.outputs) > 1 else ()
-
-    def ask(self, title: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a method. Raises CallError."""
-        answer = self.process.ask(method, body)
-        if "error" in answer:
-            raise CallError(f"{title}: {answer['type']}: {answer['error']}")
-        return answer
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        return self.result("evaluate", arrays, {})
-
-    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        return self.result("differentiate", arrays, {"direction": flat_numbers(tangents)})
-
-    def result(self, method: str, arrays: Arrays, more: dict[str, Any]) -> np.ndarray:
-        """Return what a method gives for the outputs."""
-        self.calls += method == "evaluate"
-        parts = self.ask(self.title, method, {"inputs": flat_numbers(arrays), "outputs": self.outputs, **more})[
-            "outputs"
-        ]
-        return np.array(parts if len(self.outputs) > 1 else parts[0], float)
-
-    def close(self) -> None:
-        self.process.close()
-
-
-class FmuProcess(Process):
-    """The process that evaluates a model, and the folder in which the model is unpacked."""
-
-    def __init__(self, path: str, timeout: float):
-        self.folder = tempfile.TemporaryDirectory(prefix="gradcli-fmu-", ignore_cleanup_errors=True)
-        super().__init__(host_words("model", os.path.abspath(path), self.folder.name), path, timeout)
-
-
-def host_fmu(path: str, timeout: float) -> Process:
-    """Return a process of its own that evaluates a model. Raises GradcliError without FMPy, and for no file."""
-    need_extra("fmpy", "fmu", path)
-    if not os.path.isfile(path):
-        raise GradcliError(f"no such file: {path}", kind="file")
-    return FmuProcess(path, timeout)
-
-
-def as_number(title: str, name: str, x: Any) -> np.ndarray:
-    """Return a value as a number. Raises GradcliError for others."""
-    raw = np.asarray(x)
-    if raw.ndim or raw.dtype.kind not in "biuf":
-        raise GradcliError(f"{title}: '{name}' is a single real number", kind="shape")
-    return raw.astype(float)
-
-
-def flat_numbers(arrays: Arrays) -> dict[str, float]:
-    return {name: float(x) for name, x in arrays.items()}

@@ -36,8 +36,10 @@ class Process:
 
     Started when it is first asked, and anew after its end. Other lines that it prints go to standard error. Requests
     carry an id: an answer with another one is no answer to the last of them. timeout: seconds that one answer may
-    take.
+    take. holds: what lasts as long as this.
     """
+
+    holds: Any = None
 
     def __init__(self, words: Sequence[str], title: str, timeout: float):
         self.words, self.title, self.timeout = list(words), title, timeout
@@ -196,9 +198,9 @@ class Process:
         self.running = None
 
 
-def host_words(kind: str, *place: str) -> list[str]:
-    """Return the words that start a process of ours for foreign code."""
-    return [sys.executable, "-I", HOST, kind, *place]
+def host_words(kind: str, path: str, *more: str) -> list[str]:
+    """Return the words that start a process of ours for foreign code in a file."""
+    return [sys.executable, "-I", HOST, kind, os.path.abspath(path), *more]
 
 
 def object_in(line: bytearray) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import EXIT_TARGET, GradcliError
+from ...errors import GradcliError, TargetError
 from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
@@ -37,7 +37,6 @@ class ElsewhereProgram(Program):
             raise GradcliError(
                 f"{call.title} gives no derivative",
                 hint="'gradcli eval' gives its value, and gradcheck --grad checks a derivative that is beside it",
-                kind="usage",
             )
         unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.at)]
         check_known(unknown, call.at, "--wrt")
@@ -77,12 +76,7 @@ class Call(Function):
         """Return the product that it gives."""
         call = ctx.call
         if not call.has_push:
-            raise GradcliError(
-                f"{call.title} gives no Jacobian-vector products",
-                hint="gradcli vjp goes backward",
-                kind="target",
-                exit_code=EXIT_TARGET,
-            )
+            raise TargetError(f"{call.title} gives no Jacobian-vector products", hint="gradcli vjp goes backward")
         given = {name: t for name, t in zip(ctx.names, tangents, strict=True) if t is not None}
         arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
         return as_tensor(call.push(arrays, arrays_of(given, given.values())))
@@ -120,7 +114,7 @@ def framework_program(engine: str, function: Any, title: str, single: bool) -> E
 
     def make(given: Mapping[str, Any], out: str | None, wrt: Sequence[str] | None) -> FrameworkCall:
         if out is not None:
-            raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
+            raise GradcliError("--out names a variable of a program; a function has one output")
         arguments = framework_arguments(engine, function, by_path(given), title)
         return framework_call(engine, function, arguments, title, wrt=wrt, single=single)
 

@@ -19,7 +19,7 @@ from ..claim import Arrays, CallError, Claim
 from .http import Server
 from .process import shorten_answer
 
-VJP, JVP = "/vector_jacobian_product", "/jacobian_vector_product"
+APPLY, VJP, JVP = "/apply", "/vector_jacobian_product", "/jacobian_vector_product"
 
 
 class Tesseract(Claim):
@@ -32,10 +32,10 @@ class Tesseract(Claim):
     costly = True
 
     def __init__(self, title: str, server: Server, inputs: Arrays, request: Request):
-        self.server, out = server, request.out
-        document = server.get("/openapi.json")
+        self.connection, out = server, request.out
+        document = server.ask("openapi.json")
         paths = document.get("paths") if isinstance(document, dict) else None
-        if not isinstance(paths, dict) or "/apply" not in paths:
+        if not isinstance(paths, dict) or APPLY not in paths:
             raise CallError(f"{title} is no Tesseract: its openapi.json names no /apply")
         self.has_pull, self.has_push = VJP in paths, JVP in paths
         if not (self.has_pull or self.has_push):
@@ -89,7 +89,7 @@ class Tesseract(Claim):
     def apply(self, arrays: Arrays) -> dict[str, Any]:
         """Return the outputs as the server gives them; see from the first what there is."""
         self.calls += 1
-        answer = self.document("/apply", {"inputs": self.nest(arrays)})
+        answer = self.document(APPLY, {"inputs": self.nest(arrays)})
         if not self.shapes:
             paths = [path for template in self.outputs or answer for path in paths_in(answer, template)]
             known = {own_name(path): path for path in paths}
@@ -108,7 +108,7 @@ class Tesseract(Claim):
 
     def document(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return an answer that is an object. Raises CallError."""
-        answer = self.server.post(path, body)
+        answer = self.connection.ask(path[1:], body)
         if not isinstance(answer, dict):
             raise CallError(f"{path}: the answer is no object: {shorten_answer(answer)}")
         return answer
@@ -141,9 +141,6 @@ class Tesseract(Claim):
         vector = {self.paths[name]: encode(x) for name, x in tangents.items()}
         body = {"jvp_inputs": list(vector), "jvp_outputs": self.outputs, "tangent_vector": vector}
         return self.join_result(self.document(JVP, {"inputs": self.nest(arrays), **body}))
-
-    def close(self) -> None:
-        self.server.close()
 
 
 def differentiable(schemas: Mapping[str, Any], name: str) -> dict[str, Any]:

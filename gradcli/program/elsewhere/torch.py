@@ -6,7 +6,6 @@ import contextlib
 import copy
 import functools
 import inspect
-import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,22 +16,13 @@ from torch.overrides import TorchFunctionMode
 
 from ..arguments import Arguments, arrays_in, call_with, tensor_data
 from ..claim import Arrays, CallError, Claim
-from ..detect_framework import reachable_from
+from ..detect_framework import FRAMEWORKS, reachable_from
+from ..user_code import place_of_return
 from .framework import FrameworkCall, free_name
 
 
 def functions_in(node: Any) -> list[Any]:
     return [node._forward_cls for node in nodes_of(node) if hasattr(node, "_forward_cls")]
-
-
-def method_place(method: Any) -> str:
-    try:
-        lines, start = inspect.getsourcelines(method)
-    except (OSError, TypeError):
-        return str(getattr(method, "__qualname__", method))
-    last = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
-    text = lines[last].strip()
-    return f"{inspect.getsourcefile(method)}:{start + last}\n    {text}\n    {'^' * len(text)}"
 
 
 def nodes_of(node: Any) -> Iterator[Any]:
@@ -44,13 +34,6 @@ def nodes_of(node: Any) -> Iterator[Any]:
         seen.add(node)
         yield node
         waiting += [below for below, _ in node.next_functions]
-
-
-def refuse_once_differentiable(grads: Sequence[torch.Tensor | None]) -> None:
-    """Raise RuntimeError, in PyTorch's words, for what must not be differentiated again: nothing leads on from it."""
-    nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
-    if any(type(node).__name__ == "Error" for node in nodes):
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
 class TypesComputed(TorchFunctionMode):
@@ -72,10 +55,10 @@ SMALL = 10_000
 """Elements up to which several threads cost more than they bring: 9 ms instead of 60 us on a busy machine."""
 
 
-class TorchCall(FrameworkCall):
+class Adapter(FrameworkCall):
     """A call in PyTorch: reverse mode by torch.autograd.grad, forward mode by torch.autograd.forward_ad."""
 
-    framework = "PyTorch"
+    framework = FRAMEWORKS["torch"]
     records = False
     """Whether values need a graph: the function differentiates inside, or registers hooks."""
 
@@ -214,7 +197,7 @@ class TorchCall(FrameworkCall):
         common = max((x.dtype for x in pairs), key=lambda d: d.itemsize)
         return torch.cat([x.reshape(-1).to(common) for x in pairs])
 
-    def pull_function(self, cotangent: np.ndarray) -> TorchCall:
+    def pull_function(self, cotangent: np.ndarray) -> Adapter:
         names, first = list(self.at), self
 
         def product(*given: torch.Tensor) -> tuple:
@@ -225,11 +208,14 @@ class TorchCall(FrameworkCall):
                     return tuple(torch.zeros_like(x) for x in xs)
                 seed = given[-1].reshape(out.shape).to(out.dtype)
                 grads = torch.autograd.grad(out, xs, seed, create_graph=True, allow_unused=True)
-                refuse_once_differentiable(grads)
+                nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
+                if any(type(node).__name__ == "Error" for node in nodes):  # nothing leads on from it
+                    what = "a function that was marked with @once_differentiable"
+                    raise RuntimeError(f"trying to differentiate twice {what}")
                 return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
 
         given = {**self.at, free_name("gradient", self.at): cotangent}
-        return TorchCall(product, Arguments(given), f"the derivative of {self.title}")
+        return Adapter(product, Arguments(given), f"the derivative of {self.title}")
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         with self.running("", self.single), torch.enable_grad():
@@ -237,11 +223,11 @@ class TorchCall(FrameworkCall):
         for function, arguments, title, place in calls:
             given = {f"argument {i}": x for i, x in enumerate(arguments)}
             with contextlib.suppress(CallError):
-                part = TorchCall.of(function, given, lambda path: False, title, self.single)
+                part = Adapter.of(function, given, lambda path: False, title, self.single)
                 yield part, functools.partial("the first wrong part is {}: {}".format, title, place)
 
 
-class ModuleCall(TorchCall):
+class ModuleCall(Adapter):
     """A call of a module: inputs are those of forward and the parameters; buffers stay as they are."""
 
     def __init__(self, module: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool):
@@ -277,7 +263,7 @@ class ModuleCall(TorchCall):
         return call_with(call, inputs)
 
 
-def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
+def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
     """Return (Function or module, arguments, name, place) for what one run calls, innermost and earliest first.
 
     Functions are found in the recorded graph, and their arguments by watching a second run.
@@ -299,12 +285,14 @@ def calls_in(call: TorchCall) -> list[tuple[Any, tuple, str, str]]:
             if not has_setup(function):
                 function = getattr(values.pop(0), "_forward_cls", function)
             arguments = tuple(map(detached_argument, values))
-            calls.append((function, arguments, f"{function.__name__}Backward", method_place(function.backward)))
+            calls.append((function, arguments, f"{function.__name__}Backward", place_of_return(function.backward)))
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
             arguments = tuple(map(detached_argument, args))
-            calls.append((module, arguments, f"{name} ({type(module).__name__})", method_place(type(module).forward)))
+            calls.append(
+                (module, arguments, f"{name} ({type(module).__name__})", place_of_return(type(module).forward))
+            )
 
         return hook
 
@@ -330,20 +318,18 @@ def forward_of(module: Any) -> Callable:
 
 
 def as_callable(function: Any, title: str) -> Any:
-    """Return a custom Function as a function, and a class of modules as a module. Raises CallError."""
+    """Return a custom Function as a function, and a class of modules as a module, the same each time.
+
+    Raises CallError for a class that needs arguments.
+    """
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
         return as_function(function)
-    if isinstance(function, type) and issubclass(function, torch.nn.Module):
-        return instance_of(function, title)
-    return function
-
-
-def instance_of(kind: Any, title: str) -> Any:
-    """Return a module of a class that needs no arguments, the same one each time. Raises CallError."""
+    if not isinstance(function, type) or not issubclass(function, torch.nn.Module):
+        return function
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            return kind()
+            return function()
     except TypeError as error:
         name = title.rpartition(":")[2]
         raise CallError(

@@ -1,0 +1,175 @@
+"""Models that speak UM-Bridge 1.0, over HTTP or as lines of JSON with a process.
+
+Source: Seelinger et al., "UM-Bridge: Uncertainty quantification and modeling bridge", JOSS 8 (2023), and
+https://um-bridge-benchmarks.readthedocs.io/en/docs/umbridge/protocol.html.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import GradcliError
+from ...request import Request
+from ..claim import Arrays, CallError, Claim
+from . import ANSWER_SECONDS, refuse_config
+from .process import Process, error_text, shorten_answer
+
+
+def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
+    """Return what makes the model of a process or a server; a server without a model's name is a Tesseract."""
+    seconds = request.timeout or ANSWER_SECONDS
+    connection: Any = None
+    if text.startswith("cmd:"):
+        try:
+            words = shlex.split(text.removeprefix("cmd:"))
+        except ValueError as error:
+            raise GradcliError(f"{text}: {error}") from None
+        if not words:
+            raise GradcliError(f"{text} names no command", hint="write cmd:COMMAND")
+        connection = Process(words, text, seconds)
+    else:
+        from .http import Server
+
+        connection = Server(text, seconds)
+        if not connection.model:
+            from .tesseract import Tesseract
+
+            refuse_config(text, request)
+            return lambda inputs: Tesseract(text, connection, inputs, request)
+    config = read_config(request)
+    return lambda inputs: UmBridge(text, connection, inputs, config, request)
+
+
+def read_config(request: Request) -> dict[str, Any]:
+    """Return the object that --config holds. Raises GradcliError for anything else."""
+    try:
+        config = json.loads("{}" if request.config is None else request.config)
+    except (ValueError, RecursionError) as error:
+        raise GradcliError(f"--config is no JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise GradcliError("--config is no JSON object", hint="for example --config '{\"level\": 2}'")
+    return config
+
+
+class UmBridge(Claim):
+    """A model with vectors as inputs, x0, x1 and so on, and vectors as outputs, y0, y1 and so on, laid end to end.
+
+    connection: a server or a process, whose `ask` sends a method with its body and returns the answer.
+    """
+
+    costly = True
+
+    def __init__(self, title: str, connection: Any, inputs: Arrays, config: Mapping[str, Any], request: Request):
+        self.connection, self.config = connection, config
+        support = self.part("ModelInfo", {}, "support", dict, config=False)
+        self.has_pull, self.has_push = bool(support.get("Gradient")), bool(support.get("ApplyJacobian"))
+        if not support.get("Evaluate", True):
+            raise CallError(f"{title} does not support Evaluate")
+        if not (self.has_pull or self.has_push):
+            raise CallError(f"{title} gives no derivative: it supports neither Gradient nor ApplyJacobian")
+        super().__init__(title, in_order(title, inputs, self.sizes("InputSizes", "inputSizes")))
+        self.names = list(self.at)
+        self.wrt = [name for name in self.names if request.wrt is None or name in request.wrt]
+        self.lengths = self.sizes("OutputSizes", "outputSizes") or [len(part) for part in self.outputs(self.at)]
+        names = [f"y{i}" for i in range(len(self.lengths))]
+        if request.out not in (None, *names):
+            listed = f"its outputs are {', '.join(names)}"
+            raise GradcliError(f"--out: {title} has no '{request.out}'", hint=listed, kind="name")
+        self.chosen = [i for i, name in enumerate(names) if request.out in (None, name)]
+
+    def part(self, method: str, body: dict[str, Any], key: str, kind: type, config: bool = True) -> Any:
+        """Return what the answer to a method holds under a key. Raises CallError."""
+        whole = {"name": getattr(self.connection, "model", ""), **body, **({"config": self.config} if config else {})}
+        answer = self.connection.ask(method, whole)
+        if isinstance(answer, dict) and "error" in answer:
+            raise CallError(f"{method}: {error_text(answer['error'])}")
+        if not isinstance(answer, dict) or not isinstance(answer.get(key), kind):
+            raise CallError(f"{method}: the answer has no {kind.__name__} '{key}': {shorten_answer(answer)}")
+        return answer[key]
+
+    def sizes(self, method: str, key: str) -> list[int] | None:
+        """Return the lengths of the inputs or outputs; None for a model that does not tell them."""
+        try:
+            return [int(n) for n in self.part(method, {}, key, list)]
+        except (CallError, TypeError, ValueError, OverflowError):
+            return None
+
+    def vectors(self, arrays: Arrays) -> list[list[float]]:
+        return [np.asarray(arrays[name], float).tolist() for name in self.names]
+
+    def outputs(self, arrays: Arrays) -> list[np.ndarray]:
+        self.calls += 1
+        parts = self.part("Evaluate", {"input": self.vectors(arrays)}, "output", list)
+        return [vector_of_numbers(part, f"Evaluate: output {i}") for i, part in enumerate(parts)]
+
+    def evaluate(self, arrays: Arrays) -> np.ndarray:
+        parts = self.outputs(arrays)
+        if [len(part) for part in parts] != self.lengths:
+            raise CallError(
+                f"Evaluate: outputs of length {[len(part) for part in parts]}; OutputSizes says {self.lengths}"
+            )
+        return np.concatenate([parts[i] for i in self.chosen])
+
+    def sum(self, method: str, key: str, arrays: Arrays, terms: Sequence[tuple[int, str, np.ndarray]]) -> np.ndarray:
+        """Return the sum of products, each with the derivative of one output with respect to one input."""
+        products = []
+        for out, name, vector in terms:
+            body = {"outWrt": out, "inWrt": self.names.index(name), "input": self.vectors(arrays), key: vector.tolist()}
+            products.append(vector_of_numbers(self.part(method, body, "output", list), method))
+        if len({len(product) for product in products}) != 1:
+            raise CallError(f"{method}: products of different lengths, {[len(product) for product in products]}")
+        return functools.reduce(np.add, products)
+
+    def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        parts = np.split(cotangent, np.cumsum([self.lengths[i] for i in self.chosen])[:-1])
+        pairs = list(zip(self.chosen, parts, strict=True))
+        return {name: self.sum("Gradient", "sens", arrays, [(i, name, part) for i, part in pairs]) for name in self.wrt}
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        return np.concatenate(
+            [
+                self.sum("ApplyJacobian", "vec", arrays, [(i, name, part) for name, part in tangents.items()])
+                for i in self.chosen
+            ]
+        )
+
+
+def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[str, np.ndarray]:
+    """Return the inputs x0, x1, ... as vectors in their order. Raises GradcliError for others than there are."""
+    count = len(inputs) if sizes is None else len(sizes)
+    names = [f"x{i}" for i in range(count)]
+    for name in inputs:
+        if name not in names:
+            listed = f"the inputs are {', '.join(names)}" if sizes is not None else "the first is x0, the next x1"
+            raise GradcliError(f"{title} has no input '{name}'", hint=listed, kind="name")
+    missing = [(name, None if sizes is None else sizes[i]) for i, name in enumerate(names) if name not in inputs]
+    if missing or not names:
+        words = " ".join(f"{name}='randn({n})'" for name, n in missing if n is not None) or "x0=[1,2]"
+        listed = ", ".join(f"'{name}'" for name, _ in missing) or "'x0'"
+        raise GradcliError(f"{title} needs a value for {listed}", hint=f"add to the command line: {words}", kind="name")
+    vectors = {}
+    for i, name in enumerate(names):
+        x = np.atleast_1d(np.asarray(inputs[name]))
+        if x.dtype.kind not in "biuf" or x.ndim != 1:
+            raise GradcliError(f"{title}: '{name}' must be a vector of real numbers", kind="shape")
+        if sizes is not None and len(x) != sizes[i]:
+            raise GradcliError(f"{title}: '{name}' has {len(x)} elements; the model takes {sizes[i]}", kind="shape")
+        vectors[name] = x.astype(float)
+    return vectors
+
+
+def vector_of_numbers(numbers: Any, what: str) -> np.ndarray:
+    """Return a list of numbers as a vector. Raises CallError for anything else."""
+    try:
+        x = np.array(numbers, float)
+    except (TypeError, ValueError, OverflowError):
+        x = None
+    if x is None or x.ndim != 1:
+        raise CallError(f"{what} is no vector of numbers: {shorten_answer(numbers)}")
+    return x
