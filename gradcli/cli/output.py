@@ -205,9 +205,9 @@ class Output:
             rendered = self.print_text(rendered, self.numbers_of(result))
         self.write(rendered)
         if self.form == "table" and "npy" in self.formats:
-            from ..show.npz import arrays_of
+            from ..show.results import dense_arrays
 
-            count = max((array.size for array in arrays_of(result).values()), default=0)
+            count = max((array.size for array in dense_arrays(result).values()), default=0)
             if count > MANY:
                 messages.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
 
