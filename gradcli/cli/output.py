@@ -65,9 +65,11 @@ def set_aside() -> None:
 
 
 def disown() -> None:
-    """Let what this process writes to the results go nowhere."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), _Results.stream.fileno())
+    """Let what this process writes to the copies of standard streams go nowhere; messages go to standard error."""
+    for stream in (_Results.stream, messages.settings.stream):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    messages.settings.stream = None
 
 
 def results() -> Any:
