@@ -2,9 +2,20 @@
 
 import pytest
 
+import gradcli
 from tests.fuzz.scripts import HEAD, difference, differences
 
 pytestmark = pytest.mark.framework("torch")
+
+
+@pytest.fixture(autouse=True)
+def default_types():
+    """Scripts set the default type, of both engines."""
+    torch = pytest.importorskip("torch")
+    theirs, ours = torch.get_default_dtype(), gradcli.get_default_dtype()
+    yield
+    torch.set_default_dtype(theirs)
+    gradcli.set_default_dtype(ours)
 
 
 @pytest.mark.parametrize(
