@@ -87,7 +87,7 @@ def need_extra(package: str, extra: str, what: str) -> None:
 
     if find_spec(package) is None:
         hint = f"install it with the extra: pip install 'gradcli[{extra}]'"
-        raise GradcliError(f"{what} needs {package}", hint=hint, kind="usage")
+        raise GradcliError(f"{what} needs {package}", hint=hint)
 
 
 def brief(piece: str) -> str:

@@ -115,13 +115,11 @@ def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request,
         raise GradcliError(
             "--gradient has no use here: the script runs backward itself",
             hint="name what to run backward on: --out NAME",
-            kind="usage",
         )
     if request.retain is None and not watched.retained:
         raise GradcliError(
             "--retain-all has no use here: no intermediate result has a name",
             hint="name them in a program: 'y = 2*x; sum(y^2)'",
-            kind="usage",
         )
     for tensor in (*run.leaves.values(), *watched.retained.values()) if run.output is not None else ():
         tensor._grad = None  # the script may have run backward before

@@ -32,7 +32,7 @@ def sample_plot(
     """
     for name in over:
         if name in given:
-            raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...", kind="usage")
+            raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...")
     axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
     grid = dict(zip(axes, (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij")), strict=True))
     first = {name: x[0] for name, x in grid.items()}

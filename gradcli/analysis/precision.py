@@ -376,7 +376,7 @@ def measure_precision(
     """
     name, low, high = over
     if name in given:
-        raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...", kind="usage")
+        raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...")
     x = points_between(low, high, points, np.dtype(dtype))
     output = check_plotted_output(program, {**given, name: x[-1]}, [name], request.out, "measured")
     with silence_prints(program):

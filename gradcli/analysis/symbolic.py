@@ -165,7 +165,6 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
             raise GradcliError(
                 f"--{'order' if order > 1 else 'gradient'} has no use here: the script runs backward itself",
                 hint="name what to differentiate: --out NAME",
-                kind="usage",
             )
         return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
     if order == 1:

@@ -153,7 +153,7 @@ def trace_program(
     if not count:
         raise GradcliError("nothing ran backward", kind="target")
     if only is not None and only > count:
-        raise GradcliError(f"--pass {only}: backward ran {count} times", hint="--pass last is the last", kind="usage")
+        raise GradcliError(f"--pass {only}: backward ran {count} times", hint="--pass last is the last")
     passes = tuple(describe_pass(run, *seen) for seen in recorder.passes[: 1 if only is not None else None])
     return Trace(program.title, passes, (only or count) if only is not None else 1, count)
 

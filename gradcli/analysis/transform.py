@@ -252,7 +252,7 @@ def tangents(run: Recorded, given: Mapping[str, np.ndarray]) -> list[Tensor]:
     check_known(given, run.names, "--tangent")
     if not given:
         example = " ".join(f"--tangent {name}=1" for name in run.names[:1])
-        raise GradcliError("no tangent given", hint=f"give the direction input by input: {example}", kind="usage")
+        raise GradcliError("no tangent given", hint=f"give the direction input by input: {example}")
     return [
         run.vector(given.get(name, np.zeros(x._data.shape)), x, f"--tangent {name}")
         for name, x in zip(run.names, run.trace.inputs, strict=True)

@@ -56,7 +56,7 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
     """
     text = target.text
     if request.argv:
-        raise GradcliError(f"{text} takes no arguments after --", hint="put them into cmd:", kind="usage")
+        raise GradcliError(f"{text} takes no arguments after --", hint="put them into cmd:")
     start = time.perf_counter()
     rng = np.random.default_rng(request.seed)
     own, outputs = sort_shapes(text, request.shapes)
@@ -69,7 +69,6 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
         raise GradcliError(
             f"{claim.title}: a function of a library is checked against a derivative from it",
             hint=f"add {getattr(claim, 'advice', '--grad')}",
-            kind="usage",
         )
     if request.wrt is not None:
         check_known(request.wrt, claim.at, "--wrt")

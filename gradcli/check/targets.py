@@ -220,9 +220,7 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     if not target.inline and text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
         return of_file(text, target, request)
     if by_hand:
-        raise GradcliError(
-            "--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g", kind="usage"
-        )
+        raise GradcliError("--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g")
     from .script import of_program
 
     return [of_program(target, request)]
@@ -297,7 +295,7 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
     if engine is None:
         return None
     if request.out is not None:
-        raise GradcliError("--out names a variable of a program; a function has one output", kind="usage")
+        raise GradcliError("--out names a variable of a program; a function has one output")
     with surroundings_of(target):
         given = by_path({**request.values, **request.shapes})
         at = framework_arguments(engine, check_callable(function, title), given, title)
@@ -320,5 +318,4 @@ def refuse_points(request: Request, path: str) -> None:
             raise GradcliError(
                 f"{path} declares its checks with their inputs, so {option} has no use",
                 hint=f"name a function to check it elsewhere: {path}:f x=2",
-                kind="usage",
             )

@@ -35,14 +35,13 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
             return list(members_of(source))
         document = parse_json(source)
         if not isinstance(document, dict):
-            raise GradcliError(f"{place} holds no names", hint=f"write NAME={place}", kind="usage")
+            raise GradcliError(f"{place} holds no names", hint=f"write NAME={place}")
         return list(document)
 
     if source.kind not in ("npz", "json") or (source.kind == "npz" and source.key):
         raise GradcliError(
             f"{place} gives no names to its values",
             hint=f"write NAME={place}; a table with a heading goes with --columns",
-            kind="usage",
         )
     head = f"{spec}:" if not source.key else f"{spec}."
     return {key: read_file(head + key, key, limit) for key in read_and_close(source, names)}

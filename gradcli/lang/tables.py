@@ -202,7 +202,7 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     read once and kept, for what is asked for again. Raises GradcliError.
     """
     if not spec.strip():
-        raise GradcliError(f"{name}: no file after @", hint=f"for example {name}=@data.npy", kind="usage")
+        raise GradcliError(f"{name}: no file after @", hint=f"for example {name}=@data.npy")
     if spec.partition(":")[0] == "-":
         kind, key = split_format(spec[2:])
         data = read_stream("-", name, limit)

@@ -20,11 +20,9 @@ def split_value(word: str) -> tuple[str, str]:
     """Split NAME=VALUE. Raises GradcliError for anything else."""
     name, sign, text = word.partition("=")
     if not sign or not NAME.match(name.strip()):
-        raise GradcliError(
-            f"'{word}' is no NAME=VALUE", hint="give values as x=2 or w='[[1, 2], [3, 4]]'", kind="usage"
-        )
+        raise GradcliError(f"'{word}' is no NAME=VALUE", hint="give values as x=2 or w='[[1, 2], [3, 4]]'")
     if not text.strip():
-        raise GradcliError(f"'{word}' gives no value", hint=f"write {name}=2 or {name}=@file.npy", kind="usage")
+        raise GradcliError(f"'{word}' gives no value", hint=f"write {name}=2 or {name}=@file.npy")
     return as_written(name.strip()), text
 
 
@@ -46,7 +44,7 @@ def read_values(words: tuple[str, ...], request: Request, strings: bool = False)
             continue
         name, text = split_value(word)
         if name in values:
-            raise GradcliError(f"'{name}' is given twice", kind="usage")
+            raise GradcliError(f"'{name}' is given twice")
         if text.strip() == "@-" and whole:
             raise GradcliError(f"{name}: standard input is empty or was read before", kind="file")
         whole = whole or (name if text.strip() == "@-" else "")
@@ -71,7 +69,7 @@ def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
             values[name] = json.loads(text)
         except (ValueError, RecursionError) as error:
             hint = "strings stand in double quotes: --arg 'kind=\"b\"'"
-            raise GradcliError(f"--arg {word}: {error}", hint=hint, kind="usage") from None
+            raise GradcliError(f"--arg {word}: {error}", hint=hint) from None
     return values
 
 

@@ -77,5 +77,5 @@ def render(result: Any, form: str, style: Style) -> Any:
     if isinstance(writer, dict):
         writer = writer.get(type(result))
     if writer is None or form in getattr(result, "without", ()):
-        raise GradcliError(f"these numbers have no {form} form", hint="-f tsv and -f json have them", kind="usage")
+        raise GradcliError(f"these numbers have no {form} form", hint="-f tsv and -f json have them")
     return writer(result, style._replace(form=form))

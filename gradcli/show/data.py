@@ -174,7 +174,6 @@ def write_npy(result: Any, style: Style) -> bytes:
         raise GradcliError(
             f"a .npy file holds one array, and there are {there}",
             hint="choose one with --wrt, or write them all by name: -o FILE.npz",
-            kind="usage",
         )
     buffer = io.BytesIO()
     np.save(buffer, next(iter(arrays.values())))

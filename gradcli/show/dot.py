@@ -124,7 +124,6 @@ def run_graphviz(result: Graph, style: Style, kind: str) -> bytes:
         raise GradcliError(
             f"-f {kind} needs Graphviz, whose program 'dot' is not installed",
             hint="install the package graphviz of your system, or use -f dot or -f mermaid and draw it elsewhere",
-            kind="usage",
         )
     done = subprocess.run(
         [program, f"-T{kind}"],

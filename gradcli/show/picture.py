@@ -29,9 +29,7 @@ def figure(size: tuple[float, float] = SIZE) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise GradcliError(
-            "drawing pictures needs matplotlib, which is not installed",
-            hint="pip install 'gradcli[plot]'",
-            kind="usage",
+            "drawing pictures needs matplotlib, which is not installed", hint="pip install 'gradcli[plot]'"
         ) from None
     return Figure(size, layout="constrained")
 

@@ -84,7 +84,7 @@ def choose_inputs(
     """Return the columns that are inputs. Raises GradcliError for values given twice, and inputs without any."""
     for name in given:
         if name in points.names:
-            raise GradcliError(f"'{name}' has a column and a value", hint=f"leave out {name}=...", kind="usage")
+            raise GradcliError(f"'{name}' has a column and a value", hint=f"leave out {name}=...")
     columns = points.names if known is None else tuple(name for name in known if name in points.names)
     missing = program.missing({**given, **dict.fromkeys(columns, np.zeros(()))})
     if known == []:
@@ -120,7 +120,7 @@ def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[
     if request.dask is not None:
         need("distributed", "dask", "--dask")
     if os.path.exists(request.table) and os.path.samefile(request.table, points.path):
-        raise GradcliError(f"-o {request.table}: that is the table of points", hint="name another file", kind="usage")
+        raise GradcliError(f"-o {request.table}: that is the table of points", hint="name another file")
     known = inputs_of(program, points.names)
     columns = choose_inputs(program, given, points, known)
     check_known(request.wrt or (), columns if known is None else known, "--wrt")
@@ -138,7 +138,7 @@ def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[
     )
     taken = set(result_names(question)).intersection(kept)
     if taken:
-        raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name", kind="usage")
+        raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name")
     with reading(points.title):
         points.prepare(columns, kept)
     start, stop = (points.rows * k // request.shard[1] for k in (request.shard[0] - 1, request.shard[0]))

@@ -351,7 +351,6 @@ class Record:
             raise GradcliError(
                 f"{self.output} was made with another {' and '.join(other)}",
                 hint="name another output with -o, or begin anew with --restart",
-                kind="usage",
             )
 
     def write(self, wanted: dict[str, Any], step: int, not_finite: int | None = None) -> None:

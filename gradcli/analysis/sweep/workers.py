@@ -161,5 +161,4 @@ def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.
         raise GradcliError(
             f"--dask {address}: no scheduler answers there: {error}",
             hint="start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or say --dask local",
-            kind="usage",
         ) from None

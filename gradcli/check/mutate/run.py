@@ -95,7 +95,7 @@ class Mutator:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise GradcliError(f"cannot run {self.command[0]}: {error.strerror}", kind="usage") from None
+                raise GradcliError(f"cannot run {self.command[0]}: {error.strerror}") from None
         try:
             status: int | None = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -132,24 +132,19 @@ def mutate(
     start = time.perf_counter()
     path, name = split_name(target)
     if not name:
-        raise GradcliError(
-            f"{target}: write FILE.py:FUNCTION", hint="the function that computes a gradient", kind="usage"
-        )
+        raise GradcliError(f"{target}: write FILE.py:FUNCTION", hint="the function that computes a gradient")
     with Mutator(path, name, command) as mutator:
         first = mutator.run("record")
         report = mutator.read_report()
         if first.status != 0:
             text = f":\n{output}" if (output := mutator.output()) else ""
             raise GradcliError(
-                f"'{' '.join(command)}' fails without a mutant (exit {first.status}){text}",
-                hint="it has to pass first",
-                kind="usage",
+                f"'{' '.join(command)}' fails without a mutant (exit {first.status}){text}", hint="it has to pass first"
             )
         if not report["loaded"]:
             raise GradcliError(
                 f"'{' '.join(command)}' never imports {mutator.path}, so that no mutant of {target} could be noticed",
                 hint="is another copy installed? name the file that is imported",
-                kind="usage",
             )
         seconds = timeout or max(LEAST_SECONDS, PATIENCE * first.seconds)
         chosen = list(different(mutator.mutants, report["sizes"]))
