@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import math
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..errors import add_advice
 from ..tape.dtypes import as_numpy, defaults, refuse_device
+from ..tape.modes import random_numbers
 from ..tape.tensor import Size, Tensor, as_raw
 from .wrap import offer, public
 
@@ -220,29 +220,18 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return zeros(*args, dtype=self._data.dtype, device=device) if args else tensor([], dtype=self._data.dtype)
 
 
-class _Source:
-    """Where the random numbers of this process come from: made when it is first used, and by manual_seed."""
-
-    @functools.cached_property
-    def rng(self) -> np.random.Generator:
-        return np.random.default_rng()
-
-
-source = _Source()
-
-
 @public(method=False)
 def manual_seed(seed: int) -> None:
     """Start the random numbers of rand, randn and the like from a seed."""
-    source.rng = np.random.default_rng(int(seed) % 2**64)
+    random_numbers.rng = np.random.default_rng(int(seed) % 2**64)
 
 
 def draw_normal(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Return standard normal numbers; the parts of complex ones have the variance 1/2."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
-        return source.rng.normal(0, math.sqrt(0.5), (*shape, 2)).view(np.complex128)[..., 0].astype(dtype)
-    return source.rng.standard_normal(shape).astype(dtype)
+        return random_numbers.rng.normal(0, math.sqrt(0.5), (*shape, 2)).view(np.complex128)[..., 0].astype(dtype)
+    return random_numbers.rng.standard_normal(shape).astype(dtype)
 
 
 @public(method=False)
@@ -250,7 +239,11 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     """Uniform random numbers in [0, 1)."""
     kind = as_numpy(dtype) or defaults.float
     shape = new_shape(size)
-    raw = source.rng.random((*shape, 2)).view(np.complex128)[..., 0] if kind.kind == "c" else source.rng.random(shape)
+    raw = (
+        random_numbers.rng.random((*shape, 2)).view(np.complex128)[..., 0]
+        if kind.kind == "c"
+        else random_numbers.rng.random(shape)
+    )
     return make_leaf(raw, kind, requires_grad, device)
 
 
@@ -269,13 +262,13 @@ def randint(
     low, high, size = (0, low, high) if size is None else (low, high, size)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return make_leaf(source.rng.integers(low, high, lengths((size,))), dtype, requires_grad, device)
+    return make_leaf(random_numbers.rng.integers(low, high, lengths((size,))), dtype, requires_grad, device)
 
 
 @public(method=False)
 def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
-    return make_leaf(source.rng.permutation(n), dtype, requires_grad, device)
+    return make_leaf(random_numbers.rng.permutation(n), dtype, requires_grad, device)
 
 
 def like(make: Any) -> None:
@@ -340,7 +333,7 @@ def normal_(input: Tensor, mean: float = 0, std: float = 1) -> Tensor:
 @public
 def uniform_(input: Tensor, low: float = 0, high: float = 1) -> Tensor:
     """Fill in place with uniform random numbers."""
-    return input.copy_(tensor(source.rng.uniform(low, high, tuple(input.shape))).to(input.dtype))
+    return input.copy_(tensor(random_numbers.rng.uniform(low, high, tuple(input.shape))).to(input.dtype))
 
 
 @public
@@ -352,7 +345,7 @@ def bernoulli(input: Tensor, p: float | None = None) -> Tensor:
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
             "so, please report an enhancement request to PyTorch.)"
         )
-    drawn = source.rng.random(tuple(input.shape)) < chance
+    drawn = random_numbers.rng.random(tuple(input.shape)) < chance
     return Tensor._wrap(np.asarray(drawn).astype(input._data.dtype), None)
 
 

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..api.create import source
 from ..errors import NotBatchableError
 from ..rules import entry
+from ..tape.modes import random_numbers
 from ..tape.tensor import Tensor
 from .batched_tensor import active, level_class
 from .trace import flatten, spread_prefix
@@ -119,11 +119,11 @@ def use_randomness(randomness: str) -> Iterator[None]:
         yield
         return
     error = NotBatchableError("random numbers are drawn for each point") if randomness == "different" else None
-    before, source.rng = source.rng, NoDraws(error or RuntimeError(RANDOM))  # type: ignore[assignment]
+    before, random_numbers.rng = random_numbers.rng, NoDraws(error or RuntimeError(RANDOM))  # type: ignore[assignment]
     try:
         yield
     finally:
-        source.rng = before
+        random_numbers.rng = before
 
 
 RANDOM = (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..api import method
-from ..api.create import empty, source
+from ..api.create import empty
 from ..api.index import where
 from ..api.matrices import multiply_matrices
 from ..api.shape import flatten
@@ -20,7 +20,7 @@ from ..api.wrap import operand, records_as
 from ..rules import entry
 from ..tape import inplace as changes
 from ..tape.dtypes import as_dtype
-from ..tape.modes import allowed, no_grad
+from ..tape.modes import allowed, no_grad, random_numbers
 from ..tape.record import dispatch
 from ..tape.tensor import Parameter, Tensor
 from . import init
@@ -162,7 +162,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     check_probability(p)
     if not training or p == 0:
         return input
-    kept = operand(source.rng.random(tuple(input.shape)) < 1 - p).to(input.dtype)
+    kept = operand(random_numbers.rng.random(tuple(input.shape)) < 1 - p).to(input.dtype)
     return compute_into(input, inplace, lambda: input * (kept if p == 1 else kept / (1 - p)))
 
 

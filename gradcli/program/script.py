@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..api.create import source
 from ..errors import ENDINGS, GradcliError, TargetError
 from ..tape import backward as engine
-from ..tape.modes import Observer, enable_grad, observing
+from ..tape.modes import Observer, enable_grad, observing, random_numbers
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 def keep_random_state() -> Callable[[], None]:
     """Return what sets the generators that were used so far, this library's, NumPy's and Python's, back to now."""
-    own, restores = copy.deepcopy(source.__dict__.get("rng")), []
+    own, restores = copy.deepcopy(random_numbers.__dict__.get("rng")), []
     for name, save, restore in (("numpy.random", "get_state", "set_state"), ("random", "getstate", "setstate")):
         module: Any = sys.modules.get(name)
         if module is not None:
@@ -38,7 +37,7 @@ def keep_random_state() -> Callable[[], None]:
 
     def restore_all() -> None:
         if own is not None:
-            source.rng = copy.deepcopy(own)
+            random_numbers.rng = copy.deepcopy(own)
         for restore in restores:
             restore()
 

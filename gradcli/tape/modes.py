@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Generator, Iterator
 from typing import Any
 
+import numpy as np
+
 from .dtypes import naming
 
 
@@ -28,6 +30,17 @@ suspended: set[int] = set()
 """The threads that do not record: asking whether it is empty is quicker than asking `state`."""
 moded: set[int] = set()
 """The threads in which a mode of recording is in force."""
+
+
+class _RandomNumbers:
+    """Where the random numbers of this process come from: made when it is first used, and by manual_seed."""
+
+    @functools.cached_property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng()
+
+
+random_numbers = _RandomNumbers()
 
 
 class Observer:
