@@ -43,7 +43,7 @@ SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
 JUMPS = 1e-3
 """A claim that changes by more between points that are rounding units apart jumps there: that is no noise."""
-SPARSE_FROM = 10_000
+SPARSE_FROM = 20_000
 """Elements of a Jacobian from which on its pattern is looked at."""
 SLOW_SECONDS = 2.0
 """Seconds that one call per element may take for all elements to be looked at."""

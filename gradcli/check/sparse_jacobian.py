@@ -79,7 +79,7 @@ class GroupedLook:
 
     def __init__(self, flat: Flat, rows: np.ndarray, columns: np.ndarray, colours: np.ndarray, claimed: np.ndarray):
         self.flat, self.rows, self.columns, self.colours, self.claimed = flat, rows, columns, colours, claimed
-        self.noise = scatter_of_values(flat)
+        self.noise = scatter_of_values(flat).max(axis=0)
         self.largest = float(np.abs(claimed).max(initial=0.0))
         self.value, self.error = np.full(len(rows), np.nan), np.full(len(rows), np.inf)
         self.right = np.zeros(len(rows), bool)

@@ -94,3 +94,30 @@ def test_inputs_that_cannot_be_checked_well():
 
 def test_batches_and_forward_mode_are_checked_on_request():
     assert gradcheck(lambda x: x.sin() * x.flip(0), leaf(1.0, 2.0), check_batched_grad=True, check_forward_ad=True)
+
+
+def scaled(factor):
+    """tanh, with a backward that is off by a factor in one element."""
+
+    class Tanh(g.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = x.tanh()
+            ctx.save_for_backward(out)
+            return out
+
+        @staticmethod
+        def backward(ctx, grad):
+            (out,) = ctx.saved_tensors
+            slope = 1 - out * out
+            slope[7, 11] = slope[7, 11] * factor
+            return grad * slope
+
+    return Tanh.apply
+
+
+@pytest.mark.parametrize("factor, right", [(1.0, True), (1.001, False)])
+def test_large_sparse_jacobians(factor, right):
+    rng = np.random.default_rng(0)
+    x, w = (g.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((20, 20), (30, 20)))
+    assert gradcheck(lambda a, b: scaled(factor)(a @ b.t()), (x, w), raise_exception=False) == right
