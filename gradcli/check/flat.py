@@ -209,9 +209,11 @@ class Flat:
         claim.claims, columns = "jvp", np.zeros((n, m))
         for i in range(n):
             claim.tell("tangent", i, n)
-            name = claim.wrt[self.input_of(i)]
-            tangent = self.arrays_at(np.eye(1, n, i)[0])[name]
-            columns[i] = real_view(claim.push(at, {name: tangent}).astype(self.out_dtype)).astype(float)
+            k = self.input_of(i)
+            unit = np.zeros_like(self.parts[k])
+            unit[i - self.edges[k]] = 1
+            tangent = unit.view(self.arrays[k].dtype).reshape(self.arrays[k].shape)
+            columns[i] = real_view(claim.push(at, {claim.wrt[k]: tangent}).astype(self.out_dtype)).astype(float)
         return columns.T
 
     def as_rows(self, blocks: Mapping[str, np.ndarray]) -> np.ndarray:

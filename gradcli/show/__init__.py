@@ -13,8 +13,8 @@ class Format(NamedTuple):
 
     endings: of the names of files that ask for it. module: where its writer is.
     binary: whether it is no text for a terminal. whole: whether every element is written, however many there are.
-    formulas: whether it has a place for them. rounded: whether its numbers may be given in few digits. streamed:
-    whether one check of several is written when it is done.
+    formulas: whether it has a place for them.
+    streamed: whether one check of several is written when it is done.
     """
 
     endings: tuple[str, ...] = ()
@@ -22,7 +22,6 @@ class Format(NamedTuple):
     binary: bool = False
     whole: bool = False
     formulas: bool = True
-    rounded: bool = True
     streamed: bool = False
 
 
@@ -32,15 +31,15 @@ FORMATS = {
     "json": Format((".json",), whole=True),
     "csv": Format((".csv",), whole=True),
     "latex": Format((".tex",), "latex", whole=True),
-    "npz": Format((".npz",), binary=True, formulas=False, rounded=False),
-    "npy": Format((".npy",), binary=True, formulas=False, rounded=False),
+    "npz": Format((".npz",), binary=True, formulas=False),
+    "npy": Format((".npy",), binary=True, formulas=False),
     "text": Format(),
-    "python": Format((".py",), rounded=False),
-    "c": Format((".c",), rounded=False),
+    "python": Format((".py",)),
+    "c": Format((".c",)),
     "dot": Format((".dot", ".gv"), "dot"),
     "mermaid": Format((".mmd",), "dot"),
-    "svg": Format((".svg",), "picture", formulas=False, rounded=False),
-    "png": Format((".png",), "picture", binary=True, formulas=False, rounded=False),
+    "svg": Format((".svg",), "picture", formulas=False),
+    "png": Format((".png",), "picture", binary=True, formulas=False),
     "html": Format((".html", ".htm"), "html"),
     "github": Format(module="reports", streamed=True),
     "sarif": Format((".sarif",), "reports"),
