@@ -145,7 +145,7 @@ def load(frameworks: tuple[str, ...]) -> None:
 
     import gradcli
 
-    apart = ("pytest_plugin", "check.mutate.in_command", "program.elsewhere")  # for other packages
+    apart = ("pytest_plugin", "check.in_command", "program.elsewhere")  # for other packages
     for module in pkgutil.walk_packages(gradcli.__path__, "gradcli."):
         if not module.name.removeprefix("gradcli.").startswith(apart):
             importlib.import_module(module.name)

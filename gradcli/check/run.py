@@ -142,6 +142,8 @@ def run_check(
 
 def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
     """Return the report on a claim, by directions where these are enough, else by elements. Raises CallError."""
+    if claim.doubt:
+        return report("inconclusive", claim.doubt)
     claim.most_calls = request.calls
     flat = Flat(claim)
     at_other = claim_at_other_point(flat)

@@ -46,6 +46,7 @@ COMMANDS = {
     "trace": "Backward, step by step.",
     "plot": "A function and its derivative, drawn.",
     "sweep": "Value and gradient at every row of a table.",
+    "watch": "Derivatives that a command uses, judged there.",
     "lock": "Gradients kept in a file, and compared later.",
     "mutate": "How many wrong gradients the tests notice.",
     "precision": "How many digits of value and gradient are right.",

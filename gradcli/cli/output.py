@@ -64,6 +64,12 @@ def set_aside() -> None:
         _Results.aside = True
 
 
+def results_to_stderr() -> None:
+    """Let results go to standard error: standard output belongs to a command of the user's."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(sys.stderr.fileno(), _Results.stream.fileno())
+
+
 def disown() -> None:
     """Let what this process writes to the copies of standard streams go nowhere; messages go to standard error."""
     for stream in (_Results.stream, messages.settings.stream):

@@ -77,6 +77,8 @@ class Claim:
     """The arrays that the output is joined of, where it tells them."""
     recorded: np.ndarray | None = None
     """The output as the last backward pass had it, where it is computed for that anew."""
+    doubt = ""
+    """Why nothing can be said of it, where that is known before."""
     trouble: str | None = None
     """What the function raised beside the point."""
     costly = False

@@ -363,6 +363,54 @@ class CheckSummary(NamedTuple):
         return summary_html(self)
 
 
+class WatchedDerivative(NamedTuple):
+    """A derivative that a command used: as what, by which name, at how many points of how many calls, and the verdict."""
+
+    role: str
+    name: str
+    points: int
+    calls: int
+    report: CheckReport
+
+    @property
+    def uses(self) -> str:
+        points, calls = ("1 point" if self.points == 1 else f"{self.points} points"), self.calls
+        return f"{points} of {calls} call{'s' * (calls != 1)}"
+
+    def document(self) -> dict[str, Any]:
+        mine = {"role": self.role, "function": self.name, "points": self.points, "calls": self.calls}
+        return {**self.report.document(), **mine}
+
+
+class WatchSummary(NamedTuple):
+    """The derivatives that a command used. seconds: of judging them."""
+
+    target: str
+    derivatives: tuple[WatchedDerivative, ...]
+    seconds: float
+
+    @property
+    def checks(self) -> CheckSummary:
+        """The same as checks, for formats that have no place for more."""
+        return CheckSummary(self.target, tuple(item.report for item in self.derivatives), self.seconds)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("verdict", "role", "function", "file", "line", "points", "calls", "message")
+
+    def rows(self) -> Rows:
+        from .checks import headline
+
+        for item in self.derivatives:
+            report = item.report
+            place = (report.file or "", str(report.line or ""), str(item.points), str(item.calls))
+            yield (report.verdict, item.role, item.name, *place, headline(report))
+
+    def document(self) -> dict[str, Any]:
+        checks = [item.document() for item in self.derivatives]
+        return {**self.checks.document(), "checks": checks}
+
+
 class CheckList(NamedTuple):
     """The checks that a command line chose: name, file and line each."""
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from ..errors import visible
 from . import Style
 from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, shape_text, table_of_arrays
-from .check_results import CheckList, CheckReport, CheckSummary, ElementRow, InputCheck
+from .check_results import CheckList, CheckReport, CheckSummary, ElementRow, InputCheck, WatchSummary
 from .checks import basis, headline, summary_line, taylor_lines
 from .data import NONE, number, write_tsv
 from .formula_results import Formulas, LongNumbers, Precision
@@ -183,14 +183,22 @@ def more_of(result: Any, style: Style) -> list[Any]:
 MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}
 
 
+def verdict_text(check: CheckReport, style: Style) -> Text:
+    mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
+    return Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
+
+
 def check_text(check: CheckReport, style: Style) -> Text:
     """Return one check: its verdict and reason, and what is known of a fail."""
-    mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
-    text = Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
-    text.append(visible(check.name), "bold")
+    text = verdict_text(check, style).append(visible(check.name), "bold")
     if check.file and check.line:
         text.append(f"  {visible(check.file)}:{check.line}", "dim")
-    indent = "\n    "
+    return text.append(reasons(check, style))
+
+
+def reasons(check: CheckReport, style: Style) -> Text:
+    """Return the reason for a verdict and what else is known, a line each."""
+    text, indent = Text(), "\n    "
     reason = headline(check, style.precision)
     reason = reason if style.unicode else reason.replace("±", "+-")
     text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
@@ -214,6 +222,24 @@ def check_text(check: CheckReport, style: Style) -> Text:
     if check.blame:
         text.append(indent + check.blame.replace("\n", indent))
     return text
+
+
+def render_watchsummary(result: WatchSummary, style: Style) -> Group:
+    """Return a line per derivative, what there is to know about those that did not pass, and a summary."""
+    heads = [(item.role, f"{item.report.file}:{item.report.line} {item.name}") for item in result.derivatives]
+    widths = [max((cell_len(head[i]) for head in heads), default=0) for i in (0, 1)]
+    parts = []
+    for item, head in zip(result.derivatives, heads, strict=True):
+        text = verdict_text(item.report, style)
+        text.append(f"{visible(head[0]):<{widths[0]}}  ", "bold").append(f"{visible(head[1]):<{widths[1]}}", "dim")
+        seen = max((each.resolution or 0.0 for each in item.report.inputs), default=0.0)
+        uses = f"  {item.uses}" + (f", errors above {seen:.0g} would have been seen" if item.report.passed else "")
+        parts.append(text.append(uses, "dim") if item.report.passed else text.append(uses).append(reasons(item.report, style)))
+    count, wrong = len(result.derivatives), result.checks.count("fail")
+    open_ones = [f"{n} {word}" for word in ("inconclusive", "error") if (n := result.checks.count(word))]
+    words = ", ".join([f"{wrong} wrong of {count} derivative{'s' * (count != 1)}", *open_ones])
+    line = f"{words}; {result.seconds:.1f} s of checking" if count else "no derivative was handed over"
+    return Group(*parts, Text(line, style="bold red" if wrong else "bold green"))
 
 
 def again_text(check: CheckReport) -> list[Text]:
@@ -285,6 +311,7 @@ TABLES = {
     CheckList: render_checklist,
     CheckSummary: render_checksummary,
     CheckReport: render_checkreport,
+    WatchSummary: render_watchsummary,
     Formulas: render_formulas,
     Curve: render_curve,
     Surface: render_surface,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ...check.mutate.run import mutate as run_mutants
+from ...check.mutate import mutate as run_mutants
 from ...errors import GradcliError
 from ...show import TEXT
 from ...show.study_results import Mutation

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.check.mutate.mutants import SourceFunction, numeric_mutants, source_mutants
-from gradcli.check.mutate.run import Mutator
+from gradcli.check.mutants import SourceFunction, numeric_mutants, source_mutants
+from gradcli.check.mutate import Mutator
 from gradcli.errors import GradcliError
 from tests.test_cases import cases_of
 
-PROJECT = cases_of(Path(__file__).parents[2] / "cases" / "mutate.txt")[0].files
+PROJECT = cases_of(Path(__file__).parents[1] / "cases" / "mutate.txt")[0].files
 
 
 def fingerprint(folder: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ import symtable
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...errors import GradcliError, did_you_mean
+from ..errors import GradcliError, did_you_mean
 
 HOST = '__import__("gradcli_mutant_host")'
 DIGITS = 12

@@ -14,13 +14,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import GradcliError
-from ...program.target import read_source, split_name
-from ...show.study_results import MutantRun, Mutation
+from ..errors import GradcliError
+from ..program.target import read_source, split_name
+from ..show.study_results import MutantRun, Mutation
+from .command import environment_with, start_command
 from .mutants import Mutant, SourceFunction, numeric_mutants, source_mutants
 
-HOST = str(Path(__file__).with_name("in_command"))
-"""The folder with what runs inside the command, in whatever Python that is."""
 EQUAL = 1e-14
 """A relative difference at all points that makes a mutant equal to the original."""
 PATIENCE, LEAST_SECONDS = 5.0, 10.0
@@ -69,8 +68,7 @@ class Mutator:
         """
         pytest_options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -x --assert=plain -o cache_dir={self.folder}/cache"
         return {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, [HOST, os.environ.get("PYTHONPATH")])),
+            **environment_with("gradcli_mutant_host"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_ADDOPTS": pytest_options.lstrip(),
             "HYPOTHESIS_STORAGE_DIRECTORY": os.path.join(self.folder, "hypothesis"),
@@ -85,17 +83,14 @@ class Mutator:
         """
         start = time.perf_counter()
         with open(os.path.join(self.folder, "output"), "wb") as output:
-            try:
-                self.process = subprocess.Popen(
-                    self.command,
-                    env=self.environment(which),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise GradcliError(f"cannot run {self.command[0]}: {error.strerror}") from None
+            self.process = start_command(
+                self.command,
+                env=self.environment(which),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         try:
             status: int | None = self.process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -1,0 +1,563 @@
+# mypy: ignore-errors
+"""Runs inside the user's command: notes the derivatives that it hands to solvers and frameworks, and where they are used.
+
+It needs nothing but the standard library and what the command has loaded itself. At the end it has gradcli judge what
+was noted, in a fork, so that the command ends as ever. Its name has the two words by which Python's warnings know
+files whose frames they do not count: a warning keeps the line of the command that it is about.
+"""
+
+import atexit
+import collections
+import contextlib
+import copy
+import fcntl
+import functools
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import time
+import traceback
+import warnings
+
+Entry = collections.namedtuple("Entry", "name function claims place columns bands", defaults=(0, "", ()))
+"""A solver. function: the parameter that takes f. claims: of each parameter that takes a derivative, the one that it
+is the derivative of. place: which positional argument of f is the point, None for all after the first. columns: the
+parameter that says that derivatives run down the columns. bands: those with which a derivative comes in bands.
+"""
+SCIPY = {
+    "scipy.optimize": (
+        Entry("minimize", "fun", {"jac": "fun", "hess": "jac", "hessp": "jac"}),
+        Entry("least_squares", "fun", {"jac": "fun"}),
+        Entry("root", "fun", {"jac": "fun"}, columns="col_deriv"),
+        Entry("root_scalar", "f", {"fprime": "f", "fprime2": "fprime"}),
+        Entry("newton", "func", {"fprime": "func", "fprime2": "fprime"}),
+        Entry("curve_fit", "f", {"jac": "f"}, place=None),
+        Entry("fsolve", "func", {"fprime": "func"}, columns="col_deriv"),
+        Entry("leastsq", "func", {"Dfun": "func"}, columns="col_deriv"),
+        Entry("fmin_bfgs", "f", {"fprime": "f"}),
+        Entry("fmin_cg", "f", {"fprime": "f"}),
+        Entry("fmin_ncg", "f", {"fprime": "f", "fhess": "fprime", "fhess_p": "fprime"}),
+        Entry("fmin_l_bfgs_b", "func", {"fprime": "func"}),
+        Entry("fmin_tnc", "func", {"fprime": "func"}),
+        Entry("fmin_slsqp", "func", {"fprime": "func"}),
+    ),
+    "scipy.integrate": (
+        Entry("solve_ivp", "fun", {"jac": "fun"}, place=1, bands=("lband", "uband")),
+        Entry("odeint", "func", {"Dfun": "func"}, columns="col_deriv", bands=("ml", "mu")),
+    ),
+}
+PRODUCTS = ("hessp", "fhess_p")
+PAIRED = ("fmin_l_bfgs_b", "fmin_tnc")
+"""Solvers whose f returns value and gradient where neither a gradient nor an approximation is asked for."""
+LARGE = 100_000
+"""Elements beyond which arguments of a framework's function are copied at calls number 1, 2, 4, 8, ... only."""
+OLDEST = (3, 11)
+PATIENCE = 60.0
+"""Seconds that judging may take in addition to what the run took."""
+
+Use = collections.namedtuple("Use", "number kind function claim args place x value claimed columns base first wrt")
+"""A use of a derivative. number: of the call. kind: how it is judged. function: what it is the derivative of. args: of
+the call; place: where the point stands in them; x: a copy of that. value, claimed: copies of what function (or base)
+and derivative gave in the run, None where that is not known. columns: whether it runs down the columns. base, first: of
+a second derivative f, and the entry of the first one. wrt: which arguments are differentiated."""
+
+
+class Derivative:
+    """A derivative that the command uses, by what it is handed over as and where it is defined; and a few of its uses.
+
+    Kept are the first use, the last, some between, and the last at which the solver's value had risen.
+    """
+
+    def __init__(self, role, name, file, line, points):
+        self.role, self.name, self.file, self.line = role, name, file, line
+        self.between, self.calls, self.stride = max(points - 2, 0), 0, 1
+        self.first = self.last = self.rise = None
+        self.middle = []
+
+    def keep(self, use, rose=False):
+        if self.first is None:
+            self.first = use
+        elif rose:
+            self.rise = use
+        self.last = use
+        if self.between and self.calls % self.stride == 0:
+            self.middle.append(use)
+            if len(self.middle) > 2 * self.between:
+                self.middle, self.stride = self.middle[1::2], 2 * self.stride
+
+    def uses(self, points):
+        """Return the uses to judge, each once."""
+        ends = [self.first, self.last][:points]
+        between = [use for use in self.middle if use.number not in {end.number for end in ends}]
+        step = max(len(between) // max(self.between, 1), 1)
+        chosen = [*ends, *between[::step][: self.between], self.rise]
+        return list({use.number: use for use in chosen if use is not None}.values())
+
+
+class Watch:
+    """What is noted in this process. settings: what the command line says, for the judge."""
+
+    current = None
+
+    def __init__(self, settings):
+        self.settings, self.points, self.derivatives, self.start = settings, settings["points"], {}, time.monotonic()
+
+    def derivative(self, role, function, part=0):
+        """Return the entry of a function that is a derivative, or of a part of what it returns; two solvers share one."""
+        key, file, line, name = place_of(function)
+        found = self.derivatives.get((key, part))
+        if found is None:
+            found = self.derivatives[key, part] = Derivative(role, name, file, line, self.points)
+        return found
+
+
+def place_of(function):
+    """Return what tells a function from others, its file, line and name; where it has no code, of the line that uses it."""
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = inspect.unwrap(function.func)
+    name = getattr(function, "__name__", None) or type(function).__name__
+    holder = function.forward if inspect.isclass(function) else function
+    code = getattr(holder, "__code__", None) or getattr(type(holder).__call__, "__code__", None)
+    if code is not None:
+        return (code, name), code.co_filename, code.co_firstlineno, name
+    frame = sys._getframe()
+    while frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    return (file, line, name), file, line, name
+
+
+def copied(x):
+    """Return a copy of a point or a result, as far as it is made of numbers."""
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(copied, x)) if type(x) in (tuple, list) else tuple(map(copied, x))
+    return x.copy() if hasattr(x, "dtype") and hasattr(x, "copy") else x
+
+
+def is_same(x, y):
+    import numpy
+
+    return numpy.array_equal(x, y, equal_nan=True)
+
+
+class Handed:
+    """Stands in for a function that was handed to a solver; note(args, result) is called after each of its calls."""
+
+    def __init__(self, function, note):
+        with contextlib.suppress(Exception):
+            functools.update_wrapper(self, function)
+        self.__wrapped__, self._note = function, note
+
+    def __call__(self, *args, **kwargs):
+        __tracebackhide__ = True
+        result = self.__wrapped__(*args, **kwargs)
+        with contextlib.suppress(Exception):
+            self._note(args, kwargs, result)
+        return result
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name == "_note":
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __reduce__(self):
+        return functools.partial, (self.__wrapped__,)  # another process has nothing to note
+
+
+class Solve:
+    """One call of a solver, or one constraint in it: f, its last value, and the derivatives that go with it."""
+
+    def __init__(self, watch, role, f, place, columns=False):
+        self.watch, self.role, self.f, self.place, self.columns = watch, role, f, place, columns
+        self.x = self.value = self.before = self.waiting = None
+        self.noted = {}
+
+    def point(self, args):
+        return copied(args[1:] if self.place is None else args[self.place])
+
+    def note_value(self, args, kwargs, result):
+        self.x, self.value = self.point(args), copied(result)
+        if self.waiting is not None:
+            derivative, use = self.waiting
+            if derivative.last is use and is_same(use.x, self.x):
+                derivative.last = use._replace(value=self.value)
+                derivative.first = derivative.last if derivative.first is use else derivative.first
+            self.waiting = None
+
+    def note_parts(self, parameters, args, kwargs, result):
+        """Note a call of f that returns its derivatives, too: those of these parameters, in order."""
+        self.x, self.value = self.point(args), copied(result[0])
+        for i, parameter in enumerate(parameters, 1):
+            base = part_of(self.f, 0) if i > 1 else None
+            claim, function = part_of(self.f, i), part_of(self.f, i - 1)
+            self.note(parameter, claim, "whole", function, base, "fprime", args, kwargs, result[i], part=i)
+
+    def note(self, parameter, claim, kind, function, base, of, args, kwargs, result, part=0):
+        derivative = self.watch.derivative(f"{parameter} of {self.role}", claim, part)
+        first = self.noted.get(of)
+        self.noted[parameter] = derivative
+        derivative.calls += 1
+        x = self.point(args)
+        known = self.x is not None and is_same(x, self.x)
+        value = self.value if known else None
+        if kwargs:
+            function, claim, base = (f and functools.partial(f, **kwargs) for f in (function, claim, base))
+        use = Use(derivative.calls, kind, function, claim, args, self.place, x, value, copied(result), self.columns,
+                  base, first, None)  # fmt: skip
+        number = value if getattr(value, "size", 1) == 1 else None
+        rose = number is not None and self.before is not None and bool(number > self.before)
+        self.before = self.before if number is None else number
+        derivative.keep(use, rose)
+        if not known:
+            self.waiting = derivative, use
+
+    def handed(self, parameter, claim, kind, function, base=None, of=None):
+        """Return what is handed over in place of a derivative."""
+        return Handed(claim, functools.partial(self.note, parameter, claim, kind, function, base, of))
+
+
+def bare(x):
+    """Return a function without what stands in for it."""
+    return x.__wrapped__ if isinstance(x, Handed) else x
+
+
+def is_function(x):
+    return callable(x) and not inspect.isclass(x)
+
+
+def hand_over(watch, entry, given):
+    """Put what notes its calls in place of the functions in the arguments of a solver, by name."""
+    f = bare(given.get(entry.function))
+    if not is_function(f) or any(given.get(name) is not None for name in entry.bands):
+        return
+    options = {**given, **(given.get("options") or {})}
+    place = 1 if entry.name == "odeint" and options.get("tfirst") else entry.place
+    solve = Solve(watch, entry.name, f, place, bool(entry.columns and options.get(entry.columns)))
+    parts, found, functions, value = [], {}, {entry.function: f}, f
+    for parameter, of in entry.claims.items():
+        claim = bare(given.get(parameter))
+        if claim is True or (claim is None and entry.name in PAIRED and not given.get("approx_grad")):
+            parts.append(parameter)
+            functions[parameter], value = part_of(f, len(parts)), part_of(f, 0)
+        elif is_function(claim):
+            functions[parameter] = claim
+            kind = "product" if parameter in PRODUCTS else "each" if entry.name == "newton" else "whole"
+            base = None if of == entry.function else value
+            found[parameter] = solve.handed(parameter, claim, kind, functions.get(of), base, of)
+    if parts:
+        found[entry.function] = Handed(f, functools.partial(solve.note_parts, parts))
+    elif found:
+        found[entry.function] = Handed(f, solve.note_value)
+    if given.get("constraints"):
+        found["constraints"] = constraints_of(watch, given["constraints"])
+    given.update(found)
+
+
+def part_of(f, number):
+    """Return the function that gives one of the things that f returns."""
+    return functools.wraps(f)(functools.partial(call_part, f, number))
+
+
+def call_part(f, number, *args, **kwargs):
+    return f(*args, **kwargs)[number]
+
+
+def constraints_of(watch, constraints):
+    """Return constraints, a dict or an object each, that note the calls of their derivatives."""
+    several = isinstance(constraints, (list, tuple))
+    noted = [
+        noted_constraint(watch, f"constraint {i}", x) for i, x in enumerate(constraints if several else [constraints])
+    ]
+    return type(constraints)(noted) if several else noted[0]
+
+
+def noted_constraint(watch, role, constraint):
+    fields = constraint if isinstance(constraint, dict) else vars(constraint)
+    f, jac, hess = (bare(fields.get(name)) for name in ("fun", "jac", "hess"))
+    if not is_function(f) or not (is_function(jac) or is_function(hess)):
+        return constraint
+    solve, found = Solve(watch, role, f, 0), {"fun": None}
+    if is_function(jac):
+        found["jac"] = solve.handed("jac", jac, "whole", f)
+    if is_function(hess):
+        found["hess"] = solve.handed("hess", hess, "weighted", jac if is_function(jac) else None, f, "jac")
+    found["fun"] = Handed(f, solve.note_value)
+    if isinstance(constraint, dict):
+        return {**constraint, **found}
+    changed = copy.copy(constraint)
+    vars(changed).update(found)
+    return changed
+
+
+def watch_solvers(module):
+    for entry in SCIPY[module.__name__]:
+        if hasattr(module, entry.name):
+            setattr(module, entry.name, watched_solver(module, entry, getattr(module, entry.name)))
+
+
+def watched_solver(module, entry, solver):
+    signature = inspect.signature(solver)
+    rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
+
+    @functools.wraps(solver)
+    def call(*args, **kwargs):
+        __tracebackhide__ = True
+        with contextlib.suppress(Exception):  # whatever is wrong with the arguments, the solver says it
+            bound = signature.bind(*args, **kwargs)
+            more = bound.arguments.pop(rest, {})
+            given = {**bound.arguments, **more}
+            if Watch.current is not None:
+                hand_over(Watch.current, entry, given)
+            bound.arguments.update({name: given[name] for name in bound.arguments})
+            if more:
+                bound.arguments[rest] = {name: given[name] for name in more}
+            args, kwargs = bound.args, bound.kwargs
+        return solver(*args, **kwargs)
+
+    call.__module__ = module.__name__  # by which pickle finds it
+    return call
+
+
+def note_framework(engine, role, function, named, args, wrt, result):
+    """Note a call of a function that has a derivative of its own in a framework. named: what says where it stands."""
+    derivative = Watch.current.derivative(role, named)
+    derivative.calls += 1
+    if any(wrt):
+        derivative.keep(Use(derivative.calls, engine, function, named, args, None, None, result, *[None] * 4, wrt))
+
+
+def is_due(function, sizes):
+    """Return whether the arguments of the next call are copied: all small ones, large ones ever more rarely."""
+    if sum(sizes) <= LARGE:
+        return True
+    found = Watch.current.derivatives.get((place_of(function)[0], 0))
+    calls = 1 if found is None else found.calls + 1
+    return calls & (calls - 1) == 0
+
+
+def watch_torch(module):
+    import torch
+
+    apply = module.Function.__dict__["apply"].__func__
+
+    def watched_apply(cls, *args, **kwargs):
+        __tracebackhide__ = True
+        kept = None
+        with contextlib.suppress(Exception):
+            wrt = [isinstance(x, torch.Tensor) and x.requires_grad for x in args]
+            watched = Watch.current is not None and any(wrt) and torch.is_grad_enabled() and not kwargs
+            own = cls.__module__.partition(".")[0] == "torch"
+            if watched and not own and is_due(cls, [x.numel() for x in args if isinstance(x, torch.Tensor)]):
+                kept = [x.detach().clone() if isinstance(x, torch.Tensor) else copied(x) for x in args]
+        result = apply(cls, *args, **kwargs)
+        if kept is not None:
+            with contextlib.suppress(Exception):
+                parts = result if isinstance(result, tuple) else (result,)
+                value = [x.detach().clone() for x in parts if isinstance(x, torch.Tensor) and x.is_floating_point()]
+                note_framework("torch", f"backward of {cls.__name__}", cls, cls, kept, wrt, value)
+        return result
+
+    module.Function.apply = classmethod(watched_apply)
+
+
+def watch_jax(module):
+    for name in ("custom_vjp", "custom_jvp"):
+        kind = getattr(module, name)
+        kind.__call__ = watched_rule(name, kind.__call__)
+    atexit.register(judge_all)  # before JAX's own, which end its threads
+
+
+def watched_rule(name, call):
+    @functools.wraps(call)
+    def watched_call(self, *args, **kwargs):
+        __tracebackhide__ = True
+        result = call(self, *args, **kwargs)
+        with contextlib.suppress(Exception):
+            if Watch.current is not None and not kwargs and not self.__wrapped__.__module__.startswith("jax."):
+                import jax
+
+                kept = jax.tree_util.tree_map(concrete, args)
+                constant = getattr(self, "nondiff_argnums", ())
+                wrt = [i not in constant and is_float_tree(x) for i, x in enumerate(kept)]
+                value = [concrete(x) for x in jax.tree_util.tree_leaves(result)]
+                note_framework("jax", f"{name} of {self.__wrapped__.__name__}", self, self.__wrapped__, kept, wrt, value)
+        return result
+
+    return watched_call
+
+
+def concrete(x):
+    """Return the value of an argument that JAX differentiates. Raises ValueError where there is none, as in jit."""
+    import jax
+
+    while isinstance(x, jax.core.Tracer):
+        if not hasattr(x, "primal"):
+            raise ValueError
+        x = x.primal
+    return copied(x)
+
+
+def is_float_tree(x):
+    import jax
+
+    leaves = jax.tree_util.tree_leaves(x)
+    return bool(leaves) and all(jax.numpy.issubdtype(jax.numpy.result_type(leaf), jax.numpy.inexact) for leaf in leaves)
+
+
+def watch_autograd(module):
+    primitive = module.primitive
+
+    @functools.wraps(primitive)
+    def watched_primitive(function):
+        if str(sys._getframe(1).f_globals.get("__name__", "")).partition(".")[0] == "autograd":
+            return primitive(function)
+
+        @functools.wraps(function)
+        def noted(*args, **kwargs):
+            __tracebackhide__ = True
+            kept = copied(args)
+            result = function(*args, **kwargs)
+            with contextlib.suppress(Exception):
+                if Watch.current is not None and not kwargs:
+                    wrt = [is_float(x) for x in kept]
+                    role = f"vjps of {getattr(function, '__name__', 'a primitive')}"
+                    note_framework("autograd", role, boxed, function, kept, wrt, [copied(result)])
+            return result
+
+        boxed = primitive(noted)
+        return boxed
+
+    module.primitive = watched_primitive
+
+
+def is_float(x):
+    return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") in ("f", "c")
+
+
+PATCHES = {
+    **dict.fromkeys(SCIPY, watch_solvers),
+    "torch.autograd.function": watch_torch,
+    "jax._src.custom_derivatives": watch_jax,
+    "autograd.extend": watch_autograd,
+}
+"""What is done to a module when the command has imported it."""
+
+
+class Finder:
+    """Finds the modules of that table as ever, and has them changed once they are loaded."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name not in PATCHES:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not Finder and hasattr(finder, "find_spec"))
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def exec_module(module):
+                load(module)
+                with contextlib.suppress(Exception):
+                    PATCHES[name](module)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def start(at_end):
+    """Begin to note what a process does; at_end(f): has f called at its end, and at that of its forks."""
+    with open(os.environ["GRADCLI_WATCH"], encoding="utf-8") as file:
+        settings = json.load(file)
+    with contextlib.suppress(OSError), open(os.path.join(settings["folder"], "python"), "w"):
+        pass  # which tells that the command is one of Python
+    Watch.current = Watch(settings)
+    sys.meta_path.insert(0, Finder)
+    at_end(judge_all)
+    os.register_at_fork(after_in_child=lambda: Watch.current is not None and Watch.current.derivatives.clear())
+    sys.excepthook = functools.partial(show_error, sys.excepthook)
+
+
+def show_error(shows, kind, error, trace):
+    """Show an error that ends the command without the frames of this file."""
+    with contextlib.suppress(Exception):
+        frames = [step for step in steps_of(trace) if step.tb_frame.f_code.co_filename != __file__]
+        for step, following in zip(frames, [*frames[1:], None]):
+            step.tb_next = following
+        trace = frames[0] if frames else None
+        error = error.with_traceback(trace)
+    shows(kind, error, trace)
+
+
+def steps_of(trace):
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def judge_all():
+    """Have what was noted judged in a fork that outlives this process; here and now where JAX's threads forbid it."""
+    watch = Watch.current
+    if watch is None or not any(derivative.first for derivative in watch.derivatives.values()):
+        return
+    Watch.current = None
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    path = os.path.join(watch.settings["folder"], f"report-{os.getpid()}-{time.monotonic_ns()}")
+    report = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    fcntl.flock(report, fcntl.LOCK_EX)  # until the judge has ended, however it does
+    apart = "jax" not in sys.modules
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if apart and os.fork():
+            os.close(report)
+            return
+    nowhere, streams = os.open(os.devnull, os.O_RDWR), [os.dup(number) for number in (0, 1, 2)]
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    try:
+        if apart:
+            close_pipes(report)
+        judge(watch, report)
+    except BaseException:
+        message = f"gradcli could not judge what was noted: {traceback.format_exc(limit=-3)}"
+        os.write(report, json.dumps({"trouble": message}).encode() + b"\n")
+    finally:
+        if apart:
+            os._exit(0)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+        os.close(report)
+
+
+def close_pipes(report):
+    """Close what others may wait for the end of: pipes and sockets that the command has open."""
+    import stat
+
+    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        with contextlib.suppress(OSError):
+            mode = os.fstat(int(name)).st_mode
+            if int(name) > 2 and int(name) != report and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+                os.close(int(name))
+
+
+def judge(watch, report):
+    """Load gradcli, from where the one that watches is, and let it judge; its reports are written one by one."""
+    if sys.version_info < OLDEST:
+        raise RuntimeError(f"this needs Python {'.'.join(map(str, OLDEST))} or later")
+    if "gradcli" not in sys.modules:
+        place = watch.settings["gradcli"]
+        spec = importlib.util.spec_from_file_location(
+            "gradcli", os.path.join(place, "__init__.py"), submodule_search_locations=[place]
+        )
+        sys.modules["gradcli"] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    seconds = time.monotonic() - watch.start + PATIENCE
+    derivatives = [d for d in watch.derivatives.values() if d.first is not None]
+    judge_uses = importlib.import_module("gradcli.check.watched").judge_uses
+    for line in judge_uses(derivatives, watch.settings, seconds):
+        os.write(report, line)

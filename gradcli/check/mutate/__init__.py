@@ -1,1 +1,0 @@
-"""How many wrong versions of a function a test command notices."""

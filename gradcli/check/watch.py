@@ -1,0 +1,120 @@
+"""Runs a command as ever, and collects what its processes find of the derivatives that they use."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+import gradcli
+
+from ..errors import GradcliError
+from ..show.check_results import WatchedDerivative, WatchSummary
+from .command import environment_with, start_command
+from .watched import RANK, read_line
+
+HOST = "gradcli_watch_importlib_bootstrap"
+
+
+class WatchedRun(NamedTuple):
+    """What came of a command: its exit code, as a shell has it, what was judged, and whether that was interrupted."""
+
+    status: int
+    summary: WatchSummary
+    troubles: tuple[str, ...]
+    interrupted: bool
+
+
+def watch_command(command: Sequence[str], points: int, calls: int | None, timeout: float) -> WatchedRun:
+    """Run a command, and have the derivatives that it hands over judged where it used them.
+
+    points: at how many of the calls of each; calls: how often each function may be called for that. Raises
+    GradcliError where there is no such command, and for one that succeeds without any Python in it.
+    """
+    folder = tempfile.mkdtemp(prefix="gradcli-watch-")
+    try:
+        settings = {
+            "folder": folder,
+            "points": points,
+            "calls": calls,
+            "timeout": timeout,
+            "gradcli": str(Path(gradcli.__file__).parent),
+        }
+        place = Path(folder, "settings.json")
+        place.write_text(json.dumps(settings), encoding="utf-8")
+        status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
+        if status == 0 and not Path(folder, "python").exists():
+            raise GradcliError(
+                f"'{' '.join(command)}' ran no Python, so there was nothing to watch",
+                hint="watch is for commands such as: python fit.py, pytest -q, uv run fit",
+            )
+        start, interrupted = time.perf_counter(), False
+        try:
+            for report in sorted(Path(folder).glob("report-*")):
+                wait_until_closed(report)
+        except KeyboardInterrupt:
+            interrupted = True
+        lines = [line for report in sorted(Path(folder).glob("report-*")) for line in report.read_bytes().splitlines()]
+        troubles = tuple(json.loads(line)["trouble"] for line in lines if line.startswith(b"{"))
+        found = tuple(merge(read_reports(lines)))
+        seconds = time.perf_counter() - start
+        return WatchedRun(status, WatchSummary(" ".join(command), found, seconds), troubles, interrupted)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_to_end(command: Sequence[str], environment: dict[str, str]) -> int:
+    """Run a command and return its exit code, 128 + n for signal n; Ctrl-C is the command's own."""
+    process: subprocess.Popen | None = None
+
+    def pass_on(number: int, _: object) -> None:
+        if process is not None:
+            process.send_signal(number)
+
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),  # the terminal sends it to the command as well
+        signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
+    }
+    try:
+        process = start_command(command, env=environment)
+        status = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return status if status >= 0 else 128 - status
+
+
+def wait_until_closed(report: Path) -> None:
+    """Wait until the process that writes a report has ended, however it does: it holds a lock."""
+    with open(report, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+
+
+def read_reports(lines: Sequence[bytes]) -> Iterator[WatchedDerivative]:
+    for line in lines:
+        with contextlib.suppress(ValueError, EOFError, pickle.UnpicklingError):  # half a line, of what was ended
+            if not line.startswith(b"{"):
+                yield read_line(line)
+
+
+def merge(found: Iterator[WatchedDerivative]) -> list[WatchedDerivative]:
+    """Return each derivative once, with the worst of what the processes that used it found, in the order of files."""
+    merged: dict[tuple, WatchedDerivative] = {}
+    for item in found:
+        key = (item.report.file, item.report.line, item.name, item.role)
+        same = merged.get(key)
+        worst = item if same is None else min(same, item, key=lambda each: RANK.index(each.report.verdict))
+        points, calls = item.points + (same.points if same else 0), item.calls + (same.calls if same else 0)
+        merged[key] = worst._replace(points=points, calls=calls)
+    return sorted(merged.values(), key=lambda item: (item.report.file or "", item.report.line or 0, item.role))

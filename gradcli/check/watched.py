@@ -1,0 +1,292 @@
+"""Judges the derivatives that a command has used, in the process that has them: a use is a check."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import inspect
+import os
+import pickle
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ENDINGS
+from ..lang.limits import Bound
+from ..program.claim import Claim, call_failed, callable_name
+from ..program.elsewhere.framework import framework_call
+from ..program.hand_written import HandWritten
+from ..request import Request
+from ..show.check_results import CheckReport, WatchedDerivative
+from .check import Check, values_text
+from .run import Place
+from .workers import in_processes, in_turn
+
+FRAMEWORKS = ("torch", "jax", "autograd")
+SAME = 1e-6
+"""How much a value may differ from that of the run, relative, and be the same."""
+STEP = 1e-3
+"""The step of a numeric gradient, relative to the element: rounding and the rest of the series are about 1e-12."""
+RANK = ("fail", "pass", "inconclusive", "error")
+"""Of verdicts at several points the first of these counts: what is decided at one point is decided."""
+
+
+class UseCheck(Check):
+    """The check of a derivative at one of its uses."""
+
+    def __init__(self, derivative: Any, use: Any, request: Request, passed: Callable[[Any], bool]):
+        role = f"{derivative.role}: {derivative.name}"
+        super().__init__(
+            use.claim, {}, request=request, name=role, file=derivative.file, line=derivative.line, opens=self.open
+        )
+        self.derivative, self.use, self.passed = derivative, use, passed
+
+    def point(self, rng: np.random.Generator) -> dict[str, Any]:
+        return {}
+
+    def place(self, seed: int) -> Place:
+        """Return where the derivative is defined; there is no command line that repeats its use."""
+        return Place(self.name, self.file, self.line)
+
+    def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
+        use = self.use
+        if use.kind in FRAMEWORKS:
+            return framework_claim(use, self.name)
+        claim = solver_claim(use, use.function is not None and self.passed(use.first))
+        claim.doubt = change_since(use)
+        return claim
+
+
+def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds: float) -> Iterator[bytes]:
+    """Yield a line for each derivative with what was found: see `read_line`.
+
+    Second derivatives come last, compared with the first ones that are right, else with values of the function.
+    seconds: that all may take.
+    """
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)  # the other threads did not survive the fork
+    end = time.monotonic() + seconds
+    right: set[int] = set()
+    request = Request(calls=settings["calls"])
+    for second in (False, True):
+        some = [d for d in derivatives if (d.first.base is not None) is second]
+        uses = [(d, use) for d in some for use in d.uses(settings["points"])]
+        checks = [UseCheck(d, use, request, lambda first: id(first) in right) for d, use in uses]
+        reports: dict[int, list[tuple[Any, CheckReport]]] = {id(d): [] for d in some}
+        left = {id(d): sum(owner is d for owner, _ in uses) for d in some}
+        for (derivative, use), report in zip(uses, run_in_time(checks, settings["timeout"], end), strict=True):
+            reports[id(derivative)].append((use, report))
+            if len(reports[id(derivative)]) == left[id(derivative)]:
+                watched = worst_of(derivative, reports[id(derivative)])
+                if watched.report.verdict == "pass":
+                    right.add(id(derivative))
+                yield base64.b64encode(pickle.dumps(watched)) + b"\n"
+
+
+def read_line(line: bytes) -> WatchedDerivative:
+    """Return what a line of a report holds. Raises ValueError for half a line, and what pickle raises."""
+    return pickle.loads(base64.b64decode(line, validate=True))
+
+
+def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Iterator[CheckReport]:
+    """Yield the reports of checks in order, each within its time limit; those for which no time is left, too."""
+    for check in checks:
+        check.bound = Bound(timeout)
+    apart = "jax" not in sys.modules
+    reports = in_processes(checks, 1, None) if apart and checks else in_turn(checks, None)
+    done, early = 0, {}
+    for place, report in reports if time.monotonic() < end else ():
+        early[place] = report
+        while done in early:
+            yield early.pop(done)
+            done += 1
+        if time.monotonic() > end:
+            break
+    for check in checks[done:]:
+        text = "not judged: that took as long as the run, and a minute"
+        yield CheckReport(check.name, check.file, check.line, "inconclusive", 0.0, message=text)
+
+
+def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> WatchedDerivative:
+    """Return what was found at the points of one derivative as one report."""
+    use, report = min(reports, key=lambda pair: RANK.index(pair[1].verdict))
+    notes = report.notes
+    if report.verdict == "fail":
+        notes = (f"at {values_text(point_of(use))} (call {use.number})", *notes)
+    if report.verdict == "pass":  # what all points together show
+        report = max((r for _, r in reports if r.verdict == "pass"), key=resolution)
+    seconds = sum(r.seconds for _, r in reports)
+    file, line = report.file, report.line
+    if inspect.isclass(use.claim):
+        file, line = place_of_class(use.claim, file, line)
+    here = os.path.relpath(file) if file and file.startswith(os.getcwd() + os.sep) else file
+    report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
+    return WatchedDerivative(derivative.role, derivative.name, len(reports), derivative.calls, report)
+
+
+def resolution(report: CheckReport) -> float:
+    return max((item.resolution or 0.0 for item in report.inputs), default=0.0)
+
+
+def place_of_class(owner: type, file: str | None, line: int | None) -> tuple[str | None, int | None]:
+    try:
+        return inspect.getsourcefile(owner), inspect.getsourcelines(owner)[1]
+    except (OSError, TypeError):
+        return file, line
+
+
+def point_of(use: Any) -> dict[str, Any]:
+    """Return the point of a use by the names that its arguments have in the function."""
+    if use.kind in FRAMEWORKS:
+        return {name: x for name, x in arguments_of(use).items() if hasattr(x, "shape") or isinstance(x, float)}
+    function = use.function if use.function is not None else use.base
+    count = len(use.x) if use.place is None else 1
+    first = 1 if use.place is None else use.place
+    try:
+        names = list(inspect.signature(function).parameters)[first : first + count]
+    except (TypeError, ValueError):
+        names = []
+    if len(names) < count:
+        names = [f"p[{i}]" for i in range(count)] if use.place is None else ["x"]
+    return dict(zip(names, use.x if use.place is None else (use.x,), strict=True))
+
+
+def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
+    """Return a use of a derivative that was handed to a solver as a claim.
+
+    A second derivative is one of the first derivative where that is right, else of the numeric gradient of f.
+    """
+    point = point_of(use)
+    at = {name: np.asarray(x, float) if np.asarray(x).dtype.kind in "biu" else x for name, x in point.items()}
+    weights = np.asarray(use.args[1]) if use.kind == "weighted" else None
+    each = use.kind == "each" and np.ndim(use.x) > 0
+
+    def value(*xs: Any) -> Any:
+        return use.base(*with_point(use, function_arguments(use), xs))
+
+    def f(*xs: Any) -> Any:
+        if use.base is not None and not first_is_right:
+            return numeric_gradient(lambda x: value(x) if weights is None else np.dot(weights, value(x)), *xs, each)
+        if use.base is not None:
+            value(*xs)  # a first derivative may use what f has kept
+        result = use.function(*with_point(use, function_arguments(use), xs))
+        return result if weights is None else dense(result, xs[0]).reshape(-1, np.size(xs[0])).T @ weights.reshape(-1)
+
+    def derivative(*xs: Any) -> Any:
+        out = f(*xs)  # as a solver calls it: a derivative may use what f has kept
+        whole = use.claim(*with_point(use, use.args, xs))
+        if use.place is None:
+            return {name: np.asarray(whole)[..., i] for i, name in enumerate(at)}
+        return np.diag(np.ravel(whole)) if each else in_shape(dense(whole, xs[0]), out, xs[0], use.columns)
+
+    def product(tangents: tuple, x: Any) -> Any:
+        f(x)
+        return use.claim(*with_point(use, (x, tangents[0], *use.args[2:]), (x,)))
+
+    f.__name__, derivative.__name__ = callable_name(use.function or use.base), callable_name(use.claim)
+    return HandWritten(f, at, **({"jvp": product} if use.kind == "product" else {"grad": derivative}))
+
+
+def function_arguments(use: Any) -> tuple[Any, ...]:
+    """Return the arguments of f in a call of its derivative, which takes a vector, too, where it gives a product."""
+    return (use.args[0], *use.args[2:]) if use.kind in ("product", "weighted") else use.args
+
+
+def with_point(use: Any, args: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+    """Return the arguments of a call with another point in its place, which the function may change."""
+    fresh = [np.array(x) if np.ndim(x) else x for x in xs]
+    return [args[0], *fresh] if use.place is None else [*args[: use.place], fresh[0], *args[use.place + 1 :]]
+
+
+def dense(x: Any, point: Any) -> np.ndarray:
+    """Return a derivative as an array: of a sparse matrix, and of a linear operator of SciPy, too."""
+    if hasattr(x, "toarray"):
+        return x.toarray()
+    return x @ np.eye(np.size(point)) if hasattr(x, "matmat") else np.asarray(x)
+
+
+def in_shape(raw: np.ndarray, out: Any, x: Any, columns: bool) -> np.ndarray:
+    """Return a Jacobian as output.shape + x.shape, where it is one but for axes of length 1, as solvers take it."""
+    raw, wanted = raw.T if columns else raw, np.shape(out) + np.shape(x)
+    same = [n for n in raw.shape if n != 1] == [n for n in wanted if n != 1]
+    return raw.reshape(wanted) if same else raw
+
+
+def numeric_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False) -> np.ndarray:
+    """Return the gradient by central differences, with Richardson's extrapolation of one step.
+
+    each: whether f is applied element by element, so that all elements may move at once.
+    """
+    steps = STEP * np.maximum(np.abs(x), 0.1)
+    directions = [steps] if each else np.where(np.eye(np.size(x), dtype=bool), steps.reshape(-1), 0.0)
+
+    def difference(step: np.ndarray, part: float) -> Any:
+        h = part * np.reshape(step, np.shape(x))
+        return (f(x + h) - f(x - h)) / (2 * part)
+
+    values = [(4 * difference(step, 0.5) - difference(step, 1.0)) / 3 for step in directions]
+    return np.reshape(values, np.shape(x)) / steps
+
+
+def change_since(use: Any) -> str:
+    """Return how the function, or the derivative, differs at the point from what it gave in the run; "" if not."""
+    xs = use.x if use.place is None else (use.x,)
+    calls = (
+        ("function", use.base or use.function, function_arguments(use), use.value),
+        ("derivative", use.claim, use.args, use.claimed),
+    )
+    for what, function, args, then in calls:
+        try:
+            now = function(*with_point(use, args, xs))
+        except ENDINGS:
+            raise
+        except BaseException as error:
+            raise call_failed(callable_name(function), error) from error
+        if then is not None and not is_close(then, now):
+            return f"changed since: at this point the {what} gave {brief(then)} in the run, and gives {brief(now)} now"
+    return ""
+
+
+def is_close(then: Any, now: Any) -> bool:
+    try:
+        a, b = (np.asarray(x.toarray() if hasattr(x, "toarray") else x, complex) for x in (then, now))
+    except (TypeError, ValueError):  # a linear operator
+        return True
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=SAME, atol=SAME * np.abs(a).max(initial=0.0), equal_nan=True))
+
+
+def brief(x: Any) -> str:
+    return np.array2string(np.asarray(x), precision=6, threshold=6, edgeitems=2)
+
+
+def arguments_of(use: Any) -> dict[str, Any]:
+    """Return the arguments of a framework's function by name."""
+    rule = use.claim.forward if inspect.isclass(use.claim) else use.claim
+    try:
+        parameters = list(inspect.signature(rule).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if use.kind == "torch" and len(names) > len(use.args):  # the context comes first
+        names = names[1:]
+    names += [f"argument {i}" for i in range(len(names), len(use.args))]
+    return dict(zip(names, use.args, strict=False))
+
+
+def framework_claim(use: Any, title: str) -> Claim:
+    """Return a function with a derivative of its own, at the arguments of a call, as that framework runs it."""
+    given = arguments_of(use)
+    wrt = [name for name, wanted in zip(given, use.wrt, strict=False) if wanted]
+    claim = framework_call(use.kind, use.function, given, title, wrt=wrt)
+    then = [np.asarray(x.detach() if hasattr(x, "detach") else x) for x in use.value or ()]
+    if then and not any(x.dtype.kind == "c" for x in then):
+        value = np.concatenate([x.reshape(-1).astype(float) for x in then if x.dtype.kind == "f"])
+        unit = max(np.finfo(x.dtype).eps for x in then if x.dtype.kind == "f")
+        now = claim.value_here().reshape(-1)
+        if now.shape == value.shape and not np.allclose(now, value, rtol=1e3 * unit, atol=1e3 * unit * np.abs(value).max(initial=0)):
+            claim.doubt = f"changed since: the function gave {brief(value)} in the run, and gives {brief(now)} now"
+    return claim
