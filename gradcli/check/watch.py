@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
 import pickle
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
-
 
 import gradcli
 
@@ -59,7 +56,7 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
                 f"'{' '.join(command)}' ran no Python, so there was nothing to watch",
                 hint="watch is for commands such as: python fit.py, pytest -q, uv run fit",
             )
-        start, interrupted = time.perf_counter(), False
+        interrupted = False
         try:
             for report in sorted(Path(folder).glob("report-*")):
                 wait_until_closed(report)
@@ -68,7 +65,7 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
         lines = [line for report in sorted(Path(folder).glob("report-*")) for line in report.read_bytes().splitlines()]
         troubles = tuple(json.loads(line)["trouble"] for line in lines if line.startswith(b"{"))
         found = tuple(merge(read_reports(lines)))
-        seconds = time.perf_counter() - start
+        seconds = sum(item.report.seconds for item in found)
         return WatchedRun(status, WatchSummary(" ".join(command), found, seconds), troubles, interrupted)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

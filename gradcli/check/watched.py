@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import functools
 import inspect
 import os
 import pickle
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS
+from ..errors import ENDINGS, lines_of_file
 from ..lang.limits import Bound
 from ..program.claim import Claim, call_failed, callable_name
 from ..program.elsewhere.framework import framework_call
@@ -37,6 +37,8 @@ RANK = ("fail", "pass", "inconclusive", "error")
 
 class UseCheck(Check):
     """The check of a derivative at one of its uses."""
+
+    knows_no_tensors = False
 
     def __init__(self, derivative: Any, use: Any, request: Request, passed: Callable[[Any], bool]):
         role = f"{derivative.role}: {derivative.name}"
@@ -68,7 +70,7 @@ def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds:
     seconds: that all may take.
     """
     if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)  # the other threads did not survive the fork
+        load_torch(sys.modules["torch"])
     end = time.monotonic() + seconds
     right: set[int] = set()
     request = Request(calls=settings["calls"])
@@ -85,6 +87,13 @@ def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds:
                 if watched.report.verdict == "pass":
                     right.add(id(derivative))
                 yield base64.b64encode(pickle.dumps(watched)) + b"\n"
+
+
+def load_torch(torch: Any) -> None:
+    """Load what PyTorch's first gradient loads, once for all processes that judge."""
+    torch.set_num_threads(1)  # the other threads did not survive the fork
+    x = torch.ones(1, requires_grad=True)
+    torch.autograd.grad(x.sum(), x)
 
 
 def read_line(line: bytes) -> WatchedDerivative:
@@ -122,7 +131,7 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
     seconds = sum(r.seconds for _, r in reports)
     file, line = report.file, report.line
     if inspect.isclass(use.claim):
-        file, line = place_of_class(use.claim, file, line)
+        line = line_of_class(derivative.name, file, line)
     here = os.path.relpath(file) if file and file.startswith(os.getcwd() + os.sep) else file
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
     return WatchedDerivative(derivative.role, derivative.name, len(reports), derivative.calls, report)
@@ -132,11 +141,11 @@ def resolution(report: CheckReport) -> float:
     return max((item.resolution or 0.0 for item in report.inputs), default=0.0)
 
 
-def place_of_class(owner: type, file: str | None, line: int | None) -> tuple[str | None, int | None]:
-    try:
-        return inspect.getsourcefile(owner), inspect.getsourcelines(owner)[1]
-    except (OSError, TypeError):
-        return file, line
+def line_of_class(name: str, file: str | None, line: int | None) -> int | None:
+    """Return the line of a class above one of its methods; inspect finds none of a script that has ended."""
+    above = lines_of_file(file)[: line or 0] if file else []
+    heads = (n for n in range(len(above), 0, -1) if re.match(rf"\s*class {re.escape(name)}\b", above[n - 1]))
+    return next(heads, line)
 
 
 def point_of(use: Any) -> dict[str, Any]:
@@ -170,7 +179,7 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
 
     def f(*xs: Any) -> Any:
         if use.base is not None and not first_is_right:
-            return numeric_gradient(lambda x: value(x) if weights is None else np.dot(weights, value(x)), *xs, each)
+            return numeric_gradient(lambda x: value(x) if weights is None else np.dot(weights, value(x)), xs[0], each)
         if use.base is not None:
             value(*xs)  # a first derivative may use what f has kept
         result = use.function(*with_point(use, function_arguments(use), xs))
@@ -256,7 +265,9 @@ def is_close(then: Any, now: Any) -> bool:
         a, b = (np.asarray(x.toarray() if hasattr(x, "toarray") else x, complex) for x in (then, now))
     except (TypeError, ValueError):  # a linear operator
         return True
-    return a.shape == b.shape and bool(np.allclose(a, b, rtol=SAME, atol=SAME * np.abs(a).max(initial=0.0), equal_nan=True))
+    return a.shape == b.shape and bool(
+        np.allclose(a, b, rtol=SAME, atol=SAME * np.abs(a).max(initial=0.0), equal_nan=True)
+    )
 
 
 def brief(x: Any) -> str:
@@ -265,7 +276,7 @@ def brief(x: Any) -> str:
 
 def arguments_of(use: Any) -> dict[str, Any]:
     """Return the arguments of a framework's function by name."""
-    rule = use.claim.forward if inspect.isclass(use.claim) else use.claim
+    rule = getattr(use.claim, "forward", use.claim)
     try:
         parameters = list(inspect.signature(rule).parameters.values())
     except (TypeError, ValueError):
@@ -287,6 +298,8 @@ def framework_claim(use: Any, title: str) -> Claim:
         value = np.concatenate([x.reshape(-1).astype(float) for x in then if x.dtype.kind == "f"])
         unit = max(np.finfo(x.dtype).eps for x in then if x.dtype.kind == "f")
         now = claim.value_here().reshape(-1)
-        if now.shape == value.shape and not np.allclose(now, value, rtol=1e3 * unit, atol=1e3 * unit * np.abs(value).max(initial=0)):
+        if now.shape == value.shape and not np.allclose(
+            now, value, rtol=1e3 * unit, atol=1e3 * unit * np.abs(value).max(initial=0)
+        ):
             claim.doubt = f"changed since: the function gave {brief(value)} in the run, and gives {brief(now)} now"
     return claim

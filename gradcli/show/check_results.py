@@ -364,7 +364,7 @@ class CheckSummary(NamedTuple):
 
 
 class WatchedDerivative(NamedTuple):
-    """A derivative that a command used: as what, by which name, at how many points of how many calls, and the verdict."""
+    """A derivative that a command used: as what, its name, the points and calls of it, and the verdict."""
 
     role: str
     name: str

@@ -183,9 +183,9 @@ def more_of(result: Any, style: Style) -> list[Any]:
 MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}
 
 
-def verdict_text(check: CheckReport, style: Style) -> Text:
+def verdict_text(check: CheckReport, style: Style, width: int = 12) -> Text:
     mark, plain, colour = MARKS.get(check.verdict, ("!", "!", "bold magenta"))
-    return Text().append(f"{mark if style.unicode else plain} {check.verdict:<12} ", colour)
+    return Text().append(f"{mark if style.unicode else plain} {check.verdict:<{width}} ", colour)
 
 
 def check_text(check: CheckReport, style: Style) -> Text:
@@ -228,13 +228,15 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
     """Return a line per derivative, what there is to know about those that did not pass, and a summary."""
     heads = [(item.role, f"{item.report.file}:{item.report.line} {item.name}") for item in result.derivatives]
     widths = [max((cell_len(head[i]) for head in heads), default=0) for i in (0, 1)]
-    parts = []
+    widest, parts = max((len(item.report.verdict) for item in result.derivatives), default=0), []
     for item, head in zip(result.derivatives, heads, strict=True):
-        text = verdict_text(item.report, style)
+        text = verdict_text(item.report, style, widest)
         text.append(f"{visible(head[0]):<{widths[0]}}  ", "bold").append(f"{visible(head[1]):<{widths[1]}}", "dim")
         seen = max((each.resolution or 0.0 for each in item.report.inputs), default=0.0)
         uses = f"  {item.uses}" + (f", errors above {seen:.0g} would have been seen" if item.report.passed else "")
-        parts.append(text.append(uses, "dim") if item.report.passed else text.append(uses).append(reasons(item.report, style)))
+        parts.append(
+            text.append(uses, "dim") if item.report.passed else text.append(uses).append(reasons(item.report, style))
+        )
     count, wrong = len(result.derivatives), result.checks.count("fail")
     open_ones = [f"{n} {word}" for word in ("inconclusive", "error") if (n := result.checks.count(word))]
     words = ", ".join([f"{wrong} wrong of {count} derivative{'s' * (count != 1)}", *open_ones])

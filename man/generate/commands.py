@@ -24,6 +24,7 @@ RELATED = {
     "trace": ["graph", "grad"],
     "symbolic": ["grad", "ops"],
     "run": ["grad", "trace"],
+    "watch": ["gradcheck", "mutate"],
     "precision": ["gradcheck", "plot", "symbolic"],
 }
 

@@ -1,12 +1,11 @@
 # mypy: ignore-errors
-"""Runs inside the user's command: notes the derivatives that it hands to solvers and frameworks, and where they are used.
+"""Runs inside the user's command: notes the derivatives that it hands to solvers, and where they are used.
 
 It needs nothing but the standard library and what the command has loaded itself. At the end it has gradcli judge what
 was noted, in a fork, so that the command ends as ever. Its name has the two words by which Python's warnings know
 files whose frames they do not count: a warning keeps the line of the command that it is about.
 """
 
-import atexit
 import collections
 import contextlib
 import copy
@@ -17,6 +16,7 @@ import importlib.util
 import inspect
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -52,8 +52,6 @@ SCIPY = {
 PRODUCTS = ("hessp", "fhess_p")
 PAIRED = ("fmin_l_bfgs_b", "fmin_tnc")
 """Solvers whose f returns value and gradient where neither a gradient nor an approximation is asked for."""
-LARGE = 100_000
-"""Elements beyond which arguments of a framework's function are copied at calls number 1, 2, 4, 8, ... only."""
 OLDEST = (3, 11)
 PATIENCE = 60.0
 """Seconds that judging may take in addition to what the run took."""
@@ -106,16 +104,30 @@ class Watch:
         self.settings, self.points, self.derivatives, self.start = settings, settings["points"], {}, time.monotonic()
 
     def derivative(self, role, function, part=0):
-        """Return the entry of a function that is a derivative, or of a part of what it returns; two solvers share one."""
+        """Return the entry of a derivative: a function, or a part of what one returns; two solvers share one."""
         key, file, line, name = place_of(function)
         found = self.derivatives.get((key, part))
         if found is None:
+            judge_at_termination()
             found = self.derivatives[key, part] = Derivative(role, name, file, line, self.points)
         return found
 
 
+def judge_at_termination():
+    """Judge what was noted also where SIGTERM ends the process, as it ends those of a multiprocessing.Pool."""
+    with contextlib.suppress(ValueError):  # not in the main thread
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, judge_and_end)
+
+
+def judge_and_end(number, _):
+    signal.signal(number, signal.SIG_DFL)
+    judge_all()
+    os.kill(os.getpid(), number)
+
+
 def place_of(function):
-    """Return what tells a function from others, its file, line and name; where it has no code, of the line that uses it."""
+    """Return what tells a function from others, its file, line and name; without code, of the line that uses it."""
     function = inspect.unwrap(function)
     while isinstance(function, functools.partial):
         function = inspect.unwrap(function.func)
@@ -322,128 +334,7 @@ def watched_solver(module, entry, solver):
     return call
 
 
-def note_framework(engine, role, function, named, args, wrt, result):
-    """Note a call of a function that has a derivative of its own in a framework. named: what says where it stands."""
-    derivative = Watch.current.derivative(role, named)
-    derivative.calls += 1
-    if any(wrt):
-        derivative.keep(Use(derivative.calls, engine, function, named, args, None, None, result, *[None] * 4, wrt))
-
-
-def is_due(function, sizes):
-    """Return whether the arguments of the next call are copied: all small ones, large ones ever more rarely."""
-    if sum(sizes) <= LARGE:
-        return True
-    found = Watch.current.derivatives.get((place_of(function)[0], 0))
-    calls = 1 if found is None else found.calls + 1
-    return calls & (calls - 1) == 0
-
-
-def watch_torch(module):
-    import torch
-
-    apply = module.Function.__dict__["apply"].__func__
-
-    def watched_apply(cls, *args, **kwargs):
-        __tracebackhide__ = True
-        kept = None
-        with contextlib.suppress(Exception):
-            wrt = [isinstance(x, torch.Tensor) and x.requires_grad for x in args]
-            watched = Watch.current is not None and any(wrt) and torch.is_grad_enabled() and not kwargs
-            own = cls.__module__.partition(".")[0] == "torch"
-            if watched and not own and is_due(cls, [x.numel() for x in args if isinstance(x, torch.Tensor)]):
-                kept = [x.detach().clone() if isinstance(x, torch.Tensor) else copied(x) for x in args]
-        result = apply(cls, *args, **kwargs)
-        if kept is not None:
-            with contextlib.suppress(Exception):
-                parts = result if isinstance(result, tuple) else (result,)
-                value = [x.detach().clone() for x in parts if isinstance(x, torch.Tensor) and x.is_floating_point()]
-                note_framework("torch", f"backward of {cls.__name__}", cls, cls, kept, wrt, value)
-        return result
-
-    module.Function.apply = classmethod(watched_apply)
-
-
-def watch_jax(module):
-    for name in ("custom_vjp", "custom_jvp"):
-        kind = getattr(module, name)
-        kind.__call__ = watched_rule(name, kind.__call__)
-    atexit.register(judge_all)  # before JAX's own, which end its threads
-
-
-def watched_rule(name, call):
-    @functools.wraps(call)
-    def watched_call(self, *args, **kwargs):
-        __tracebackhide__ = True
-        result = call(self, *args, **kwargs)
-        with contextlib.suppress(Exception):
-            if Watch.current is not None and not kwargs and not self.__wrapped__.__module__.startswith("jax."):
-                import jax
-
-                kept = jax.tree_util.tree_map(concrete, args)
-                constant = getattr(self, "nondiff_argnums", ())
-                wrt = [i not in constant and is_float_tree(x) for i, x in enumerate(kept)]
-                value = [concrete(x) for x in jax.tree_util.tree_leaves(result)]
-                note_framework("jax", f"{name} of {self.__wrapped__.__name__}", self, self.__wrapped__, kept, wrt, value)
-        return result
-
-    return watched_call
-
-
-def concrete(x):
-    """Return the value of an argument that JAX differentiates. Raises ValueError where there is none, as in jit."""
-    import jax
-
-    while isinstance(x, jax.core.Tracer):
-        if not hasattr(x, "primal"):
-            raise ValueError
-        x = x.primal
-    return copied(x)
-
-
-def is_float_tree(x):
-    import jax
-
-    leaves = jax.tree_util.tree_leaves(x)
-    return bool(leaves) and all(jax.numpy.issubdtype(jax.numpy.result_type(leaf), jax.numpy.inexact) for leaf in leaves)
-
-
-def watch_autograd(module):
-    primitive = module.primitive
-
-    @functools.wraps(primitive)
-    def watched_primitive(function):
-        if str(sys._getframe(1).f_globals.get("__name__", "")).partition(".")[0] == "autograd":
-            return primitive(function)
-
-        @functools.wraps(function)
-        def noted(*args, **kwargs):
-            __tracebackhide__ = True
-            kept = copied(args)
-            result = function(*args, **kwargs)
-            with contextlib.suppress(Exception):
-                if Watch.current is not None and not kwargs:
-                    wrt = [is_float(x) for x in kept]
-                    role = f"vjps of {getattr(function, '__name__', 'a primitive')}"
-                    note_framework("autograd", role, boxed, function, kept, wrt, [copied(result)])
-            return result
-
-        boxed = primitive(noted)
-        return boxed
-
-    module.primitive = watched_primitive
-
-
-def is_float(x):
-    return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") in ("f", "c")
-
-
-PATCHES = {
-    **dict.fromkeys(SCIPY, watch_solvers),
-    "torch.autograd.function": watch_torch,
-    "jax._src.custom_derivatives": watch_jax,
-    "autograd.extend": watch_autograd,
-}
+PATCHES = dict.fromkeys(SCIPY, watch_solvers)
 """What is done to a module when the command has imported it."""
 
 
@@ -470,6 +361,9 @@ class Finder:
 
 def start(at_end):
     """Begin to note what a process does; at_end(f): has f called at its end, and at that of its forks."""
+    import gradcli_watch_frameworks_importlib_bootstrap as frameworks
+
+    PATCHES.update(frameworks.PATCHES)
     with open(os.environ["GRADCLI_WATCH"], encoding="utf-8") as file:
         settings = json.load(file)
     with contextlib.suppress(OSError), open(os.path.join(settings["folder"], "python"), "w"):
@@ -485,7 +379,7 @@ def show_error(shows, kind, error, trace):
     """Show an error that ends the command without the frames of this file."""
     with contextlib.suppress(Exception):
         frames = [step for step in steps_of(trace) if step.tb_frame.f_code.co_filename != __file__]
-        for step, following in zip(frames, [*frames[1:], None]):
+        for step, following in zip(frames, [*frames[1:], None], strict=False):
             step.tb_next = following
         trace = frames[0] if frames else None
         error = error.with_traceback(trace)
@@ -503,7 +397,7 @@ def judge_all():
     watch = Watch.current
     if watch is None or not any(derivative.first for derivative in watch.derivatives.values()):
         return
-    Watch.current = None
+    Watch.current = None  # what is judged is not noted again
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()

@@ -27,14 +27,17 @@ WITH_USES = ("table", "tsv", "csv", "json")
 @click.option("--points", type=Count(1000), default=3, metavar="N", help="At how many of its calls to judge each (3).")
 @OPTIONS["calls"]
 @click.option(
-    "--timeout", type=Finite(positive=True), default=30.0, metavar="S", help="Seconds for one point of one derivative (30)."
+    "--timeout",
+    type=Finite(positive=True),
+    default=30.0,
+    metavar="S",
+    help="Seconds for one point of one derivative (30).",
 )
 @OPTIONS["allow_inconclusive"]
 @format_option(FORMATS)
 @OPTIONS["json"]
 @OPTIONS["output"]
 @OPTIONS["color"]
-@OPTIONS["quiet"]
 def watch(
     points: int,
     calls: int | None,
@@ -43,20 +46,20 @@ def watch(
     format: str | None,
     output: str | None,
     color: str,
-    quiet: bool,
 ) -> int:
     """Run the COMMAND after -- unchanged, and judge every derivative that it hands to a solver or a framework.
 
     Seen are those handed to scipy.optimize (minimize with its constraints, least_squares, root, root_scalar, newton,
-    curve_fit, fsolve, leastsq, fmin_*) and to scipy.integrate (solve_ivp, odeint), every torch.autograd.Function that is
-    applied where a gradient is wanted, every jax.custom_vjp and custom_jvp that is called with values, and every
+    curve_fit, fsolve, leastsq, fmin_*) and to scipy.integrate (solve_ivp, odeint), every torch.autograd.Function that
+    is applied where a gradient is wanted, every jax.custom_vjp and custom_jvp that is called with values, and every
     primitive of HIPS autograd with its vjps; in every process that the command starts. Each is judged as gradcheck
-    does, at the first, the last and some call between, and where the solver's value rose, after the command has ended.
+    does, at the first, the last and some call between, and where the solver's value rose, after the command's own
+    work. A second derivative is compared with the first one that was handed over, where that is right.
 
     The command's output and its exit code stay what they are. The report goes to standard error, or with -o to a file.
     Exit code: the command's where it is not 0; else 1 if a derivative is wrong, 4 if one is inconclusive.
     """
-    messages.settings.quiet, messages.settings.color = quiet, color
+    messages.settings.color = color
     command = click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint="write it after --: gradcli watch -- python fit.py")
@@ -65,8 +68,6 @@ def watch(
     for trouble in run.troubles:
         messages.warn(trouble)
     summary = run.summary
-    if quiet:
-        summary = summary._replace(derivatives=tuple(d for d in summary.derivatives if not d.report.passed))
     shown.show(summary if shown.form in WITH_USES else summary.checks)
     if run.interrupted:
         messages.say("interrupted: there may be more derivatives than these")
