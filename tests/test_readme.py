@@ -75,7 +75,7 @@ def test_shell_example(code, tmp_path):
 
 def test_every_block_is_run():
     assert {kind for kind, _ in BLOCKS} == {"console", "python", "sh"}
-    assert len(EXAMPLES) >= 10
+    assert len(EXAMPLES) >= 9
     assert len(blocks("python")) >= 3
 
 
