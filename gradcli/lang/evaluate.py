@@ -14,7 +14,6 @@ from ..rules import entry
 from ..rules.shapes import as_shape
 from ..rules.table import rename_keywords
 from ..tape.dtypes import defaults
-from ..tape.inplace import setitem
 from ..tape.modes import state
 from ..tape.operators import recorders
 from ..tape.record import recorder
@@ -107,7 +106,7 @@ class Evaluator:
         if id(origin) in self.given:
             target = self.guard(span, target.clone)  # the inputs themselves are never written into
         self.names[name] = target
-        self.guard(span, setitem, target, index, value)
+        self.guard(span, target.__setitem__, index, value)
 
     def value(self, node: tree.Expr) -> Any:
         """Return the value of an expression: a Tensor, a Python number, or a tuple of them."""

@@ -50,11 +50,6 @@ def by_name(field: Field, name: str, *operands: Any) -> Any:
     return map_elements(field.functions[name], operands)
 
 
-def exact_where(field: Field, condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition holds, else y."""
-    return map_elements(field.choose, (without_field(condition), without_field(x), without_field(y)))
-
-
 def exact_extreme(name: str) -> Callable:
     """Return the largest or smallest element over axes: of all at once, which share the slope where they tie."""
 

@@ -15,12 +15,28 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.table import ARRAY, Primitive
-from . import inplace, protocols
 from .memory import next_seq
 from .modes import allowed, moded, state, suspended
 from .node import Node, Rule
 from .record import LARGE, dispatch, elementwise_sender, keep_flags
 from .tensor import Parameter, Tensor, as_operand, is_operand
+
+
+@functools.cache
+def changes() -> Any:
+    """Return the module of in-place changes, loaded where there is one."""
+    from . import inplace
+
+    return inplace
+
+
+@functools.cache
+def protocols() -> Any:
+    """Return the module of NumPy's protocols, loaded where NumPy asks a Tensor."""
+    from . import protocols
+
+    return protocols
+
 
 _keys: dict = {}
 PAGE = 4096
@@ -206,7 +222,7 @@ def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> Non
         return function(as_operand(other), self) if is_operand(other) else NotImplemented
 
     def in_place(self: Tensor, other: Any) -> Any:
-        return inplace.update(self, lambda: function(self, as_operand(other)))
+        return changes().update(self, lambda: function(self, as_operand(other)))
 
     install(f"__{name}__", function)
     install(f"__r{name}__", reflected)
@@ -227,7 +243,7 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
     install(f"__{name}__", function)
     if reflect:
         install(f"__r{name}__", reflected)
-        install(f"__i{name}__", lambda self, other: inplace.update(self, lambda: function(self, other)))
+        install(f"__i{name}__", lambda self, other: changes().update(self, lambda: function(self, other)))
 
 
 for _name, (_apply, _entry) in BINARY.items():
@@ -244,6 +260,6 @@ for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "
     else:
         install(f"__{_name}__", lambda self, primitive=_primitive: dispatch(primitive, (self,)))
 recorders["reciprocal"] = unary(entry("reciprocal"))
-install("__setitem__", inplace.setitem)
-install("__array_ufunc__", protocols.array_ufunc)
-install("__array_function__", protocols.array_function)
+install("__setitem__", lambda self, key, value: changes().setitem(self, key, value))
+install("__array_ufunc__", lambda self, *args, **named: protocols().array_ufunc(self, *args, **named))
+install("__array_function__", lambda self, *args: protocols().array_function(self, *args))

@@ -22,7 +22,6 @@ from .dtypes import defaults, result_type
 from .memory import track_view
 from .modes import moded, state
 from .node import Node, OutputNode, Rule, Slots, new_node, to_parents
-from .shape_errors import as_pytorch
 from .tensor import Tensor, as_operand
 
 
@@ -183,6 +182,8 @@ class Engine:
         try:
             out = primitive.forward(*raws, **params)
         except ValueError as error:
+            from .shape_errors import as_pytorch
+
             raise as_pytorch(error, raws) from None
         if primitive.outputs > 1:
             return record_several(primitive, nodes, out, raws, params)

@@ -12,14 +12,11 @@ import numpy as np
 
 from ..errors import add_advice, describe_missing
 from ..rules import entry
-from ..rules.index import Index, getitem
-from ..rules.matrix_products import matmul
 from . import memory
 from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming, strided
 from .hooks import RemovableHandle, add_hook, table_of
 from .modes import allowed, state
 from .node import AccumulateGrad, Node, check_gradient
-from .shape_errors import as_pytorch, bad_index, shapes_error, types_error
 
 
 def rebuild(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
@@ -348,9 +345,12 @@ class Tensor:
 
     def __getitem__(self, key: Any) -> Tensor:
         """Return the elements at any NumPy index; a view where NumPy's would be one."""
+        getitem: Any = entry("getitem")
         try:
-            return self.__record__(getitem, (self,), {"index": Index(key, self._data.shape)})
+            return self.__record__(getitem, (self,), getitem.bind(self._data, key)[1])
         except IndexError as error:
+            from .shape_errors import bad_index
+
             raise bad_index(error, self._data.shape) from None
 
     T = property(lambda self: entry("transpose").function(self), doc="The transpose.")
@@ -478,6 +478,8 @@ def is_operand(x: Any) -> bool:
 def matrix_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
     if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+        from .shape_errors import types_error
+
         raise types_error(x, y)
     return multiply(x, y)
 
@@ -485,8 +487,10 @@ def matrix_product(x: Any, y: Any) -> Any:
 def multiply(x: Any, y: Any) -> Any:
     """Return x @ y as it was computed. Raises RuntimeError for shapes that do not fit."""
     try:
-        return matmul(x, y)
+        return entry("matmul").forward(x, y)
     except ValueError as error:
+        from .shape_errors import as_pytorch, shapes_error
+
         raise shapes_error(x, y) or as_pytorch(error) from None
 
 
