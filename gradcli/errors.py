@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate
 
@@ -214,3 +215,18 @@ def did_you_mean(word: str, known) -> str | None:
     """Return the phrase "did you mean 'x'?" for the nearest known word, or None."""
     names = nearest(word, known)
     return f"did you mean '{names[0]}'?" if names else None
+
+
+def unknown_name(message: str, name: str, known: Iterable[str], listed: str) -> GradcliError:
+    """Return the error of a name that is none of those known; listed: what their list begins with in the hint."""
+    return GradcliError(message, hint=did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip(), kind="name")
+
+
+def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
+    """Raise GradcliError for a name that the program does not have."""
+    known = list(known)
+    there = set(known)
+    for name in names:
+        if name not in there:
+            listed = "the names are" if known else "it has no names"
+            raise unknown_name(f"{option}: the program has no '{name}'", name, known, listed)

@@ -10,6 +10,9 @@ import numpy as np
 DEFAULT_MAX_ELEMENTS = 100_000_000
 """Elements of a value, unless --max-elements says otherwise."""
 
+ENGINES = ("torch", "jax", "autograd", "gradcli")
+"""What may differentiate a function of a Python file: frameworks that have an adapter, and our own engine."""
+
 
 class Request(NamedTuple):
     """The options of a command, by their names, and of a declared check; a field is read where it matters.

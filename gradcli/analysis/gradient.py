@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, Span
+from ..errors import EXIT_TARGET, GradcliError, Span, check_known
 from ..lang.limits import out_of_memory
-from ..program.arguments import check_known
 from ..program.base import Prepare, Program, Run
 from ..request import Request
 from ..rules.shapes import is_complex

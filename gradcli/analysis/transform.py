@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
+from ..errors import GradcliError, check_known
 from ..func.forward import forward_blocks, push_all
 from ..func.trace import Trace, pull, reverse_blocks
-from ..program.arguments import check_known
 from ..program.base import Program
 from ..request import Request
 from ..rules.shapes import is_complex

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
-from ..program.arguments import check_known
+from ..errors import GradcliError, check_known
 from ..program.claim import Arrays, CallError, Claim, GoneError
 from ..program.elsewhere import kind_of_address, open_address
 from ..program.target import Target

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError
-from ..program.arguments import check_known
+from ..errors import EXIT_TARGET, GradcliError, check_known
 from ..program.claim import Claim
 from ..program.detect_framework import framework_imported
 from ..program.expression import ExpressionProgram

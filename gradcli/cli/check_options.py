@@ -16,7 +16,7 @@ from ..request import Request
 from ..show.check_results import CheckReport
 from . import messages
 from .call import Call, no_target
-from .param_types import shapes_of
+from .option_table import shapes_of
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 """NAME=VALUE among the words of a command line; NAME==... is an expression."""

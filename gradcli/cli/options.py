@@ -17,9 +17,8 @@ from ..show import ARRAYS, CODE, FORMATS
 from . import messages, output
 from .call import Call, make_request
 from .messages import Command
-from .option_table import OPTIONS
+from .option_table import OPTIONS, import_completion
 from .output import Output
-from .param_types import import_completion
 
 
 def kind_of(text: str, command: str) -> str:

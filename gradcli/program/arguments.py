@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import GradcliError
 
 WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
 """Annotations of parameters that take whole numbers."""
@@ -44,27 +44,12 @@ def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, An
     return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
 
 
-def unknown_name(message: str, name: str, known: Iterable[str], listed: str) -> GradcliError:
-    """Return the error of a name that is none of those known; listed: what their list begins with in the hint."""
-    return GradcliError(message, hint=did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip(), kind="name")
-
-
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
     """Return the error of parameters that were given no value; more: what else the hint says."""
     listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
     return GradcliError(
         f"{title} needs a value for {listed}", hint=f"add to the command line: {words}{more}", kind="name"
     )
-
-
-def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
-    """Raise GradcliError for a name that the program does not have."""
-    known = list(known)
-    there = set(known)
-    for name in names:
-        if name not in there:
-            listed = "the names are" if known else "it has no names"
-            raise unknown_name(f"{option}: the program has no '{name}'", name, known, listed)
 
 
 Path = tuple[int | str, ...]

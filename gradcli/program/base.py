@@ -90,7 +90,7 @@ class Program:
         """Run on values of the inputs (defaults for those not given).
 
         wrt: the inputs to differentiate, all unless given. out: the name of the output. Raises GradcliError
-        for missing, unknown and unfit values (`unknown_name`, `missing_values` in `parameters`).
+        for missing, unknown and unfit values (`unknown_name`, `missing_values`).
         """
         raise NotImplementedError
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
+from ..request import ENGINES
+
 FRAMEWORKS = {
     "torch": "PyTorch",
     "jax": "JAX",
@@ -15,9 +17,8 @@ FRAMEWORKS = {
     "autograd": "HIPS autograd",
     "tensorflow": "TensorFlow",
 }
-ADAPTED = ("torch", "jax", "autograd")
+ADAPTED = ENGINES[:-1]
 """Those whose own derivative is asked for, each a module in `elsewhere`; of the others nothing is said."""
-ENGINES = (*ADAPTED, "gradcli")
 SOLVERS = frozenset(
     "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect ridder "
     "toms748 fixed_point minimize minimize_scalar least_squares curve_fit fmin fmin_bfgs cg bicgstab gmres minres "

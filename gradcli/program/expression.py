@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import GradcliError, check_known, did_you_mean
 from ..lang import tree
-from ..lang.evaluate import Evaluator
+from ..lang.evaluate import CONSTRUCTORS, Evaluator, find_function, lift_number, not_called
 from ..lang.limits import CONSTANTS
-from ..lang.operands import CONSTRUCTORS, find_function, lift_number, not_called
 from ..request import Request
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
-from .arguments import check_known
 from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
 
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..errors import GradcliError, visible
 from ..lang import tree
-from ..lang.evaluate import Evaluator
+from ..lang.evaluate import Evaluator, lift_number
 from ..lang.limits import CONSTANTS
-from ..lang.operands import lift_number
 from ..lang.parse import parse
 from ..request import Request
 from ..tape.modes import enable_grad, no_grad

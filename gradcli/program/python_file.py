@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import GradcliError, TargetError
+from ..errors import GradcliError, TargetError, check_known
 from ..func.reverse import functional_call
 from ..rules import entry
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
-from .arguments import ADVICE, WHOLE, annotation_name, check_known, missing_values, named_parameters, pass_by_name
+from .arguments import ADVICE, WHOLE, annotation_name, missing_values, named_parameters, pass_by_name
 from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
 from .detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from .user_code import blame_user_code, check_callable

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ENDINGS, GradcliError, TargetError
+from ..errors import ENDINGS, GradcliError, TargetError, check_known
 from ..tape import backward as engine
 from ..tape.modes import Observer, enable_grad, observing, random_numbers
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
-from .arguments import check_known
 from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module, line_of
 from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
 

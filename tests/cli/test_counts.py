@@ -4,7 +4,7 @@ import click
 import pytest
 
 from gradcli.cli.main import COMMANDS, cli, main
-from gradcli.cli.param_types import Count
+from gradcli.cli.option_table import Count
 
 COUNTS = [
     (name, option)

@@ -21,7 +21,7 @@ with atheris.instrument_imports(include=["gradcli"]):
     for found in pkgutil.walk_packages(gradcli.__path__, "gradcli."):
         if not found.name.endswith(("__main__", "pytest_plugin")):
             import_module(found.name)
-    from gradcli.lang.operands import function_names
+    from gradcli.lang.evaluate import function_names
 
     from .target import KEPT, run
 

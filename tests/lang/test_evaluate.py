@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli.errors import GradcliError
-from gradcli.lang.evaluate import Evaluator
-from gradcli.lang.operands import find_function, function_names, lift_number
+from gradcli.lang.evaluate import Evaluator, find_function, function_names, lift_number
 from gradcli.lang.parse import parse
 from gradcli.request import Request
 from gradcli.tape.tensor import Tensor

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from gradcli.analysis.gradient import compute_gradient
 from gradcli.errors import GradcliError
-from gradcli.lang.evaluate import Evaluator
-from gradcli.lang.operands import function_names
+from gradcli.lang.evaluate import Evaluator, function_names
 from gradcli.lang.parse import parse
 from gradcli.lang.values import read_values
 from gradcli.program.expression import ExpressionProgram

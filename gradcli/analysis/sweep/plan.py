@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GradcliError, did_you_mean
+from ...errors import GradcliError, check_known, did_you_mean
 from ...files import replacing
 from ...lang.tables import nearest_file, reading
-from ...program.arguments import check_known
 from ...program.base import Program, silence_prints
 from ...program.target import Target
 from ...show.results import Swept

@@ -14,9 +14,8 @@ from ...show import TEXT
 from ...show.study_results import Mutation
 from .. import messages
 from ..messages import Command
-from ..option_table import OPTIONS
+from ..option_table import OPTIONS, Finite, import_completion
 from ..options import output_options
-from ..param_types import Finite, import_completion
 
 
 @click.command(

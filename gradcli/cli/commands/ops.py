@@ -11,8 +11,8 @@ from ...rules.table import NAMES
 from ...show import TEXT
 from ...show.results import Operations
 from ..messages import Command
+from ..option_table import import_completion
 from ..options import output_options
-from ..param_types import import_completion
 
 
 @click.command(cls=Command, epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")

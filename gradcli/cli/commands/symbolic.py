@@ -9,8 +9,8 @@ from ...lang.values import read_values
 from ...show import CODE
 from ...show.formula_results import Formulas
 from ..call import Call
+from ..option_table import shapes_of
 from ..options import COMMON, target_command
-from ..param_types import shapes_of
 
 
 @target_command(

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GradcliError, need_extra
+from ...errors import GradcliError, need_extra, unknown_name
 from ...request import Request
-from ..arguments import OutputPart, unknown_name
+from ..arguments import OutputPart
 from ..claim import Arrays, CallError, Claim
 from . import ANSWER_SECONDS
 from .process import Process, host_words

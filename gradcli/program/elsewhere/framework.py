@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ENDINGS, GradcliError, describe_error
+from ...errors import ENDINGS, GradcliError, check_known, describe_error
+from ...request import ENGINES
 from ..arguments import (
     WHOLE,
     Arguments,
@@ -18,13 +19,12 @@ from ..arguments import (
     annotation_name,
     as_array,
     call_with,
-    check_known,
     layout_of,
     missing_values,
     named_parameters,
 )
 from ..claim import Arrays, CallError, Claim, call_failed, point_beside
-from ..detect_framework import ADAPTED, ENGINES
+from ..detect_framework import ADAPTED
 
 SINGLE = 2.0**-24
 

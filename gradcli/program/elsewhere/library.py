@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import GradcliError
+from ...errors import GradcliError, unknown_name
 from ...request import Request
-from ..arguments import missing_values, unknown_name
+from ..arguments import missing_values
 from ..claim import Arrays, CallError, Claim
 from . import ANSWER_SECONDS, KINDS
 from .process import Process, host_words

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GradcliError
+from ...errors import GradcliError, unknown_name
 from ...request import Request
-from ..arguments import by_path, missing_values, unknown_name
+from ..arguments import by_path, missing_values
 from ..claim import Arrays, CallError, Claim
 from .http import Server
 from .process import shorten_answer
