@@ -15,7 +15,6 @@ from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Gradients, InputGradient, Value
 from ..tape.backward import backward
-from ..tape.hooks import add_hook
 from ..tape.memory import change_since
 from ..tape.modes import no_grad
 from ..tape.record import recorder
@@ -46,7 +45,7 @@ class Watched(Prepare):
             tensor = tensors[hook.name]
             if tensor._node is None:
                 raise GradcliError(f"--hook: no gradient flows to '{hook.name}'", kind="name")
-            add_hook(tensor._node, "tensor", hook)
+            tensor._node.add_hook("tensor", hook)
         retain = self.retain
         if retain is None:
             retain = [n for n, t in tensors.items() if t._node is not None and not t._node.leaf]

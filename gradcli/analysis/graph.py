@@ -15,7 +15,6 @@ from ..program.base import Program, Run
 from ..request import Request
 from ..show.graph_results import Graph, GraphNode
 from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
-from ..tape.hooks import table_of
 from ..tape.modes import Observer, observing
 from ..tape.node import OutputNode
 from ..tape.record import recording
@@ -239,7 +238,7 @@ def graph_program(
         last = run
         for node in graph if values else ():
             if node.public is node or node.output_nr == 0:
-                table_of(node).pre[id(gradients)] = keep_gradient(gradients, node)
+                node.hook_table.pre[id(gradients)] = keep_gradient(gradients, node)
 
     run = watch_program(program, given, request, on_start, differentiate=values)
     if run.output is None and last is None:

@@ -15,7 +15,6 @@ from ..request import Request
 from ..show.graph_results import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.anomaly import Observation, observation_of
 from ..tape.function import FunctionNode
-from ..tape.hooks import table_of
 from ..tape.node import OutputNode, Slots
 from . import graph, op_formulas
 from .graph import Labels
@@ -51,7 +50,7 @@ class BackwardRecorder:
         self.passes.append((which, []))
         self.count += 1
         for node in nodes:
-            table = table_of(node)
+            table = node.hook_table
             for number, hook in list(table.tensor.items()):
                 if not isinstance(hook, Logged | Last):
                     table.tensor[number] = Logged(hook, node, self)

@@ -1,21 +1,21 @@
-"""Transforms of functions with the names and arguments of torch.func."""
+"""Transforms of functions with the names and arguments of torch.func, each loaded when it is first asked for."""
 
-from __future__ import annotations
+from importlib import import_module
+from typing import Any
 
-from collections.abc import Callable
-
-from .forward import jacfwd, jvp
-from .mapping import vmap
-from .reverse import functional_call, grad, grad_and_value, jacrev, vjp
-from .trace import Argnums
-
-
-def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
-    """Return a function that gives the second derivatives of func: shape output.shape + input.shape twice.
-
-    The Jacobian of the Jacobian; with a tuple of argnums, nested tuples of blocks.
-    """
-    return jacrev(jacrev(func, argnums), argnums)
+HOMES = {
+    **dict.fromkeys(("jacfwd", "jvp"), "forward"),
+    **dict.fromkeys(("functional_call", "grad", "grad_and_value", "hessian", "jacrev", "vjp"), "reverse"),
+    "vmap": "mapping",
+}
+__all__ = [*HOMES]
 
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from ..errors import NotBatchableError
-from ..rules.index import getitem
+from ..rules import entry
 from ..rules.table import batched_call
 from ..tape.dtypes import DType, as_dtype
-from ..tape.function import Function
 from ..tape.tensor import Size, Tensor
 
 
@@ -105,6 +104,8 @@ class Batched(Tensor):
 
     def apply_function(self, function: Any, args: tuple) -> Any:
         """Call a custom function on batched tensors by its own vmap, or all points' at once where it says so."""
+        from ..tape.function import Function
+
         kind, size = innermost_level(args)
         dims = tuple(0 if type(x) is kind else None for x in args)
         values = [x._value if type(x) is kind else x for x in args]
@@ -159,7 +160,7 @@ class Batched(Tensor):
         return type(self).of(self._value.detach())
 
     def __getitem__(self, key: Any) -> Tensor:
-        return getitem.function(self, key)
+        return entry("getitem").function(self, key)
 
     def __len__(self) -> int:
         if not self.ndim:

@@ -39,7 +39,7 @@ def vmap(
                 "trying to vmap over a function with no inputs. The latter is unsupported."
             )
         dims = check_dims(dims, leaves, title)
-        moved = [x if d is None else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
+        moved = [x if not d else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
         sizes = [x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None]
         if len(set(sizes)) > 1:
             raise ValueError(

@@ -207,3 +207,11 @@ def functional_call(
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
     with substitute_parameters(module, tensors, tie_weights):
         return module(*arguments, **(kwargs or {}))
+
+
+def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
+    """Return a function that gives the second derivatives of func: shape output.shape + input.shape twice.
+
+    The Jacobian of the Jacobian; with a tuple of argnums, nested tuples of blocks.
+    """
+    return jacrev(jacrev(func, argnums), argnums)

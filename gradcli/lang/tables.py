@@ -16,7 +16,6 @@ import numpy as np
 
 from ..errors import GradcliError, nearest
 from .limits import out_of_memory
-from .reword import readable
 
 MAX_TEXT = 64 << 20
 """Characters of text that are read: what they hold takes up to 30 times as much memory."""
@@ -36,6 +35,8 @@ def reading(place: str) -> Iterator[None]:
     except MemoryError:
         raise out_of_memory(place) from None
     except Exception as error:
+        from .reword import readable
+
         why = getattr(error, "strerror", None) or (readable(error) if str(error) else repr(error))
         raise GradcliError(f"{place} cannot be read: {why}", kind="file") from None
 

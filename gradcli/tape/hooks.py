@@ -59,32 +59,6 @@ class HookTable:
         return handle
 
 
-class leaf_hooks:  # noqa: N801 - a namespace
-    """How many hooks there are on leaves: backward keeps leaves in PyTorch's order only when there are any."""
-
-    count = 0
-
-    @classmethod
-    def one_less(cls) -> None:
-        cls.count -= 1
-
-
-def table_of(node: Any) -> HookTable:
-    """Return the node's hook table, made at the first request."""
-    if node.hooks is None:
-        node.hooks = HookTable()
-    return node.hooks
-
-
-def add_hook(node: Any, kind: str, hook: Any) -> RemovableHandle:
-    """Register a hook on a node; hooks on leaves are counted."""
-    if not node.leaf:
-        return table_of(node).add(kind, hook)
-    handle = table_of(node).add(kind, hook, leaf_hooks.one_less)
-    leaf_hooks.count += 1
-    return handle
-
-
 def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
     """Return the cotangent after the tensor hooks of its node, in their order, then retain it.
 

@@ -10,7 +10,6 @@ import numpy as np
 from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
-from .hooks import table_of
 from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, register, why_not
 from .modes import state
 from .node import Node, refusing_node
@@ -320,4 +319,4 @@ def move_retained(tensor: Tensor, node: Any) -> None:
     mine = [reference for reference in old.hooks.retain if reference() is tensor]
     if mine:
         old.hooks.retain = [reference for reference in old.hooks.retain if reference() is not tensor]
-        table_of(node).retain.extend(mine)
+        node.hook_table.retain.extend(mine)

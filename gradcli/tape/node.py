@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .dtypes import naming
-from .hooks import add_hook, table_of
 from .memory import mark_changed, next_seq
 from .modes import observers
 
@@ -240,15 +239,28 @@ class Node:
     @property
     def metadata(self) -> dict:
         """A dictionary for the user's own notes about this node."""
-        return table_of(self).metadata
+        return self.hook_table.metadata
+
+    @property
+    def hook_table(self) -> Any:
+        """The node's hooks, a table made at the first request."""
+        if self.hooks is None:
+            from .hooks import HookTable
+
+            self.hooks = HookTable()
+        return self.hooks
+
+    def add_hook(self, kind: str, hook: Any) -> Any:
+        """Register a hook of a kind (see `HookTable`) and return its handle."""
+        return self.hook_table.add(kind, hook)
 
     def register_hook(self, hook: Any) -> Any:
         """Call hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces grad_inputs."""
-        return table_of(self).add("post", hook)
+        return self.add_hook("post", hook)
 
     def register_prehook(self, hook: Any) -> Any:
         """Call hook(grad_outputs) before the node runs; what it returns replaces them."""
-        return table_of(self).add("pre", hook)
+        return self.hook_table.add("pre", hook)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("outline", "output_nodes", "origin"):
@@ -336,9 +348,13 @@ ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
 
 
 class AccumulateGrad(Node):
-    """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data."""
+    """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data.
+
+    hook_count: of all leaves; backward keeps leaves in PyTorch's order only when there are any.
+    """
 
     __slots__ = ("data", "tensor_ref", "wrap")
+    hook_count = 0
     leaf = True
     nameless = False
 
@@ -359,8 +375,14 @@ class AccumulateGrad(Node):
     def __repr__(self) -> str:
         return super().__repr__().replace("torch::autograd::", "")
 
-    def register_hook(self, hook: Any) -> Any:
-        return add_hook(self, "post", hook)
+    def add_hook(self, kind: str, hook: Any) -> Any:
+        handle = self.hook_table.add(kind, hook, self.count_removed)
+        AccumulateGrad.hook_count += 1
+        return handle
+
+    @staticmethod
+    def count_removed() -> None:
+        AccumulateGrad.hook_count -= 1
 
     @property
     def variable(self) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .hooks import table_of
 from .memory import separate
 from .modes import no_grad, state
 from .node import Node, Packed, is_array
@@ -32,7 +31,7 @@ class Packing(Mode):
             pairs = list(zip(node.kept, (node, *nodes), strict=True))
             # the last operand first, as PyTorch does
             node.kept = tuple([pack(x, parent, self.hooks) for x, parent in pairs[::-1]][::-1])
-            table_of(node).packed = True
+            node.hook_table.packed = True
         return node
 
 

@@ -14,7 +14,6 @@ from ..errors import add_advice, describe_missing
 from ..rules import entry
 from . import memory
 from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming, strided
-from .hooks import RemovableHandle, add_hook, table_of
 from .modes import allowed, state
 from .node import AccumulateGrad, Node, check_gradient
 
@@ -224,24 +223,24 @@ class Tensor:
         if self._node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if not self._node.leaf and not self.retains_grad:
-            table_of(self._node).retain.append(weakref.ref(self))
+            self._node.hook_table.retain.append(weakref.ref(self))
 
     def _retain(self, g: Tensor) -> None:
         self._grad = g if self._grad is None else self._grad + g
 
-    def register_hook(self, hook: Callable) -> RemovableHandle:
+    def register_hook(self, hook: Callable) -> Any:
         """Call hook(gradient) when backward has this tensor's gradient; what it returns replaces it."""
         if self._node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        return add_hook(self._node, "tensor", hook)
+        return self._node.add_hook("tensor", hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable) -> RemovableHandle:
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> Any:
         """Call hook(tensor) after backward has added to this leaf's `.grad`."""
         if self._node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not self._node.leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return add_hook(self._node, "accumulated", hook)
+        return self._node.add_hook("accumulated", hook)
 
     # -- memory shared with others ----------------------------------------------------------------
 

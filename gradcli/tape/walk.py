@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .hooks import check_hook_result, leaf_hooks, run_tensor_hooks
 from .memory import check_unchanged, newest
 from .modes import record_in_this_thread, state
-from .node import Node, Pairs, Slots, used_up_rule
+from .node import AccumulateGrad, Node, Pairs, Slots, used_up_rule
 from .tensor import Tensor
 
 Cotangent = Any
@@ -136,7 +135,7 @@ class Plan:
         if self.on_path is not None:
             roots = [root for root in roots if root[0] in self.on_path]
         self.starts = [node for node, _ in roots]
-        if leaf_hooks.count:
+        if AccumulateGrad.hook_count:
             self.pending = uses_of_leaves(self.starts, self.on_path)
         records = state.grad
         self.is_special = state.anomaly or self.create or selects or self.pending is not None
@@ -213,6 +212,8 @@ class Plan:
             )
         if any(old is None and new is not None for old, new in zip(given, result, strict=True)):
             raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
+        from .hooks import check_hook_result
+
         return tuple(
             None if new is None else self.unwrap(new if new is old else check_hook_result(new, old, hook))
             for old, new in zip(given, result, strict=True)
@@ -242,6 +243,8 @@ class Plan:
         """
         table, received = node.hooks, g
         if table is not None:
+            from .hooks import run_tensor_hooks
+
             g, owned = run_tensor_hooks(node, g, self), False
         parents = () if node.leaf else node.parents
         if self.on_path is not None:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError, check_known, did_you_mean
-from ...files import replacing
 from ...lang.tables import nearest_file, reading
 from ...program.base import Program, silence_prints
 from ...program.target import Target
@@ -195,6 +194,8 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
         if sweep.parts and not done:
             folder.remove()
             record.remove()
+    from ...files import replacing
+
     with replacing(request.table) as file:
         join_parts([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
     record.write(wanted, sweep.step, sum(done.values()))

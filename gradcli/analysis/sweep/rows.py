@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import EXIT_TARGET, GradcliError
-from ...func import grad, grad_and_value, hessian, vmap
 from ...func.batched_tensor import active
+from ...func.mapping import vmap
+from ...func.reverse import grad, grad_and_value, hessian
 from ...program.base import Program, silence_prints
 from ...request import Request
 from ...tape.tensor import Tensor
 from ..gradient import check_number, compute_gradient
-from ..transform import compute_hessian
 
 Columns = Mapping[str, np.ndarray]
 """Arrays by name, all of the same length: that of a block."""
@@ -177,6 +177,8 @@ class Interpreted:
 
 def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> list[np.ndarray]:
     """Return the second derivatives by each element of each input at one point."""
+    from ..transform import compute_hessian
+
     blocks = compute_hessian(q.program, given, Request(wrt=q.wrt, out=out)).blocks
     rows = []
     for name in q.wrt:

@@ -17,7 +17,6 @@ import numpy as np
 
 from ... import __version__
 from ...errors import GradcliError
-from ...files import replacing
 from ...program.target import Target
 from .rows import EvaluateBlock, Question, RowError, by_shape, result_names
 from .tables import Points, need
@@ -355,6 +354,8 @@ class Record:
 
     def write(self, wanted: dict[str, Any], step: int, not_finite: int | None = None) -> None:
         """Note what the output is made from, by blocks of how many rows, and how it went once it is done."""
+        from ...files import replacing
+
         document = {"made from": wanted, "block": step, "not_finite": not_finite}
         with replacing(self.path) as file:
             file.write(json.dumps(document, indent=1).encode())
