@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ..errors import EXIT_OK, GradcliError
-from ..program.elsewhere import KINDS, kind_of_address
+from ..program.target import KINDS, kind_of_address
 from ..request import Request
 from ..show import ARRAYS, CODE, FORMATS
 from . import messages, output

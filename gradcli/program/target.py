@@ -5,18 +5,32 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import stat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GradcliError
 from ..lang.limits import FILE_ENDINGS, MAX_TEXT
 from ..request import Request
-from .elsewhere import kind_of_address
 
 if TYPE_CHECKING:
     from .base import Program
     from .script import ScriptProgram
     from .user_code import Folders
+
+KINDS = {
+    "umbridge": re.compile("https?://|cmd:"),
+    "library": re.compile(
+        r"(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z", re.DOTALL
+    ),
+    "fmu": re.compile(r".*\.fmu\Z", re.DOTALL),
+}
+"""What an address looks like: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu."""
+
+
+def kind_of_address(text: str) -> str | None:
+    """Return the kind of address that a target is; None for one that is none."""
+    return next((kind for kind, form in KINDS.items() if form.match(text)), None)
 
 
 def split_name(text: str) -> tuple[str, str | None]:

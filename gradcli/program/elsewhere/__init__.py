@@ -1,35 +1,22 @@
 """Functions that run somewhere else: in another framework, another process, a server, a library of C.
 
-A kind of address is a line of KINDS and the module of that name; its `open_address` returns what makes the function
-there from values of its inputs. A framework is a line of FRAMEWORKS (`program/detect_framework.py`) and the module of
-that name with an `Adapter`.
+A kind of address is a line of KINDS (`program/target.py`) and the module of that name; its `open_address` returns what
+makes the function there from values of its inputs. A framework is a line of FRAMEWORKS
+(`program/detect_framework.py`) and the module of that name with an `Adapter`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from ...errors import GradcliError
 from ...request import Request
+from ..target import kind_of_address
 
-KINDS = {
-    "umbridge": re.compile("https?://|cmd:"),
-    "library": re.compile(
-        r"(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z", re.DOTALL
-    ),
-    "fmu": re.compile(r".*\.fmu\Z", re.DOTALL),
-}
-"""What an address looks like: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu."""
 ANSWER_SECONDS = 60.0
 """How long one answer may take, unless --timeout says it."""
-
-
-def kind_of_address(text: str) -> str | None:
-    """Return the kind of address that a target is; None for one that is none."""
-    return next((kind for kind, form in KINDS.items() if form.match(text)), None)
 
 
 def open_address(text: str, request: Request) -> Callable[..., Any]:

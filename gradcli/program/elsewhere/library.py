@@ -17,7 +17,8 @@ from ...errors import GradcliError, unknown_name
 from ...request import Request
 from ..arguments import missing_values
 from ..claim import Arrays, CallError, Claim
-from . import ANSWER_SECONDS, KINDS
+from ..target import KINDS
+from . import ANSWER_SECONDS
 from .process import Process, host_words
 
 WHOLE = {

@@ -3,8 +3,8 @@
 import pytest
 
 from gradcli.errors import GradcliError
-from gradcli.program.elsewhere import kind_of_address
 from gradcli.program.elsewhere.library import read_declaration
+from gradcli.program.target import kind_of_address
 
 F, D = "float32", "float64"
 
