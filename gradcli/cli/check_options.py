@@ -15,8 +15,8 @@ from ..lang.limits import CPU_SECONDS, Bound, enforce
 from ..request import Request
 from ..show.check_results import CheckReport
 from . import messages
-from .call import Call, no_target
 from .option_table import shapes_of
+from .options import Call, no_target
 
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 """NAME=VALUE among the words of a command line; NAME==... is an expression."""

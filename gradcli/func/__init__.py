@@ -3,18 +3,15 @@
 from importlib import import_module
 from typing import Any
 
-HOMES = {
-    **dict.fromkeys(("jacfwd", "jvp"), "forward"),
-    **dict.fromkeys(("functional_call", "grad", "grad_and_value", "hessian", "jacrev", "vjp"), "reverse"),
-    "vmap": "mapping",
-}
-__all__ = [*HOMES]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+HOMES = {"jacfwd": "forward", "jvp": "forward", "vmap": "mapping"}
+"""The modules of transforms that are not in `reverse`."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in HOMES:
+    if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{HOMES.get(name, 'reverse')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,7 @@ the module is called otherwise). It is called with
 the target and what the options say, by their names, and returns a result; what it computes stands in a lower layer:
 
 ```python
-from gradcli.cli.options import target_command
-from gradcli.cli.call import Call
+from gradcli.cli.options import Call, target_command
 from gradcli.analysis.gradient import compute_gradient
 
 

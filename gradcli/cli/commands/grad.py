@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from ...analysis.gradient import compute_gradient, compute_value, first_nan
 from ...request import Request
 from ...show.results import Gradients, Value, nan_in
-from ..call import Call, check_derivative, compute_in_digits, formulas_of
-from ..options import target_command
+from ..options import Call, check_derivative, compute_in_digits, formulas_of, target_command
 
 if TYPE_CHECKING:
     from ...show.formula_results import LongNumbers

@@ -12,9 +12,8 @@ from ...show import FORMATS, PICTURES, TEXT, Style, render
 from ...show.check_results import CheckList, CheckReport, CheckSummary
 from ...show.checks import details
 from .. import messages
-from ..call import Call
 from ..check_options import select_checks
-from ..options import target_command
+from ..options import Call, target_command
 from ..output import Output, check_writable, write_file
 from ..progress import Waiting
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ...analysis.graph import graph_program
 from ...show import PICTURES, TEXT
 from ...show.graph_results import Graph
-from ..call import Call
-from ..options import target_command
+from ..options import Call, target_command
 
 
 @target_command(

@@ -10,9 +10,8 @@ from ...check.lock import read_lock
 from ...check.lock import verify as verify_checks
 from ...request import Request
 from ...show.study_results import Lock, Verification
-from ..call import Call
 from ..check_options import select_checks
-from ..options import COMMON, target_command
+from ..options import COMMON, Call, target_command
 
 TARGET = ("words", "expression", "engine", "config", "torch")
 CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")

@@ -7,8 +7,7 @@ from ...errors import GradcliError
 from ...lang.values import read_value, split_value
 from ...show import PICTURES, TEXT
 from ...show.results import Curve, Surface
-from ..call import Call
-from ..options import target_command
+from ..options import Call, target_command
 
 POINTS = {1: 200, 2: 60}
 

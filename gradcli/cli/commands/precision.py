@@ -10,8 +10,7 @@ from ...lang.values import read_values
 from ...program.target import load_program
 from ...show import PICTURES, TEXT
 from ...show.formula_results import Precision
-from ..call import Call
-from ..options import target_command
+from ..options import Call, target_command
 from .plot import parse_range
 
 RANGE = re.compile(r"[^=\[(@]*=[^=\[(@]*:")

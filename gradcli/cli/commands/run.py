@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ...errors import GradcliError
 from ...program.target import load_script
-from ..call import Call
-from ..options import target_command
+from ..options import Call, target_command
 
 COMMON = "dtype seed safe torch color quiet verbose"
 

@@ -10,8 +10,7 @@ from ...program.target import load_program
 from ...show import TEXT
 from ...show.results import Swept
 from .. import messages, output
-from ..call import Call
-from ..options import target_command
+from ..options import Call, target_command
 from ..output import check_writable
 from ..progress import Progress
 

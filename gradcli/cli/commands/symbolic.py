@@ -8,9 +8,8 @@ from ...errors import GradcliError
 from ...lang.values import read_values
 from ...show import CODE
 from ...show.formula_results import Formulas
-from ..call import Call
 from ..option_table import shapes_of
-from ..options import COMMON, target_command
+from ..options import COMMON, Call, target_command
 
 
 @target_command(

@@ -11,8 +11,7 @@ from ...errors import GradcliError
 from ...show import TEXT, Style
 from ...show.graph_results import Trace
 from .. import messages, output
-from ..call import Call
-from ..options import target_command
+from ..options import Call, target_command
 from ..output import Output
 
 

@@ -10,8 +10,7 @@ from ...lang.values import read_values
 from ...show import ARRAYS, PICTURES
 from ...show.results import Products
 from .. import messages
-from ..call import Call, check_derivative, formulas_of
-from ..options import target_command
+from ..options import Call, check_derivative, formulas_of, target_command
 
 if TYPE_CHECKING:
     from ...show.results import Hessian, Jacobian
