@@ -21,7 +21,6 @@ from ..errors import ENDINGS, GradcliError, TimeIsUp
 from ..lang.limits import MOST_AXES, Bound, enforce, time_left, within
 from ..program.claim import CallError, Claim, Watch, call_failed, callable_name
 from ..program.detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
-from ..program.elsewhere.framework import framework_call, second_order
 from ..program.hand_written import claim_by_hand, value_and_gradient
 from ..program.target import Target
 from ..request import Request
@@ -142,6 +141,8 @@ class Check:
             return claim_by_hand(f, at, claims, request.wrt)
         engine = engine_of(self.origin, request.engine)
         if engine is not None:
+            from ..program.elsewhere.framework import framework_call, second_order
+
             refuse_foreign(framework_of(self.origin), self.name, engine)
             try:
                 call = framework_call(engine, self.origin, at, self.name, wrt=request.wrt, single=self.single)

@@ -77,11 +77,8 @@ MOSTLY = 0.8
 MOST_SUPPORTS = 60
 
 
-def settle_kinks(flat: Flat, judgement: Judgement, seed: int) -> None:
+def settle_kinks(flat: Flat, judgement: Judgement, rows: set[int], seed: int) -> None:
     """Decide rows in which several elements have kinks, or seem wrong where kinks may meet."""
-    rows = {j for j, columns in judgement.kinks.items() if len(columns) > 1} | set(judgement.wrong())
-    if not rows or flat.size < 2:
-        return
     slopes = Slopes(flat, np.random.default_rng(seed))
     for j in sorted(rows):
         row = KinkRow(slopes, judgement, j)

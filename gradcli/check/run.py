@@ -9,7 +9,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from ..program.claim import CallError, Claim, ComplexError, OutOfCallsError, Wat
 from ..program.user_code import users_trace
 from ..request import Request
 from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
-from .directions import PLAN, TAYLOR_STEPS, Directions, Outcome, taylor_of
 from .flat import Flat
 from .jacobian import Reference
-from .kink import settle_kinks
 from .noise import roughness, scatter_of_claim
 from .products import (
     KEPT,
@@ -33,9 +31,10 @@ from .products import (
     staleness,
     with_adjoint_test,
 )
-from .symmetric import restrict_to_symmetric
 from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, FixedJudgement, Judgement, digits_of, rounding_slack
-from .wrong_elements import judge_along
+
+if TYPE_CHECKING:
+    from .directions import Directions, Outcome
 
 DEFECT = "a defect of gradcli, please report it"
 """What is said where nobody foresaw an error."""
@@ -150,6 +149,9 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) ->
     few = request.show != "all" and (request.looks_along or is_costly(flat))
     along = bool(request.tolerances is None and len(flat.f0) * flat.size and few)
     if along:
+        from .directions import TAYLOR_STEPS, Directions, taylor_of
+        from .wrong_elements import judge_along
+
         broken_law = find_broken_law(flat, request.seed) if affords_laws(claim) else None
         look = Directions(flat, request.seed, TAYLOR_STEPS if request.taylor else None)
         outcome = judge_along(look)
@@ -211,7 +213,10 @@ def judge_elements(
         notes=tuple(dict.fromkeys([*notes, *undecided_notes(inputs)])),
         evidence=Evidence(analytic.size, judgement.closely, flat.calls),
     )
-    if judgement.verdict != "pass" and broken_law is None and by_error:
+    matrices = any(x.ndim > 1 for x in flat.arrays)
+    if judgement.verdict != "pass" and broken_law is None and by_error and matrices:
+        from .symmetric import restrict_to_symmetric
+
         narrower = restrict_to_symmetric(flat)
         on_symmetric = None if narrower is None else judge(narrower, request, report)
         if on_symmetric is not None and all(item.verdict == "pass" for item in on_symmetric.inputs):
@@ -258,6 +263,8 @@ def find_broken_law(flat: Flat, seed: int) -> Finding | None:
 
 def affords_laws(claim: Claim) -> bool:
     """Return whether there are calls enough to ask for products, too."""
+    from .directions import PLAN
+
     return claim.most_calls is None or claim.calls + 2 * claim.claim_calls + PLAN <= claim.most_calls
 
 
@@ -325,7 +332,11 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
     if not analytic.size:  # without elements the verdict is a pass in every way of checking
         return judgement
     judgement.run()
-    settle_kinks(flat, judgement, seed)
+    rows = {j for j, columns in judgement.kinks.items() if len(columns) > 1} | set(judgement.wrong())
+    if rows and flat.size > 1:
+        from .kink import settle_kinks
+
+        settle_kinks(flat, judgement, rows, seed)
     if judgement.verdict != "fail" or analytic.size > EXCUSE_LIMIT:
         return judgement
     if flat.claim.traced:

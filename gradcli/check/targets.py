@@ -22,13 +22,14 @@ from ..program.arguments import (
     WHOLE,
     annotation_name,
     as_array,
+    as_whole,
     by_path,
+    is_whole,
     missing_values,
     named_parameters,
     pass_by_name,
 )
 from ..program.detect_framework import engine_of, modules_imported
-from ..program.elsewhere.framework import as_whole, framework_arguments, is_whole
 from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
 from ..request import Request
@@ -296,6 +297,8 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
         return None
     if request.out is not None:
         raise GradcliError("--out names a variable of a program; a function has one output")
+    from ..program.elsewhere.framework import framework_arguments
+
     with surroundings_of(target):
         given = by_path({**request.values, **request.shapes})
         at = framework_arguments(engine, check_callable(function, title), given, title)

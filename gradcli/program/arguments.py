@@ -232,3 +232,24 @@ def call_with(function: Callable, values: Mapping[str, Any]) -> Any:
         return function(*values.values())
     bare, named = pass_by_name(known, values)
     return function(*bare, **named)
+
+
+def is_under(path: str, name: str) -> bool:
+    return path == name or (path.startswith(name) and path[len(name)] in ".[")
+
+
+def is_whole(x: Any) -> bool:
+    raw = np.asarray(x) if isinstance(x, float | np.ndarray | np.floating) else None
+    return raw is not None and raw.dtype.kind == "f" and bool((np.isfinite(raw) & (raw == np.round(raw))).all())
+
+
+def as_whole(x: Any) -> Any:
+    """Return whole numbers in a type of such."""
+    return np.asarray(x).astype(np.int64)
+
+
+def expand_paths(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str]:
+    """Return the paths that names stand for, all unless given; an unknown name stays as it is."""
+    if wrt is None:
+        return list(paths)
+    return [path for name in wrt for path in ([p for p in paths if is_under(p, name)] or [name])]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ENDINGS
-from .arguments import Arguments, as_array, call_with, is_branch, is_number
+from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under
 from .claim import (
     Arrays,
     CallError,
@@ -23,7 +23,6 @@ from .claim import (
     plain_array,
 )
 from .detect_framework import engine_of
-from .elsewhere.framework import adapter_of, expand_paths, is_under
 
 
 class HandWritten(Claim):
@@ -248,6 +247,8 @@ class Flattened:
         """Call the function on plain arrays, or from where those are refused on the framework's."""
         if self.engine is None:
             return self.attempt(before, leaves, np.asarray)
+        from .elsewhere.framework import adapter_of
+
         adapter = adapter_of(self.engine)
         with adapter.in_double():
             if not self.converts:

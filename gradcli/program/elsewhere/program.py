@@ -13,10 +13,10 @@ from ...errors import GradcliError, TargetError, check_known
 from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
-from ..arguments import by_path
+from ..arguments import by_path, is_under
 from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
 from ..claim import Arrays, Claim
-from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call, is_under
+from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call
 
 
 class ElsewhereProgram(Program):
