@@ -99,8 +99,11 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
                     hint="values are numbers, lists, or calls such as linspace(0, 1, 5)",
                     kind="name",
                 )
+    literal = program.statements[0].value
     try:
-        return np.array(value_of_literal(program.statements[0].value), request.real)
+        if isinstance(literal, tree.Sequence):  # of several numbers also without brackets: 1, 2, 3
+            return np.array([value_of_literal(item) for item in literal.items], request.real)
+        return np.array(value_of_literal(literal), request.real)
     except ValueError:
         return run_value(program, request, name, rng)
 
