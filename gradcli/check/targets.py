@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
-import inspect
 import itertools
 import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +21,11 @@ from ..program.arguments import (
     annotation_name,
     as_array,
     as_whole,
+    by_name,
     by_path,
     is_whole,
     missing_values,
     named_parameters,
-    pass_by_name,
 )
 from ..program.detect_framework import engine_of, modules_imported
 from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
@@ -156,29 +154,6 @@ def takes_whole(annotation: Any) -> bool:
     """Return whether an annotation names whole numbers: int, or an array of them such as NDArray[np.int64]."""
     text = annotation_name(annotation) if isinstance(annotation, type) else str(annotation)
     return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE)
-
-
-def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
-    """Return a function to call with values of these names in order, which passes them on under their names.
-
-    The first few arguments are passed on as they come. A function that lacks one of these parameters is returned as
-    it is.
-    """
-    names = list(names)
-    try:
-        parameters = list(inspect.signature(function).parameters.values())[first:]
-    except (TypeError, ValueError):
-        return function
-    known = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    if not known.issuperset(names):
-        return function
-
-    @functools.wraps(function)
-    def call(*values: Any) -> Any:
-        bare, named = pass_by_name(parameters, dict(zip(names, values[first:], strict=True)))
-        return function(*values[:first], *bare, **named)
-
-    return call
 
 
 def checks_of(targets: Sequence[Target], request: Request) -> list[Check | CheckReport]:

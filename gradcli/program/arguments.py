@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import re
@@ -42,6 +43,29 @@ def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, An
     """Return values by name as a call takes them: those of positional-only parameters in order, and the rest."""
     bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
     return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
+
+
+def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
+    """Return a function to call with values of these names in order, which passes them on under their names.
+
+    The first few arguments are passed on as they come. A function that lacks one of these parameters is returned as
+    it is.
+    """
+    names = list(names)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[first:]
+    except (TypeError, ValueError):
+        return function
+    known = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    if not known.issuperset(names):
+        return function
+
+    @functools.wraps(function)
+    def call(*values: Any) -> Any:
+        bare, named = pass_by_name(parameters, dict(zip(names, values[first:], strict=True)))
+        return function(*values[:first], *bare, **named)
+
+    return call
 
 
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
