@@ -12,8 +12,7 @@ import numpy as np
 
 from ..errors import GradcliError, check_known
 from ..program.claim import Arrays, CallError, Claim, GoneError
-from ..program.elsewhere import open_address
-from ..program.target import Target, kind_of_address
+from ..program.target import Target, kind_of_address, open_address
 from ..request import Request
 from ..show.check_results import CheckReport
 from .check import Check

@@ -7,6 +7,8 @@ import io
 import os
 import re
 import stat
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GradcliError
@@ -31,6 +33,28 @@ KINDS = {
 def kind_of_address(text: str) -> str | None:
     """Return the kind of address that a target is; None for one that is none."""
     return next((kind for kind, form in KINDS.items() if form.match(text)), None)
+
+
+def open_address(text: str, request: Request) -> Callable[..., Any]:
+    """Return what makes the Claim at an address from values of its inputs; all use one connection or process.
+
+    Raises GradcliError for an address that cannot be, and for options that have no meaning there.
+    """
+    kind = kind_of_address(text)
+    if request.safe and not text.startswith("http"):
+        raise GradcliError(f"--safe: {text} would have to be executed")
+    if kind != "library":
+        for name in request.claims:
+            raise GradcliError(f"--{name}: {text} says itself what its derivative is")
+    if kind != "umbridge":
+        refuse_config(text, request)
+    return import_module(f"{__package__}.elsewhere.{kind}").open_address(text, request)
+
+
+def refuse_config(text: str, request: Request) -> None:
+    """Raise GradcliError where a config has no use."""
+    if request.config is not None:
+        raise GradcliError(f"--config: {text} takes none; UM-Bridge models do")
 
 
 def split_name(text: str) -> tuple[str, str | None]:
@@ -83,7 +107,6 @@ def load_program(target: Target) -> Program:
         source = decode(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
         return expression(source, "standard input", target)
     if target.is_address:
-        from .elsewhere import open_address
         from .elsewhere.program import ElsewhereProgram
 
         refuse_arguments(target, f"{text} runs elsewhere, and")

@@ -17,7 +17,8 @@ import numpy as np
 from ...errors import GradcliError
 from ...request import Request
 from ..claim import Arrays, CallError, Claim
-from . import ANSWER_SECONDS, refuse_config
+from ..target import refuse_config
+from . import ANSWER_SECONDS
 from .process import Process, error_text, shorten_answer
 
 
