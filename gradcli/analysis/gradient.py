@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span, check_known
 from ..lang.limits import out_of_memory
-from ..program.base import Prepare, Program, Run
+from ..program.base import Prepare, Program, Run, check_output
 from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Gradients, InputGradient, Value
@@ -142,31 +142,6 @@ def value_of(run: Run) -> np.ndarray:
         hint="name the output with --out NAME",
         kind="target",
     )
-
-
-def check_output(output: Tensor) -> None:
-    """Raise GradcliError for an output that is no real or complex number, nor an expression of such."""
-    data = output._data
-    dtype = "bool" if data.size and recorder().is_condition(data) else data.dtype
-    if dtype == "bool" or data.dtype.kind not in "fcO":
-        raise GradcliError(
-            f"the output has type {dtype}, which has no gradient",
-            hint="choose a real output with --out NAME",
-            kind="shape",
-        )
-
-
-def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one element or the sum of it") -> None:
-    """Raise GradcliError for an output that is no single real number. what: what needs one, of: whose output it is."""
-    check_output(output)
-    size, is_real = output._data.size, output._data.dtype.kind != "c"
-    if size != 1 or not is_real:
-        fault = "is complex" if size == 1 else f"has shape {output._data.shape}"
-        raise GradcliError(
-            f"the output {of}{fault}; {what}",
-            hint="take real(...) or abs(...) of it" if size == 1 else hint,
-            kind="shape",
-        )
 
 
 def run_backward(output: Tensor, request: Request) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..program.base import Program
+from ..program.base import Program, check_number
 from ..show.results import Curve, Surface
-from .gradient import check_number
 from .sweep.rows import Interpreted, Question
 
 FARTHEST = 1e300

@@ -20,12 +20,11 @@ from ..exact.field import ExactArray
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own, resolve_unknown
 from ..lang.limits import SHORTEST, any_length, time_left, within
-from ..program.base import Program, Run, line_span, silence_prints
+from ..program.base import Program, Run, check_output, line_span, silence_prints
 from ..request import Request
 from ..rules.exact import map_elements
 from ..show.formula_results import Derivative, Formula, FormulaMatrix, Formulas
 from ..show.results import labels
-from .gradient import check_output
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0

@@ -128,6 +128,31 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()
 
 
+def check_output(output: Tensor) -> None:
+    """Raise GradcliError for an output that is no real or complex number, nor an expression of such."""
+    data = output._data
+    dtype = "bool" if data.size and recorder().is_condition(data) else data.dtype
+    if dtype == "bool" or data.dtype.kind not in "fcO":
+        raise GradcliError(
+            f"the output has type {dtype}, which has no gradient",
+            hint="choose a real output with --out NAME",
+            kind="shape",
+        )
+
+
+def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one element or the sum of it") -> None:
+    """Raise GradcliError for an output that is no single real number. what: what needs one, of: whose output it is."""
+    check_output(output)
+    size, is_real = output._data.size, output._data.dtype.kind != "c"
+    if size != 1 or not is_real:
+        fault = "is complex" if size == 1 else f"has shape {output._data.shape}"
+        raise GradcliError(
+            f"the output {of}{fault}; {what}",
+            hint="take real(...) or abs(...) of it" if size == 1 else hint,
+            kind="shape",
+        )
+
+
 @contextlib.contextmanager
 def silence_prints(program: Program) -> Iterator[None]:
     """Drop what a script prints inside the block."""

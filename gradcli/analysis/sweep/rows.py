@@ -12,10 +12,9 @@ from ...errors import EXIT_TARGET, GradcliError
 from ...func.batched_tensor import active
 from ...func.mapping import vmap
 from ...func.reverse import grad, grad_and_value, hessian
-from ...program.base import Program, silence_prints
+from ...program.base import Program, check_number, silence_prints
 from ...request import Request
 from ...tape.tensor import Tensor
-from ..gradient import check_number, compute_gradient
 
 Columns = Mapping[str, np.ndarray]
 """Arrays by name, all of the same length: that of a block."""
@@ -160,6 +159,8 @@ class Interpreted:
         return vmap(row, in_dims=tuple(0 if name in self.question.columns else None for name in self.order))
 
     def one_by_one(self, columns: Columns) -> list[np.ndarray]:
+        from ..gradient import compute_gradient
+
         q = self.question
         rows = []
         for i in range(len(next(iter(columns.values())))):
