@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from ..command import run
 
 LOADED = """
@@ -26,6 +28,42 @@ def test_a_scalar_gradient_loads_the_first_families_only_and_nothing_heavy():
     }
     others = ("api", "nn", "linalg", "func", "exact", "check", "fft", "special", "optim", "schema")
     assert not loaded & {f"gradcli.{name}" for name in others}
+
+
+COUNTED = """
+import sys
+from gradcli.cli.main import main
+calls, crossed = 0, 0
+def watch(frame, event, _):
+    global calls, crossed
+    if event == "call":
+        name = frame.f_globals.get("__name__", "")
+        calls += frame.f_code.co_filename == "f.py"
+        caller = frame.f_back.f_globals.get("__name__", "") if frame.f_back else ""
+        crossed += name.startswith("gradcli.program") and caller.startswith("gradcli.check")
+sys.setprofile(watch)
+main(sys.argv[1:])
+sys.setprofile(None)
+files = {m.__file__ for name, m in sys.modules.items() if name.partition(".")[0] == "gradcli"} - {None}
+print(len(files), crossed, calls, file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "f.py").write_text("def f(x):\n    return x**2\n\n\ndef g(x):\n    return 3 * x\n")
+    (tmp_path / "points.csv").write_text("x,y\n1,2\n2,3\n3,4\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [("grad x**2*sin(y) x=2 y=3", 40), ("gradcheck f.py:f --grad g x=3", 45), ("sweep x**2*sin(y) points.csv", 50)],
+)
+def test_a_command_runs_code_of_few_files(words, most, files):
+    loaded, crossed, calls = map(int, run([sys.executable, "-c", COUNTED, *words.split()], files).stderr.split())
+    assert loaded <= most
+    assert crossed <= calls
 
 
 UNCHANGED = """
