@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, mean_of_fits, rounding_of
+from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, chebyshev_matrix, mean_of_fits, rounding_of
 from .flat import Flat
 from .line import estimate
 from .noise import scatter_of_values
@@ -236,7 +236,7 @@ class Reference:
 
 WIDTHS = tuple(0.3 / 4**k for k in range(7))
 POSITIVE_NODES = POINTS[: NODES // 2]
-CHEBYSHEV = np.linalg.inv(np.polynomial.chebyshev.chebvander(POSITIVE_NODES, NODES - 1)[:, 1:NODES:2])
+CHEBYSHEV = np.linalg.inv(chebyshev_matrix(POSITIVE_NODES)[:, 1::2])
 """From odd values at positive nodes to odd coefficients."""
 AT_CENTRE = np.array([k if k % 4 == 1 else -k for k in range(1, NODES, 2)], float)
 NEAREST_NODES = POINTS[NODES // 2 - 1 : NODES // 2 - 6 : -1]
