@@ -10,10 +10,9 @@ from ...request import Request
 from ...show import TEXT
 from .. import messages, output
 from ..messages import Command
-from ..option_table import OPTIONS
+from ..option_table import OPTIONS, Count, Finite
 from ..options import format_option
 from ..output import Output
-from ..param_types import Count, Finite
 
 FORMATS = (*TEXT, "csv", "github", "junit", "sarif", "html")
 WITH_USES = ("table", "tsv", "csv", "json")
