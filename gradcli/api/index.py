@@ -10,7 +10,7 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.index import Index
-from ..rules.select import diagonal_positions, lanes
+from ..rules.select import lanes
 from ..rules.shapes import at_axis, negative_axis
 from ..tape.dtypes import as_dtype
 from ..tape.record import dispatch, relabel
@@ -106,21 +106,9 @@ def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
     return src[tuple(slice(n) for n in shape)]
 
 
-def set_at(input: Tensor, index: Index, value: Any, node: str | None = None) -> Tensor:
-    """Return input with other elements at an index, in a node of the given name."""
-    return dispatch(entry("setitem"), (input, value), {"index": index, "label": node})
-
-
 def add_at(value: Any, index: Index) -> Tensor:
     """Return zeros with elements added at an index."""
     return dispatch(entry("put_zeros"), (value,), {"index": index, "lead": ()})
-
-
-def broadcast_to_index(value: Any, input: Tensor, index: Index) -> Any:
-    """Return a number or a tensor broadcast to what an index visits."""
-    if not isinstance(value, Tensor):
-        value = Tensor._wrap(np.asarray(value, input.dtype.dtype), None)
-    return expand(value, index.result_shape())
 
 
 # -- along an axis, per lane ---------------------------------------------------------------------
@@ -139,34 +127,12 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 
 @public
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Elements picked per lane; the other axes are broadcast. Without dim, of the flattened tensor."""
-    if dim is None:
-        return gather(input.reshape((-1,)), 0, indices.reshape((-1,)))
-    if input.ndim != indices.ndim:
-        raise RuntimeError(
-            "take_along_dim(): input and indices should have the same number of dimensions, "
-            f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
-        )
-    axis = negative_axis(dim, input.ndim)
-    places = positions(indices, input.shape[axis], "take_along_dim", True, axis + input.ndim)
-    shape = np.broadcast_shapes(*(with_length(tuple(x.shape), axis, 1) for x in (input, indices)))
-    wide = np.broadcast_to(places % max(input.shape[axis], 1), with_length(shape, axis, places.shape[axis]))
-    return gather(expand(input, with_length(shape, axis, input.shape[axis])), dim, Tensor._wrap(wide, None))
-
-
-def with_length(shape: tuple, axis: int, length: int) -> tuple:
-    """Return a shape with another length at a negative axis."""
-    return (*shape[: len(shape) + axis], length, *shape[len(shape) + axis + 1 :])
-
-
-@public
 @takes_scalars
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
     """input with src (a tensor or a number) put at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter")
     src = fit_source(input, value if src is None else src, places, "scatter")
-    return set_at(input, places, src, "Scatter")
+    return dispatch(entry("setitem"), (input, src), {"index": places, "label": "Scatter"})
 
 
 @public(node="ScatterAddBackward0")
@@ -198,60 +164,10 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return input + add_at(source if alpha == 1 else source * alpha, places)
 
 
-@public
-@takes_scalars
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """input with its slices replaced by those of source."""
-    places = slice_index(input, dim, index, "index_copy")
-    return set_at(input, places, fit_source(input, source, places, "index_copy"), "IndexCopy")
-
-
-@public
-@takes_scalars
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """input with one value in its slices."""
-    places = slice_index(input, dim, Tensor._wrap(np.unique(as_raw(index)), None), "index_fill")
-    if isinstance(value, Tensor) and value.ndim:
-        raise RuntimeError(f"index_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")
-    return set_at(input, places, value, "IndexFill")
-
-
 @public(node="TakeBackward0")
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements at positions in the flattened tensor."""
     return input.reshape((-1,))[positions(index, input.numel(), "take", wrap=True)]
-
-
-@public
-def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """input with elements replaced (or added) at positions in the flattened tensor."""
-    flat = Index(positions(index, input.numel(), "put", wrap=True).reshape(-1), (input.numel(),))
-    source = source.reshape((-1,))
-    x = input.reshape((-1,))
-    return (x + add_at(source, flat) if accumulate else set_at(x, flat, source)).reshape(tuple(input.shape))
-
-
-@public
-def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    """input with values put (or added) at input[indices]."""
-    key = tuple(slice(None) if i is None else as_raw(i) for i in indices)
-    index = Index(key, tuple(input.shape))
-    return (
-        input + add_at(broadcast_to_index(values, input, index), index)
-        if accumulate
-        else set_at(input, index, values, "IndexPut")
-    )
-
-
-@public(node="MaskedScatterBackward0")
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """input with the first elements of source where the mask holds."""
-    shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
-    index = Index(np.broadcast_to(as_raw(mask), shape), shape)
-    n = int(index.key[0].sum())
-    if source.numel() < n:
-        raise RuntimeError(f"masked_scatter: the mask holds at {n} places, but source has {source.numel()} elements")
-    return set_at(expand(input, shape), index, source.reshape((-1,))[:n], "MaskedScatter")
 
 
 @public
@@ -269,18 +185,6 @@ def trace(input: Tensor) -> Tensor:
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return entry("trace").function(input)
-
-
-@public(node="DiagEmbedBackward0")
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices, over the new axes dim1 and dim2, with the last axis on a diagonal."""
-    first, second = (negative_axis(d, input.ndim + 1) for d in (dim1, dim2))
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    n = input.shape[-1] + abs(offset)
-    index = Index((..., *diagonal_positions(n, n, offset)), (*input.shape[:-1], n, n))
-    square = dispatch(entry("put_zeros"), (input,), {"index": index, "lead": ()})
-    return entry("moveaxis").function(square, (-2, -1), (first, second))
 
 
 # -- strides -------------------------------------------------------------------------------------
@@ -330,12 +234,6 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if as_tuple:
         return tuple(Tensor._wrap(places, None) for places in positions)
     return Tensor._wrap(np.stack(positions, -1), None)
-
-
-@public
-def argwhere(input: Tensor) -> Tensor:
-    """Positions of the elements that are not 0, as rows."""
-    return nonzero(input)
 
 
 @public

@@ -91,7 +91,7 @@ def used_up_rule(name: str, arity: int | None = None) -> Rule:
 
 COUNTED = {
     **dict.fromkeys(("PowBackward0", "RemainderBackward0", "FmodBackward0", "ClampBackward1"), slice(0, 1)),
-    **dict.fromkeys(("ClampMinBackward0", "ClampMaxBackward0", "IndexFillBackward0"), slice(0, 1)),
+    **dict.fromkeys(("ClampMinBackward0", "ClampMaxBackward0"), slice(0, 1)),
     **dict.fromkeys(("LerpBackward0", "ScatterBackward0"), slice(0, 2)),
     **dict.fromkeys(("PowBackward2", "RsubBackward1", "ZeroBackward0", "FillBackward2"), slice(1, 2)),
     "ScatterBackward1": slice(0, 1),

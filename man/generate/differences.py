@@ -39,7 +39,7 @@ DELIBERATE = [
     ),
     (
         "Elements assigned twice",
-        "Of `x[[0, 0]] = v`, `scatter` and `index_copy` to one place, the last value stays, and it alone gets the "
+        "Of `x[[0, 0]] = v` and `scatter` to one place, the last value stays, and it alone gets the "
         "gradient; PyTorch gives it to the overwritten ones, too.",
     ),
     ("Hooks that change their argument", "A hook gets a gradient of its own, which it may change in place."),

@@ -94,14 +94,3 @@ def test_slopes_at_special_values(call, at, expected):
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_softmax_beside_infinity(name):
     assert np.isnan(getattr(tensor([1.0, inf]), name)(0).numpy()).all()
-
-
-def test_index_fill():
-    x, v = tensor([1.0, 2.0], requires_grad=True), tensor(3.0, requires_grad=True)
-    y = x.index_fill(0, tensor([0, 0]), v)
-    assert y.tolist() == [3.0, 2.0] and y.grad_fn.name() == "IndexFillBackward0"
-    (y * tensor([5.0, 7.0])).sum().backward()
-    assert (x.grad.tolist(), v.grad.item()) == ([0.0, 7.0], 5.0)
-    c = x * 1
-    c.index_fill_(-1, tensor([1]), 9.0)
-    assert c.tolist() == [1.0, 9.0]
