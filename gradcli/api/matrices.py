@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +15,6 @@ from ..rules.spectral import svd as table_svd
 from ..tape.modes import allowed
 from ..tape.shape_errors import as_pytorch, stacks_text, types_error
 from ..tape.tensor import Tensor, as_raw, multiply
-from .reduce import reduce_by_entry
 from .wrap import offer, operand, public
 
 
@@ -246,19 +244,6 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
         )
     return entry("cross").function(input, other, axis=dim)
-
-
-@public(method=False, node="CdistBackward0")
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
-    """Distances, in the p-norm, between the rows of x1 and those of x2. Raises RuntimeError for negative p."""
-    if p < 0 or math.isnan(p):
-        raise RuntimeError("cdist only supports non-negative p values")
-    for place, x in enumerate((x1, x2), 1):
-        if x.ndim < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, X{place} got: {x.ndim}D")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    return reduce_by_entry("norm", operand(x1)[..., :, None, :] - operand(x2)[..., None, :, :], -1, False, ord=float(p))
 
 
 SVD = namedtuple("SVD", ["U", "S", "V"])

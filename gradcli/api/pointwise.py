@@ -11,7 +11,7 @@ from ..rules import entry
 from ..tape import inplace
 from ..tape.dtypes import COMPLEX_OF
 from ..tape.operators import recorders
-from ..tape.record import cast, dispatch, relabel
+from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_operand, as_raw
 from .wrap import offer, operand, public
 
@@ -31,12 +31,6 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other."""
     return recorders["subtract"](first(input), as_operand(other if alpha == 1 else other * alpha))
-
-
-@public
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """other - alpha * input."""
-    return recorders["subtract"](as_operand(other), operand(input if alpha == 1 else input * alpha))
 
 
 @public(names=("divide", "true_divide"))
@@ -118,36 +112,11 @@ def sgn(input: Tensor) -> Tensor:
 
 
 @public
-def float_power(input: Any, exponent: Any) -> Tensor:
-    """input to the power exponent, in double precision."""
-    kinds = {x.dtype.kind if hasattr(x, "dtype") else "c" if isinstance(x, complex) else "f" for x in (input, exponent)}
-    wanted = np.dtype(np.complex128 if "c" in kinds else np.float64)
-    base = cast(operand(input), wanted)
-    return pow_(base, cast(exponent, wanted) if isinstance(exponent, Tensor) else exponent)
-
-
-@public
-def heaviside(input: Any, values: Any) -> Tensor:
-    """0 where input < 0, 1 where input > 0, values where input = 0."""
-    x, y = operand(input), operand(values)
-    if x.dtype != y.dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    return cast(dispatch(entry("heaviside"), (x, y)), x._data.dtype)
-
-
-@public
 def polygamma(n: Any, input: Any) -> Tensor:
     """n-th derivative of digamma; as a method input.polygamma(n)."""
     if isinstance(n, Tensor):
         n, input = input, n
     return entry("polygamma").function(n, input)
-
-
-@public
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is one of the test elements."""
-    mask = np.isin(as_raw(elements), as_raw(test_elements), assume_unique=assume_unique, invert=invert)
-    return Tensor._wrap(mask, None)
 
 
 # -- parts of complex numbers ---------------------------------------------------------------------
@@ -187,12 +156,6 @@ def fill_constant(input: Tensor, value: Any) -> Tensor:
     if input.requires_grad or value.requires_grad:
         return entry("where")(np.zeros(input.shape, bool), input, value)
     return Tensor._wrap(np.full(input.shape, as_raw(value), input._data.dtype), None)
-
-
-@public(method=False)
-def fill(input: Tensor, value: Any) -> Tensor:
-    """One value (a number or a 0-d tensor) in the shape and type of input."""
-    return fill_constant(input, value)
 
 
 @public

@@ -15,6 +15,7 @@ from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
 from .shapes import (
     as_array,
+    as_floats,
     dtype_of,
     in_type_of,
     is_complex,
@@ -198,26 +199,27 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     """Return the elements of the ranks q (between 0 and 1) over axis, shape q.shape + reduced shape."""
     if method not in METHODS:
         raise TypeError(f"gradcli cannot record a quantile with method={method!r}; it knows {', '.join(METHODS)}")
-    q = np.asarray(raw(q), float)
-    if ((q < 0) | (q > 1)).any():
+    if ((raw(q) < 0) | (raw(q) > 1)).any():
         raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
-    x = as_array(x)
+    x, q = as_floats(as_array(x)), as_array(q)
     axis = negative_axes(axis, rank(x))
     lead = tuple(n for i, n in enumerate(shape_of(x)) if i - rank(x) not in axis)
     rows = sort(moveaxis(x, axis, tuple(range(-len(axis), 0))).reshape((*lead, -1)) if rank(x) else x.reshape((1,)))
-    missing = np.isnan(rows).sum(axis=-1, keepdims=True)
     n, kind = shape_of(rows)[-1], dtype_of(rows)
+    if not n:
+        raise ValueError("a quantile needs at least one element")
+    missing = np.isnan(rows).sum(axis=-1, keepdims=True)
     counts = n - missing if ignore_nan else np.full((1,) * rank(rows), n)
-    places = np.maximum(counts - 1, 0) * q.reshape(-1)
+    places = np.maximum(counts - 1, 0) * q.reshape((-1,))
     low = np.floor(places)
     share = METHODS[method](low, places - low).astype(kind)
     lower, upper = (take_along_axis(rows, i.astype(np.intp), -1) for i in (low, np.minimum(low + 1, n - 1)))
     out = lower + np.where(share > 0, upper - lower, 0.0) * share
     out = np.where(missing == n if ignore_nan else missing > 0, np.asarray(np.nan, kind), out)
-    return moveaxis(out, -1, 0).reshape(q.shape + (kept_shape(shape_of(x), axis) if keepdims else lead))
+    return moveaxis(out, -1, 0).reshape(shape_of(q) + (kept_shape(shape_of(x), axis) if keepdims else lead))
 
 
-@numpy_function(*RANKED)
+@numpy_function(*RANKED, torch="quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')")
 def quantile(x, q, axis=None, *, method="linear", keepdims=False):
     """Elements of the ranks q, between 0 and 1, over axis, interpolated between neighbours; nan if one is."""
     return ranked_value(x, q, axis, keepdims, method, False)
@@ -226,7 +228,7 @@ def quantile(x, q, axis=None, *, method="linear", keepdims=False):
 @numpy_function(Sample(A(7), 30), Sample(A(4, 3), np.array([25, 60]), axis=0, method="lower"))
 def percentile(x, q, axis=None, *, method="linear", keepdims=False):
     """Elements of the ranks q, between 0 and 100, over axis; nan if one is."""
-    return ranked_value(x, raw(q) / 100, axis, keepdims, method, False)
+    return ranked_value(x, as_array(q) / 100, axis, keepdims, method, False)
 
 
 @numpy_function(*REDUCED)
@@ -235,7 +237,7 @@ def median(x, axis=None, *, keepdims=False):
     return ranked_value(x, 0.5, axis, keepdims, "linear", False)
 
 
-@numpy_function(*RANKED)
+@numpy_function(*RANKED, torch="nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear')")
 def nanquantile(x, q, axis=None, *, method="linear", keepdims=False):
     """Elements of the ranks q, between 0 and 1, over axis, nan left out."""
     return ranked_value(x, q, axis, keepdims, method, True)
@@ -244,7 +246,7 @@ def nanquantile(x, q, axis=None, *, method="linear", keepdims=False):
 @numpy_function(Sample(A(7), 30), Sample(A(7), 35, method="nearest"))
 def nanpercentile(x, q, axis=None, *, method="linear", keepdims=False):
     """Elements of the ranks q, between 0 and 100, over axis, nan left out."""
-    return ranked_value(x, raw(q) / 100, axis, keepdims, method, True)
+    return ranked_value(x, as_array(q) / 100, axis, keepdims, method, True)
 
 
 @numpy_function(*REDUCED)

@@ -360,7 +360,10 @@ vector_norm = general(
     norm_vjp,
     bind=norm_signature,
     aliases=("vector_norm",),
-    torch="linalg.vector_norm(x: floats, ord=2, dim=None, keepdim=False, *, dtype=None)",
+    torch=(
+        "linalg.vector_norm(x: floats, ord=2, dim=None, keepdim=False, *, dtype=None)",
+        "norm(input: floats, p='fro', dim=None, keepdim=False, dtype=None)",
+    ),
     node="LinalgVectorNorm",
     samples=(
         *REDUCTIONS,

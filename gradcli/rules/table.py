@@ -279,7 +279,10 @@ def recorder_of(operands: Iterable[Any]) -> Callable | None:
     return best
 
 
-IN_NUMPY = {"input": "x", "other": "y", "dim": "axis", "keepdim": "keepdims", "correction": "ddof"}
+IN_NUMPY = {
+    **{"input": "x", "other": "y", "dim": "axis", "keepdim": "keepdims", "correction": "ddof"},
+    "interpolation": "method",
+}
 """By PyTorch's name of an argument, what NumPy and the language call it."""
 
 

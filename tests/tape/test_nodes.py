@@ -172,7 +172,7 @@ def twice(ctx, x):
 MAKERS = {
     "leaf": lambda x: x,
     "one output": lambda x: x.sin(),
-    "several outputs": lambda x: gradcli.var_mean(x)[1],
+    "several outputs": lambda x: gradcli.linalg.svd(x.view(1, 2)).S,
     "custom": lambda x: twice.apply(x)[1],
 }
 
