@@ -10,9 +10,8 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.index import Index
-from ..rules.join import cut, cut_places
 from ..rules.movement import fill_in_length
-from ..rules.shapes import at_axis, fit, negative_axes, negative_axis
+from ..rules.shapes import at_axis, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
 from ..tape.memory import one_of_several
 from ..tape.record import dispatch, relabel
@@ -148,15 +147,6 @@ def broadcast_tensors(*tensors: Tensor) -> tuple:
     return tuple(x if tuple(x.shape) == shape else expand(x, shape) for x in tensors)
 
 
-@public(node="SumBackward1")
-def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """The sum over what expanding to this shape from `size` would have repeated."""
-    target = lengths(size)
-    if np.broadcast_shapes(target, tuple(input.shape)) != tuple(input.shape):
-        raise RuntimeError(f"size {list(target)} is not expandable to size {list(input.shape)}.")
-    return fit(input, target, input.ndim)
-
-
 @public
 def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
     """The tensor repeated as a block along each axis. Raises RuntimeError for fewer numbers than axes."""
@@ -286,39 +276,9 @@ for _name in ("hstack", "vstack", "row_stack", "dstack", "column_stack"):
     offer(_name, stacking(_name), entry(_name).doc, method=False)
 
 
-@public(method=False)
-def block_diag(*tensors: Any) -> Tensor:
-    """Matrices along the diagonal of a larger one, zeros elsewhere; vectors are rows."""
-    blocks = [entry("atleast_2d").function(operand(x)) for x in tensors] or [operand(np.zeros((1, 0)))]
-    if any(x.ndim > 2 for x in blocks):
-        raise RuntimeError("block_diag needs tensors of at most two axes")
-    width = sum(x.shape[1] for x in blocks)
-    rows, start = [], 0
-    for x in blocks:
-        left, right = (np.zeros((x.shape[0], n), x.dtype.dtype) for n in (start, width - start - x.shape[1]))
-        rows.append(join_by_entry("concatenate", (left, x, right), 1))
-        start += x.shape[1]
-    return join_by_entry("concatenate", rows, 0)
-
-
 def sequence(tensors: tuple) -> tuple:
     """Return f(a, b) and f([a, b]) as (a, b)."""
     return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-
-
-def atleast(ndim: int) -> None:
-    """Enter atleast_1d and the like: a tensor, or a tuple for several."""
-    name = f"atleast_{ndim}d"
-
-    def function(*tensors: Any) -> Any:
-        parts = tuple(entry(name).function(operand(x)) for x in sequence(tensors))
-        return parts[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else parts
-
-    offer(name, function, entry(name).doc)
-
-
-for _ndim in (1, 2, 3):
-    atleast(_ndim)
 
 
 # -- cutting -------------------------------------------------------------------------------------
@@ -349,12 +309,6 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
 
 
 @public
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple:
-    """Cut into parts of the given sizes along dim."""
-    return split(input, list(split_sizes), dim)
-
-
-@public
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     """Cut into so many parts along dim, the last maybe smaller."""
     if chunks < 1:
@@ -362,39 +316,6 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     if not input.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     return split(input, max(-(-input.shape[dim] // chunks), 1), dim)
-
-
-@public
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple:
-    """Cut at indices, or into so many parts of nearly one size."""
-    if isinstance(indices_or_sections, Tensor):
-        indices_or_sections = as_raw(indices_or_sections).tolist()
-    if input.ndim == 0:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-    axis = negative_axis(dim, input.ndim)
-    return cut(input, axis, cut_places(indices_or_sections, input.shape[axis]))
-
-
-def splitting(name: str, least: int, axis: int) -> None:
-    """Enter a function that cuts into equal parts (or at indices) along a certain axis, such as hsplit."""
-
-    def function(input: Tensor, indices_or_sections: Any) -> tuple:
-        if input.ndim < least:
-            raise RuntimeError(f"{name} requires a tensor with at least {least} dimension(s), got {input.ndim}")
-        dim = min(axis, input.ndim - 1)
-        if isinstance(indices_or_sections, int) and (indices_or_sections < 1 or input.shape[dim] % indices_or_sections):
-            raise RuntimeError(
-                f"{name} attempted to split along dimension {dim}, but the size of the dimension "
-                f"{input.shape[dim]} is not divisible by the split_size {indices_or_sections}!"
-            )
-        return tensor_split(input, indices_or_sections, dim)
-
-    offer(name, function, f"Cut into equal parts, or at indices, along axis {axis}.")
-
-
-splitting("hsplit", 1, 1)
-splitting("vsplit", 2, 0)
-splitting("dsplit", 3, 2)
 
 
 @public
