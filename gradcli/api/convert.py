@@ -56,11 +56,9 @@ offer("numel nelement", lambda input: int(input._data.size), "The number of elem
 offer("dim ndimension", lambda input: input._data.ndim, "The number of axes.")
 offer("is_floating_point", lambda input: input._data.dtype.kind in "fO", "Whether the elements are real numbers.")
 offer("is_complex", lambda input: input._data.dtype.kind == "c", "Whether the elements are complex.")
-offer("is_signed", lambda input: input.dtype.kind not in "bu", "Whether the type has negative numbers.")
-offer("is_nonzero", lambda input: bool(input.item()), "Whether the only element is not 0.")
 offer("is_tensor", lambda obj: isinstance(obj, Tensor), "Whether something is a Tensor.", method=False)
 offer("detach", lambda input: input.detach(), "The same memory outside the graph.", method=False)
-offer("itself cpu resolve_conj resolve_neg", lambda input, *args, **kwargs: input, "The tensor itself.")
+offer("cpu", lambda input, *args, **kwargs: input, "The tensor itself.")
 offer("type_as", lambda input, other: cast(input, other._data.dtype), "The tensor in the type of another.")
 is_contiguous = offer(
     "is_contiguous", lambda input: bool(input._array().flags.c_contiguous), "Whether elements lie one after another."

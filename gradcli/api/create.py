@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import add_advice
 from ..tape.dtypes import as_numpy, defaults, refuse_device
 from ..tape.modes import random_numbers
-from ..tape.tensor import Size, Tensor, as_raw
+from ..tape.tensor import Tensor, as_raw
 from .wrap import offer, public
 
 Number = Any
@@ -175,24 +175,7 @@ def linspace(
     """Evenly spaced numbers, both ends included."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    kind = as_numpy(dtype) or np.dtype(defaults.float)
-    raw = even_steps(start, end, steps, kind) if kind.char in WIDER else np.linspace(start, end, steps)
-    return make_leaf(raw, kind, requires_grad, device)
-
-
-WIDER = {"f": np.float64, "d": np.longdouble}
-"""Types in which a product of two numbers is exact, or nearly so."""
-
-
-def even_steps(start: Number, end: Number, steps: int, kind: np.dtype) -> np.ndarray:
-    """Return evenly spaced numbers, counted from the nearer end as in PyTorch, each rounded once."""
-    low, high = (kind.type(float(n)) for n in (start, end))
-    if steps < 2:
-        return np.full(steps, low)
-    step: Any = WIDER[kind.char]((high - low) / kind.type(steps - 1))
-    places = np.arange(steps)
-    spread: Any = np.where(places < steps // 2, low + step * places, high - step * (steps - 1 - places))
-    return spread.astype(kind)
+    return make_leaf(np.linspace(start, end, steps), dtype or defaults.float, requires_grad, device)
 
 
 @public(method=False)
@@ -210,14 +193,6 @@ def logspace(
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     return make_leaf(np.logspace(start, end, steps, base=base), dtype or defaults.float, requires_grad, device)
-
-
-@public
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """A tensor of the same type: of the given lengths, or of the given numbers."""
-    if len(args) == 1 and not isinstance(args[0], int | Size):
-        return tensor(args[0], dtype=self._data.dtype, device=device)
-    return zeros(*args, dtype=self._data.dtype, device=device) if args else tensor([], dtype=self._data.dtype)
 
 
 @public(method=False)
@@ -334,23 +309,3 @@ def normal_(input: Tensor, mean: float = 0, std: float = 1) -> Tensor:
 def uniform_(input: Tensor, low: float = 0, high: float = 1) -> Tensor:
     """Fill in place with uniform random numbers."""
     return input.copy_(tensor(random_numbers.rng.uniform(low, high, tuple(input.shape))).to(input.dtype))
-
-
-@public
-def bernoulli(input: Tensor, p: float | None = None) -> Tensor:
-    """1 with the probabilities that the input holds (or p), else 0. Raises RuntimeError for other numbers."""
-    chance = input._data if p is None else np.float64(p)
-    if not ((chance >= 0) & (chance <= 1)).all():
-        raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
-            "so, please report an enhancement request to PyTorch.)"
-        )
-    drawn = random_numbers.rng.random(tuple(input.shape)) < chance
-    return Tensor._wrap(np.asarray(drawn).astype(input._data.dtype), None)
-
-
-@public
-def bernoulli_(input: Tensor, p: Any = 0.5) -> Tensor:
-    """Fill in place with 1, of the probability p (a number, or one for each element), else 0."""
-    given = (p.expand(input.shape),) if isinstance(p, Tensor) else (input, p)
-    return input.copy_(bernoulli(*given).to(input.dtype))

@@ -125,3 +125,10 @@ def test_entries_take_pytorch_words_and_name_their_last_node(pytorch, plain, nod
     out = pytorch(gc.tensor(a, requires_grad=True))
     np.testing.assert_allclose(out.detach().numpy(), plain(a))
     assert out.grad_fn.name() == node
+
+
+def test_sizes_add_up_to_sizes():
+    total = gc.ones(2, 3).shape + (4,)
+    assert type(total) is gc.Size
+    assert total == (2, 3, 4)
+    assert total.numel() == 24
