@@ -21,9 +21,8 @@ from .tape.tensor import Tensor
 class Optimizer:
     """Changes parameters in place, given their gradients. Derived classes define `update`.
 
-    params: tensors, or dicts with `params` and settings of a group of their own. Raises
-    TypeError and ValueError as PyTorch does. The settings foreach, fused and capturable choose among ways to compute
-    the same in PyTorch; they are kept in the groups and mean nothing here.
+    params: tensors, or dicts with `params` and settings of a group of their own. Raises TypeError and ValueError as
+    PyTorch does.
     """
 
     def __init__(self, params: Any, defaults: dict[str, Any]):
@@ -32,8 +31,6 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                 f"torch.{params.dtype.title}Tensor"
             )
-        if defaults.get("differentiable"):
-            raise RuntimeError(f"{type(self).__name__}: differentiable=True is not supported")
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -48,11 +45,6 @@ class Optimizer:
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
-        if isinstance(params, set):
-            raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
-                "sets will change between runs. Please use a list instead."
-            )
         listed = [params] if isinstance(params, Tensor) else list(params)
         for p in listed:
             if not isinstance(p, Tensor):
@@ -127,9 +119,6 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
     ):
         refuse_unless(
             [
@@ -143,9 +132,7 @@ class SGD(Optimizer):
             ]
         )
         settings = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
-        settings |= {"nesterov": nesterov, "maximize": maximize}
-        ignored = {"foreach": foreach, "differentiable": differentiable, "fused": fused}
-        super().__init__(params, {**settings, **ignored})
+        super().__init__(params, {**settings, "nesterov": nesterov, "maximize": maximize})
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         momentum = group["momentum"]
@@ -166,9 +153,12 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """Steps of lr mean / (sqrt(mean of squares) + eps), both means running and corrected (Kingma and Ba 2015).
 
-    weight_decay p is added to the gradient, or with decoupled_weight_decay taken off p itself. amsgrad divides by
-    the largest mean of squares so far (Reddi et al. 2018). maximize: climb instead.
+    weight_decay p is added to the gradient. amsgrad divides by the largest mean of squares so far (Reddi et al. 2018).
+    maximize: climb instead.
     """
+
+    usual_decay = 0.0
+    is_decoupled = False
 
     def __init__(
         self,
@@ -176,16 +166,12 @@ class Adam(Optimizer):
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        weight_decay: float = 0,
+        weight_decay: float | None = None,
         amsgrad: bool = False,
         *,
-        foreach: bool | None = None,
         maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        decoupled_weight_decay: bool = False,
     ):
+        weight_decay = self.usual_decay if weight_decay is None else weight_decay
         refuse_unless(
             [
                 (lr >= 0, f"Invalid learning rate: {lr}"),
@@ -196,9 +182,7 @@ class Adam(Optimizer):
             ]
         )
         settings = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
-        ignored = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
-        last = {"decoupled_weight_decay": decoupled_weight_decay}
-        super().__init__(params, {**settings, "maximize": maximize, **ignored, **last})
+        super().__init__(params, {**settings, "maximize": maximize})
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
@@ -206,7 +190,7 @@ class Adam(Optimizer):
             state["step"] = Tensor._wrap(np.zeros((), defaults.float), None)
             state.update({name: Tensor._wrap(np.zeros_like(data), None) for name in names})
         state["step"]._array()[...] += 1
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
+        if group["weight_decay"] and self.is_decoupled:
             data *= 1 - float(group["lr"]) * group["weight_decay"]
         elif group["weight_decay"]:
             grad = grad + group["weight_decay"] * data
@@ -235,24 +219,8 @@ def step(data: np.ndarray, grad: np.ndarray, buffers: list[np.ndarray], count: f
 class AdamW(Adam):
     """Adam that takes weight decay off the parameters themselves (Loshchilov and Hutter 2019)."""
 
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ):
-        ignored = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
-        plain = (lr, betas, eps, weight_decay, amsgrad)
-        super().__init__(params, *plain, maximize=maximize, **ignored, decoupled_weight_decay=True)  # type: ignore
+    usual_decay = 1e-2
+    is_decoupled = True
 
 
 class LRScheduler:

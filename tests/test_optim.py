@@ -118,7 +118,6 @@ REFUSED = {
     "one tensor": (lambda: SGD(LEAF, lr=1), TypeError, "iterable of Tensors"),
     "numbers": (lambda: SGD([1], lr=1), TypeError, "one of the params is int"),
     "no leaf": (lambda: SGD([LEAF * 2], lr=1), ValueError, "non-leaf"),
-    "a set": (lambda: SGD([{"params": {LEAF}}], lr=1), TypeError, "ordered collections"),
     "twice": (lambda: SGD([{"params": [LEAF]}, {"params": [LEAF]}], lr=1), ValueError, "more than one"),
     "group": (lambda: SGD([LEAF], lr=1).add_param_group([LEAF]), TypeError, "must be a dict"),
     "lr": (lambda: SGD([LEAF], lr=-1), ValueError, "Invalid learning rate: -1"),

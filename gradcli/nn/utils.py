@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from ..api.create import tensor
 from ..api.shape import stack
@@ -20,11 +19,7 @@ def gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Tensor | Iterable[Tensor],
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: Any = None,
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
     """Scale gradients down so that their norm as one vector is at most max_norm; return what it was.
 
@@ -45,7 +40,7 @@ def clip_grad_norm_(
 
 
 @no_grad()
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: Any = None) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value]."""
     for g in gradients(parameters):
         g.clamp_(-float(clip_value), float(clip_value))
