@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TargetError, check_known
-from ..tape import backward as engine
 from ..tape.modes import Observer, enable_grad, observing, random_numbers
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
@@ -210,7 +209,7 @@ class Execution(Observer):
         if kind == "backward":
             single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
             self.backwards.append(np.array(outputs[0]._data) if single else None)
-            roots = {engine.node_of(x) for x in outputs if isinstance(x, engine.SOURCES)} - {None}
+            roots = {x._node for x in outputs if isinstance(x, Tensor)} - {None}
             self.ran_at |= {node: np.array(node.variable._data) for node in reachable(roots) if node.leaf}
         if not self.prepared:
             self.prepared = True

@@ -1,45 +1,20 @@
-"""Backward as users call it, from tensors or edges of the graph."""
+"""Backward as users call it, from tensors."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..errors import add_advice
-from .dtypes import DType, as_dtype, cpu, naming
+from .dtypes import as_dtype, naming
 from .modes import observers, state
 from .node import Node, OutputNode, Slots
 from .record import cast
 from .tensor import Size, Tensor
 from .walk import Cotangent, Plan, as_tuple
-
-
-class GradientEdge(NamedTuple):
-    """Where the gradient of output number `output_nr` of a node arrives."""
-
-    node: Any
-    output_nr: int
-    ownership_token: Any = None
-
-
-def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Return the edge that the gradient of a tensor flows through. Raises RuntimeError where there is none."""
-    if isinstance(tensor, GradientEdge):
-        return tensor
-    node = tensor._node
-    if node is None:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    return GradientEdge(node.public, node.output_nr, None if node.leaf else node)
-
-
-def node_of(x: Tensor | GradientEdge) -> Node:
-    """Return the node at which the gradient of a tensor or of an edge arrives."""
-    if isinstance(x, Tensor):
-        return x._node
-    return x.node.output(x.output_nr) if x.ownership_token is None else x.ownership_token
 
 
 def outline_of(node: Any) -> tuple:
@@ -51,24 +26,6 @@ def outline_of(node: Any) -> tuple:
         if isinstance(node, OutputNode):
             return outline_of(node)
     return (node.data.shape, node.data.dtype) if node.leaf else node.outline
-
-
-class Metadata(NamedTuple):
-    """What is known of a gradient that a node gets."""
-
-    shape: Size
-    dtype: DType
-    device: Any = cpu
-    is_tensor_subclass: bool = False
-    is_nested_tensor: bool = False
-    is_cpp_nested_tensor: bool = False
-
-
-def input_metadata(node: Any) -> list[Metadata]:
-    """Return shape and type of each gradient that a node gets: one per output of its operation."""
-    outline = node.outline
-    outlines = outline if isinstance(outline, list) else [outline_of(node)]
-    return [Metadata(Size(shape), as_dtype(dtype)) for shape, dtype in outlines]
 
 
 def run_node(node: Any, *grads: Any) -> Any:
@@ -97,23 +54,15 @@ def run_node(node: Any, *grads: Any) -> Any:
 
 
 Node.__call__ = run_node  # type: ignore[method-assign]
-Node._input_metadata = property(input_metadata)  # type: ignore[attr-defined]
-
-SOURCES = (Tensor, GradientEdge)
-
-
-def list_tensors(x: Any) -> tuple:
-    """Return one tensor, one edge, or a sequence of them as a tuple."""
-    return (x,) if isinstance(x, SOURCES) else as_tuple(x)
 
 
 def as_inputs(x: Any) -> tuple:
     """Return one tensor or a sequence of them as a tuple. Raises RuntimeError unless all require grad."""
-    targets = list_tensors(x)
+    targets = as_tuple(x)
     for i, t in enumerate(targets):
-        if not isinstance(t, SOURCES):
-            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
-        if node_of(t) is None:
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors, but got {type(t).__name__}")
+        if t._node is None:
             raise add_advice(
                 RuntimeError("One of the differentiated Tensors does not require grad"),
                 f"number {i} was made without requires_grad=True",
@@ -126,9 +75,7 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
 
     Raises RuntimeError for a missing vector of a non-scalar and for one of another shape.
     """
-    shape, dtype = (
-        (output._data.shape, output._data.dtype) if isinstance(output, Tensor) else outline_of(node_of(output))
-    )
+    shape, dtype = output._data.shape, output._data.dtype
     if given is None:
         if math.prod(shape) != 1:
             raise add_advice(
@@ -162,12 +109,11 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")
     roots = []
     for i, (output, vector) in enumerate(zip(outputs, vectors, strict=True)):
-        if not isinstance(output, SOURCES):
+        if not isinstance(output, Tensor):
             raise TypeError(f"gradients start from Tensors, but got {type(output).__name__}")
-        node = node_of(output)
-        if node is None:
+        if output._node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        roots.append((node, cotangent_for(output, vector, create, i)))
+        roots.append((output._node, cotangent_for(output, vector, create, i)))
     return roots
 
 
@@ -192,10 +138,10 @@ def backward(
     inputs: only these get a gradient; non-leaves may be among them. Raises RuntimeError when the graph was
     freed, when nothing requires grad, or when a vector is missing or has the wrong shape.
     """
-    outputs = list_tensors(tensors)
+    outputs = as_tuple(tensors)
     for observer in observers:
         observer.see_backward("backward", outputs)
-    if inputs is not None and len(list_tensors(inputs)) == 0:
+    if inputs is not None and len(as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph and naming.prefix == "torch":
         warnings.warn(CYCLE, UserWarning, stacklevel=3)
@@ -204,9 +150,8 @@ def backward(
     if inputs is not None:
         targets = as_inputs(inputs)
         for t in targets:
-            if isinstance(t, Tensor):
-                t.retain_grad()
-        plan.wanted = dict.fromkeys(node_of(t) for t in targets)
+            t.retain_grad()
+        plan.wanted = dict.fromkeys(t._node for t in targets)
     plan.run(roots)
 
 
@@ -227,7 +172,7 @@ def grad(
     an input that the outputs do not depend on, unless allow_unused (None is returned) or materialize_grads
     (zeros are returned).
     """
-    outputs = list_tensors(outputs)
+    outputs = as_tuple(outputs)
     for i, output in enumerate(outputs):
         if isinstance(output, Tensor) and output._node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
@@ -244,20 +189,17 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
     plan = Plan(
-        create_graph if retain_graph is None else retain_graph, create_graph, dict.fromkeys(node_of(t) for t in targets)
+        create_graph if retain_graph is None else retain_graph, create_graph, dict.fromkeys(t._node for t in targets)
     )
     plan.run((roots_of_batch if is_grads_batched else roots_of)(outputs, grad_outputs, create_graph))
     return tuple(_result(plan, i, t, bool(allow_unused), materialize_grads) for i, t in enumerate(targets))
 
 
-def _result(plan: Plan, place: int, target: Any, allow_unused: bool, materialize: bool) -> Tensor | None:
+def _result(plan: Plan, place: int, target: Tensor, allow_unused: bool, materialize: bool) -> Tensor | None:
     assert plan.wanted is not None
-    node = node_of(target)
-    g = plan.wanted[node]
+    g = plan.wanted[target._node]
     if g is None:
         if materialize:
-            if isinstance(target, GradientEdge):
-                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
             zeros = Tensor._wrap(np.zeros(target._data.shape, target._data.dtype), None)
             return zeros.requires_grad_() if plan.create else zeros
         if not allow_unused:
@@ -266,7 +208,7 @@ def _result(plan: Plan, place: int, target: Any, allow_unused: bool, materialize
                 "allow_unused=True if this is the desired behavior."
             )
         return None
-    dtype = target._data.dtype if isinstance(target, Tensor) else outline_of(node)[1]
+    dtype = target._data.dtype
     if plan.create:
         return cast(g, dtype)
     return Tensor._wrap(np.array(g, dtype) if g.base is not None or g.dtype != dtype else g, None)

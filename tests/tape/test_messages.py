@@ -83,7 +83,7 @@ MESSAGES = [
     (RuntimeError, "has a shape of gradcli.Size([3]) and output[0]", lambda: (leaf(1, 2) * 2).backward(ones(3))),
     (RuntimeError, "has a shape of gradcli.Size([2]).", lambda: (leaf(1, 2) * 2).backward(ones(3))),
     (RuntimeError, "`inputs` argument to `backward()` cannot be empty", lambda: leaf(1).backward(inputs=[])),
-    (RuntimeError, "have to be Tensors or GradientEdges, but got str", lambda: leaf(1).backward(inputs=["a"])),
+    (RuntimeError, "have to be Tensors, but got str", lambda: leaf(1).backward(inputs=["a"])),
     (RuntimeError, "all inputs have to be Tensors", lambda: grad(leaf(1), "x")),
     (TypeError, "gradients start from Tensors, but got float", lambda: backward(3.0)),
     (TypeError, "gradients start from Tensors, but got float", lambda: grad(3.0, leaf(1))),

@@ -1,11 +1,10 @@
-"""What nodes of the graph show: hooks on leaves, saved values, names; edges, and calls of single nodes."""
+"""What nodes of the graph show: hooks on leaves, saved values, names; calls of single nodes."""
 
 import pytest
-from gradcli.autograd.graph import GradientEdge, get_gradient_edge
 
 import gradcli
 from gradcli import ones
-from gradcli.autograd import backward, grad
+from gradcli.autograd import grad
 from gradcli.nn import functional as F
 
 from .build import function, leaf
@@ -161,74 +160,12 @@ def test_hooks_on_a_view_do_not_see_what_becomes_of_it(x):
     assert x.grad.tolist() == [10.0, 1.0]
 
 
-# -- edges, and calls of nodes -----------------------------------------------------------------------------
+# -- calls of nodes ----------------------------------------------------------------------------------
 
 
 @function(lambda ctx, a, b: 2 * a + 3 * b)
 def twice(ctx, x):
     return x * 2, x * 3
-
-
-MAKERS = {
-    "leaf": lambda x: x,
-    "one output": lambda x: x.sin(),
-    "several outputs": lambda x: gradcli.linalg.svd(x.view(1, 2)).S,
-    "custom": lambda x: twice.apply(x)[1],
-}
-
-
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_gradients_flow_to_and_from_edges(x, make):
-    t = make(x)
-    out = (t * t).sum()
-    edge = get_gradient_edge(t)
-    (expected,) = grad(out, t, retain_graph=True)
-    for wanted in (edge, [GradientEdge(edge.node, edge.output_nr)]):
-        assert grad(out, wanted, retain_graph=True)[0].tolist() == expected.tolist()
-    (found,) = grad(edge, x, gradcli.ones_like(t), allow_unused=True)
-    assert found.tolist() == grad(make(x), x, gradcli.ones_like(t))[0].tolist()
-
-
-def test_an_edge_stays_where_it_was_when_its_tensor_changes():
-    x = leaf(1.0).clone()
-    edge = get_gradient_edge(x)
-    x.mul_(5)
-    assert [p.item() for p in grad(x.sum(), (edge, x))] == [5.0, 1.0]
-
-
-EDGE = get_gradient_edge(leaf(1.0, 2.0) * 2)
-X = leaf(1.0, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: get_gradient_edge(X.detach()), "does not require gradients"),
-        (lambda: grad(EDGE, X), "only for scalar outputs"),
-        (lambda: grad(EDGE, X, gradcli.ones(3)), "Mismatch in shape"),
-        (lambda: grad(EDGE, X, gradcli.ones(2, dtype=gradcli.complex128)), "required to have the same dtype"),
-        (
-            lambda: grad(X.sum(), [EDGE], allow_unused=True, materialize_grads=True),
-            "cannot be used when the given input is a GradientEdge",
-        ),
-    ],
-)
-def test_what_edges_cannot_do(call, text):
-    with pytest.raises(RuntimeError, match=text):
-        call()
-
-
-def test_backward_into_an_edge_of_a_leaf():
-    x, y = leaf(1.0), leaf(2.0)
-    backward((x * y).sum(), inputs=[get_gradient_edge(x)])
-    assert (x.grad.item(), y.grad) == (2.0, None)
-
-
-def test_what_a_node_says_of_its_gradients():
-    x = gradcli.ones(2, 3, requires_grad=True)
-    assert (x.sin() * 2).grad_fn._input_metadata[0].shape == (2, 3)
-    assert (x * gradcli.ones(3)).grad_fn._input_metadata[0].dtype == x.dtype
-    assert [m.shape for m in twice.apply(x)[0].grad_fn._input_metadata] == [(2, 3), (2, 3)]
 
 
 def test_nodes_can_be_called():
