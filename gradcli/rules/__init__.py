@@ -70,7 +70,9 @@ def by_scipy(name: str) -> Primitive | None:
 def by_torch(name: str) -> tuple[Primitive, str] | None:
     """Return the entry that PyTorch calls `name` and its signature there, "" where it has the entry's own, or None."""
     found = _find(name, BY_TORCH, NAMES)
-    return (found, "") if isinstance(found, Primitive) else found
+    if not isinstance(found, Primitive):
+        return found
+    return (found, "") if found.public else None
 
 
 def full_table() -> dict[str, Primitive]:

@@ -75,7 +75,12 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 
 @numpy_function(
-    Sample(A(3, 3)), Sample(A(4, 4), 1), Sample(A(3, 2), -2), home=np.linalg, doc="Condition number of matrices."
+    Sample(A(3, 3)),
+    Sample(A(4, 4), 1),
+    Sample(A(3, 2), -2),
+    home=np.linalg,
+    torch="linalg.cond(A: matrix, p=None)",
+    doc="Condition number of matrices.",
 )
 def cond(x, p=None):
     """The condition number |x| |1/x| in the norm p: of the singular values unless given."""

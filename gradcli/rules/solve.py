@@ -391,37 +391,3 @@ def cholesky(x, /, *, upper=False):
     """L with A = L L^H or, if upper, U with A = U^H U; the triangle of that name is read."""
     (x,), _ = square_signature(x)
     return adjoint(cholesky_lower(adjoint(x))) if upper else cholesky_lower(x)
-
-
-def factor_solve(b, factor, *, upper):
-    """X with L L^H X = b, or U^H U X = b."""
-    low, up = (adjoint(factor), factor) if upper else (factor, adjoint(factor))
-    middle = triangular_forward(low, b, lower=True, unit=False)
-    return triangular_forward(up, middle, lower=False, unit=False)
-
-
-def factor_solve_db(g, out_shape, b_shape, factor, *, upper):
-    """(L L^H)^-1 g."""
-    return fit(cholesky_solve(g, factor, upper=upper), b_shape, len(out_shape))
-
-
-def factor_solve_dl(g, out, b_shape, factor, *, upper):
-    """-(H + H^H) L with H = (L L^H)^-1 g X^H, or -U (H + H^H): also in the triangle that is 0, as in PyTorch."""
-    product = cholesky_solve(g, factor, upper=upper) @ adjoint(out)
-    both = -(product + adjoint(product))
-    grad = factor @ both if upper else both @ factor
-    return fit(grad, factor.shape, max(len(b_shape), factor.ndim))
-
-
-cholesky_solve = general(
-    "cholesky_solve",
-    factor_solve,
-    factor_solve_db,
-    factor_solve_dl,
-    node="CholeskySolve",
-    batch=batch_aligned,
-    promote=None,
-    samples=(),
-    public=False,
-    doc="The matrix X with A X = B, from A's Cholesky factor.",
-)
