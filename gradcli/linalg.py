@@ -20,7 +20,8 @@ from .tape.record import relabel
 from .tape.tensor import Tensor, as_raw
 
 FROM_TABLE = """
-    cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_exp matrix_power slogdet svd svdvals vecdot vector_norm
+    cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_exp matrix_power slogdet svd svdvals vecdot
+    vector_norm
 """.split()
 FUNCTIONS: dict[str, Any] = {name: resolve(f"linalg.{name}") for name in FROM_TABLE}
 vector_norm = FUNCTIONS["vector_norm"]

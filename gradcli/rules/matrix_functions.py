@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from .exact import rounded_alone
-from .matrix_products import cross, matmul, outer, tensordot
+from .matrix_products import matmul
 from .movement import moveaxis
 from .reduce import vector_norm
-from .select import diagonal, trace
 from .shapes import adjoint, as_array, as_int, as_shape, negative_axis, rank, shape_of
 from .solve import SQUARE, inv, matrix_signature, solve, square_signature
 from .spectral import from_triangle, svdvals
@@ -341,25 +339,3 @@ def tensorinv(a, ind=2):
     if prod(shape[:ind]) != prod(shape[ind:]):
         raise ValueError(f"tensorinv: the first {ind} axes of shape {shape} do not make a square matrix")
     return inv(a.reshape((prod(shape[:ind]), -1))).reshape(shape[ind:] + shape[:ind])
-
-
-# -- what np.linalg repeats of np, over the last axes --------------------------------------------
-
-AGAIN: dict[str, tuple[Any, tuple]] = {
-    "cross": (lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis), (A(2, 3), A(2, 3))),
-    "diagonal": (lambda x, /, *, offset=0: diagonal(x, offset, -2, -1), (A(2, 3, 3),)),
-    "matmul": (matmul, (A(2, 3), A(3, 2))),
-    "matrix_transpose": (lambda x, /: x.swapaxes(-1, -2), (A(2, 3, 4),)),
-    "outer": (outer, (A(3), A(4))),
-    "tensordot": (lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes), (A(2, 3), A(2, 3))),
-    "trace": (lambda x, /, *, offset=0: trace(x, offset, -2, -1), (A(2, 3, 3),)),
-}
-for _name, (_function, _operands) in AGAIN.items():
-    composition(
-        _function,
-        name=f"linalg.{_name}",
-        numpy=(getattr(np.linalg, _name),),
-        samples=(Sample(*_operands),),
-        public=False,
-        doc=f"np.linalg.{_name}.",
-    )

@@ -21,7 +21,6 @@ from .shapes import (
     is_complex,
     kept_shape,
     negative_axes,
-    negative_axis,
     rank,
     raw,
     shape_of,
@@ -40,26 +39,6 @@ def ldexp(x, y):
     """x times 2 to the (whole) power y."""
     y, kind = as_array(y), dtype_of(as_array(x))
     return x * np.exp2(y if kind.kind == "O" else y.astype(kind))
-
-
-@numpy_function(public=False)
-def modf(x):
-    """Fractional and whole part, both with the sign of x."""
-    whole = np.trunc(x)
-    return x - whole, whole
-
-
-@numpy_function(name="divmod", public=False)
-def divmod_(x, y):
-    """Rounded-down quotient and remainder."""
-    return np.floor_divide(x, y), np.remainder(x, y)
-
-
-@numpy_function(public=False)
-def frexp(x):
-    """Numbers between 1/2 and 1, and the powers of 2 that they are multiplied with to give x."""
-    exponent = np.frexp(raw(x))[1]
-    return ldexp(x, -exponent), exponent
 
 
 @numpy_function(Sample(A(2, 3), A(3)), Sample(A(2, 2, 3), A(3)))
@@ -123,21 +102,6 @@ def running(function, x, axis, initial):
 def matrix_transpose(x):
     """The last two axes exchanged."""
     return x.swapaxes(-1, -2)
-
-
-@numpy_function(public=False)
-def apply_along_axis(func1d, axis, x, *args, **kwargs):
-    """func1d of every vector along axis; its results take the place of that axis."""
-    axis = negative_axis(axis, rank(x))
-    lanes = moveaxis(x, axis, -1)
-    lead = shape_of(lanes)[:-1]
-    results = [as_array(func1d(lanes[place], *args, **kwargs)) for place in np.ndindex(lead)]
-    if not results:
-        raise ValueError("apply_along_axis needs at least one vector")
-    inner = shape_of(results[0])
-    out = np.stack(results).reshape(lead + inner)
-    place = axis + rank(x)
-    return moveaxis(out, tuple(range(len(lead), rank(out))), tuple(range(place, place + len(inner))))
 
 
 @numpy_function(Sample(A(3)))

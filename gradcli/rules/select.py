@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .index import Index, getitem, put, replace
+from .index import Index, getitem, put
 from .movement import moveaxis
 from .shapes import (
     as_array,
@@ -291,13 +291,6 @@ argpartition = constant(
 )
 
 
-@numpy_function(public=False)
-def unique_values(x):
-    """The different elements in rising order; the gradient goes to the first of equal ones."""
-    _, first = np.unique(raw(x), return_index=True)
-    return getitem.function(as_array(x).reshape((-1,)), first)
-
-
 def unique_vjp(_g, _, _x, *, axis):
     """Raises NotImplementedError, as PyTorch does."""
     name = "_unique2" if axis is None else "unique_dim"
@@ -347,22 +340,3 @@ def choose(index, choices):
     shape = np.broadcast_shapes(shape_of(index), *(shape_of(c) for c in choices))
     table = np.stack([np.broadcast_to(c, shape) for c in choices])
     return take_along_axis(table, np.broadcast_to(index, shape)[None], 0)[0]
-
-
-@numpy_function(public=False)
-def piecewise(x, condlist, funclist, *args, **named):
-    """Function i of x where condition i holds (the last one where none does, if there is one more)."""
-    x = as_array(x)
-    conditions = np.asarray(raw(condlist) if not isinstance(condlist, list | tuple) else [raw(c) for c in condlist])
-    conditions = conditions.astype(bool).reshape((-1, *shape_of(x)))
-    if len(funclist) == len(conditions) + 1:
-        conditions = np.concatenate((conditions, ~conditions.any(axis=0, keepdims=True)))
-    elif len(funclist) != len(conditions):
-        raise ValueError(f"piecewise: {len(conditions)} conditions need as many functions, or one more")
-    out = x * 0
-    for condition, function in zip(conditions, funclist, strict=True):
-        if condition.any():
-            index = Index(condition, shape_of(x))
-            value = function(getitem(x, index=index), *args, **named) if callable(function) else as_array(function)
-            out = replace(out, value, index=index)
-    return out
