@@ -27,53 +27,46 @@ MIXED = (
 class HookLists:
     """The hooks of one module, or of all: dictionaries from handle ids to functions.
 
-    `_hook_flags`: for hooks that are called in a special way, (whether with keyword arguments, whether also
-    after an error). `_is_full_backward_hook`: what kind the backward hooks are; None where there were none.
+    `_always_called`: the ids of forward hooks that run after an error, too. `_is_full_backward_hook`: what kind the
+    backward hooks are; None where there were none.
     """
 
     _forward_pre_hooks: OrderedDict
     _forward_hooks: OrderedDict
     _backward_pre_hooks: OrderedDict
     _backward_hooks: OrderedDict
-    _hook_flags: dict[int, tuple[bool, bool]]
+    _always_called: set[int]
     _is_full_backward_hook: bool | None
 
     def __init__(self) -> None:
         for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
             self.__dict__[name] = OrderedDict()
-        self.__dict__.update(_hook_flags={}, _is_full_backward_hook=None)
+        self.__dict__.update(_always_called=set(), _is_full_backward_hook=None)
 
-    def _add_hook(
-        self, hooks: OrderedDict, hook: Callable, prepend: bool = False, flags: tuple[bool, bool] = (False, False)
-    ) -> RemovableHandle:
+    def _add_hook(self, hooks: OrderedDict, hook: Callable, prepend: bool = False) -> RemovableHandle:
         if not callable(hook):
             raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
         if prepend:
             hooks.move_to_end(handle.id, last=False)
-        if any(flags):
-            self._hook_flags[handle.id] = flags
         return handle
 
-    def register_forward_pre_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call hook(module, args) before forward; what it returns replaces the arguments.
-
-        A single value stands for a tuple of one. with_kwargs: hook(module, args, kwargs), which returns None
-        or (new args, new kwargs).
-        """
-        return self._add_hook(self._forward_pre_hooks, hook, prepend, (with_kwargs, False))
+    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False) -> RemovableHandle:
+        """Call hook(module, args) before forward; what it returns replaces the arguments (a value: the only one)."""
+        return self._add_hook(self._forward_pre_hooks, hook, prepend)
 
     def register_forward_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+        self, hook: Callable, *, prepend: bool = False, always_call: bool = False
     ) -> RemovableHandle:
         """Call hook(module, args, output) after forward; what it returns replaces the output.
 
-        with_kwargs: hook(module, args, kwargs, output). always_call: also when forward raised.
+        always_call: also when forward raised.
         """
-        return self._add_hook(self._forward_hooks, hook, prepend, (with_kwargs, always_call))
+        handle = self._add_hook(self._forward_hooks, hook, prepend)
+        if always_call:
+            self._always_called.add(handle.id)
+        return handle
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call hook(module, grad_output) before backward enters the module; what it returns replaces it."""
@@ -110,45 +103,35 @@ def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
     """Call a module's forward and, around it, the hooks of all modules and its own."""
     called: set[int] = set()
     try:
-        args, kwargs = before_forward(module, args, kwargs)
+        args = before_forward(module, args)
         full, old = backward_hooks(module)
         pre = [*everywhere._backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
         watch = BackwardWatch(module, full, pre) if full or pre else None
         if watch is not None:
             args = watch.inputs(args)
         result = module.forward(*args, **kwargs)
-        result = after_forward(module, args, kwargs, result, called, False)
+        result = after_forward(module, args, result, called, False)
         if watch is not None:
             result = watch.outputs(result)
         if old:
             watch_last_operation(module, args, result, old)
         return result
     except Exception:
-        after_forward(module, args, kwargs, None, called, True)
+        after_forward(module, args, None, called, True)
         raise
 
 
-def before_forward(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def before_forward(module: Any, args: tuple) -> tuple:
     """Run the forward pre-hooks; return the arguments that they leave."""
     for owner in (everywhere, module):
-        for key, hook in list(owner._forward_pre_hooks.items()):
-            with_kwargs, _ = owner._hook_flags.get(key, (False, False))
-            result = run_hook("forward pre-hook", module, hook, args, *([kwargs] if with_kwargs else []))
-            if result is None:
-                continue
-            if not with_kwargs:
+        for hook in list(owner._forward_pre_hooks.values()):
+            result = run_hook("forward pre-hook", module, hook, args)
+            if result is not None:
                 args = result if isinstance(result, tuple) else (result,)
-            elif isinstance(result, tuple) and len(result) == 2:
-                args, kwargs = result
-            else:
-                raise RuntimeError(
-                    "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
-                    f"but hook {hook_name(hook)!r} of {type(module).__name__} returned {result!r}"
-                )
-    return args, kwargs
+    return args
 
 
-def after_forward(module: Any, args: tuple, kwargs: dict, result: Any, called: set, failed: bool) -> Any:
+def after_forward(module: Any, args: tuple, result: Any, called: set, failed: bool) -> Any:
     """Run the forward hooks; return the output that they leave.
 
     called: notes who was called. failed: forward raised, and only hooks that want to be called always are, if
@@ -156,12 +139,11 @@ def after_forward(module: Any, args: tuple, kwargs: dict, result: Any, called: s
     """
     for owner in (everywhere, module):
         for key, hook in list(owner._forward_hooks.items()):
-            with_kwargs, always = owner._hook_flags.get(key, (False, False))
-            if failed and (not always or key in called):
+            if failed and (key not in owner._always_called or key in called):
                 continue
             called.add(key)
             try:
-                new = run_hook("forward hook", module, hook, args, *([kwargs] if with_kwargs else []), result)
+                new = run_hook("forward hook", module, hook, args, result)
             except Exception as error:
                 if not failed:
                     raise

@@ -102,7 +102,8 @@ def unknown(function: Any) -> str:
     from ..rules import full_table
 
     advice = did_you_mean(function.__name__, full_table())
-    return f"gradcli has no derivative of np.{function.__name__}" + (
+    module = function.__module__.replace("numpy", "np", 1)
+    return f"gradcli has no derivative of {module}.{function.__name__}" + (
         f"; {advice}" if advice else "; use detach() to compute it outside the graph"
     )
 

@@ -90,18 +90,6 @@ def test_forward_hook_replaces_the_output():
     assert order == ["first", (True, [[1, 2]], [3, 6]), [6, 12]]
 
 
-def test_keyword_arguments_reach_hooks_that_ask():
-    module, seen = Apply(product_and_multiple), []
-    module.register_forward_pre_hook(lambda m, args, kw: (args, {"scale": kw["scale"] + 1}), with_kwargs=True)
-    module.register_forward_hook(lambda m, args, kw, out: seen.append((len(args), kw)), with_kwargs=True)
-    module.register_forward_hook(lambda m, args, out: seen.append(len(args)))
-    product, multiple = module(leaf(2), leaf(5), scale=2.0)
-    assert (product.tolist(), multiple.tolist(), seen) == ([10], [6], [(2, {"scale": 3.0}), 2])
-    module.register_forward_pre_hook(lambda m, args, kw: args[0], with_kwargs=True)
-    with pytest.raises(RuntimeError, match="must return None or a tuple of"):
-        module(leaf(2), leaf(5), scale=2.0)
-
-
 def test_always_called_hooks_run_after_an_error():
     def fail(x):
         raise ZeroDivisionError
