@@ -19,7 +19,7 @@ from ..api.matrices import LinAlgError
 from ..errors import describe_missing
 from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError
-from ..tape.dtypes import DType, as_dtype, as_numpy, defaults, naming, set_default_dtype, strided
+from ..tape.dtypes import DType, as_dtype, as_numpy, defaults, naming, set_default_dtype
 from ..tape.function import Function
 from ..tape.modes import allowed
 from ..tape.printing import get_printoptions, set_printoptions
@@ -84,7 +84,6 @@ def extras() -> dict[str, dict[str, Any]]:
             "__version__": VERSION,
             **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
             **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
-            "strided": strided,
             "get_default_device": lambda: gradcli.device("cpu"),
             "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,
             "compile": lambda model=None, **options: model if model is not None else lambda function: function,

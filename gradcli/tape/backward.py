@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..errors import add_advice
-from .dtypes import as_dtype, naming
+from .dtypes import as_dtype
 from .modes import observers, state
 from .node import Node, OutputNode, Slots
 from .record import cast
@@ -117,14 +116,6 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
     return roots
 
 
-CYCLE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
-    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
-    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
-    "the cycle and avoid the leak."
-)
-
-
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -143,8 +134,6 @@ def backward(
         observer.see_backward("backward", outputs)
     if inputs is not None and len(as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    if create_graph and naming.prefix == "torch":
-        warnings.warn(CYCLE, UserWarning, stacklevel=3)
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
     roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)
     if inputs is not None:

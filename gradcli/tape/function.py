@@ -50,7 +50,6 @@ class FunctionNode(Node):
     _several = False
     needs_input_grad: tuple[bool, ...] = ()
     materialize_grads = True
-    _materialize_non_diff_grads = True
 
     def __init__(self) -> None:
         self.seq = next_seq()
@@ -85,9 +84,6 @@ class FunctionNode(Node):
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Tell that these outputs have no gradient."""
         self._constant = tensors
-
-    def mark_shared_storage(self, *pairs: Any) -> None:
-        """Do nothing: memory shared by inputs and outputs is found without being told."""
 
     def set_materialize_grads(self, value: bool) -> None:
         """Say whether backward gets zeros (True) or None for outputs that nothing used."""
@@ -168,14 +164,6 @@ class Function:
         rule = Rule(name, to_parents(backward_of), saves=True)
         rule.used_up = rule  # it may run again, as long as it does not ask for what was saved
         cls._backward_cls = type(name, (FunctionNode,), {"_function": cls, "_rule": rule})
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        warnings.warn(
-            f"{type(self).__name__} should not be instantiated: its methods are static, and it is called through "
-            f"{type(self).__name__}.apply(...)",
-            DeprecationWarning,
-            stacklevel=2,
-        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse what PyTorch allowed long ago."""
@@ -270,7 +258,6 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
     dirty = find_changed_inputs(ctx, args, outputs, wanted)
     constant = {id(x) for x in ctx._constant}
     ctx._outlines = [(x._data.shape, x._data.dtype) if isinstance(x, Tensor) else None for x in outputs]
-    ctx._constant_places = {i for i, x in enumerate(outputs) if id(x) in constant}
     ctx._output_nodes = [None] * len(outputs)
     ctx._several = len(outputs) > 1
     made: dict[int, Any] = {}  # what is returned twice is one tensor, and counts as the last
@@ -415,8 +402,6 @@ def cotangent(ctx: Any, i: int, g: Any) -> Any:
     outline = ctx._outlines[i]
     if g is None:
         if outline is None or not ctx.materialize_grads:
-            return None
-        if i in ctx._constant_places and not ctx._materialize_non_diff_grads:
             return None
         return Tensor._wrap(np.zeros(*outline), None)
     return g if isinstance(g, Tensor) else Tensor._wrap(g, None)

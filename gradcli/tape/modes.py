@@ -6,7 +6,6 @@ import contextlib
 import functools
 import inspect
 import threading
-import warnings
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -100,14 +99,7 @@ class _Switch:
         record_in_this_thread(self.previous)
 
     def __call__(self, function: Any) -> Any:
-        """Return `function` run in this mode; generators and classes' constructors included."""
-        if inspect.isclass(function):
-            warnings.warn(
-                "Decorating classes is deprecated: only functions and methods are to be decorated. The mode holds "
-                "while the class makes an object, not in its methods",
-                FutureWarning,
-                stacklevel=2,
-            )
+        """Return `function` run in this mode; generators included."""
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)

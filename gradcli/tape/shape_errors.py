@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import naming
-
 
 class ShapeError(RuntimeError, ValueError):
     """Operands or arguments that do not fit. plain: NumPy's words for it."""
@@ -56,16 +54,6 @@ def bad_index(error: IndexError, shape: Sequence[int] = ()) -> Exception:
         return IndexError(
             f"The shape of the mask [{mask[2]}] at index {mask[1]} does not match the shape of the indexed tensor "
             f"{list(shape)} at index {mask[1]}"
-        )
-    refused = re.search("^an index must be made of .*, not (.*)$", str(error))
-    if refused and naming.prefix == "torch":
-        if refused[1].startswith("<U"):
-            return TypeError("new(): invalid data type 'str'")
-        if refused[1] != "float64":
-            return IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        return IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-            "float)"
         )
     text = re.sub("out of bounds for axis", "out of bounds for dimension", str(error))
     text = re.sub(

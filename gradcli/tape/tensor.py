@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import add_advice, describe_missing
 from ..rules import entry
 from . import memory
-from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming, strided
+from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming
 from .modes import allowed, state
 from .node import AccumulateGrad, Node, check_gradient
 
@@ -123,11 +123,6 @@ class Tensor:
     def device(self) -> Any:
         """Always the CPU."""
         return cpu
-
-    @property
-    def layout(self) -> Any:
-        """Always `strided`."""
-        return strided
 
     @property
     def is_leaf(self) -> bool:

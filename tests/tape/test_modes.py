@@ -40,17 +40,6 @@ def test_a_generator_runs_in_its_mode_whatever_reaches_it(mode):
     assert set(seen) == {inside}
 
 
-def test_a_decorated_class_warns():
-    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
-
-        @g.no_grad()
-        class Thing:
-            def __init__(self):
-                self.mode = g.is_grad_enabled()
-
-    assert Thing().mode is False
-
-
 def call():
     return (g.ones(1, requires_grad=True) * 2).requires_grad
 
