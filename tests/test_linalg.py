@@ -1,8 +1,7 @@
-"""gradcli.linalg and PyTorch's top-level names of the same kind, against NumPy, SciPy and identities."""
+"""gradcli.linalg where it is more than an entry of the table, against NumPy and identities."""
 
 import numpy as np
 import pytest
-import scipy.linalg
 from numpy.testing import assert_allclose
 
 import gradcli as gc
@@ -17,16 +16,10 @@ STACK = rng.normal(size=(2, 3, 3))
 TALL = rng.normal(size=(4, 3))
 B = rng.normal(size=(3, 2))
 V = rng.normal(size=3)
-POSITIVE = X @ X.T + np.eye(3)
-
-
-def positive(x):
-    return x @ x.mT + gc.eye(3, dtype=x.dtype)
 
 
 # name, call on tensors, its operands, expected values by NumPy and SciPy
 CALLS = [
-    ("inv", linalg.inv, [STACK], np.linalg.inv(STACK)),
     ("solve", linalg.solve, [X, B], np.linalg.solve(X, B)),
     ("solve vectors", linalg.solve, [STACK, V], np.linalg.solve(STACK, V[:, None])[..., 0]),
     (
@@ -43,15 +36,7 @@ CALLS = [
         [X, B.T],
         B.T @ np.linalg.inv(np.tril(X, -1) + np.eye(3)),
     ),
-    ("cholesky", lambda x: linalg.cholesky(positive(x)), [X], np.linalg.cholesky(POSITIVE)),
-    ("torch.cholesky", lambda x: gc.cholesky(positive(x)), [X], np.linalg.cholesky(POSITIVE)),
-    ("qr", lambda x: linalg.qr(x).R, [TALL], np.linalg.qr(TALL).R),
     ("qr r", lambda x: linalg.qr(x, "r").R, [TALL], np.linalg.qr(TALL).R),
-    ("eigh", lambda x: linalg.eigh(x + x.mT).eigenvalues, [STACK], np.linalg.eigvalsh(STACK + STACK.mT)),
-    ("eigvalsh", lambda x: linalg.eigvalsh(x + x.mT, "U"), [X], np.linalg.eigvalsh(X + X.T, "U")),
-    ("svd", lambda x: linalg.svd(x).S, [TALL], np.linalg.svdvals(TALL)),
-    ("svdvals", linalg.svdvals, [STACK], np.linalg.svdvals(STACK)),
-    ("pinv", linalg.pinv, [TALL], np.linalg.pinv(TALL)),
     ("pinv atol", lambda x: linalg.pinv(x, atol=1.0), [np.diag([3.0, 0.5])], np.diag([1 / 3, 0])),
     ("pinverse", gc.pinverse, [TALL], np.linalg.pinv(TALL)),
     ("lstsq", lambda x, b: linalg.lstsq(x, b).solution, [TALL, TALL[:, :2]], np.eye(3)[:, :2]),
@@ -62,15 +47,7 @@ CALLS = [
         np.linalg.lstsq(TALL, TALL[:, 0] ** 2)[0],
     ),
     ("lstsq residuals", lambda x, b: linalg.lstsq(x, b).residuals, [TALL, TALL**2], np.linalg.lstsq(TALL, TALL**2)[1]),
-    ("det", linalg.det, [STACK], np.linalg.det(STACK)),
-    ("slogdet", lambda x: x.slogdet().logabsdet, [STACK], np.linalg.slogdet(STACK)[1]),
-    ("sign", lambda x: x.slogdet().sign * x, [-POSITIVE], POSITIVE),
-    ("logdet", lambda x: (x @ x.mT).logdet(), [X], np.log(np.linalg.det(X @ X.T))),
-    ("matrix_exp", linalg.matrix_exp, [STACK], scipy.linalg.expm(STACK)),
-    ("matrix_power", lambda x: linalg.matrix_power(x, -3), [X], np.linalg.matrix_power(X, -3)),
-    ("multi_dot", lambda *x: linalg.multi_dot(x), [V, X, B], V @ X @ B),
     ("norm", linalg.norm, [STACK], np.sqrt((STACK**2).sum())),
-    ("norm 3", lambda x: linalg.norm(x, 3, dim=1), [X], np.linalg.norm(X, 3, 1)),
     ("norm nuc", lambda x: linalg.norm(x, "nuc"), [TALL], np.linalg.norm(TALL, "nuc")),
     (
         "matrix_norm",
@@ -79,15 +56,9 @@ CALLS = [
         np.linalg.norm(STACK, -1, (0, 2), True),
     ),
     ("vector_norm", lambda x: linalg.vector_norm(x, 0.5, (0, 2)), [STACK], (abs(STACK) ** 0.5).sum((0, 2)) ** 2),
-    ("cond", linalg.cond, [STACK], np.linalg.cond(STACK)),
-    ("cond fro", lambda x: linalg.cond(x, "fro"), [X], np.linalg.cond(X, "fro")),
     ("cross", lambda x, y: linalg.cross(x, y, dim=0), [X, B[:, :1]], np.cross(X, B[:, :1], axis=0)),
-    ("vecdot", lambda x, y: linalg.vecdot(x, y, dim=0), [X, X + 1], (X * (X + 1)).sum(0)),
-    ("diagonal", lambda x: linalg.diagonal(x, offset=1), [STACK], np.diagonal(STACK, 1, 1, 2)),
     ("addmm", lambda c, a, b: gc.addmm(c, a, b, beta=2, alpha=3), [V[:2], X, B], 2 * V[:2] + 3 * X @ B),
 ]
-EXACT_ONLY = {"addmv", "pinv atol"}
-"""No slopes: operands are not finite, or a singular value is left out, whose share the gradient ignores."""
 
 
 @pytest.mark.parametrize(("name", "function", "arrays", "expected"), CALLS, ids=[c[0] for c in CALLS])
@@ -97,7 +68,7 @@ def test_value_and_slope(name, function, arrays, expected):
         expected = getattr(np.linalg, name)(*arrays)
     assert_allclose(call.plain(*call.arrays), expected, rtol=1e-10, atol=1e-11)
     net.test_the_type_is_kept.check(call)
-    if name not in EXACT_ONLY:
+    if name != "pinv atol":  # a singular value is left out, whose share the gradient ignores
         net.test_the_gradient_is_the_slope.check(call)
 
 

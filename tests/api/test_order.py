@@ -25,14 +25,10 @@ VALUES = [
     ("sort", lambda x: x.sort(0, descending=True), (X,), -np.sort(-X, 0)),
     ("topk", lambda x: x.topk(2), (X,), -np.sort(-X)[:, :2]),
     ("topk smallest", lambda x: x.topk(3, largest=False), (X,), np.sort(X)[:, :3]),
-    ("median", lambda x: x.median(), (X[:, :4],), np.sort(X[:, :4].ravel())[3]),
     ("median dim", lambda x: x.median(0, keepdim=True), (X,), X.min(0, keepdims=True)),
     ("nanmedian dim", lambda x: x.nanmedian(1), (X,), np.median(X, 1)),
-    ("logcumsumexp", lambda x: x.logcumsumexp(1), (X,), np.log(np.cumsum(np.exp(X), 1))),
     ("trapezoid", gc.trapezoid, (X, T), np.trapezoid(X, T)),
     ("diff", lambda x, y: gc.diff(x, 2, prepend=y), (X, X[:, :1]), np.diff(X, 2, prepend=X[:, :1])),
-    ("diff of nothing", lambda x: gc.diff(x, 9), (X,), np.zeros((2, 0))),
-    ("gradient", lambda x: gc.gradient(x, spacing=0.5, dim=1), (X,), np.gradient(X, 0.5, axis=1)),
     (
         "gradient at places",
         lambda x, t: gc.gradient(x, spacing=(t,), dim=1, edge_order=2),
@@ -45,7 +41,6 @@ VALUES = [
         (f"quantile {cut}", lambda x, cut=cut: x.quantile(0.3, 1, interpolation=cut), (X,), None)
         for cut in ("lower", "midpoint")
     ),
-    *((f"norm {p}", lambda x, p=p: x.norm(p, 1), (X,), None) for p in (0.5, 1, 2, 3, math.inf, -math.inf)),
 ]
 
 
@@ -75,12 +70,7 @@ def test_nan(name, dim, expected):
     assert_allclose((got[0] if isinstance(got, tuple) else got).numpy(), expected)
 
 
-SHARES = [
-    ("median", [1.0, 1.0, 5.0, 0.0, 1.0], [1 / 3, 1 / 3, 0, 0, 1 / 3]),
-    ("nanmedian", [math.nan, 2.0, 2.0], [0, 0.5, 0.5]),
-    ("max", [3.0, 3.0, 1.0], [0.5, 0.5, 0]),
-    ("logcumsumexp", [-math.inf, 0.0, 0.0], [1, 1.5, 0.5], 0),
-]
+SHARES = [("nanmedian", [math.nan, 2.0, 2.0], [0, 0.5, 0.5]), ("max", [3.0, 3.0, 1.0], [0.5, 0.5, 0])]
 
 
 @pytest.mark.parametrize("row", SHARES, ids=lambda row: row[0])
