@@ -447,10 +447,7 @@ def check_gradient(tensor: Any, value: Any) -> None:
     if value.dtype != tensor.dtype:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{value.dtype.title.lower()}' to a tensor with "
-            f"grad_dtype '{tensor.dtype.title}'. The gradient must match the tensor's grad_dtype "
-            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
-            "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes "
-            "of a tensor and its gradient may break downstream systems that assume they match."
+            f"grad_dtype '{tensor.dtype.title}'. The gradient must have the tensor's type."
         )
 
 

@@ -138,15 +138,9 @@ class Tensor:
     def requires_grad(self, wanted: bool) -> None:
         if not isinstance(wanted, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if wanted and self._node is None and self._data.dtype.kind not in "fc":
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if wanted and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(wanted)
-
-    @requires_grad.deleter
-    def requires_grad(self) -> None:
-        raise RuntimeError("'requires_grad' of a Tensor cannot be deleted")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on this leaf. Raises RuntimeError for integers and non-leaves."""
@@ -246,12 +240,7 @@ class Tensor:
     def detach_(self) -> Tensor:
         """Leave the graph."""
         if self._base is not None:
-            raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) "
-                "for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, "
-                "and hence detach_() cannot be called on these gradients. To fix this error, please refer to the "
-                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
-            )
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._node = None
         return self
 
@@ -274,10 +263,6 @@ class Tensor:
             self._key = None
         if self._node is not None and self._node.leaf:
             self._node.data = self._data
-
-    @data.deleter
-    def data(self) -> None:
-        raise RuntimeError("'data' of a Tensor cannot be deleted")
 
     # -- what is found by name --------------------------------------------------------
 
@@ -444,8 +429,7 @@ class Tensor:
             raise add_advice(
                 RuntimeError(
                     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                    "moment.  If you were attempting to deepcopy a module, this may be because of a "
-                    "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+                    "moment."
                 ),
                 "use detach() or clone() first",
             )
