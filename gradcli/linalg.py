@@ -31,7 +31,7 @@ globals().update(FUNCTIONS)
 
 
 @on_matrices()
-def qr(A: Tensor, mode: str = "reduced") -> QRResult:  # noqa: N803
+def qr(A: Tensor, mode: str = "reduced") -> QRResult:
     """Q and R of A = Q R; mode is 'reduced', 'complete' (square Q) or 'r' (Q empty)."""
     if mode == "r":
         return QRResult(Tensor._wrap(np.zeros(0, A.dtype), None), entry("qr").function(A, "r"))
@@ -60,7 +60,7 @@ def is_vector(a: Tensor, b: Tensor) -> bool:
 
 
 @on_matrices(square=True)
-def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The X with A X = B, or X A = B unless left; B holds vectors or matrices."""
     if is_vector(A, B):
         return solve_columns(A, B[..., None])[..., 0]
@@ -68,21 +68,14 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803
 
 
 @on_matrices(square=True)
-def solve_triangular(
-    A: Tensor,  # noqa: N803
-    B: Tensor,  # noqa: N803
-    *,
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
-) -> Tensor:
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The X with A X = B, or X A = B unless left, where only one triangle of A is read."""
     if left:
         return table_solve_triangular(A, B, lower=not upper, unit=unitriangular)
     return table_solve_triangular(A.mT, B.mT, lower=upper, unit=unitriangular).mT
 
 
-def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:  # noqa: N803
+def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """Return what singular values must exceed: absolutely, and relative to the largest one."""
     absolute = 0.0 if atol is None else as_raw(atol)
     if rtol is None:
@@ -92,20 +85,13 @@ def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:  # noqa: N80
 
 
 @on_matrices()
-def pinv(
-    A: Tensor,  # noqa: N803
-    rcond: Any = None,
-    hermitian: bool = False,
-    *,
-    atol: Any = None,
-    rtol: Any = None,
-) -> Tensor:
+def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """Pseudo-inverse; singular values up to max(atol, rtol * largest) count as 0 (rtol may be called rcond)."""
     return pinv_with(A, *tolerances(A, atol, rcond if rtol is None else rtol), hermitian)
 
 
 @on_matrices()
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None) -> LstsqResult:  # noqa: N803
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None) -> LstsqResult:
     """The X that makes |B - A X| smallest, its squares where A has full rank, the rank and the singular values."""
     vector = is_vector(A, B)
     right = B[..., None] if vector else B
@@ -121,12 +107,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None) -> LstsqResult:  # n
 
 @on_matrices()
 def matrix_norm(
-    A: Tensor,  # noqa: N803
-    ord: Any = "fro",
-    dim: Any = (-2, -1),
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
     """Norm of matrices: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2."""
     norm = table_matrix_norm(A if dtype is None else A.to(dtype), ord, dim, keepdim)
@@ -136,14 +117,7 @@ def matrix_norm(
 
 
 @on_matrices(axes=0)
-def norm(
-    A: Tensor,  # noqa: N803
-    ord: Any = None,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-) -> Tensor:
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Vector norm over one axis or, without ord, over dim; matrix norm over two."""
     axes = dim if dim is None or isinstance(dim, tuple | list) else (dim,)
     if ord is None:
@@ -158,14 +132,7 @@ def norm(
 
 
 @on_matrices()
-def matrix_rank(
-    A: Tensor,  # noqa: N803
-    tol: Any = None,
-    hermitian: bool = False,
-    *,
-    atol: Any = None,
-    rtol: Any = None,
-) -> Tensor:
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """How many singular values exceed max(atol, rtol * largest)."""
     raw = as_raw(A)
     values = np.sort(abs(np.linalg.eigvalsh(raw)))[..., ::-1] if hermitian else np.linalg.svdvals(raw)
