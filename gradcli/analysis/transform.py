@@ -175,10 +175,8 @@ def compute_jacobian(
                 blocks = reverse_blocks(trace, chunk_size, retain=True)
             parts = [np.array(block._data, order="C") for block in blocks[0]]
             without_false_nan(trace, [parts])
-    jacobian_blocks = tuple(
-        JacobianBlock(name, np.array(x._data), None if sparse else part, part if sparse else None)
-        for name, x, part in zip(run.names, inputs, parts, strict=True)
-    )
+    named = zip(run.names, inputs, parts, strict=True)
+    jacobian_blocks = tuple(JacobianBlock(name, np.array(x._data), part) for name, x, part in named)
     return Jacobian(run.title, run.value, jacobian_blocks, run.output_name, products, run.unused)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..show.check_results import Evidence, Finding, InputCheck, Taylor, TaylorRow, WorstElement
+from ..show.check_results import Element, Evidence, Finding, InputCheck, Taylor, TaylorRow
 from .flat import Flat
 from .jacobian import AVERAGED_FITS, LIMIT, MARGIN, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
 from .verdict import COARSE, ROUNDING, SMALL_EFFECT, digits_of, floor_of, room
@@ -304,7 +304,7 @@ class Directions:
             checks.append(InputCheck(name, shape, verdict, most, error, digits, resolution, worst, small, below))
         return tuple(checks)
 
-    def element(self, i: int) -> WorstElement | None:
+    def element(self, i: int) -> Element | None:
         """Return what is known of one element, where a direction is along it."""
         if not self.axes or i >= len(self.lines):
             return None
@@ -318,7 +318,7 @@ class Directions:
         return Outcome(verdict, self.inputs(verdict), self.products(), message, needed=needed)
 
 
-def off(worst: WorstElement) -> float:
+def off(worst: Element) -> float:
     """Return how far an element is off, in units of what it may be."""
     return abs(worst.analytic - worst.numeric) / max(worst.numeric_error, TINY)
 

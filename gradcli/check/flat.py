@@ -12,7 +12,7 @@ import numpy as np
 from ..program.arguments import OutputPart, Path, element_at
 from ..program.claim import Arrays, CallError, Claim, WrongShapeError
 from ..program.detect_framework import reachable_from
-from ..show.check_results import WorstElement
+from ..show.check_results import Element
 
 MOST_BYTES = 1 << 28
 """How much memory the points of one batch may take."""
@@ -113,11 +113,11 @@ class Flat:
         """Return the row of an output's element and part: what `row` was given for them."""
         return next(j for j in range(len(self.f0)) if self.row(j) == (output, which))
 
-    def worst(self, j: int | None, i: int, claimed: Any, numeric: Any, error: float, sides: Any = None) -> WorstElement:
+    def worst(self, j: int | None, i: int, claimed: Any, numeric: Any, error: float, sides: Any = None) -> Element:
         """Return what is known of entry (j, i) as a part of a report; j is None where rows were combined."""
         output, output_part = ((), "") if j is None else self.row(j)
         _, place, part = self.label(i)
-        return WorstElement(output, place, claimed, numeric, error, sides, output_part, part)
+        return Element(output, place, claimed, numeric, error, sides, output_part, part)
 
     def along(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return f where element elements[k] of x is changed by offsets[k]: shape (points, m)."""

@@ -17,7 +17,7 @@ from ..program.arguments import Path
 from ..program.claim import CallError, Claim, NoForwardError, callable_name
 from ..program.recorded import SecondOrder, Traced, tensor
 from ..request import Request
-from ..show.check_results import CheckReport, InputCheck, WorstElement
+from ..show.check_results import CheckReport, Element, InputCheck
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .flat import Flat
@@ -71,7 +71,7 @@ class PytorchFunction(Traced):
             raise CallError(str(self.changed)) from self.changed
         return outputs
 
-    def place_of(self, worst: WorstElement) -> tuple[int, Path, str]:
+    def place_of(self, worst: Element) -> tuple[int, Path, str]:
         paths = [part.path for part in self.layout] or [()]
         number = next(i for i, path in enumerate(paths) if worst.output[: len(path)] == path)
         word = {"re": "real", "im": "imaginary"}.get(worst.output_part)

@@ -12,13 +12,15 @@ import numpy as np
 
 from .results import Rows, label, present
 
+SHORT = {"": "", "re": "Re ", "im": "Im "}
 
-class WorstElement(NamedTuple):
-    """The element whose derivative is furthest from its reference.
+
+class Element(NamedTuple):
+    """An element of a Jacobian: claimed, its reference, and the half-width of that one's interval.
 
     output: the index of the output element, of several outputs after what leads to one; place: that of the input
-    element. numeric_error: the half-width of the reference's interval. sides: the left and the right derivative at a
-    kink. output_part, part: which part of a complex output and of a complex input ("re" or "im").
+    element. sides: the left and the right derivative at a kink. output_part, part: which part of a complex output and
+    of a complex input ("re" or "im"). verdict: its own, where every element was asked for.
     """
 
     output: tuple[int | str, ...]
@@ -29,43 +31,19 @@ class WorstElement(NamedTuple):
     sides: tuple[float, float] | None = None
     output_part: str = ""
     part: str = ""
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "output": self.output,
-            "index": self.place,
-            "analytic": self.analytic,
-            "numeric": self.numeric,
-            "numeric_error": self.numeric_error,
-            **present(output_part=self.output_part, part=self.part, one_sided=self.sides),
-        }
-
-
-SHORT = {"": "", "re": "Re ", "im": "Im "}
-
-
-class ElementRow(NamedTuple):
-    """One element: the index and part of output and input, claimed, numeric, its error, and what it is."""
-
-    output: tuple[int | str, ...]
-    output_part: str
-    place: tuple[int, ...]
-    part: str
-    claimed: Any
-    numeric: Any
-    error: Any
-    verdict: str
+    verdict: str = ""
 
     @property
     def ratio(self) -> float | None:
         """Claimed over numeric, where that is known not to be zero."""
-        known = np.isfinite(self.numeric) and abs(self.numeric) > self.error
-        return float(self.claimed / self.numeric) if known else None
+        known = np.isfinite(self.numeric) and abs(self.numeric) > self.numeric_error
+        return float(self.analytic / self.numeric) if known else None
 
     @property
     def cells(self) -> tuple[Any, ...]:
         """Claimed, numeric, error, ratio and verdict; nothing for a ratio that is not known."""
-        return (self.claimed, self.numeric, self.error, "" if self.ratio is None else self.ratio, self.verdict)
+        ratio = "" if self.ratio is None else self.ratio
+        return (self.analytic, self.numeric, self.numeric_error, ratio, self.verdict)
 
     def name(self, of: str) -> str:
         """Return what the element is called, with the output's where that is no plain number."""
@@ -78,11 +56,10 @@ class ElementRow(NamedTuple):
         return {
             "output": self.output,
             "index": self.place,
-            "analytic": self.claimed,
+            "analytic": self.analytic,
             "numeric": self.numeric,
-            "numeric_error": self.error,
-            **present(output_part=self.output_part, part=self.part),
-            "verdict": self.verdict,
+            "numeric_error": self.numeric_error,
+            **present(output_part=self.output_part, part=self.part, one_sided=self.sides, verdict=self.verdict),
         }
 
 
@@ -131,7 +108,7 @@ class InputCheck:
     max_rel_error: float
     digits: float
     resolution: float | None
-    worst: WorstElement | None
+    worst: Element | None
     hidden: int = 0
     hidden_below: float = 0.0
     elements: Elements | None = None
@@ -146,14 +123,14 @@ class InputCheck:
             if not math.isfinite(error) or not math.isfinite(self.resolution or 0.0):
                 raise ValueError(f"'{self.name}' cannot pass with an error of {error} and {self.resolution}")
 
-    def rows(self) -> Iterator[ElementRow]:
+    def rows(self) -> Iterator[Element]:
         """Yield all elements, where they were asked for, the input's fastest."""
         if (every := self.elements) is None:
             return
-        for j, row in enumerate(every.rows):
-            for i, column in enumerate(every.columns):
+        for j, (output, output_part) in enumerate(every.rows):
+            for i, (place, part) in enumerate(every.columns):
                 numbers = (every.claimed[j, i], every.numeric[j, i], every.error[j, i])
-                yield ElementRow(*row, *column, *numbers, str(every.verdicts[j, i]))
+                yield Element(output, place, *numbers, None, output_part, part, str(every.verdicts[j, i]))
 
     def document(self) -> dict[str, Any]:
         return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .check_results import CheckReport, CheckSummary, InputCheck, Taylor, WorstElement
+from .check_results import CheckReport, CheckSummary, Element, InputCheck, Taylor
 from .results import label
 
 DIGITS = 12
@@ -45,7 +45,7 @@ def worst_text(item: InputCheck, precision: int | None = None) -> str:
     return f"{claimed}, numeric {float(worst.numeric):.{digits}g} ± {worst.numeric_error:.2g}"
 
 
-def relative_text(worst: WorstElement | None) -> str:
+def relative_text(worst: Element | None) -> str:
     if worst is None or worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
         return ""
     return f" (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"

@@ -12,7 +12,7 @@ import numpy as np
 from .. import __version__
 from ..errors import GradcliError, visible
 from . import Style
-from .results import SCHEMA, Rows, dense_arrays, document_of_lines
+from .results import SCHEMA, Rows, dense_arrays, document_of_lines, rows_of
 
 NONE = "none"
 """What is written for a gradient that is None."""
@@ -56,7 +56,7 @@ def one_line(text: str) -> str:
 
 def write_tsv(result: Any, style: Style) -> str:
     """Return a line per row, for shells."""
-    rows = getattr(result, "lines", result.rows)()
+    rows = result.lines() if hasattr(result, "lines") else rows_of(result)
     return "".join(["\t".join(cells) + "\n" for cells in write_cells(rows, style.precision, one_line)])
 
 
@@ -68,7 +68,7 @@ def write_csv(result: Any, style: Style) -> str:
     writer = csv.writer(text, lineterminator="\n")
     formula = ("formula",) if getattr(result, "symbolic", ()) else ()
     writer.writerow((*getattr(result, "columns", ("name", "value")), *formula))
-    rows = ((*row[0], *row[1:]) if isinstance(row[0], tuple) else row for row in result.rows())
+    rows = ((*row[0], *row[1:]) if isinstance(row[0], tuple) else row for row in rows_of(result))
     writer.writerows(write_cells(rows, style.precision, visible))
     return text.getvalue()
 

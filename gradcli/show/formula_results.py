@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Block, Rows, element_rows, own_block, present
+from .results import Block, Rows, own_block, present
 
 
 class Formula(NamedTuple):
@@ -123,9 +123,6 @@ class LongNumbers(NamedTuple):
     parts: dict[str, Any]
     output: str | None = None
     with_value: bool = False
-
-    def rows(self) -> Rows:
-        return element_rows(self)
 
     @property
     def without(self) -> tuple[str, ...]:

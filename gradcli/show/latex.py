@@ -12,7 +12,7 @@ from ..errors import visible
 from . import Style
 from .data import NONE, number
 from .formula_results import Derivative, FormulaMatrix, Formulas, LongNumbers
-from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels
+from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels, rows_of
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
@@ -185,7 +185,7 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
 
 
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
-    function, rows = symbol(result.output or "f"), result._replace(with_value=False).rows()
+    function, rows = symbol(result.output or "f"), rows_of(result._replace(with_value=False))
     return "".join(f"{partial(name, function)} = {digits or NONE}\n" for name, digits in rows)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import visible
-from .check_results import Elements, Line, WorstElement
+from .check_results import Element, Elements, Line
 from .checks import DIGITS, label_part
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -104,7 +104,7 @@ class Frame:
         return text
 
 
-def slopes_of(worst: WorstElement) -> list[tuple[str, float, float]]:
+def slopes_of(worst: Element) -> list[tuple[str, float, float]]:
     """Return the numeric slope, at a kink the two beside it, and the claimed one: text, slope left and right."""
     numeric, claimed = float(np.real(worst.numeric)), float(np.real(worst.analytic))
     text, sides = f"numeric slope {numeric:.{DIGITS}g}", (numeric, numeric)
@@ -114,7 +114,7 @@ def slopes_of(worst: WorstElement) -> list[tuple[str, float, float]]:
     return [(text, *sides), (f"claimed slope {claimed:.{DIGITS}g}", claimed, claimed)]
 
 
-def line_plot(name: str, line: Line, worst: WorstElement) -> str:
+def line_plot(name: str, line: Line, worst: Element) -> str:
     """Return the function along the worst element, with the claimed and the numeric slope through the point."""
     plot, (x, y), ends = Frame(line), line.at, line.x[[0, -1]]
     drawn = [f'<path d="{plot.path(line.x, line.value)}" fill="none" stroke="var(--ink)" stroke-width="1.5"/>']

@@ -102,11 +102,11 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
 
 def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
     """Return the blocks of a Jacobian side by side, colours by sign and size."""
-    blocks = [item for item in jacobian.blocks if item.block is not None and item.block.size]
+    blocks = [item for item in jacobian.blocks if item.is_dense and item.block.size]
     picture = figure((4.5 * max(len(blocks), 1), 4.0))
     places = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]
     for axes, item in zip(places, blocks, strict=False):
-        flat = np.real(np.asarray(item.block)).reshape(jacobian.value.size, item.value.size)
+        flat = np.real(item.block).reshape(jacobian.value.size, item.value.size)
         largest = np.abs(flat[np.isfinite(flat)]).max(initial=0) or 1.0
         shown = axes.imshow(flat, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
         axes.set_title(label(f"∂{jacobian.output or 'out'}/∂{item.name}"))

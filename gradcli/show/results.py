@@ -4,9 +4,9 @@ Named tuples rather than dataclasses: they cost nothing to import. A result says
 behind the common head, with plain ndarrays in it, and where it is a table `columns` and `rows`: a cell is text, a
 number, None for a gradient that is none, a pair of names (text joins them with a slash, CSV has a column for each),
 or a function of the digits wanted that returns text. `lines`: rows for a shell, where these are others than those of
-CSV. `arrays`: its derivatives, for NumPy's formats and the search for nan. It may also have an `exit_code`, and what
-is said on standard error: `notes`, `unused`, `detached`, `anomaly`, `symbolic` and `witnesses`. Tables whose numbers
-are never cut are those of `Output.numbers_of`.
+CSV. `arrays`: its derivatives, for NumPy's formats and the search for nan, and for rows where it has no others. It may
+also have an `exit_code`, and what is said on standard error: `notes`, `unused`, `detached`, `anomaly`, `symbolic` and
+`witnesses`. Tables whose numbers are never cut are those of `Output.numbers_of`.
 """
 
 from __future__ import annotations
@@ -85,8 +85,10 @@ def own_block(name: str, words: str, x: np.ndarray | None) -> Block:
     return Block(name, words, x, ((name, () if x is None else x.shape),))
 
 
-def element_rows(result: Any) -> Rows:
-    """Return the rows of all elements; those of the value first, where it is wanted."""
+def rows_of(result: Any) -> Rows:
+    """Return a result's rows, without any of its own those of all elements; the value's first, where it is wanted."""
+    if hasattr(result, "rows"):
+        return result.rows()
     value = getattr(result, "with_value", False) and result.value is not None
     blocks = [*([value_block(result, "value")] if value else []), *result.arrays]
     return itertools.chain.from_iterable(block.rows(getattr(result, "symbolic", ())) for block in blocks)
@@ -172,9 +174,6 @@ class Gradients(NamedTuple):
     summary: bool = False
     anomaly: tuple[str, Span | None] | None = None
 
-    def rows(self) -> Rows:
-        return element_rows(self)
-
     @property
     def arrays(self) -> tuple[Block, ...]:
         every = {**{item.name: item.grad for item in self.inputs}, **self.retained}
@@ -212,15 +211,18 @@ class Value(NamedTuple):
 
 
 class JacobianBlock(NamedTuple):
-    """The derivatives of an output for one input: shape output.shape + value.shape.
+    """The derivatives of an output for one input.
 
-    sparse: a scipy.sparse array of shape (output.size, value.size) instead.
+    block: of shape output.shape + value.shape, or a scipy.sparse array of shape (output.size, value.size).
     """
 
     name: str
     value: np.ndarray
-    block: np.ndarray | None
-    sparse: Any = None
+    block: Any
+
+    @property
+    def is_dense(self) -> bool:
+        return isinstance(self.block, np.ndarray)
 
 
 class Jacobian(NamedTuple):
@@ -245,9 +247,6 @@ class Jacobian(NamedTuple):
     def columns(self) -> tuple[str, ...]:
         return ("output", "input", "value")
 
-    def rows(self) -> Rows:
-        return element_rows(self)
-
     @property
     def arrays(self) -> tuple[Block, ...]:
         output = (self.output or "out", self.value.shape)
@@ -255,7 +254,7 @@ class Jacobian(NamedTuple):
             Block(
                 item.name,
                 f"the block of {item.name}",
-                item.sparse.tocoo() if item.block is None else item.block,
+                item.block if item.is_dense else item.block.tocoo(),
                 (output, (item.name, item.value.shape)),
             )
             for item in self.blocks
@@ -289,9 +288,6 @@ class Hessian(NamedTuple):
     @property
     def columns(self) -> tuple[str, ...]:
         return ("first", "second", "value")
-
-    def rows(self) -> Rows:
-        return element_rows(self)
 
     @property
     def arrays(self) -> tuple[Block, ...]:
@@ -327,9 +323,6 @@ class Products(NamedTuple):
     output: str | None = None
     unused: tuple[str, ...] = ()
     witnesses: tuple[Any, ...] = ()
-
-    def rows(self) -> Rows:
-        return element_rows(self)
 
     @property
     def arrays(self) -> tuple[Block, ...]:

@@ -14,7 +14,7 @@ from rich.text import Text
 from ..errors import visible
 from . import Style
 from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, shape_text, table_of_arrays
-from .check_results import CheckList, CheckReport, CheckSummary, ElementRow, InputCheck, WatchSummary
+from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck, WatchSummary
 from .checks import basis, headline, summary_line, taylor_lines
 from .data import NONE, number, write_tsv
 from .formula_results import Formulas, LongNumbers, Precision
@@ -290,12 +290,12 @@ def looks(style: Style) -> Iterator[tuple[int, tuple[str, ...]]]:
             yield digits, tuple(heading for heading in HEADINGS if heading not in dropped)
 
 
-def cells_of(row: ElementRow, name: str, digits: int, headings: tuple[str, ...]) -> tuple[str, ...]:
+def cells_of(row: Element, name: str, digits: int, headings: tuple[str, ...]) -> tuple[str, ...]:
     cells = {
         "element": name,
-        "claimed": f"{row.claimed:.{digits}g}",
+        "claimed": f"{row.analytic:.{digits}g}",
         "numeric": f"{row.numeric:.{digits}g}",
-        "error": f"{row.error:.2g}" if np.isfinite(row.error) else "unknown",
+        "error": f"{row.numeric_error:.2g}" if np.isfinite(row.numeric_error) else "unknown",
         "ratio": "" if row.ratio is None else f"{row.ratio:.{min(digits, 6)}g}",
         "": "" if row.verdict == "pass" else WORDS[row.verdict],
     }

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import softmax
 
 from gradcli import check_gradient
-from gradcli.show.check_results import CheckReport, InputCheck, WorstElement
+from gradcli.show.check_results import CheckReport, Element, InputCheck
 
 
 def judge(f, grad=None, *, vjp=None, **at):
@@ -36,7 +36,7 @@ def test_no_absurd_claim_passes(x, f, claimed):
 def test_a_pass_that_says_nothing_cannot_be_made():
     failed = InputCheck("x", (), "fail", 1.0, 1.0, 0.0, None, None)
     for make in (
-        lambda: InputCheck("x", (), "pass", 0.0, 0.0, 17.0, None, WorstElement((), (), 1.0, 1.0, math.inf)),
+        lambda: InputCheck("x", (), "pass", 0.0, 0.0, 17.0, None, Element((), (), 1.0, 1.0, math.inf)),
         lambda: InputCheck("x", (), "pass", 0.0, 0.0, 17.0, math.inf, None),
         lambda: CheckReport("f", None, None, "pass", 0.0, inputs=(failed,)),
     ):

@@ -8,8 +8,9 @@ from gradcli.cli.main import COMMANDS, cli
 from gradcli.show import FORMATS, check_results, formula_results, graph_results, results, study_results
 
 MODULES = (results, check_results, study_results, formula_results, graph_results)
-READ = {"tsv": "rows", "csv": "rows", "json": "document", "text": "rows", "npz": "arrays", "npy": "arrays"}
-"""What a format needs of a result, whatever its type."""
+ROWS = ("rows", "arrays")
+READ = {"tsv": ROWS, "csv": ROWS, "json": ("document",), "text": ROWS, "npz": ("arrays",), "npy": ("arrays",)}
+"""What a format needs one of in a result, whatever its type."""
 PICTURES = {"svg", "png"}
 OTHERS = {"int", "None", "bool"}
 
@@ -29,7 +30,11 @@ def formats_and_results(name: str) -> list[tuple[str, str]]:
 
 def takes(form: str, kind: type) -> bool:
     writer = import_module(f"gradcli.show.{FORMATS[form].module}").WRITERS[form]
-    return kind in writer if isinstance(writer, dict) else hasattr(kind, READ.get(form, "_fields"))
+    return (
+        kind in writer
+        if isinstance(writer, dict)
+        else any(hasattr(kind, need) for need in READ.get(form, ("_fields",)))
+    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -34,7 +34,7 @@ def jacobian(
     )
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
-    dense = all(item.block is not None for item in result.blocks)
+    dense = all(item.is_dense for item in result.blocks)
     for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PICTURES)):
         if given and not dense:
             raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse")
