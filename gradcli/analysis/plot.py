@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..program.base import Program, check_number
-from ..show.results import Curve, Surface
+from ..show.results import Sampled
 from .sweep.rows import Interpreted, Question
 
 FARTHEST = 1e300
@@ -24,7 +24,7 @@ def sample_plot(
     over: Mapping[str, tuple[float, float]],
     points: int,
     out: str | None = None,
-) -> Curve | Surface:
+) -> Sampled:
     """Sample a program between two ends of one input, or on a grid of two.
 
     points: along each input. Raises GradcliError for an output that is no real number, and for what `run` raises.
@@ -39,16 +39,11 @@ def sample_plot(
     evaluate = Interpreted(Question(program, given, tuple(grid), tuple(grid), (out,)), gaps=False)
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         value, *columns = (np.array(x, float) for x in evaluate(grid).values())
-    slopes = dict(zip(grid, columns, strict=True))
     for slope in columns:
         slope[np.isnan(value)] = np.nan
-    if len(axes) == 1:
-        ((over_name, x),) = axes.items()
-        return Curve(program.title, over_name, x, value, slopes[over_name], label)
-    (one, x), (other, y) = axes.items()
-    shape = (len(x), len(y))
-    sides = (slopes[one].reshape(shape), slopes[other].reshape(shape))
-    return Surface(program.title, (one, other), x, y, value.reshape(shape), sides, label)
+    shape = tuple(map(len, axes.values()))
+    slopes = tuple(slope.reshape(shape) for slope in columns)
+    return Sampled(program.title, axes, value.reshape(shape), slopes, label)
 
 
 def check_plotted_output(

@@ -14,7 +14,7 @@ from .dot import run_graphviz
 from .formula_results import Precision
 from .graph_results import Graph
 from .plot import LARGEST, extent
-from .results import Curve, Jacobian, Surface
+from .results import Jacobian, Sampled
 from .studies import render_picture
 from .study_results import Mutation
 
@@ -50,33 +50,34 @@ def label(text: str) -> str:
     return visible(text).replace("$", r"\$")
 
 
-def render_curve(result: Curve, style: Style) -> bytes:
-    """Return the function and its derivative, one above the other."""
+def render_sampled(result: Sampled, style: Style) -> bytes:
+    """Return a curve above that of its derivative, or filled contours with arrows along the gradient."""
     picture = figure()
+    (curves if len(result.axes) == 1 else contours)(picture, result, label(result.output or result.target))
+    return save_figure(picture, style.form)
+
+
+def curves(picture: Any, result: Sampled, title: str) -> None:
+    ((name, x),), (slope,) = result.axes.items(), result.slopes
     upper, lower = picture.subplots(2, sharex=True)
-    name = label(result.output or result.target)
-    derivative = label(f"∂/∂{result.name}")
-    for axes, y, text, colour in ((upper, result.value, name, "C0"), (lower, result.derivative, derivative, "C1")):
-        axes.plot(result.x, np.where(abs(y) < LARGEST, y, np.nan), color=colour, label=text)
+    derivative = label(f"∂/∂{name}")
+    for axes, y, text, colour in ((upper, result.value, title, "C0"), (lower, slope, derivative, "C1")):
+        axes.plot(x, np.where(abs(y) < LARGEST, y, np.nan), color=colour, label=text)
         low, high = extent(y)
-        axes.set(xlim=(result.x[0], result.x[-1]), ylim=(low - (high - low) / 20, high + (high - low) / 20))
+        axes.set(xlim=(x[0], x[-1]), ylim=(low - (high - low) / 20, high + (high - low) / 20))
         axes.grid(alpha=0.3)
         axes.legend()
-    lower.set_xlabel(label(result.name))
-    return save_figure(picture, style.form)
+    lower.set_xlabel(label(name))
 
 
-def render_surface(result: Surface, style: Style) -> bytes:
-    """Return filled contours with arrows along the gradient."""
-    picture = figure()
+def contours(picture: Any, result: Sampled, title: str) -> None:
+    (name, x), (other, y) = result.axes.items()
     axes = picture.subplots()
-    value = np.ma.masked_invalid(result.value.T)
-    picture.colorbar(axes.contourf(result.x, result.y, value, 20))
-    i, j = (np.linspace(0, len(side) - 1, min(len(side), 16) + 2).astype(int)[1:-1] for side in (result.x, result.y))
+    picture.colorbar(axes.contourf(x, y, np.ma.masked_invalid(result.value.T), 20))
+    i, j = (np.linspace(0, len(side) - 1, min(len(side), 16) + 2).astype(int)[1:-1] for side in (x, y))
     right, up = (slope[np.ix_(i, j)].T for slope in result.slopes)
-    axes.quiver(result.x[i], result.y[j], right, up, color="white", angles="xy")
-    axes.set(title=label(result.output or result.target), xlabel=label(result.names[0]), ylabel=label(result.names[1]))
-    return save_figure(picture, style.form)
+    axes.quiver(x[i], y[j], right, up, color="white", angles="xy")
+    axes.set(title=title, xlabel=label(name), ylabel=label(other))
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> bytes:
@@ -135,8 +136,7 @@ def render_precision(result: Precision, style: Style) -> bytes:
 
 PICTURES = {
     Graph: render_graph,
-    Curve: render_curve,
-    Surface: render_surface,
+    Sampled: render_sampled,
     CheckSummary: render_checksummary,
     Jacobian: render_jacobian,
     Precision: render_precision,

@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from . import Style
-from .results import Curve, Surface
+from .results import Sampled
 
 SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"
 """Cells from empty to full, also with only ASCII."""
@@ -105,30 +105,35 @@ class Frame:
         self.d = "∂" if unicode else "d"
 
 
-def render_curve(result: Curve, style: Style) -> Group:
+def render_sampled(result: Sampled, style: Style) -> Group:
+    """Return a curve and that of its derivative, or a map."""
+    return (curves if len(result.axes) == 1 else colour_map)(result, style)
+
+
+def curves(result: Sampled, style: Style) -> Group:
     """Return the function and, below it, the derivative, each with axes of its own."""
     frame = Frame(style.unicode)
-    output = result.output or result.target
+    ((name, x),), (slope,) = result.axes.items(), result.slopes
     rows = min(max((style.size[1] - 2) // 2 - 3, LEAST), MOST)
-    left = max(label_width(*extent(y), rows) for y in (result.value, result.derivative))
-    size = (rows, room(left, result.name, style))
+    left = max(label_width(*extent(y), rows) for y in (result.value, slope))
+    size = (rows, room(left, name, style))
     parts = [
-        panel(result.x, result.value, size, left, style, FUNCTION, result.derivative),
-        panel(result.x, result.derivative, size, left, style, DERIVATIVE, None),
+        panel(x, result.value, size, left, style, FUNCTION, slope),
+        panel(x, slope, size, left, style, DERIVATIVE, None),
     ]
-    heads = [Text(short(output, style), FUNCTION), Text(f"{frame.d}/{frame.d}{result.name}", DERIVATIVE)]
+    heads = [head(result, style), Text(f"{frame.d}/{frame.d}{name}", DERIVATIVE)]
     gaps = int((~np.isfinite(result.value)).sum())
     if gaps:
         heads[0].append(f"   no value at {gaps} of {result.value.size} points", "dim")
-    foot = x_axis(result.x, result.name, size[1], left, style)
+    foot = x_axis(x, name, size[1], left, style)
     return Group(heads[0], *parts[0], *foot, heads[1], *parts[1], *foot)
 
 
-def short(text: str, style: Style) -> str:
-    """Return the first line of a text, cut where it fills half of the terminal."""
-    first = text.strip().split("\n")[0]
+def head(result: Sampled, style: Style) -> Text:
+    """Return the output's name or the first line of the program, cut where it fills half of the terminal."""
+    first = (result.output or result.target).strip().split("\n")[0]
     limit = max(style.size[0] // 2, 10)
-    return first if len(first) <= limit else first[: limit - 3] + "..."
+    return Text(first if len(first) <= limit else first[: limit - 3] + "...", FUNCTION)
 
 
 def label_width(low: float, high: float, rows: int) -> int:
@@ -200,30 +205,31 @@ def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> l
     return [Text(f"{head}{frame.corner}{''.join(floor)} {name}", "dim"), Text(f"{head} {''.join(numbers)}", "dim")]
 
 
-def render_surface(result: Surface, style: Style) -> Group:
+def colour_map(result: Sampled, style: Style) -> Group:
     """Return a map shaded by value, with arrows up the slope, axes and the meaning of the shades."""
+    (name, x), (other, y) = result.axes.items()
     rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)
-    bottom, top = float(result.y[0]), float(result.y[-1])
+    bottom, top = float(y[0]), float(y[-1])
     left = label_width(bottom, top, rows)
-    columns = min(room(left, result.names[0], style), 4 * rows)
+    columns = min(room(left, name, style), 4 * rows)
     low, high = extent(result.value)
     lines = [
         beside + map_row(result, row, (rows, columns), (low, high), style)
         for row, beside in enumerate(y_axis(bottom, top, rows, left, style))
     ]
-    head = Text(short(result.output or result.target, style), FUNCTION)
-    head.append(f"   {result.names[1]} upwards, arrows along the gradient", "dim")
-    return Group(head, *lines, *x_axis(result.x, result.names[0], columns, left, style), legend(low, high, style))
+    title = head(result, style).append(f"   {other} upwards, arrows along the gradient", "dim")
+    return Group(title, *lines, *x_axis(x, name, columns, left, style), legend(low, high, style))
 
 
-def map_row(result: Surface, row: int, shape: tuple[int, int], ends: tuple[float, float], style: Style) -> Text:
+def map_row(result: Sampled, row: int, shape: tuple[int, int], ends: tuple[float, float], style: Style) -> Text:
     rows, columns = shape
     low, high = ends
     scale = SHADES if style.unicode else SHADES_PLAIN
-    j = round((1 - (row + 0.5) / rows) * (len(result.y) - 1))
+    width, height = result.value.shape
+    j = round((1 - (row + 0.5) / rows) * (height - 1))
     text = Text()
     for column in range(columns):
-        i = round((column + 0.5) / columns * (len(result.x) - 1))
+        i = round((column + 0.5) / columns * (width - 1))
         value = result.value[i, j]
         if not abs(value) < LARGEST:
             text.append("?", "dim red")
@@ -235,11 +241,12 @@ def map_row(result: Surface, row: int, shape: tuple[int, int], ends: tuple[float
     return text
 
 
-def arrow(result: Surface, i: int, j: int, shape: tuple[int, int], style: Style) -> str:
+def arrow(result: Sampled, i: int, j: int, shape: tuple[int, int], style: Style) -> str:
     """Return the arrow of steepest ascent in the picture, a dot where there is none."""
     rows, columns = shape
-    right = result.slopes[0][i, j] * (result.x[-1] - result.x[0]) / columns
-    up = result.slopes[1][i, j] * (result.y[-1] - result.y[0]) / (2 * rows)  # a character is twice as high as wide
+    across, along = (axis[-1] - axis[0] for axis in result.axes.values())
+    right = result.slopes[0][i, j] * across / columns
+    up = result.slopes[1][i, j] * along / (2 * rows)  # a character is twice as high as wide
     if not np.isfinite(right + up) or right == up == 0:
         return "·" if style.unicode else "o"
     eighth = round(float(np.arctan2(up, right)) / (np.pi / 4)) % 8

@@ -1,4 +1,4 @@
-"""Results, as immutable data: gradients, products, Jacobians, Hessians, curves, sweeps, functions of the table.
+"""Results, as immutable data: gradients, products, Jacobians, Hessians, plots, sweeps, functions of the table.
 
 Named tuples rather than dataclasses: they cost nothing to import. A result says `document`, what `--json` has of it
 behind the common head, with plain ndarrays in it, and where it is a table `columns` and `rows`: a cell is text, a
@@ -362,54 +362,30 @@ class Operations(NamedTuple):
         return {"ops": [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in self.entries]}
 
 
-class Curve(NamedTuple):
-    """A function of one input: x, value and derivative have the same length; nan where there is no value."""
+class Sampled(NamedTuple):
+    """A function along one input or over two: value and each slope have a place for each point of the axes.
+
+    axes: the points of each input. slopes: the derivatives, in the order of the axes. nan where there is no value.
+    """
 
     target: str
-    name: str
-    x: np.ndarray
+    axes: dict[str, np.ndarray]
     value: np.ndarray
-    derivative: np.ndarray
+    slopes: tuple[np.ndarray, ...]
     output: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.name, "value", f"d_{self.name}")
+        return (*self.axes, "value", *(f"d_{name}" for name in self.axes))
 
     def rows(self) -> Rows:
-        return zip(self.x, self.value, self.derivative, strict=True)
+        places = np.meshgrid(*self.axes.values(), indexing="ij")
+        return zip(*(x.ravel() for x in (*places, self.value, *self.slopes)), strict=True)
 
     def document(self) -> dict[str, Any]:
-        return plot_document(self, {self.name: self.x}, {self.name: self.derivative})
-
-
-class Surface(NamedTuple):
-    """A function of two inputs: value and both slopes have shape (len(x), len(y))."""
-
-    target: str
-    names: tuple[str, str]
-    x: np.ndarray
-    y: np.ndarray
-    value: np.ndarray
-    slopes: tuple[np.ndarray, np.ndarray]
-    output: str | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*self.names, "value", *(f"d_{name}" for name in self.names))
-
-    def rows(self) -> Rows:
-        x, y = np.meshgrid(self.x, self.y, indexing="ij")
-        return zip(*(a.ravel() for a in (x, y, self.value, *self.slopes)), strict=True)
-
-    def document(self) -> dict[str, Any]:
-        """Return the points of both axes; value and derivatives have a row for each point of the first."""
-        over = dict(zip(self.names, (self.x, self.y), strict=True))
-        return plot_document(self, over, dict(zip(self.names, self.slopes, strict=True)))
-
-
-def plot_document(result: Any, over: dict[str, Any], slopes: dict[str, Any]) -> dict[str, Any]:
-    return {"over": over, "value": result.value, "derivative": slopes, **present(output=result.output)}
+        """Return the points of the axes; value and derivatives have a row for each point of the first."""
+        slopes = dict(zip(self.axes, self.slopes, strict=True))
+        return {"over": self.axes, "value": self.value, "derivative": slopes, **present(output=self.output)}
 
 
 class Swept(NamedTuple):

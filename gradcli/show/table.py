@@ -20,8 +20,8 @@ from .data import NONE, number, write_tsv
 from .formula_results import Formulas, LongNumbers, Precision
 from .formulas import agreements, render_formulas, render_longnumbers
 from .graph_results import Graph, Trace
-from .plot import render_curve, render_surface
-from .results import Block, Curve, Gradients, Hessian, Jacobian, Operation, Operations, Products, Surface, Value
+from .plot import render_sampled
+from .results import Block, Gradients, Hessian, Jacobian, Operation, Operations, Products, Sampled, Value
 from .studies import render_lock, render_mutation, render_precision, render_verification
 from .study_results import Lock, Mutation, Verification
 from .trace import render_graph, render_trace
@@ -315,8 +315,7 @@ TABLES = {
     CheckReport: render_checkreport,
     WatchSummary: render_watchsummary,
     Formulas: render_formulas,
-    Curve: render_curve,
-    Surface: render_surface,
+    Sampled: render_sampled,
     Lock: render_lock,
     Verification: render_verification,
     Mutation: render_mutation,

@@ -8,8 +8,8 @@ import pytest
 
 from gradcli.cli.main import main
 from gradcli.show import Style
-from gradcli.show.plot import Canvas, clip_line, extent, render_surface, ticks
-from gradcli.show.results import Surface
+from gradcli.show.plot import Canvas, clip_line, extent, render_sampled, ticks
+from gradcli.show.results import Sampled
 
 SCRIPT = """
 import gradcli
@@ -165,8 +165,8 @@ def test_arrows_point_uphill():
     x = y = np.linspace(-1, 1, 41)
     grid = np.meshgrid(x, y, indexing="ij")
     for sign, arrow in ((1, "→"), (-1, "←")):
-        result = Surface("f", ("x", "y"), x, y, sign * grid[0], (sign + 0 * grid[0], 0 * grid[0]))
-        text = "\n".join(str(part) for part in render_surface(result, Style()).renderables)
+        result = Sampled("f", {"x": x, "y": y}, sign * grid[0], (sign + 0 * grid[0], 0 * grid[0]))
+        text = "\n".join(str(part) for part in render_sampled(result, Style()).renderables)
         assert arrow in text
         assert text.count(arrow) > 10
         assert not set("→←↑↓") - {arrow} & set(text)

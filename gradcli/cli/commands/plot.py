@@ -6,7 +6,7 @@ from ...analysis.plot import bounds, sample_plot
 from ...errors import GradcliError
 from ...lang.values import read_value, split_value
 from ...show import PICTURES, TEXT
-from ...show.results import Curve, Surface
+from ...show.results import Sampled
 from ..options import Call, target_command
 
 POINTS = {1: 200, 2: 60}
@@ -18,7 +18,7 @@ POINTS = {1: 200, 2: 60}
     "over points out columns",
     formats=(*TEXT, "csv", *PICTURES),
 )
-def plot(call: Call, over: tuple[str, ...], points: int | None) -> Curve | Surface:
+def plot(call: Call, over: tuple[str, ...], points: int | None) -> Sampled:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
 
     All other inputs keep the values given. On a terminal it is drawn with characters; -o FILE.svg or .png
