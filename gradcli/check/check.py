@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TimeIsUp
 from ..lang.limits import MOST_AXES, Bound, enforce, time_left, within
-from ..program.claim import CallError, Claim, Watch, call_failed, callable_name
+from ..program.claim import CallError, Claim, Watch, call_failed, callable_name, second_order
 from ..program.detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from ..program.hand_written import claim_by_hand, value_and_gradient
 from ..program.target import Target
@@ -150,10 +150,10 @@ class Check:
                 raise error if isinstance(error, CallError) else CallError(error.message) from error
             return call if request.order == 1 else second_order(call, request.seed)
         refuse_foreign(framework_of(self.origin), self.name)
-        from ..program.recorded import SecondOrder, Traced
+        from ..program.recorded import Traced
 
         claim = Traced(self.f, at, wrt=request.wrt, title=self.name)
-        return claim if request.order == 1 else SecondOrder(claim, request.seed)
+        return claim if request.order == 1 else second_order(claim, request.seed)
 
     def run(self) -> CheckReport:
         """Check all samples; return the first that fails, made as simple as possible, else the worst.

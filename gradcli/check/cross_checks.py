@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import GradcliError, TimeIsUp
 from ..lang.limits import LONGEST, time_left, within
 from ..program.claim import CallError
-from ..program.recorded import SecondOrder, Traced
+from ..program.recorded import Traced
 from ..request import Request
 from ..show.check_results import CheckReport, Finding, InputCheck
 from ..tape.modes import no_grad
@@ -80,7 +80,7 @@ def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
     from ..exact.symbolic import Symbolic
     from ..tape.tensor import Tensor
 
-    if isinstance(claim, SecondOrder):
+    if claim.first is not None:
         first = formula_of(claim.first, {name: x for name, x in symbols.items() if name != claim.vector})
         vector = as_expressions(symbols[claim.vector]).ravel().tolist()
         total = sum((v * e for v, e in zip(vector, first.ravel().tolist(), strict=True)), sympy.Integer(0))
@@ -114,7 +114,8 @@ class Sharp:
         self.step = self.mp.mpf(10) ** (-digits - 5)
 
     def value(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        return self.products(arrays) if isinstance(self.claim, SecondOrder) else self.value_of(self.claim, arrays)
+        first = self.claim.first
+        return self.value_of(self.claim, arrays) if first is None else self.products(first, arrays)
 
     def value_of(self, claim: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Return the value of a function, or of the one whose second derivatives are checked."""
@@ -126,20 +127,19 @@ class Sharp:
             leaves = [Tensor._wrap(self.field.input_array(name, x), None) for name, x in arrays.items()]
             return np.asarray(as_plain(exact(np.asarray(claim.call(leaves)._data)))).ravel()
 
-    def products(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    def products(self, first: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Return the vector's products with the first derivative, which are differences, too. Raises ValueError."""
-        claim = self.claim
-        assert isinstance(claim, SecondOrder)
-        first, at = claim.first, {name: x for name, x in arrays.items() if name != claim.vector}
+        vector = self.claim.vector
+        at = {name: x for name, x in arrays.items() if name != vector}
         total = sum(np.size(at[name]) for name in first.wrt)
         if total > MOST_COLUMNS:
             text = f"the inputs have {total} elements; second derivatives are taken of at most {MOST_COLUMNS}"
             raise ValueError(text)
-        vector = self.convert(claim.vector, arrays[claim.vector]).ravel()
+        weights = self.convert(vector, arrays[vector]).ravel()
         products = []
         for direction in directions_of(first, 0):
             up, down = (self.value_of(first, self.move(at, direction, sign)) for sign in (1, -1))
-            products.append(sum(v * (a - c) / (2 * self.step) for v, a, c in zip(vector, up, down, strict=True)))
+            products.append(sum(v * (a - c) / (2 * self.step) for v, a, c in zip(weights, up, down, strict=True)))
         return np.array(products, object)
 
     def convert(self, name: str, x: np.ndarray) -> np.ndarray:

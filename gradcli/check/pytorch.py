@@ -14,8 +14,8 @@ from ..errors import add_advice as noted
 from ..func.forward import push_all
 from ..func.trace import pull
 from ..program.arguments import Path
-from ..program.claim import CallError, Claim, NoForwardError, callable_name
-from ..program.recorded import SecondOrder, Traced, tensor
+from ..program.claim import CallError, Claim, NoForwardError, callable_name, second_order
+from ..program.recorded import Traced, tensor
 from ..request import Request
 from ..show.check_results import CheckReport, Element, InputCheck
 from ..tape.modes import enable_grad
@@ -226,11 +226,11 @@ def _check(
         moved = iter(xs)
         return func(*(next(moved) if isinstance(x, Tensor) else x for x in given))
 
-    def make() -> Traced:
+    def make() -> Any:
         arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
         claim = (PytorchFunction if backward else ForwardFunction)(call, arrays, wrt=wanted, title=callable_name(func))
         claims_made[:] = [claim]
-        return SecondOrder(claim, 0) if order == 2 else claim
+        return second_order(claim, 0) if order == 2 else claim
 
     connected = True
     if order is None:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, check_known
-from ..program.claim import Claim
+from ..program.claim import Claim, second_order
 from ..program.detect_framework import framework_imported
 from ..program.expression import ExpressionProgram
 from ..program.python_file import FunctionProgram
-from ..program.recorded import ScriptClaim, SecondScript
+from ..program.recorded import ScriptClaim
 from ..program.script import ScriptProgram
 from ..program.target import Target, load_program, read_source
 from ..request import Request
@@ -29,7 +29,7 @@ def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, An
     if not script.torch:
         refuse_foreign(framework_imported(script.source), script.title)
     first = ScriptClaim(script, at, wrt=request.wrt, out=request.out)
-    return SecondScript(first, request.seed) if request.order == 2 else first
+    return second_order(first, request.seed) if request.order == 2 else first
 
 
 def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) -> dict[str, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -308,3 +308,22 @@ def callable_name(function: Any) -> str:
 def point_beside(at: Arrays) -> dict[str, np.ndarray]:
     """Return a point at some distance from another one."""
     return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    while name in set(taken):
+        name += "_"
+    return name
+
+
+def second_order(first: Claim, seed: int) -> Claim:
+    """Return the product of a random vector with a function's derivative, as a function of inputs and vector.
+
+    The vector is one more input, so that the derivative for it, the first derivative again, is checked as well.
+    Raises CallError.
+    """
+    if not first.has_second:
+        raise CallError("reverse mode does not go through the function, and second derivatives need it")
+    rng, out = np.random.default_rng(seed + 1), first.value_here()
+    vector = rng.standard_normal(out.shape) + (1j * rng.standard_normal(out.shape) if out.dtype.kind == "c" else 0)
+    return first.pull_function(np.asarray(vector, out.dtype))

@@ -24,16 +24,19 @@ from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
 from .base import Run
-from .claim import Arrays, CallError, Claim, ForkedCopy, NoForwardError, call_failed, callable_name
+from .claim import Arrays, CallError, Claim, ForkedCopy, NoForwardError, call_failed, callable_name, free_name
 from .user_code import place_of_return
 
 
 class Traced(Claim):
     """A function of Tensors, called positionally; the claimed derivative is the engine's."""
 
-    traced = has_pull = has_push = True
+    traced = has_pull = has_push = has_second = True
     records = False
     """Whether values need a graph: the function registers hooks or retains gradients."""
+    first: Traced | None = None
+    vector = ""
+    """Of the product of a vector with another function's derivative: that function, and the vector's name."""
 
     def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
         super().__init__(title or callable_name(f), at, wrt)
@@ -166,6 +169,25 @@ class Traced(Claim):
             if single is not None:
                 yield single, functools.partial(describe, node, single, function)
 
+    def pull_function(self, cotangent: np.ndarray) -> Traced:
+        def product(*tensors: Tensor) -> Any:
+            *xs, v = tensors
+            places = [i for i, n in enumerate(self.at) if n in self.wrt]
+            with enable_grad():
+                inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in (xs[i] for i in places)]
+                for i, x in zip(places, inputs, strict=True):
+                    xs[i] = x
+                result = self.call(xs)
+                if result._node is None:
+                    raise CallError(f"{self.title} does not depend on its inputs through recorded operations")
+                return tuple(grad(result, inputs, v, create_graph=True, materialize_grads=True))
+
+        name = free_name("gradient", self.at)
+        at, title = {**self.at, name: cotangent}, f"the derivative of {self.title}"
+        claim = Traced(product, at, wrt=[*self.wrt, name], title=title)
+        claim.first, claim.vector, claim.batchable = self, name, False
+        return claim
+
     def record_call(self, arrays: Arrays, names: Sequence[str] | None = None) -> Any:
         places = tuple(i for i, name in enumerate(arrays) if name in (self.wrt if names is None else names))
         with no_grad():  # nothing will be differentiated further
@@ -197,47 +219,6 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
         f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
         "on the arguments, without numpy() or detach()"
     )
-
-
-class SecondOrder(Traced):
-    """The product of a random vector with a function's first derivative, as a function.
-
-    The vector is one more input, so that the derivative for it, the first derivative again, is checked as well.
-    first: the function's own subject; vector: the name of the vector.
-    """
-
-    def __init__(self, first: Traced, seed: int):
-        self.first = first
-        self.vector, vector = direction(first, seed)
-        at = {**first.at, self.vector: vector}
-        title = f"the derivative of {first.title}"
-        super().__init__(self.product, at, wrt=[*first.wrt, self.vector], title=title)
-        self.batchable = False
-
-    def product(self, *tensors: Tensor) -> Any:
-        """Return the products for the inputs of interest."""
-        *xs, v = tensors
-        places = [i for i, n in enumerate(self.first.at) if n in self.first.wrt]
-        with enable_grad():
-            inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in (xs[i] for i in places)]
-            for i, x in zip(places, inputs, strict=True):
-                xs[i] = x
-            result = self.first.call(xs)
-            if result._node is None:
-                raise CallError(f"{self.first.title} does not depend on its inputs through recorded operations")
-            products = grad(result, inputs, v, create_graph=True, materialize_grads=True)
-        return tuple(products)
-
-
-def direction(subject: Traced, seed: int) -> tuple[str, np.ndarray]:
-    """Return a random vector in the shape of the output, and a name for it that no input has."""
-    rng = np.random.default_rng(seed + 1)
-    out = subject.value(subject.at)
-    vector = rng.standard_normal(out.shape) + (1j * rng.standard_normal(out.shape) if out.dtype.kind == "c" else 0)
-    name = "gradient"
-    while name in subject.at:
-        name += "_"
-    return name, np.asarray(vector, out.dtype)
 
 
 class ScriptClaim(Traced):
@@ -273,6 +254,9 @@ class ScriptClaim(Traced):
             )
         return run
 
+    def pull_function(self, cotangent: np.ndarray) -> Traced:
+        return SecondScript(self, cotangent)
+
     def outcome(self, arrays: Arrays) -> tuple[list[Tensor], Tensor]:
         """Return the leaves in the order of `arrays`, and the output that depends on them."""
         run = self.execute(arrays)
@@ -305,23 +289,23 @@ class ScriptClaim(Traced):
 class SecondScript(ScriptClaim):
     """The product of a vector with the first derivative of a script's output, for the leaves and the vector."""
 
-    def __init__(self, first: ScriptClaim, seed: int):
-        name, vector = direction(first, seed)
-        super().__init__(first.script, {**first.at, name: vector}, wrt=[*first.wrt, name], out=first.out)
-        self.title = f"the derivative of {first.title}"
-        self.first = first
+    def __init__(self, of: ScriptClaim, vector: np.ndarray):
+        name = free_name("gradient", of.at)
+        super().__init__(of.script, {**of.at, name: vector}, wrt=[*of.wrt, name], out=of.out)
+        self.title = f"the derivative of {of.title}"
+        self.of = of
 
     def outcome(self, arrays: Arrays) -> tuple[list[Tensor], Tensor]:
         *names, last = arrays
-        run = self.first.execute({name: arrays[name] for name in names})
+        run = self.of.execute({name: arrays[name] for name in names})
         if run.output is None:
             raise CallError(
-                f"{self.first.title} runs backward itself, so its graph is gone: leave out its call of backward"
+                f"{self.of.title} runs backward itself, so its graph is gone: leave out its call of backward"
             )
         if run.output._node is None:
-            raise CallError(f"{self.first.title} does not depend on its leaves through recorded operations")
+            raise CallError(f"{self.of.title} does not depend on its leaves through recorded operations")
         vector = tensor(arrays[last]).requires_grad_()
-        wanted = [run.leaves[name] for name in self.first.wrt]
+        wanted = [run.leaves[name] for name in self.of.wrt]
         products = grad(run.output, wanted, vector, create_graph=True, materialize_grads=True)
         return [*(run.leaves[name] for name in names), vector], as_one_output(list(products), products, self.title)
 

@@ -11,9 +11,9 @@ import numpy as np
 from autograd.core import make_jvp, make_vjp
 
 from ..arguments import Arguments, arrays_in
-from ..claim import Arrays
+from ..claim import Arrays, free_name
 from ..detect_framework import FRAMEWORKS
-from .framework import FrameworkCall, free_name, join_real
+from .framework import FrameworkCall, join_real
 
 
 class Adapter(FrameworkCall):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -242,10 +242,6 @@ def to_single(x: Any) -> np.ndarray:
     return raw.astype(np.complex64 if raw.dtype.kind == "c" else np.float32)
 
 
-def free_name(name: str, taken: Iterable[str]) -> str:
-    while name in set(taken):
-        name += "_"
-    return name
 
 
 def adapter_of(engine: str) -> Any:
@@ -318,15 +314,3 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
         for n in [*names, *others]
         if n in given
     }
-
-
-def second_order(first: Claim, seed: int) -> Claim:
-    """Return the product of a random vector with a function's derivative, as a function of inputs and vector.
-
-    Raises CallError.
-    """
-    if not first.has_second:
-        raise CallError("reverse mode does not go through the function, and second derivatives need it")
-    out = first.value_here()
-    vector = np.random.default_rng(seed + 1).standard_normal(out.shape)
-    return first.pull_function(vector.astype(out.dtype))

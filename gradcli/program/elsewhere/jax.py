@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..arguments import Arguments
-from ..claim import Arrays, CallError
+from ..claim import Arrays, CallError, free_name
 from ..detect_framework import FRAMEWORKS
-from .framework import FrameworkCall, free_name, join_real
+from .framework import FrameworkCall, join_real
 
 CALLS_AS_WRITTEN = 8
 """Calls after which a function is compiled."""

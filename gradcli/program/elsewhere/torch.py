@@ -15,10 +15,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..arguments import Arguments, arrays_in, call_with, tensor_data
-from ..claim import Arrays, CallError, Claim
+from ..claim import Arrays, CallError, Claim, free_name
 from ..detect_framework import FRAMEWORKS, reachable_from
 from ..user_code import place_of_return
-from .framework import FrameworkCall, free_name
+from .framework import FrameworkCall
 
 
 def functions_in(node: Any) -> list[Any]:
