@@ -1,10 +1,8 @@
 """Functions that run elsewhere, and answer with anything: servers, processes, shared libraries."""
 
-import functools
 import random
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -68,32 +66,6 @@ def served(rng: random.Random, kind: str, text: str) -> str:
     """Return a line that runs another beside a server."""
     words = " ".join(shlex.quote(word) for word in ("serve", str(rng.random()), kind, "--"))
     return f'"$GRADCLI_PYTHON" {MODEL} {words} "$GRADCLI_PYTHON" -m gradcli {text}'
-
-
-@functools.cache
-def certificate(days: int, name: str) -> tuple[str, str]:
-    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout - -out -"
-    done = subprocess.run(
-        [*make.split(), "-days", str(days), "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    key, sign, rest = done.stdout.partition("-----BEGIN CERTIFICATE")
-    return key, sign + rest
-
-
-@group
-def certificates(rng: random.Random) -> Attempt:
-    """Return a line that asks a server by https whose certificate does not fit, or that speaks no https."""
-    if shutil.which("openssl") is None:
-        return Attempt("true")
-    key, text = certificate(1, rng.choice(("localhost", "example.org", "*.org")))
-    Path("key.pem").write_text(key)
-    Path("cert.pem").write_text(text)
-    trust = rng.choice(("SSL_CERT_FILE=cert.pem ", "SSL_CERT_FILE=/nowhere ", "SSL_CERT_FILE=key.pem ", ""))
-    scheme, host = rng.choice(("https", "https", "http")), rng.choice(("localhost", "127.0.0.1"))
-    return attempt(trust + served(rng, "answer", line(rng, f"{scheme}://{host}:PORT/m", "x0='[1,2]'")))
 
 
 @group

@@ -9,7 +9,6 @@ import os
 import random
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -218,15 +217,11 @@ def serve(seed, kind, command):
     if rng.random() < 0.6:
         MEANT.add(rng.choice((*"ModelInfo InputSizes OutputSizes Evaluate Gradient".split(), *TESSERACT[:3])))
     listener = socket.create_server(("127.0.0.1", 0))
-    context = None
-    if os.path.exists("key.pem"):
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain("cert.pem", "key.pem")
 
     def talk(connection):
         try:
-            with connection if context is None else context.wrap_socket(connection, server_side=True) as plain:
-                converse(plain, rng, kind)
+            with connection:
+                converse(connection, rng, kind)
         except (OSError, ValueError, KeyError, IndexError):
             pass
 
