@@ -241,8 +241,6 @@ def graph_program(
                 node.hook_table.pre[id(gradients)] = keep_gradient(gradients, node)
 
     run = watch_program(program, given, request, on_start, differentiate=values)
-    if run.output is None and last is None:
-        raise GradcliError("the program recorded no graph", kind="target")
     leaves, roots = ({}, []) if last is None else (last.leaves, last.roots)
     roots = roots if run.output is None else [run.output._node]
     nodes = public_nodes(roots)

@@ -149,8 +149,6 @@ def trace_program(
     recorder = BackwardRecorder(only)
     run = graph.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
-    if not count:
-        raise GradcliError("nothing ran backward", kind="target")
     if only is not None and only > count:
         raise GradcliError(f"--pass {only}: backward ran {count} times", hint="--pass last is the last")
     passes = tuple(describe_pass(run, *seen) for seen in recorder.passes[: 1 if only is not None else None])

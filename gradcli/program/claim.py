@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -295,10 +296,20 @@ class ForkedCopy:
 
 
 def call_failed(what: str, error: BaseException) -> CallError:
-    """Return what a call raised as the error of the call."""
     if isinstance(error, SystemExit):
         return CallError(f"{what} exited with status {text_of(error.code)}")
     return CallError(f"{what} raised {describe_error(error)}")
+
+
+@contextlib.contextmanager
+def failing_as(what: str) -> Iterator[None]:
+    """Turn what is raised inside the block into a CallError."""
+    try:
+        yield
+    except (CallError, GeneratorExit, *ENDINGS):
+        raise
+    except BaseException as error:
+        raise call_failed(what, error) from error
 
 
 def callable_name(function: Any) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS
 from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under
 from .claim import (
     Arrays,
@@ -18,8 +17,8 @@ from .claim import (
     ForkedCopy,
     WrongShapeError,
     as_kind_of_input,
-    call_failed,
     callable_name,
+    failing_as,
     plain_array,
 )
 from .detect_framework import engine_of
@@ -56,12 +55,8 @@ class HandWritten(Claim):
         copies = [x.copy() if x.ndim else x[()] for x in arrays.values()]
         given = [np.asarray(x) for x in copies]
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), failing_as(what):
                 result = function(*before, *copies)
-        except (CallError, *ENDINGS):
-            raise
-        except BaseException as error:
-            raise call_failed(what, error) from error
         finally:
             ForkedCopy.end()
         for (name, x), copy in zip(arrays.items(), given, strict=True):

@@ -24,7 +24,17 @@ from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
 from .base import Run
-from .claim import Arrays, CallError, Claim, ForkedCopy, NoForwardError, call_failed, callable_name, free_name
+from .claim import (
+    Arrays,
+    CallError,
+    Claim,
+    ForkedCopy,
+    NoForwardError,
+    call_failed,
+    callable_name,
+    failing_as,
+    free_name,
+)
 from .user_code import place_of_return
 
 
@@ -100,12 +110,8 @@ class Traced(Claim):
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray]:
         record = self.record_call(arrays)
-        try:
+        with failing_as("backward"):
             blocks = reverse_blocks(record, retain=True)[0]
-        except ENDINGS:
-            raise
-        except BaseException as error:
-            raise call_failed("backward", error) from error
         return {name: np.asarray(block._data) for name, block in zip(self.wrt, blocks, strict=True)}
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
@@ -131,12 +137,8 @@ class Traced(Claim):
         (out,) = record.outputs
         if out._node is None:
             return {name: np.zeros_like(arrays[name]) for name in names}
-        try:
+        with failing_as("backward"):
             products = pull(record, [(out, Tensor._wrap(cotangent, None))], False, False)
-        except ENDINGS:
-            raise
-        except BaseException as error:
-            raise call_failed("backward", error) from error
         return {
             name: np.zeros_like(arrays[name]) if g is None else np.asarray(g)
             for name, g in zip(names, products, strict=True)

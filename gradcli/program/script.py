@@ -9,7 +9,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -160,7 +160,9 @@ class Execution(Observer):
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
         """Set up what `python FILE.py` sets up, and put everything back afterwards."""
-        script = self.script
+        script, stand_in = self.script, cast(Any, contextlib.nullcontext)
+        if script.torch:
+            from .torch_names import as_torch as stand_in
         saved = sys.argv, sys.modules.get("__main__"), sys.path, list(sys.path), sys.getrecursionlimit()
         folder = current_folder()
         sys.argv = [script.path, *script.argv]
@@ -171,7 +173,7 @@ class Execution(Observer):
                 observing(self),
                 script.stream() as stdout,
                 contextlib.redirect_stdout(stdout),
-                stand_in_for_torch() if script.torch else contextlib.nullcontext(),
+                stand_in(),
                 enable_grad(),
             ):
                 yield
@@ -290,12 +292,6 @@ def current_folder() -> str | None:
     with contextlib.suppress(OSError):
         return os.getcwd()
     return None
-
-
-def stand_in_for_torch() -> Any:
-    from .torch_names import as_torch
-
-    return as_torch()
 
 
 def is_made_module(value: Any) -> bool:

@@ -27,7 +27,7 @@ from ..arguments import (
     missing_values,
     named_parameters,
 )
-from ..claim import Arrays, CallError, Claim, call_failed, point_beside
+from ..claim import Arrays, CallError, Claim, failing_as, point_beside
 from ..detect_framework import ADAPTED
 
 SINGLE = 2.0**-24
@@ -160,13 +160,8 @@ class FrameworkCall(Claim):
     @contextlib.contextmanager
     def running(self, what: str, narrow: bool) -> Iterator[None]:
         """Turn what the function raises inside the block into a CallError."""
-        try:
-            with np.errstate(all="ignore"), self.precision(narrow):
-                yield
-        except (CallError, GeneratorExit, *ENDINGS):
-            raise
-        except BaseException as error:
-            raise call_failed(f"{what}{self.title}", error) from error
+        with failing_as(f"{what}{self.title}"), np.errstate(all="ignore"), self.precision(narrow):
+            yield
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         """Return what the function returns for the framework's arrays by path."""
