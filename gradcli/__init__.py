@@ -137,7 +137,6 @@ def __getattr__(name: str) -> Any:
 
 
 def offered_names() -> set[str]:
-    """Return every name that can be asked for."""
     from .api import known_names
     from .nn.functional import OUTSIDE_TOO
 

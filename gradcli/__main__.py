@@ -57,7 +57,6 @@ def report_broken(error: BaseException, results: Any) -> None:
 
 
 def flush() -> None:
-    """Write out what is left in the standard streams."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BaseException):  # the user's code may have put anything there
             stream.flush()

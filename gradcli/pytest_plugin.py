@@ -21,7 +21,6 @@ FOLDERS = pytest.StashKey[Any]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
     group = parser.getgroup("gradcli", "gradients (gradcli)")
     group.addoption(
         "--gradcheck", action="store_true", help="run the checks declared with @gradcli.check in all Python files"
@@ -100,8 +99,6 @@ class UnprovenError(Exception):
 
 
 class DeclaredCheck(pytest.Item):
-    """One declared check."""
-
     def __init__(self, *, check: Check, **more: Any):
         super().__init__(**more)
         self.check = check

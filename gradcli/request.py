@@ -91,7 +91,6 @@ class Request(NamedTuple):
 
     @property
     def input_dtype(self) -> np.dtype:
-        """The type of the inputs."""
         return np.dtype(self.dtype or "float64")
 
     @property

@@ -54,7 +54,6 @@ def chain_rule(
 
 
 def exact_as_floats(x: Any) -> np.ndarray:
-    """Return exact numbers as floats, others as they are."""
     raw = without_field(x)
     if raw.dtype != object:
         return raw
@@ -151,7 +150,6 @@ class Chain:
         ]
 
     def way(self, via: str, label: str) -> Formula:
-        """Return the product that belongs to one way to a result."""
         below = local(via, label)
         if via == self.output:
             return below

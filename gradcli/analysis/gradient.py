@@ -182,7 +182,6 @@ def run_backward(output: Tensor, request: Request) -> None:
 
 @contextlib.contextmanager
 def reword_engine_errors(what: str = "differentiating") -> Iterator[None]:
-    """Turn what the engine raises into a GradcliError."""
     try:
         yield
     except GradcliError:

@@ -328,7 +328,6 @@ def sides(expr: Any, point: Mapping[Any, Any]) -> str:
 
 
 def as_number(value: Any) -> complex | float:
-    """Return a value of sympy's as a float (complex where it is)."""
     try:
         number = complex(value)
     except TypeError:

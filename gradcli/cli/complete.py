@@ -270,8 +270,6 @@ def quote_text(text: str, quote: str) -> str:
 
 
 class Complete(ShellComplete):
-    """What the shells share."""
-
     def get_completion_args(self) -> tuple[list[str], str]:
         words, _ = split_words(os.environ["COMP_LINE"])
         return words[1:-1], words[-1]

@@ -124,7 +124,6 @@ def report(error: GradcliError) -> None:
 
 
 def warn(message: str, span: Span | None = None, hint: str | None = None) -> None:
-    """Print a warning, unless -q."""
     if not settings.quiet:
         say(message_text("warning", YELLOW, message, span, hint))
 
@@ -148,13 +147,11 @@ def show_stray(raised: Any) -> None:
 
 
 def note(message: str) -> None:
-    """Print a note, unless -q."""
     if not settings.quiet:
         say(message_text("note", CYAN, message, None, None))
 
 
 def detail(message: str) -> None:
-    """Print what only -v wants."""
     if settings.verbose:
         note(message)
 

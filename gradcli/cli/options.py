@@ -60,7 +60,6 @@ class CommandLine:
 
     @functools.cached_property
     def kinds(self) -> set[str]:
-        """What each target is: see `kind_of`."""
         inline = self.request.expression is not None
         words = [word for k, word in enumerate(self.request.words) if "=" not in word or (k == 0 and not inline)]
         return {*(kind_of(word, self.command) for word in words), *(["expression"] if inline else [])}

@@ -196,7 +196,6 @@ class Output:
 
     @property
     def prints_all(self) -> bool:
-        """Whether every element is written as text."""
         return FORMATS[self.form].whole
 
     @property

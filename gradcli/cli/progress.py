@@ -57,7 +57,6 @@ class Waiting:
             self.write(f"checking {self.done}/{len(self.names)}")
 
     def write(self, text: str) -> None:
-        """Show a text in place of the line."""
         self.shown = bool(text)
         sys.stderr.write("\r\x1b[2K" + messages.printable(text, sys.stderr)[: terminal_size()[0] - 1])
         sys.stderr.flush()
@@ -109,7 +108,6 @@ class Progress:
         return self
 
     def tell(self, rows: int, bad: int) -> None:
-        """Take note of rows that are done."""
         self.bad += bad
         if self.bar is not None:
             self.bar.update(self.task, advance=rows, bad=self.bad)

@@ -155,7 +155,6 @@ def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one 
 
 @contextlib.contextmanager
 def silence_prints(program: Program) -> Iterator[None]:
-    """Drop what a script prints inside the block."""
     if not hasattr(program, "stdout"):
         yield
         return

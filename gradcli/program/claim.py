@@ -218,7 +218,6 @@ class Claim:
             self.watch(what, done, total)
 
     def close(self) -> None:
-        """Let go of connections and processes."""
         if self.connection is not None:
             self.connection.close()
 

@@ -20,8 +20,6 @@ from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
 
 
 class ExpressionProgram(Program):
-    """A program of the expression language."""
-
     def __init__(self, parsed: tree.Program, title: str, request: Request | None = None, dtype: Any = None):
         self.parsed = parsed
         self.title = title

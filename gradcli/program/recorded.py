@@ -238,7 +238,6 @@ class ScriptClaim(Traced):
         self.batchable = False
 
     def execute(self, arrays: Arrays) -> Run:
-        """Run the script on values of its leaves. Raises CallError."""
         try:
             run = self.script.run(arrays, out=self.out)
         except GradcliError as error:

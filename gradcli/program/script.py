@@ -114,8 +114,6 @@ class ScriptProgram(Program):
 
 
 class Execution(Observer):
-    """One execution of a script."""
-
     def __init__(self, script: ScriptProgram, given: Values, prepare: Prepare):
         self.script, self.given, self.prepare = script, given, prepare
         self.replaced: set[str] = set()
@@ -288,14 +286,12 @@ class Execution(Observer):
 
 
 def current_folder() -> str | None:
-    """Return the folder that the process is in; None where it was deleted."""
     with contextlib.suppress(OSError):
         return os.getcwd()
     return None
 
 
 def is_made_module(value: Any) -> bool:
-    """Return whether something is a module, and no class of modules."""
     return not issubclass(type(value), type) and is_module(value)
 
 

@@ -219,7 +219,6 @@ SHOWN: dict[type, tuple[str, str]] = {
 
 
 def give_names(names: dict[type, tuple[str, str]]) -> None:
-    """Let classes have other modules and names."""
     for kind, (module, name) in names.items():
         kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
 

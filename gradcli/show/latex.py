@@ -144,7 +144,6 @@ def render_products(result: Products, style: Style) -> str:
 
 
 def render_operations(result: Operations, style: Style) -> str:
-    """Return the functions as an itemised list."""
     return "".join(rf"\item \texttt{{{op.name}}}: {op.doc}" + "\n" for op in result.entries)
 
 

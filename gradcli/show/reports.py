@@ -21,7 +21,6 @@ def escape_command(text: str, everything: bool = False) -> str:
 
 
 def annotate_check(check: CheckReport, style: Style) -> str:
-    """Return the annotation of one check, where it has one."""
     if check.verdict not in LEVELS:
         return ""
     place = f"file={escape_command(check.file, True)}," if check.file else ""

@@ -147,7 +147,6 @@ class Mutation(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The part that was noticed."""
         return self.killed / len(self.mutants) if self.mutants else 1.0
 
     @property

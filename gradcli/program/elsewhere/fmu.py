@@ -58,7 +58,6 @@ class Fmu(Claim):
         self.layout = tuple(OutputPart((name,), (), False) for name in self.outputs) if len(self.outputs) > 1 else ()
 
     def ask(self, title: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a method. Raises CallError."""
         answer = self.connection.ask(method, body)
         if "error" in answer:
             raise CallError(f"{title}: {answer['type']}: {answer['error']}")

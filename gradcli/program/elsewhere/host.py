@@ -19,8 +19,6 @@ def c_type(name):
 
 
 class Library:
-    """A shared library."""
-
     def __init__(self, path):
         self.functions = ctypes.CDLL(path)
 

@@ -101,7 +101,6 @@ def read_declaration(text: str) -> Declaration:
 
 
 def read_parameter(word: str, text: str) -> Parameter:
-    """Return what one parameter is. Raises GradcliError."""
     bare = re.sub(r"\*\s*(?:const|restrict|__restrict|__restrict__)\s*", "*", word)
     match = PARAMETER.match(bare)
     if not match:
@@ -355,7 +354,6 @@ def as_argument(p: Parameter, x: Any) -> Any:
 
 
 def whole_number(name: str, x: Any) -> int:
-    """Return a value as a whole number. Raises GradcliError."""
     raw = np.asarray(x)
     if raw.ndim or raw.dtype.kind not in "iuf" or raw != np.round(raw):
         raise GradcliError(f"'{name}' is an integer", kind="value")

@@ -55,7 +55,6 @@ class Call(Function):
 
     @staticmethod
     def forward(ctx: Any, call: Claim, names: list[str], *xs: Tensor) -> Tensor:
-        """Return the value."""
         ctx.call, ctx.names, ctx.shapes = call, names, [x._data.shape for x in xs]
         ctx.save_for_backward(*xs)
         return as_tensor(call.value({**call.at, **arrays_of(names, xs)}))
@@ -73,7 +72,6 @@ class Call(Function):
 
     @staticmethod
     def jvp(ctx: Any, _call: Any, _names: Any, *tangents: Tensor | None) -> Tensor:
-        """Return the product that it gives."""
         call = ctx.call
         if not call.has_push:
             raise TargetError(f"{call.title} gives no Jacobian-vector products", hint="gradcli vjp goes backward")
