@@ -105,10 +105,8 @@ class ExpressionProgram(Program):
                         hint=f"the inputs are {', '.join(names)}" if names else "the program has no inputs",
                         kind="name",
                     )
-                listed = f"its inputs are {', '.join(names)}" if names else "it has none"
-                raise GradcliError(
-                    f"the program has no input '{name}'", hint=did_you_mean(name, names) or listed, kind="name"
-                )
+                listed = "its inputs are" if names else "it has none"
+                raise unknown_name(f"the program has no input '{name}'", name, names, listed)
         free = self.free_names(given)
         missing = [name for name in free if name not in given]
         if missing:
