@@ -96,8 +96,8 @@ def run_here(typed: list[str]) -> str:
     form = dict(itertools.pairwise(typed))
     asks_json = "--json" in typed or "json" in [form.get(flag) for flag in ("-f", "-qf", "--format")]
     attempt = Attempt(" ".join(typed), json=asks_json and not {"-o", "--output"} & form.keys())
-    if "Traceback" in err or seconds > attempt.seconds:
-        return f"{seconds:.0f} s: {err[-600:]}"
+    if "Traceback" in err or seconds > attempt.seconds or (code > 1 and not (out + err).strip()):
+        return f"exit code {code} after {seconds:.0f} s: {err[-600:]}"
     if not asks_json and FORBIDDEN.search(out) and not {"npz", "npy", "png"} & set(typed):
         return f"control characters in {out[:300]!r}"
     return complaint(attempt, code, out, err)
