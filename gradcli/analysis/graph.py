@@ -96,13 +96,6 @@ class Labels:
         shapes = [np.shape(x) for x in seen.operands]
         return op_formulas.formula_of_operation(seen.primitive, words, shapes, seen.params)
 
-    def place(self, node: Any) -> tuple[Span | None, str]:
-        """Return where a node was made, and the source text there: the expression, or the line of a script."""
-        span = self.run.where(node)
-        if span is None:
-            return None, ""
-        return span, " ".join(span.source[span.start : span.end].split())
-
 
 class ObservedPass:
     """One run of backward: how it was called, the nodes it started at, and from where.
@@ -265,7 +258,7 @@ def describe_node(
     grads: dict[Any, np.ndarray] | None,
     leaves: dict[Any, Any],
 ) -> GraphNode:
-    span, source = labels.place(node)
+    span = labels.run.where(node)
     value = leaves[node] if node in leaves else value_of(node)
     shape, dtype = (np.shape(value), str(np.asarray(value).dtype)) if value is not None else noted_outline(node)
     return GraphNode(
@@ -279,7 +272,6 @@ def describe_node(
         inputs=tuple(numbers[p.public] for p in node.parents if p is not None),
         file=None if span is None else span.origin,
         line=None if span is None or is_only_line(span) else span.line,
-        source=source,
         hooks=hook_names(node),
         scope=scope_of(node, labels, paths),
         value=None if grads is None or value is None else np.asarray(value),

@@ -299,7 +299,7 @@ class StepComparison:
     def note(self, node: Any, kind: str, before: float, after: float, parts: list, computed: Any, right: Any) -> None:
         """Take down a step; of arrays the numbers are left out."""
         single = np.size(computed) == 1 and all(np.size(x) == 1 for x in parts)
-        span, _ = self.labels.place(node)
+        span = self.labels.run.where(node)
         numbers = [float(np.real(np.ravel(x)[0])) for x in (*parts, computed, right)] if single else [np.nan] * 2
         line = None if span is None or graph.is_only_line(span) else span.line
         computed, right = numbers[-2:]
@@ -309,7 +309,9 @@ class StepComparison:
 
     def formula(self, node: Any) -> str:
         """Return an operation in the program's words."""
-        return self.labels.place(node)[1] or self.labels.formula(node) or self.labels.label(node)
+        span = self.labels.run.where(node)
+        text = "" if span is None else " ".join(span.source[span.start : span.end].split())
+        return text or self.labels.formula(node) or self.labels.label(node)
 
     def digits(self, computed: Any, right: Any) -> float:
         """Return the right digits of a number or an array on the way; those of the type for what is no real data.

@@ -173,7 +173,7 @@ def describe_pass(run: Run, which: graph.ObservedPass, events: list[Event]) -> P
 def step(number: int, event: Event, which: graph.ObservedPass, labels: Labels, received: dict[Any, np.ndarray]) -> Step:
     """Return one step, and add what it sends to what its operands have received."""
     node = event.node
-    span, source = labels.place(node)
+    span = labels.run.where(node)
     flows: list[Flow] = []
     for i, (parent, grad) in enumerate(zip(node.parents, event.sent, strict=False)):
         if parent is None or grad is None:
@@ -189,7 +189,6 @@ def step(number: int, event: Event, which: graph.ObservedPass, labels: Labels, r
         label=labels.label(node),
         formula=labels.formula(node),
         line=None if span is None or graph.is_only_line(span) else span.line,
-        source=source,
         incoming=event.incoming,
         hooks=tuple(event.hooks),
         flows=tuple(flows),

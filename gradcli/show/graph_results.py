@@ -29,7 +29,6 @@ class GraphNode(NamedTuple):
     inputs: tuple[int, ...]
     file: str | None = None
     line: int | None = None
-    source: str = ""
     hooks: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     value: np.ndarray | None = None
@@ -110,7 +109,6 @@ class Step(NamedTuple):
     label: str
     formula: str
     line: int | None
-    source: str
     incoming: np.ndarray | None
     hooks: tuple[HookCall, ...]
     flows: tuple[Flow, ...]
