@@ -141,7 +141,7 @@ class Check:
             return claim_by_hand(f, at, claims, request.wrt)
         engine = engine_of(self.origin, request.engine)
         if engine is not None:
-            from ..program.elsewhere.framework import framework_call, second_order
+            from ..program.elsewhere.framework import framework_call
 
             refuse_foreign(framework_of(self.origin), self.name, engine)
             try:

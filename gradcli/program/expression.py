@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, check_known, did_you_mean
+from ..errors import GradcliError, check_known, did_you_mean, unknown_name
 from ..lang import tree
 from ..lang.evaluate import CONSTRUCTORS, Evaluator, find_function, lift_number, not_called
 from ..lang.limits import CONSTANTS

@@ -237,8 +237,6 @@ def to_single(x: Any) -> np.ndarray:
     return raw.astype(np.complex64 if raw.dtype.kind == "c" else np.float32)
 
 
-
-
 def adapter_of(engine: str) -> Any:
     """Return the class of calls of a framework. Raises GradcliError when it is not installed."""
     if engine not in ADAPTED:
