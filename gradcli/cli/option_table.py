@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import click
@@ -129,6 +129,36 @@ def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dic
     return shapes
 
 
+def dimensions_of(texts: tuple[str, ...], values: Mapping[str, Any]) -> dict[str, tuple[int | str, ...]]:
+    """Return the shapes of --shape A=m,n by name: lengths are numbers, or names for any. Values have shapes as well.
+
+    Raises GradcliError.
+    """
+    shapes: dict[str, tuple[int | str, ...]] = {}
+    for text in texts:
+        name, sign, lengths = text.partition("=")
+        name = as_written(name.strip())
+        parts = [p.strip() for p in lengths.split(",")] if lengths.strip() else []
+        parts = parts[:-1] if parts and not parts[-1] else parts
+        if not sign or not name or not all(p.isidentifier() or (p.isdecimal() and int(p)) for p in parts):
+            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape A=m,n --shape x=n")
+        if name in shapes:
+            raise GradcliError(f"--shape: '{name}' is given twice")
+        if name in values:
+            raise GradcliError(f"'{name}' is given a value and a shape", hint="give one of them")
+        if len(parts) > 2:
+            raise GradcliError(
+                f"--shape {text}: --matrix has numbers, vectors and matrices",
+                hint="give at most two lengths",
+                kind="shape",
+            )
+        shapes[name] = tuple(int(p) if p.isdecimal() else as_written(p) for p in parts)
+    given = {name: tuple(value.shape) for name, value in values.items()}
+    if deep := [name for name, shape in given.items() if len(shape) > 2]:
+        raise GradcliError(f"'{deep[0]}' has {len(given[deep[0]])} axes; --matrix has at most two", kind="shape")
+    return shapes | given
+
+
 FLOAT_TYPES = ("float32", "float64", "complex128")
 
 
@@ -196,7 +226,9 @@ OPTIONS: dict[str, Callable] = {
         "--value-and-grad", "The function returns (value, gradient), as for scipy.optimize.minimize(jac=True)."
     ),
     "shape": shape_option("Draw this input at random, with this shape; of a C function's output: its shape."),
-    "symbol_shape": shape_option("Make this input an array of symbols, with this shape."),
+    "symbol_shape": shape_option(
+        "Make this input an array of symbols, with this shape; with --matrix lengths may be names: A=m,n."
+    ),
     "samples": option("--samples K", "How many random points to check, a million at most (1).", type=Count(1_000_000)),
     "order": option("--order N", "2: check second derivatives (gradgradcheck).", type=Count(2)),
     "fast": option("--fast", "Random directions first; elements only on suspicion."),
@@ -308,6 +340,21 @@ OPTIONS: dict[str, Callable] = {
     ),
     "simplify": option("--simplify", "Simplify the formulas, within --timeout."),
     "high_order": option("--order N", "Order of the derivatives (1).", type=Count(10), default=1),
+    "matrix": option("--matrix", "Derivatives in matrix form, for arrays of any size: --shape A=m,n --shape x=n."),
+    "symmetric": option(
+        "--symmetric NAMES",
+        "With --matrix: these inputs are symmetric.",
+        multiple=True,
+        callback=as_names,
+        complete="inputs",
+    ),
+    "spd": option(
+        "--spd NAMES",
+        "With --matrix: these inputs are symmetric and positive definite.",
+        multiple=True,
+        callback=as_names,
+        complete="inputs",
+    ),
     "at": option(
         "--at NAME=VALUE", "Evaluate the formulas there. Repeatable.", multiple=True, complete="complete_input"
     ),

@@ -137,6 +137,12 @@ RULES = (
         lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
         "--digits computes value and derivatives in a way of its own",
     ),
+    Rule("symmetric spd", lambda c: c.has("matrix"), "it is for formulas of matrices", "add --matrix"),
+    Rule(
+        "at digits simplify max_symbols gradient",
+        lambda c: c.command != "symbolic" or not c.has("matrix"),
+        "--matrix writes formulas for arrays of any size",
+    ),
     Rule("junit", lambda c: not c.has("list"), "--list checks nothing, so there is no report"),
     Rule(
         "save_points",

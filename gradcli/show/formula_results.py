@@ -82,6 +82,63 @@ class Formulas(NamedTuple):
         }
 
 
+class MatrixDerivative(NamedTuple):
+    """A derivative in matrix form: for which input, its shape in names of dimensions, its formula.
+
+    agreement: at how many random points, of which sizes, it was held against the engine, and the largest error.
+    """
+
+    name: str
+    dims: tuple[int | str, ...]
+    formula: Formula
+    agreement: dict[str, Any]
+
+
+class MatrixFormulas(NamedTuple):
+    """The derivatives of an output in matrix form, for arrays of any size.
+
+    kind: gradient, jacobian or hessian. shapes: of the inputs, in names of dimensions. The rest is as in Formulas.
+    """
+
+    target: str
+    kind: str
+    order: int
+    output: str | None
+    function: str
+    value: Formula
+    derivatives: tuple[MatrixDerivative, ...]
+    shapes: dict[str, tuple[int | str, ...]]
+    code: str = ""
+    steps: tuple[Formula, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def rows(self) -> Rows:
+        """Return name and formula of every derivative; or the steps."""
+        if self.steps:
+            return ((step.text,) for step in self.steps)
+        return ((d.name, d.formula.text) for d in self.derivatives)
+
+    def document(self) -> dict[str, Any]:
+        steps = [{"text": s.text, "latex": s.latex} for s in self.steps]
+        return {
+            "order": self.order,
+            "kind": self.kind,
+            "value": [{"name": "value", "text": self.value.text, "latex": self.value.latex}],
+            "derivatives": [
+                {
+                    "name": d.name,
+                    "text": d.formula.text,
+                    "latex": d.formula.latex,
+                    "shape": list(d.dims),
+                    "agreement": d.agreement,
+                }
+                for d in self.derivatives
+            ],
+            "shapes": {name: list(dims) for name, dims in self.shapes.items()},
+            **present(output=self.output, steps=steps),
+        }
+
+
 class Agreement(NamedTuple):
     """What a formula says of one input's gradient: text and value of each element, beside the engine's.
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from . import Style
 from .arrays import plain_table
 from .data import NONE, write_text
-from .formula_results import Agreement, Formulas, LongNumbers
+from .formula_results import Agreement, Formulas, LongNumbers, MatrixFormulas
 from .results import label, value_block
 
 MOST = 12
@@ -65,6 +65,29 @@ def formula_matrix(result: Formulas, style: Style) -> Group:
     for name, row in zip(names, cells, strict=True):
         table.add_row(Text(name, style="bold"), *(Text(cell, style="cyan") for cell in row))
     return Group(head, table)
+
+
+def render_matrixformulas(result: MatrixFormulas, style: Style) -> Group:
+    """Return a line per derivative, with its shape: ∂f/∂x ∈ ℝⁿ = 2 Aᵀ(Ax − b)."""
+    if result.steps or not style.unicode:
+        return Group(Text(write_text(result, style).rstrip("\n")))
+    lines = []
+    for d in result.derivatives:
+        names = d.name.split("/")
+        below = f"∂{names[0]}²" if len(names) == 2 and names[0] == names[1] else " ".join(f"∂{n}" for n in names)
+        head = f"∂{'²' if len(names) > 1 else ''}{result.function}/{below} ∈ ℝ{space(d.dims)}"
+        lines.append(Text.assemble((head, "bold"), " = ", (d.formula.pretty, "cyan")))
+    return Group(*lines)
+
+
+RAISED = dict(zip("0123456789abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
+
+
+def space(dims: tuple[int | str, ...]) -> str:
+    """Return the exponent of ℝ: nothing for a number, raised letters where there are such."""
+    text = "×".join(map(str, dims))
+    letters = [RAISED.get(c, "ˣ" if c == "×" else "") for c in text]
+    return "".join(letters) if all(letters) else f"^({text})"
 
 
 def write_formula(formula: Any, style: Style, look: str) -> Text:

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import visible
 from . import Style
 from .data import NONE, number
-from .formula_results import Derivative, FormulaMatrix, Formulas, LongNumbers
+from .formula_results import Derivative, FormulaMatrix, Formulas, LongNumbers, MatrixFormulas
 from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels, rows_of
 
 GREEK = frozenset(
@@ -183,6 +183,34 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
     return rf"\frac{{{sign}{power} {function}}}{{{below}}}"
 
 
+def render_matrixformulas(result: MatrixFormulas, style: Style) -> str:
+    """Return an equation per derivative: of a gradient, a Jacobian or a Hessian, in matrices."""
+    if result.steps:
+        return "".join(f"{step.latex}\n" for step in result.steps)
+    function = symbol(result.function)
+    if result.kind == "jacobian":
+        function = rf"\mathbf{{{function}}}" if len(function) == 1 else function
+    bold = {n: symbol(n) if not dims else bold_symbol(n) for n, dims in result.shapes.items()}
+    lines = []
+    for d in result.derivatives:
+        parts = d.name.split("/")
+        power = "^{2}" if len(parts) > 1 else ""
+        below = " ".join(
+            rf"\partial {bold[p]}" + (r"\, \partial " + bold[p] + r"^\top" if parts.count(p) == 2 else "")
+            for p in dict.fromkeys(parts)
+        )
+        lines.append(rf"\frac{{\partial{power} {function}}}{{{below}}} = {d.formula.latex}" + "\n")
+    return "".join(lines)
+
+
+def bold_symbol(name: str) -> str:
+    """Return the name of a vector or matrix as LaTeX: \\mathbf{x}_{1} for x1, \\boldsymbol{\\theta} for theta."""
+    word, low, rest = symbol(name).partition("_{")
+    if word.startswith(r"\mathrm{"):
+        return r"\mathbf{" + word.removeprefix(r"\mathrm{") + low + rest
+    return (rf"\boldsymbol{{{word}}}" if word.startswith("\\") else rf"\mathbf{{{word}}}") + low + rest
+
+
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
     function, rows = symbol(result.output or "f"), rows_of(result._replace(with_value=False))
     return "".join(f"{partial(name, function)} = {digits or NONE}\n" for name, digits in rows)
@@ -197,6 +225,7 @@ WRITERS = {
         Products: render_products,
         Operations: render_operations,
         Formulas: render_formulas,
+        MatrixFormulas: render_matrixformulas,
         LongNumbers: render_longnumbers,
     }
 }

@@ -17,8 +17,8 @@ from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shad
 from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck, WatchSummary
 from .checks import basis, headline, summary_line, taylor_lines
 from .data import NONE, number, write_tsv
-from .formula_results import Formulas, LongNumbers, Precision
-from .formulas import agreements, render_formulas, render_longnumbers
+from .formula_results import Formulas, LongNumbers, MatrixFormulas, Precision
+from .formulas import agreements, render_formulas, render_longnumbers, render_matrixformulas
 from .graph_results import Graph, Trace
 from .plot import render_sampled
 from .results import Block, Gradients, Hessian, Jacobian, Operation, Operations, Products, Sampled, Value
@@ -315,6 +315,7 @@ TABLES = {
     CheckReport: render_checkreport,
     WatchSummary: render_watchsummary,
     Formulas: render_formulas,
+    MatrixFormulas: render_matrixformulas,
     Sampled: render_sampled,
     Lock: render_lock,
     Verification: render_verification,

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...errors import GradcliError
 from ...lang.values import read_values
 from ...show import CODE
-from ...show.formula_results import Formulas
-from ..option_table import shapes_of
+from ...show.formula_results import Formulas, MatrixFormulas
+from ..option_table import dimensions_of, shapes_of
 from ..options import COMMON, Call, target_command
 
 
 @target_command(
     "Examples: gradcli symbolic 'x**2 * sin(y)'; gradcli symbolic 'x**2 * sin(y)' --at x=2 --at y=3; "
     "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c",
-    "wrt out columns high_order simplify at value_digits symbol_shape steps max_symbols gradient",
+    "wrt out columns high_order simplify at value_digits symbol_shape matrix symmetric spd steps max_symbols gradient",
     formats=("table", "text", "latex", *CODE, "json"),
     common=COMMON.replace("dtype ", ""),
 )
 def symbolic(
-    call: Call, order: int, simplify: bool, at: tuple[str, ...], digits: int | None, steps: bool, max_symbols: int
-) -> Formulas:
+    call: Call,
+    order: int,
+    simplify: bool,
+    at: tuple[str, ...],
+    digits: int | None,
+    steps: bool,
+    max_symbols: int,
+    matrix: bool,
+    symmetric: list[str] | None,
+    spd: list[str] | None,
+) -> Formulas | MatrixFormulas:
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
     value, or a shape as in --shape x=2,3. Of an output with several elements it is the Jacobian, with --order 2 the
     Hessian. With -f python and -f c the formulas come as a function.
+
+    With --matrix it is formulas of vectors and matrices, for any size: shapes may have names (--shape A=m,n), and
+    inputs without a shape are numbers. Each formula is held against the engine at random sizes before it is printed.
     """
+    if matrix:
+        return in_matrix_form(call, order, symmetric or (), spd or (), steps)
     from ...analysis.symbolic import TIMEOUT, derive_formulas
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
@@ -60,5 +76,28 @@ def symbolic(
         code=form if form in CODE else "",
         unicode=call.output.unicode,
         digits=digits or call.output.precision or 15,
+        steps=steps,
+    )
+
+
+def in_matrix_form(call: Call, order: int, symmetric: Sequence[str], spd: Sequence[str], steps: bool) -> MatrixFormulas:
+    from ...analysis.matrix_symbolic import matrix_formulas
+
+    program, values = call.program()
+    form = call.output.form
+    if form == "c":
+        raise GradcliError("-f c has no matrices", hint="-f python writes NumPy")
+    if form in CODE and (order != 1 or steps):
+        raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order and --steps")
+    if steps and order != 1:
+        raise GradcliError("--steps shows first derivatives", hint="leave out --order")
+    return matrix_formulas(
+        program,
+        dimensions_of(call.request.shapes, values),
+        call.request,
+        order=order,
+        symmetric=symmetric,
+        spd=spd,
+        code=form in CODE,
         steps=steps,
     )

@@ -1,0 +1,314 @@
+"""Derivatives in matrix form, for arrays of any size: found as terms, and each held against the engine's numbers."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import EXIT_DEFECT, GradcliError
+from ..exact.index_terms import Dim, Index, Term, assume_symmetric
+from ..exact.matrix_form import Form, matrix_form
+from ..exact.matrix_printing import Language, Latex, Paper, Python, name_parts
+from ..exact.matrix_reader import BY_ELEMENTS, TermReader, input_term
+from ..exact.matrix_rules import derive
+from ..lang.parse import parse
+from ..program.arguments import check_known
+from ..program.base import Program
+from ..program.expression import ExpressionProgram
+from ..request import Request
+from ..show.formula_results import Formula, MatrixDerivative, MatrixFormulas
+from .gradient import compute_gradient
+from .transform import compute_hessian, compute_jacobian
+
+POINTS = 3
+"""Random sizes and points at which a formula is held against the engine."""
+TRIES = 60
+"""Points that may have no value before one is given up."""
+SIZES = (2, 3, 4, 5, 6, 7)
+RELATIVE, ABSOLUTE = 1e-8, 1e-10
+"""What rounding may make of a difference; a wrong formula differs by about the number itself."""
+
+
+class Inputs:
+    """The inputs of a program as arrays of any size.
+
+    shapes: of the inputs, by name. dims: names of dimensions. wrt: what is differentiated. symmetric, spd: matrices
+    that are symmetric, and those that are positive definite besides.
+    """
+
+    def __init__(
+        self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], wrt: Iterable[str] | None,
+        symmetric: Iterable[str], spd: Iterable[str],
+    ):  # fmt: skip
+        self.program = program
+        dims = {d for own in shapes.values() for d in own if isinstance(d, str)}
+        free = list(program.free_names(shapes))
+        wanted = None if wrt is None else list(dict.fromkeys(wrt))
+        known = program.input_names(shapes)
+        check_known(shapes, known, "--shape")
+        check_known(wanted or (), known, "--wrt")
+        names = [n for n in known if n in shapes or (n in free and n not in dims) or n in (wanted or ())]
+        self.shapes = {n: tuple(shapes.get(n, ())) for n in names}
+        self.wrt = wanted or names
+        self.dims = sorted(dims)
+        self.named = frozenset(n for n in free if n in dims and n not in self.shapes)
+        self.spd, self.symmetric = frozenset(spd), frozenset(symmetric) | frozenset(spd)
+        for option, given in (("--symmetric", symmetric), ("--spd", spd)):
+            check_known(given, self.shapes, option)
+            for name in given:
+                own = self.shapes[name]
+                if len(own) != 2 or own[0] != own[1]:
+                    raise GradcliError(
+                        f"{option}: '{name}' is no square matrix", hint=f"--shape {name}=n,n", kind="shape"
+                    )
+        if not self.wrt:
+            raise GradcliError("the program has no inputs, so there is nothing to differentiate", kind="name")
+
+    def reader(self) -> TermReader:
+        names = {name: input_term(name, own) for name, own in self.shapes.items()}
+        return TermReader(self.program.parsed, names, self.named)
+
+    def draw(self, lengths: Mapping[str, int], style: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return random values of inputs, and of dimensions that the program reads."""
+        values: dict[str, np.ndarray] = {n: np.float64(lengths[n]) for n in sorted(self.named)}  # type: ignore[misc]
+        for name, own in self.shapes.items():
+            shape = tuple(d if isinstance(d, int) else lengths[d] for d in own)
+            x = rng.standard_normal(shape) if style in ("normal", "spd") else rng.uniform(0.2, 1.4, shape)
+            x = x * 0.4 if style == "small" else x
+            square = len(shape) == 2 and own[0] == own[1]
+            if name in self.spd or (square and style.startswith("spd")):
+                x = x @ x.T / shape[0] + np.eye(shape[0])
+            elif name in self.symmetric:
+                x = (x + x.T) / 2
+            values[name] = np.asarray(x)
+        return values
+
+
+def matrix_formulas(
+    program: Program,
+    shapes: Mapping[str, Sequence[Dim]],
+    request: Request,
+    *,
+    order: int = 1,
+    symmetric: Iterable[str] = (),
+    spd: Iterable[str] = (),
+    code: bool = False,
+    steps: bool = False,
+) -> MatrixFormulas:
+    """Return the derivatives of a program in matrix form: gradients, Jacobians or Hessians.
+
+    shapes: of the inputs, with names for dimensions of any length; none is a number. Raises GradcliError for what has
+    no such form, and with the exit code of a defect for a formula that the engine's numbers contradict.
+    """
+    if not isinstance(program, ExpressionProgram):
+        raise GradcliError(f"--matrix needs an expression, and {program.title} is none", hint=BY_ELEMENTS)
+    inputs = Inputs(program, shapes, request.wrt, tuple(symmetric), tuple(spd))
+    output = inputs.reader().run(request.out)
+    if not isinstance(output, Term):
+        raise GradcliError("the output is no number and no array", kind="shape")
+    kind = kind_of(output, order)
+    terms, notes = derive_all(output, inputs, order, named=request.wrt is not None)
+    forms = {name: matrix_form(assume_symmetric(term, inputs.symmetric)) for name, term in terms.items()}
+    value = matrix_form(assume_symmetric(output, inputs.symmetric))
+    writer = FormulaWriter(inputs)
+    texts = {name: writer.formula(form) for name, form in forms.items()}
+    agreements = prove(inputs, texts, request.out, kind)
+    targets = [s.target for s in program.parsed.statements]
+    name = request.out or (None if None in targets else targets[-1])
+    function = name or next(n for n in ("f", "g", "h", "F", "output") if n not in inputs.shapes)
+    lines: tuple[Formula, ...] = ()
+    if steps:
+        from .matrix_steps import matrix_steps
+
+        lines = matrix_steps(inputs, request.out, function, texts)
+    return MatrixFormulas(
+        program.title,
+        kind,
+        order,
+        name,
+        function,
+        writer.formula(value),
+        tuple(MatrixDerivative(name, term.dims, texts[name], agreements[name]) for name, term in terms.items()),
+        inputs.shapes,
+        python_code(program.title, inputs, value, forms) if code else "",
+        lines,
+        tuple(notes),
+    )
+
+
+def kind_of(output: Term, order: int) -> str:
+    """Return what the derivatives are. Raises GradcliError for outputs that have none in matrix form."""
+    rank = sum(d != 1 for d in output.dims)
+    if rank > 1 or (rank and (len(output.axes) > 1 or order > 1)):
+        what = "second derivatives of a number" if order > 1 else "derivatives of a number or a vector"
+        dims = ", ".join(map(str, output.dims))
+        raise GradcliError(
+            f"the output has shape ({dims}); --matrix has {what}",
+            hint=f"sum it, or choose a part; {BY_ELEMENTS}",
+            kind="shape",
+        )
+    if order > 2:
+        raise GradcliError("--matrix has first and second derivatives", hint=BY_ELEMENTS)
+    return "hessian" if order == 2 else "jacobian" if rank else "gradient"
+
+
+def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[dict[str, Term], list[str]]:
+    """Return the derivatives by name, and what is to be said of inputs left out. named: whether inputs were chosen.
+
+    Of second derivatives, each pair of inputs comes once.
+    """
+    scalar = Term((), output.products) if all(d == 1 for d in output.dims) else output
+    terms: dict[str, Term] = {}
+    notes: list[str] = []
+    left_out: list[str] = []
+    for k, name in enumerate(inputs.wrt):
+        first = derive(scalar, name, [Index(d) for d in inputs.shapes[name]])
+        pairs = [(f"{name}/{other}", other) for other in inputs.wrt[k:]] if order == 2 else [(name, "")]
+        for label, other in pairs:
+            term = derive(first, other, [Index(d) for d in inputs.shapes[other]]) if other else first
+            if len(term.axes) > 2:
+                left_out.append(label)
+            else:
+                terms[label] = term
+    if left_out and (named or not terms):
+        what = "block" if order == 2 else "Jacobian"
+        raise GradcliError(
+            f"the {what} for {left_out[0]} has more than two axes, and no matrix form", hint=BY_ELEMENTS, kind="shape"
+        )
+    if left_out:
+        notes.append(f"{', '.join(left_out)}: more than two axes, so there is no matrix form")
+    return terms, notes
+
+
+class FormulaWriter:
+    """Writes formulas in the names of a program, in the language, in LaTeX and as on paper."""
+
+    def __init__(self, inputs: Inputs):
+        self.language = Language(inputs.shapes, inputs.named)
+        self.latex, self.paper = Latex(inputs.shapes), Paper(inputs.shapes)
+        self.taken = frozenset(inputs.program.input_names(inputs.shapes)) | set(inputs.program.bound)
+
+    def named_parts(self, form: Form) -> tuple[tuple[tuple[str, Formula], ...], Formula]:
+        """Return names of common parts where that shortens a formula, with their formulas, and the formula in these."""
+        parts, (short,) = name_parts([form], self.taken, lambda f: len(self.language.write(f)))
+        return tuple((name, self.plain(part)) for name, part in parts), self.plain(short)
+
+    def plain(self, form: Form) -> Formula:
+        return Formula(self.language.write(form), self.latex.write(form), self.paper.write(form))
+
+    def formula(self, form: Form) -> Formula:
+        """Return a formula as a program of the language: common parts first, each a statement."""
+        parts, short = self.named_parts(form)
+        text = "; ".join([*(f"{name} = {part.text}" for name, part in parts), short.text])
+        latex = r",\quad ".join([short.latex, *(f"{self.latex.write(named(name))} = {p.latex}" for name, p in parts)])
+        return Formula(text, latex, ", ".join([short.pretty, *(f"{name} = {p.pretty}" for name, p in parts)]))
+
+
+def named(name: str) -> Form:
+    return Form("name", (), name)
+
+
+# -- proof ------------------------------------------------------------------------------------------------
+
+
+def prove(inputs: Inputs, texts: Mapping[str, Formula], out: str | None, kind: str) -> dict[str, dict[str, Any]]:
+    """Return how formulas agree with the engine at random sizes and points. Raises GradcliError where one does not."""
+    rng = np.random.default_rng(0)
+    sizes, errors = [], dict.fromkeys(texts, 0.0)
+    for _ in range(POINTS):
+        lengths, values, engine = regular_point(inputs, texts, out, kind, rng)
+        sizes.append(lengths)
+        for name, formula in texts.items():
+            own = ExpressionProgram(parse(formula.text), formula.text)
+            given = {n: values[n] for n in own.free_names(values)}
+            ours, theirs = np.asarray(own.run(given).output._data), engine[name]  # type: ignore[union-attr]
+            scale = max(np.abs(theirs).max(initial=0.0), np.abs(ours).max(initial=0.0))
+            fits = ours.shape == theirs.shape
+            error = np.abs(ours - theirs).max(initial=0.0) if fits else np.inf
+            if not error <= RELATIVE * scale + ABSOLUTE:
+                raise GradcliError(
+                    f"gradcli has a defect: its formula for {name} disagrees with its engine: {formula.text}",
+                    hint="please report it with the command line; 'gradcli symbolic' without --matrix works by elements",
+                    kind="defect",
+                    exit_code=EXIT_DEFECT,
+                )
+            errors[name] = max(errors[name], float(error / scale) if scale else 0.0)
+    return {name: {"agrees": True, "points": POINTS, "sizes": sizes, "max_error": errors[name]} for name in texts}
+
+
+def regular_point(
+    inputs: Inputs, texts: Mapping[str, Formula], out: str | None, kind: str, rng: np.random.Generator
+) -> tuple[dict[str, int], dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return lengths of dimensions, values of the inputs and the engine's derivatives there, all of them finite."""
+    choices = SIZES if len(inputs.dims) <= len(SIZES) else range(2, 2 + len(inputs.dims))
+    for attempt in range(TRIES):
+        lengths = dict(zip(inputs.dims, map(int, rng.permutation(choices)), strict=False))
+        style = ("normal", "positive", "spd", "small", "spd positive")[attempt % 5]
+        values = inputs.draw(lengths, style, rng)
+        with np.errstate(all="ignore"):
+            try:
+                engine = engine_derivatives(inputs, values, texts, out, kind)
+            except GradcliError as error:
+                if error.kind == "target":  # a singular matrix
+                    continue
+                raise
+        if all(np.isfinite(x).all() and np.abs(x).max(initial=0.0) < 1e6 for x in engine.values()):
+            return lengths, values, engine
+    raise GradcliError(
+        "no random point was found where the derivatives have values, so the formulas cannot be proven",
+        hint="say what a matrix is: --spd A, --symmetric A",
+        kind="value",
+    )
+
+
+def engine_derivatives(
+    inputs: Inputs, values: Mapping[str, np.ndarray], labels: Iterable[str], out: str | None, kind: str
+) -> dict[str, np.ndarray]:
+    """Return the engine's own derivatives by label, with axes of length 1 of the output left out."""
+    request = Request(wrt=inputs.wrt, out=out)
+    if kind == "gradient":
+        gradients = compute_gradient(inputs.program, values, request).inputs
+        return {item.name: item.slope for item in gradients}
+    if kind == "jacobian":
+        return {item.name: np.asarray(item.block) for item in compute_jacobian(inputs.program, values, request).blocks}
+    blocks = compute_hessian(inputs.program, values, request).blocks
+    return {label: np.asarray(blocks[label.split("/")[0]][label.split("/")[1]]) for label in labels}
+
+
+# -- code ------------------------------------------------------------------------------------------------
+
+
+def python_code(title: str, inputs: Inputs, value: Form, forms: Mapping[str, Form]) -> str:
+    """Return a NumPy function with the value and the derivatives, each common part computed once."""
+    from ..exact.printing import UniqueNames, doc, identifier
+
+    names = UniqueNames([(name, ()) for name in inputs.shapes], [*keyword.kwlist, "np"])
+    used = {name: names.parameters[name] for name in inputs.shapes}
+    for name in sorted(inputs.named):
+        used[name] = names.free(name)
+    parts, (value, *slopes) = name_parts([value, *forms.values()], names.taken)
+    names.taken.update(name for name, _ in parts)
+    writer = Python({used[name]: own for name, own in inputs.shapes.items()}, inputs.named)
+    write = lambda form: writer.write(rename_inputs(form, used))  # noqa: E731
+    returned = [names.free("value")]
+    body = [*(f"    {name} = {write(form)}" for name, form in parts), f"    {returned[0]} = {write(value)}"]
+    for label, form in zip(forms, slopes, strict=True):
+        returned.append(names.free(f"d_{identifier(label)}"))
+        body.append(f"    {returned[-1]} = {write(form)}")
+    head = "import numpy as np\n"
+    if writer.special:
+        head += f"from scipy.special import {', '.join(sorted(writer.special))}\n"
+    arguments = ", ".join(used.values())
+    return (
+        f'{head}\n\ndef value_and_gradient({arguments}):\n    """Value and derivatives of {doc(title)}."""\n'
+        + "\n".join([*body, f"    return {', '.join(returned)}", ""])
+    )
+
+
+def rename_inputs(form: Form, names: Mapping[str, str]) -> Form:
+    if form.op == "name":
+        return form._replace(detail=names.get(form.detail, form.detail))
+    return form._replace(parts=tuple(rename_inputs(part, names) for part in form.parts))

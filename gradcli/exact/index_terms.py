@@ -1,0 +1,402 @@
+"""Terms in index notation: sums of products such as 2 A[i,j] x[j], summed over every index that is not free.
+
+Transposition, association, the order of factors and the place of constants vanish in this notation, ones are factors
+that are left out, and backward is the product rule: see Laue, Mitterreiter and Giesen, Computing Higher Order
+Derivatives of Matrix and Tensor Expressions, NeurIPS 2018. Equal products are joined by a key that does not depend on
+the names of their indices.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any, NamedTuple
+
+Dim = int | str
+"""The length of an axis: a number, or a name that stands for any."""
+ONE = Fraction(1)
+MOST_ORDERS = 720
+"""Orders of indices that look alike in a product, among which the one with the smallest key is looked for."""
+
+
+class Index:
+    """An index over a dimension, known by its identity."""
+
+    __slots__ = ("dim",)
+
+    def __init__(self, dim: Dim):
+        self.dim = dim
+
+
+class Atom:
+    """What products are made of: an input, a number's name, a function of terms.
+
+    op: "input", "constant", "size", "delta" (1 where two indices are equal), "group" (a sum in parentheses), or the
+    function, which is elementwise unless it is one of those in `matrix_rules`. detail: the name of an input or a
+    dimension, the axis of a softmax. symmetric: whether its two indices may be exchanged.
+    """
+
+    __slots__ = ("args", "detail", "key", "op", "symmetric")
+
+    def __init__(self, op: str, args: tuple[Term, ...] = (), detail: Any = "", symmetric: bool = False):
+        self.op, self.args, self.detail = op, args, detail
+        self.key = f"{op}:{detail}({','.join(x.key for x in args)})"
+        pairs = op not in ("softmax", "logsumexp") and args and all(len(x.axes) == 2 for x in args)
+        self.symmetric = symmetric or op == "delta" or bool(pairs and all(is_symmetric(x) for x in args))
+
+
+class Factor(NamedTuple):
+    atom: Atom
+    indices: tuple[Index, ...] = ()
+    exponent: Fraction = ONE
+
+
+class Product(NamedTuple):
+    coefficient: Fraction
+    factors: tuple[Factor, ...] = ()
+
+    def indices(self) -> dict[Index, None]:
+        return dict.fromkeys(i for f in self.factors for i in f.indices)
+
+
+class Term:
+    """A sum of products. axes: the free indices; a product without one of them is the same along it."""
+
+    __slots__ = ("axes", "key", "products")
+
+    def __init__(self, axes: Sequence[Index], products: Iterable[Product]):
+        self.axes = tuple(axes)
+        joined: dict[str, Product] = {}
+        for one in (normal for p in products for normal in normalize(p, self.axes)):
+            key = product_key(one, self.axes)
+            joined[key] = Product(one.coefficient + (joined[key].coefficient if key in joined else 0), one.factors)
+        joined = {key: one for key, one in joined.items() if one.coefficient}
+        self.products = tuple(joined.values())
+        self.key = "+".join(sorted(f"{one.coefficient}{key}" for key, one in joined.items()))
+        self.key = f"[{','.join(str(i.dim) for i in self.axes)}]{self.key}"
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        return tuple(i.dim for i in self.axes)
+
+    def number(self) -> Fraction | None:
+        """Return the number that it is, None where it is none."""
+        if not self.products:
+            return Fraction(0)
+        (first, *more) = self.products
+        return None if more or first.factors else first.coefficient
+
+    def at(self, indices: Sequence[Index]) -> Iterator[Product]:
+        """Yield its products with other free indices, and with bound indices of their own."""
+        for one in self.products:
+            new = dict(zip(self.axes, indices, strict=True))
+            factors = [
+                f._replace(indices=tuple(new[i] if i in new else new.setdefault(i, Index(i.dim)) for i in f.indices))
+                for f in one.factors
+            ]
+            yield Product(one.coefficient, tuple(factors))
+
+    def with_axes(self, axes: Sequence[Index], kept: Sequence[Index] | None = None) -> Term:
+        """Return the term with other free indices. kept: those that stay free, where others are of length 1."""
+        return Term(axes if kept is None else kept, self.at(axes))
+
+    def present(self) -> tuple[Index, ...]:
+        """Return the axes along which it is not the same everywhere."""
+        used = {i for one in self.products for i in one.indices()}
+        return tuple(i for i in self.axes if i in used)
+
+
+def number(value: Any) -> Term:
+    return Term((), [Product(Fraction(value))])
+
+
+def size_of(dim: Dim) -> Product:
+    return Product(Fraction(dim)) if isinstance(dim, int) else Product(ONE, (Factor(Atom("size", detail=dim)),))
+
+
+def is_symmetric(term: Term) -> bool:
+    return term.dims[0] == term.dims[1] and term.with_axes(term.axes[::-1], term.axes).key == term.key
+
+
+# -- normal form ------------------------------------------------------------------------------------
+
+
+def normalize(one: Product, axes: tuple[Index, ...]) -> list[Product]:
+    """Return a product in normal form: of one that is a sum in parentheses alone, all of them."""
+    one = substitute_indices(one, axes)
+    joined: dict[Any, Factor] = {}
+    for f in one.factors:
+        key = f.atom.key, frozenset(f.indices) if f.atom.symmetric else f.indices
+        before = joined[key].exponent if key in joined else 0
+        joined[key] = f._replace(exponent=ONE if f.atom.op == "delta" else f.exponent + before)
+    one = sum_over(Product(one.coefficient, tuple(f for f in joined.values() if f.exponent)), one.indices(), axes)
+    for rule in (cancel_inverse, join_exponentials):
+        simpler = rule(one, axes)
+        if simpler is not None:
+            return normalize(simpler, axes)
+    alone = [f for f in one.factors if f.atom.op == "group" and f.exponent == 1]
+    if len(alone) == len(one.factors) == 1:
+        inner = alone[0].atom.args[0].at(alone[0].indices)
+        scaled = (Product(p.coefficient * one.coefficient, p.factors) for p in inner)
+        return [normal for p in scaled for normal in normalize(sum_over(p, alone[0].indices, axes), axes)]
+    return [one]
+
+
+def sum_over(one: Product, indices: Iterable[Index], axes: Sequence[Index]) -> Product:
+    """Return the sum over those indices that are not free; a product without one is multiplied by its length."""
+    used = one.indices()
+    sizes = [size_of(i.dim) for i in indices if i not in axes and i not in used]
+    coefficient = math.prod((s.coefficient for s in sizes), start=one.coefficient)
+    return Product(coefficient, (*one.factors, *(f for s in sizes for f in s.factors)))
+
+
+def substitute_indices(one: Product, axes: tuple[Index, ...]) -> Product:
+    """Return a product without the indices that a delta, or a length of 1, says to be others."""
+    units = [i for i in (*axes, *one.indices()) if i.dim == 1]
+    new = dict.fromkeys(units[1:], units[0]) if units else {}
+    coefficient, factors = one.coefficient, renamed(one.factors, new)
+    while True:
+        deltas = [f for f in factors if f.atom.op == "delta"]
+        trivial = next((f for f in deltas if f.indices[0] is f.indices[1]), None)
+        if trivial is not None:
+            i = trivial.indices[0]
+            factors = tuple(f for f in factors if f is not trivial)
+            coefficient, factors = sum_over(Product(coefficient, factors), (i,), axes)
+            continue
+        for f in deltas:
+            gone, kept = sorted(f.indices, key=lambda i: -axes.index(i) if i in axes else -len(axes))
+            if gone not in axes:
+                factors = renamed(factors, {gone: kept})
+                break
+            others = [g for g in factors if gone in g.indices and g is not f]
+            if others:
+                factors = tuple(g if g is f else renamed((g,), {gone: kept})[0] for g in factors)
+                break
+        else:
+            return Product(coefficient, factors)
+
+
+def renamed(factors: tuple[Factor, ...], new: Mapping[Index, Index]) -> tuple[Factor, ...]:
+    return tuple(f._replace(indices=tuple(new.get(i, i) for i in f.indices)) for f in factors) if new else factors
+
+
+def cancel_inverse(one: Product, axes: tuple[Index, ...]) -> Product | None:
+    """Return a product in which inv(A) and A, one behind the other, are gone; None where there are none."""
+    for f in one.factors:
+        if f.atom.op != "inv" or f.exponent != 1:
+            continue
+        argument = f.atom.args[0]
+        own = next(iter(argument.at(argument.axes)))
+        inner = own.factors[0] if len(argument.products) == len(own.factors) == 1 else None
+        for g in one.factors:
+            whole = g.atom.op == "group" and g.atom.args[0].key == argument.key
+            if g is f or g.exponent != 1 or not (whole or (inner is not None and g.atom.key == inner.atom.key)):
+                continue
+            straight = whole or (inner is not None and tuple(inner.indices) == argument.axes)
+            (i, j), (k, m) = f.indices, g.indices if straight else g.indices[::-1]
+            orders = [(i, j, k, m)]
+            if f.atom.symmetric:
+                orders += [(j, i, k, m), (i, j, m, k), (j, i, m, k)]
+            for i, j, k, m in orders:
+                for bound, end, other, start in ((j, i, k, m), (i, j, m, k)):
+                    uses = sum(h.indices.count(bound) for h in one.factors)
+                    if bound is other and bound not in axes and uses == 2:
+                        rest = tuple(h for h in one.factors if h is not f and h is not g)
+                        return Product(one.coefficient, (*rest, Factor(Atom("delta"), (end, start))))
+    return None
+
+
+def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
+    """Return a product with sigmoid(u) for 1/(1 + exp(-u)), and softmax(u) for exp(u)/sum(exp(u)); None without."""
+    for f in (f for f in one.factors if f.atom.op == "exp" and f.exponent == 1):
+        turned = Atom("sigmoid", (scale(f.atom.args[0], -1),))
+        g = next((g for g in one.factors if g.atom.key == turned.key and g.indices == f.indices), None)
+        if g is not None and g.exponent == 1:
+            rest = tuple(h for h in one.factors if h is not f and h is not g)
+            return Product(one.coefficient, (*rest, Factor(Atom("sigmoid", f.atom.args), f.indices)))
+    for f in one.factors:
+        if f.atom.op != "group" or f.exponent >= 0 or f.exponent.denominator != 1:
+            continue
+        sums = f.atom.args[0].products
+        (last,) = sums[-1].factors if len(sums[-1].factors) == 1 else (None,)
+        if last is None or last.atom.op != "exp" or last.exponent != 1 or sums[-1].coefficient != 1:
+            continue
+        above = [g for g in one.factors if g.atom.key == last.atom.key]
+        rest = tuple(g for g in one.factors if g is not f)
+        inner = last.atom.args[0]
+        if len(sums) == 2 and sums[0] == Product(ONE) and last.indices == f.atom.args[0].axes:
+            same = next((g for g in above if g.indices == f.indices), None)
+            power = ONE * 0 if same is None else same.exponent
+            if power.denominator == 1 and 0 <= power <= -f.exponent:
+                signed = [(inner, power), (scale(inner, -1), -f.exponent - power)]
+                made = (Factor(Atom("sigmoid", (u,)), f.indices, e) for u, e in signed if e)
+                return Product(one.coefficient, (*(g for g in rest if g is not same), *made))
+        bound = [i for i in last.indices if i not in f.atom.args[0].axes]
+        if len(sums) == 1 and len(bound) == 1 and len(last.indices) <= 2:
+            place = last.indices.index(bound[0])
+            fixed = f.indices
+            for g in above:
+                if (
+                    g.exponent == 1
+                    and f.exponent == -1
+                    and tuple(i for k, i in enumerate(g.indices) if k != place) == fixed
+                ):
+                    others = tuple(h for h in rest if h is not g)
+                    return Product(one.coefficient, (*others, Factor(Atom("softmax", (inner,), place), g.indices)))
+    return None
+
+
+def product_key(one: Product, axes: tuple[Index, ...]) -> str:
+    """Return a text that is equal for products that differ in the names of bound indices and in order alone."""
+    names = {i: str(k) for k, i in enumerate(axes)}
+    bound = [i for i in one.indices() if i not in names]
+    looks = dict.fromkeys(bound, 0)
+
+    def write(f: Factor, label: Any) -> str:
+        words = [label(i) for i in f.indices]
+        return f"{f.atom.key}^{f.exponent}{sorted(words) if f.atom.symmetric else words}"
+
+    for _ in bound:
+        seen = {
+            i: str(
+                sorted(
+                    write(f, lambda j: names.get(j) or ("=" if j is i else f"?{looks[j]}"))
+                    for f in one.factors
+                    if i in f.indices
+                )
+            )
+            for i in bound
+        }
+        ranks = {text: k for k, text in enumerate(sorted(set(seen.values())))}
+        looks = {i: ranks[seen[i]] for i in bound}
+    alike: dict[int, list[Index]] = {}
+    for i in bound:
+        alike.setdefault(looks[i], []).append(i)
+    groups = [alike[look] for look in sorted(alike)]
+    many = math.prod(math.factorial(len(g)) for g in groups) > MOST_ORDERS
+    orders = [tuple(map(tuple, groups))] if many else product(*(permutations(g) for g in groups))
+    keys = []
+    for order in orders:
+        place = {**names, **{i: f"b{k}" for k, i in enumerate(i for g in order for i in g)}}
+        keys.append("*".join(sorted(write(f, place.__getitem__) for f in one.factors)))
+    return min(keys)
+
+
+# -- arithmetic ---------------------------------------------------------------------------------------
+
+
+def scale(term: Term, by: Any) -> Term:
+    return Term(term.axes, (Product(one.coefficient * by, one.factors) for one in term.products))
+
+
+def as_product(term: Term) -> Product:
+    """Return a term as one product, a sum in parentheses where there are several."""
+    if len(term.products) == 1:
+        return next(term.at(term.axes))
+    if not term.products:
+        return Product(Fraction(0))
+    content, atom = group(term)
+    return Product(content, (Factor(atom, term.present()),))
+
+
+def group(term: Term, signed: bool = True) -> tuple[Fraction, Atom]:
+    """Return a sum as a number times an atom of its axes that are there. signed: whether the number may be other than 1."""
+    content = ONE
+    if signed:
+        coefficients = [one.coefficient for one in term.products]
+        content = Fraction(
+            math.gcd(*(c.numerator for c in coefficients)), math.lcm(*(c.denominator for c in coefficients))
+        )
+        content = -content if coefficients[0] < 0 else content
+    return content, Atom("group", (scale(Term(term.present(), term.products), 1 / content),))
+
+
+def multiply(axes: Sequence[Index], *terms: Term) -> Term:
+    """Return the elementwise product of terms whose free indices are among the axes."""
+    numbers = [n for x in terms if (n := x.number()) is not None]
+    others = [x for x in terms if x.number() is None]
+    factor = math.prod(numbers, start=ONE)
+    if len(others) == 1:
+        return scale(Term(axes, others[0].products), factor)
+    products = [as_product(x) for x in others]
+    coefficient = math.prod((p.coefficient for p in products), start=factor)
+    return Term(axes, [Product(coefficient, tuple(f for p in products for f in p.factors))])
+
+
+def power(term: Term, exponent: Fraction) -> Term:
+    """Return every element to a power that is a number."""
+    if exponent == 1:
+        return term
+    if exponent == 0:
+        return Term(term.axes, [Product(ONE)])
+    whole = exponent.denominator == 1
+    if len(term.products) == 1:
+        (one,) = term.products
+        bound = any(i not in term.axes for i in one.indices())
+        root = exact_power(one.coefficient, exponent)
+        # (x**2)**0.5 is |x|, not x
+        if root is not None and not bound and (whole or all(f.exponent.numerator % 2 for f in one.factors)):
+            factors = tuple(f._replace(exponent=f.exponent * exponent) for f in one.factors)
+            return Term(term.axes, [Product(root, factors)])
+    if not term.products:
+        return term
+    content, atom = group(term, signed=whole)
+    return Term(term.axes, [Product(content**exponent if whole else ONE, (Factor(atom, term.present(), exponent),))])
+
+
+def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
+    """Return a power of a number that is a fraction, None where it is none."""
+    if exponent.denominator == 1:
+        return None if base == 0 and exponent < 0 else base ** int(exponent)
+    if base <= 0:
+        return None
+    parts = [round(n ** (1 / exponent.denominator)) for n in (base.numerator, base.denominator)]
+    root = Fraction(*parts)
+    return root**exponent.numerator if root**exponent.denominator == base else None
+
+
+def contract(term: Term, *indices: Index) -> Term:
+    """Return the sum over free indices."""
+    return Term([i for i in term.axes if i not in indices], (sum_over(one, indices, ()) for one in term.products))
+
+
+def apply(op: str, axes: Sequence[Index], args: Sequence[Term], detail: Any = "") -> Term:
+    """Return an elementwise function of terms whose free indices are among the axes."""
+    used = {i for x in args for i in x.present()}
+    present = [i for i in axes if i in used]
+    atom = Atom(op, tuple(Term(present, x.products) for x in args), detail)
+    return Term(axes, [Product(ONE, (Factor(atom, tuple(present)),))])
+
+
+def expand(term: Term) -> Term:
+    """Return a term without sums in parentheses, as far as these are no powers."""
+    products = list(term.products)
+    while True:
+        for k, one in enumerate(products):
+            f = next((f for f in one.factors if f.atom.op == "group" and f.exponent == 1), None)
+            if f is not None:
+                rest = tuple(g for g in one.factors if g is not f)
+                inner = f.atom.args[0].at(f.indices)
+                parts = (Product(one.coefficient * p.coefficient, rest + p.factors) for p in inner)
+                products[k : k + 1] = [sum_over(p, one.indices(), term.axes) for p in parts]
+                break
+        else:
+            return Term(term.axes, products)
+
+
+def assume_symmetric(term: Term, names: frozenset[str]) -> Term:
+    """Return a term in which some inputs are known to be symmetric."""
+
+    @functools.cache
+    def visit(atom: Atom) -> Atom:
+        if atom.op == "input":
+            return Atom("input", detail=atom.detail, symmetric=atom.detail in names)
+        return Atom(atom.op, tuple(assume_symmetric(x, names) for x in atom.args), atom.detail) if atom.args else atom
+
+    return Term(
+        term.axes,
+        (Product(p.coefficient, tuple(f._replace(atom=visit(f.atom)) for f in p.factors)) for p in term.products),
+    )

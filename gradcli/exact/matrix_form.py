@@ -1,0 +1,454 @@
+"""From terms in index notation to formulas of matrices: products, transposes, sums, traces, diagonals.
+
+A product of arrays with indices becomes one formula by taking its parts together two by two: vectors first, then
+matrices. What has no such form, because three matrices share an index, is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ..errors import GradcliError
+from .index_terms import ONE, Atom, Factor, Index, Product, Term, expand
+from .matrix_reader import BY_ELEMENTS
+
+
+class Form(NamedTuple):
+    """A formula of matrices, vectors and numbers.
+
+    op and detail: number (a fraction), name, size (dimensions whose lengths are multiplied), ones (dimensions), eye
+    (one), sum (a coefficient per part), product (elementwise: a coefficient, and an exponent per part), matmul, T,
+    column (a vector as a matrix of one column), call (a function, and its axis or None). rank: 0, 1 or 2.
+    """
+
+    op: str
+    parts: tuple[Any, ...] = ()
+    detail: Any = None
+    rank: int = 0
+    symmetric: bool = False
+
+
+def literal(value: Any) -> Form:
+    return Form("number", (), Fraction(value))
+
+
+def call(name: str, *parts: Form, axis: int | None = None, rank: int = 0, symmetric: bool = False) -> Form:
+    return Form("call", parts, (name, axis), rank, symmetric)
+
+
+def product(coefficient: Fraction, parts: Sequence[tuple[Form, Fraction]]) -> Form:
+    """Return an elementwise product of powers, with numbers outward and equal parts joined."""
+    joined: dict[Form, Fraction] = {}
+    for form, exponent in parts:
+        if form.op == "number" and exponent == 1:
+            coefficient *= form.detail
+            continue
+        inner = [(form, ONE)]
+        if form.op == "product" and exponent.denominator == 1:
+            coefficient *= form.detail[0] ** int(exponent)
+            inner = list(zip(form.parts, form.detail[1], strict=True))
+        for part, power in inner:
+            joined[part] = joined.get(part, Fraction(0)) + power * exponent
+    joined = {form: e for form, e in joined.items() if e}
+    if coefficient == 0 or not joined:
+        return literal(coefficient)
+    if coefficient == 1 and len(joined) == 1 and next(iter(joined.values())) == 1:
+        return next(iter(joined))
+    rank = max(form.rank for form in joined)
+    return Form("product", tuple(joined), (coefficient, tuple(joined.values())), rank)
+
+
+def factors_of(form: Form) -> tuple[Fraction, dict[Form, Fraction]]:
+    """Return a formula as a number times powers."""
+    if form.op == "product":
+        return form.detail[0], dict(zip(form.parts, form.detail[1], strict=True))
+    return (form.detail, {}) if form.op == "number" else (ONE, {form: ONE})
+
+
+def transpose(form: Form) -> Form:
+    """Return the transpose, moved inward as far as that does not lengthen the formula."""
+    if form.rank < 2:
+        return Form("column", (form,), rank=2) if form.rank == 1 else form
+    if form.symmetric or form.op == "eye" or form.detail == ("diag", None):
+        return form
+    if form.op in ("T", "column"):
+        return form.parts[0]
+    if form.op == "matmul":
+        return form._replace(parts=tuple(map(transpose, reversed(form.parts))))
+    if form.op in ("sum", "product"):
+        return form._replace(parts=tuple(map(transpose, form.parts)))
+    if form.op == "ones":
+        return form._replace(detail=form.detail[::-1])
+    if form.detail == ("outer", None):
+        return form._replace(parts=form.parts[::-1])
+    return Form("T", (form,), rank=2)
+
+
+def chain(*forms: Form) -> Form:
+    """Return a matrix product, with the products among its parts taken in, numbers outward."""
+    parts: list[Form] = []
+    coefficient, outer = ONE, {}
+    rank = sum(f.rank for f in forms) - 2 * (len(forms) - 1)
+    for k, form in enumerate(forms):
+        number, powers = factors_of(form)
+        scalars = {f: e for f, e in powers.items() if f.rank == 0}
+        inner = product(ONE, [(f, e) for f, e in powers.items() if f.rank])
+        coefficient *= number
+        outer.update({f: e + outer.get(f, 0) for f, e in scalars.items()})
+        # a vector before the last product is a row: (A@x)@B is not A@x@B
+        parts += inner.parts if inner.op == "matmul" and (inner.rank == 2 or k == len(forms) - 1) else [inner]
+    return product(coefficient, [*outer.items(), (Form("matmul", tuple(parts), rank=rank), ONE)])
+
+
+def cost(form: Form) -> int:
+    """Return about how many characters a formula has."""
+    own = {"number": len(str(form.detail)), "name": len(str(form.detail)), "size": 6, "ones": 11, "eye": 10}
+    if form.op in own:
+        return own[form.op]
+    inner = sum(map(cost, form.parts))
+    if form.op == "sum":
+        return inner + 3 * (len(form.parts) - 1) + sum(1 + len(str(abs(c))) for c in form.detail if abs(c) != 1) + 2
+    if form.op == "product":
+        coefficient, exponents = form.detail
+        powers = sum(2 + len(str(abs(e))) for e in exponents if abs(e) != 1)
+        return inner + len(form.parts) - 1 + powers + (1 + len(str(abs(coefficient))) if abs(coefficient) != 1 else 0)
+    return inner + len(form.parts) + {"T": 1, "matmul": -1, "column": 8, "call": len(str(form.detail)) - 12}[form.op]
+
+
+# -- one product ------------------------------------------------------------------------------------------
+
+
+class Piece(NamedTuple):
+    form: Form
+    indices: tuple[Index, ...]
+
+    def turned(self, *indices: Index) -> Form:
+        """Return the formula with these indices in this order."""
+        return self.form if self.indices == indices or len(indices) < 2 else transpose(self.form)
+
+
+class Assembly:
+    """A product on its way to a formula: scalars, and pieces with one or two indices."""
+
+    def __init__(self, one: Product, axes: tuple[Index, ...]):
+        self.free, self.coefficient = set(axes), one.coefficient
+        self.scalars: list[tuple[Form, Fraction]] = []
+        self.pieces: list[Piece] = []
+        for f in one.factors:
+            self.add(factor_form(f), f.indices)
+        rules: tuple[Callable[[], bool], ...] = (
+            self.sum_alone, self.dot, self.join_vectors, self.times_vector, self.join_matrices, self.times_matrix,
+            self.scale_rows,
+        )  # fmt: skip
+        while any(rule() for rule in rules):
+            pass
+
+    def add(self, form: Form, indices: tuple[Index, ...], *used: Piece) -> bool:
+        """Put a formula in the place of the pieces that it is made of."""
+        self.pieces = [p for p in self.pieces if all(p is not u for u in used)]
+        if len(indices) == 2 and indices[0] is indices[1]:
+            (i, _) = indices
+            if i in self.free or any(i in p.indices for p in self.pieces):
+                form, indices = call("diag", form, rank=1), (i,)
+            else:
+                form, indices = call("trace", form), ()
+        number, powers = factors_of(form)
+        self.coefficient *= number
+        if len(indices) > 2:
+            raise no_form()
+        if not indices:
+            self.scalars += powers.items()
+            return True
+        self.scalars += [(f, e) for f, e in powers.items() if f.rank == 0]
+        self.pieces.append(Piece(product(ONE, [(f, e) for f, e in powers.items() if f.rank]), indices))
+        return True
+
+    def bound(self, count: int) -> list[tuple[Index, list[Piece]]]:
+        """Return the indices that are not free and have so many pieces, with these."""
+        indices = dict.fromkeys(i for p in self.pieces for i in p.indices if i not in self.free)
+        uses = [(i, [p for p in self.pieces if i in p.indices]) for i in indices]
+        return [(i, pieces) for i, pieces in uses if len(pieces) == count]
+
+    def sum_alone(self) -> bool:
+        for i, (p,) in self.bound(1):
+            if len(p.indices) == 1 or all(j in [k for k, _ in self.bound(1)] for j in p.indices):
+                return self.add(sum_of(p.form), (), p)
+            place = p.indices.index(i)
+            return self.add(call("sum", p.form, axis=place, rank=1), (p.indices[1 - place],), p)
+        return False
+
+    def dot(self) -> bool:
+        for _, (p, q) in self.bound(2):
+            if len(p.indices) == len(q.indices) == 1:
+                first, last = (q, p) if factors_of(p.form)[1].keys() and p.form.op == "matmul" else (p, q)
+                return self.add(chain(first.form, last.form), (), p, q)
+        return False
+
+    def join_vectors(self) -> bool:
+        for i in dict.fromkeys(i for p in self.pieces for i in p.indices):
+            vectors = [p for p in self.pieces if p.indices == (i,)]
+            if len(vectors) > 1:
+                return self.add(product(ONE, [(p.form, ONE) for p in vectors]), (i,), *vectors)
+        return False
+
+    def times_vector(self) -> bool:
+        pairs = [sorted(pieces, key=lambda p: -len(p.indices)) for _, pieces in self.bound(2)]
+        pairs = [(m, v) for m, v in pairs if (len(m.indices), len(v.indices)) == (2, 1)]
+        for m, v in sorted(pairs, key=lambda pair: pair[0].indices[1] is not pair[1].indices[0]):
+            (j,) = v.indices
+            (i,) = (k for k in m.indices if k is not j)
+            return self.add(chain(m.turned(i, j), v.form), (i,), m, v)
+        return False
+
+    def join_matrices(self) -> bool:
+        for k, p in enumerate(self.pieces):
+            for q in self.pieces[k + 1 :]:
+                if len(p.indices) != 2 or set(p.indices) != set(q.indices):
+                    continue
+                alone = all(i not in self.free and len(list(self.uses(i))) == 2 for i in p.indices)
+                if alone and p.indices != q.indices:
+                    return self.add(call("trace", chain(p.form, q.form)), (), p, q)
+                joined = product(ONE, [(p.form, ONE), (q.turned(*p.indices), ONE)])
+                return self.add(sum_of(joined), (), p, q) if alone else self.add(joined, p.indices, p, q)
+        return False
+
+    def uses(self, i: Index) -> list[Piece]:
+        return [p for p in self.pieces if i in p.indices]
+
+    def times_matrix(self) -> bool:
+        for j, (p, q) in self.bound(2):
+            if p.indices[0] is j and q.indices[1] is j:
+                p, q = q, p
+            (i,), (k,) = ([x for x in piece.indices if x is not j] for piece in (p, q))
+            return self.add(chain(p.turned(i, j), q.turned(j, k)), (i, k), p, q)
+        return False
+
+    def scale_rows(self) -> bool:
+        """Put a vector that shares its index with matrices before or behind one of them, as a diagonal matrix."""
+        for v in (p for p in self.pieces if len(p.indices) == 1):
+            (i,) = v.indices
+            matrices = [p for p in self.uses(i) if p is not v]
+            if matrices:
+                m = matrices[-1]
+                (k,) = (x for x in m.indices if x is not i)
+                diagonal = call("diag", v.form, rank=2)
+                scaled = diagonal if m.form.op == "eye" else chain(diagonal, m.turned(i, k))
+                if m.indices[1] is i and m.form.op != "eye":
+                    return self.add(chain(m.turned(k, i), diagonal), (k, i), m, v)
+                return self.add(scaled, (i, k), m, v)
+        return False
+
+    def result(self, axes: tuple[Index, ...]) -> tuple[Form, tuple[Index, ...]]:
+        """Return the formula without its coefficient, and its axes. Raises GradcliError where there is none."""
+        layout = [i for p in self.pieces for i in p.indices]
+        if len(set(layout)) < len(layout) or not self.free.issuperset(layout):
+            raise no_form()
+        pieces = sorted(self.pieces, key=lambda p: axes.index(p.indices[0]))
+        if len(pieces) == 2 and len(layout) == 2:
+            (p, q) = pieces
+            number, outer = factors_of(chain_outer(p.form, q.form))
+            self.coefficient *= number
+            pieces, layout = [Piece(product(ONE, list(outer.items())), p.indices + q.indices)], []
+        elif len(pieces) > 1:
+            raise no_form()
+        order = tuple(i for i in axes if any(i in p.indices for p in pieces))
+        main = [(p.turned(*order), ONE) for p in pieces]
+        return product(ONE, [*self.scalars, *main]), order
+
+
+def chain_outer(x: Form, y: Form) -> Form:
+    return call("outer", x, y, rank=2)
+
+
+def no_form() -> GradcliError:
+    return GradcliError("this derivative has no form with matrices of two axes", hint=BY_ELEMENTS, kind="exact")
+
+
+def sum_of(form: Form) -> Form:
+    """Return the sum over all elements: of the square of a named vector, x@x."""
+    if form.op == "product" and form.rank == 1 and form.detail == (ONE, (Fraction(2),)) and form.parts[0].op == "name":
+        return chain(form.parts[0], form.parts[0])
+    number, powers = factors_of(form)
+    outer = {f: e for f, e in powers.items() if f.rank == 0}
+    inner = product(ONE, [(f, e) for f, e in powers.items() if f.rank])
+    return product(number, [*outer.items(), (call("sum", inner), ONE)])
+
+
+def factor_form(f: Factor) -> Form:
+    """Return a power of an atom; the root of a sum of squares as a norm."""
+    atom, exponent = f.atom, f.exponent
+    if atom.op == "group" and exponent.denominator == 2 and len(atom.args[0].products) == 1:
+        (one,) = atom.args[0].products
+        only = one.factors[0]
+        bound = [i for i in only.indices if i not in atom.args[0].axes]
+        if (
+            one.coefficient == 1
+            and len(one.factors) == 1
+            and only.exponent == 2
+            and len(set(only.indices)) == len(only.indices)
+            and bound
+        ):
+            axis = None if not f.indices else only.indices.index(bound[0])
+            inner = atom_form(only.atom, only.indices)
+            return product(ONE, [(call("norm", inner, axis=axis, rank=len(f.indices)), 2 * exponent)])
+    return product(ONE, [(atom_form(atom, f.indices), exponent)])
+
+
+def atom_form(atom: Atom, indices: tuple[Index, ...]) -> Form:
+    rank = len(indices)
+    if atom.op in ("input", "constant"):
+        return Form("name", (), atom.detail, rank, atom.symmetric)
+    if atom.op == "size":
+        return Form("size", (), (atom.detail,))
+    if atom.op == "delta":
+        return Form("eye", (), indices[0].dim, 2, True)
+    if atom.op == "group":
+        return matrix_form(atom.args[0])
+    whole = atom.op in ("inv", "det", "logdet", "logabsdet", "signdet", "softmax", "logsumexp")
+    parts = [matrix_form(x, whole) for x in atom.args]
+    axis = None
+    if atom.op in ("softmax", "logsumexp") and len(atom.args[0].axes) == 2 and (atom.op, atom.detail) != ("softmax", 1):
+        axis = atom.detail
+    return call(atom.op, *parts, axis=axis, rank=rank, symmetric=rank == 2 and atom.symmetric)
+
+
+# -- sums ---------------------------------------------------------------------------------------------------
+
+
+def matrix_form(term: Term, whole: bool = True) -> Form:
+    """Return the shortest formula of a term. whole: whether it has all axes, also those along which it is constant."""
+    forms = []
+    for version in dict.fromkeys((term, expand(term))):
+        try:
+            forms += sum_forms(version, whole)
+        except GradcliError:
+            if version is not term and forms:
+                continue
+            raise
+    return min(forms, key=cost)
+
+
+def sum_forms(term: Term, whole: bool) -> list[Form]:
+    """Return formulas of a sum: as it is, and with common factors outside."""
+    axes = term.axes
+    parts: list[tuple[Fraction, Form]] = []
+    layouts = []
+    for one in term.products:
+        assembly = Assembly(one, axes)
+        form, layout = assembly.result(axes)
+        parts.append((assembly.coefficient, form))
+        layouts.append(layout)
+    covered = tuple(i for i in axes if any(i in layout for layout in layouts))
+    parts = [(c, fit(form, layout, covered)) for (c, form), layout in zip(parts, layouts, strict=True)]
+    results = [add(parts)]
+    if len(parts) > 1:
+        joined = join_chains(parts)
+        results += [add(joined), join_factors(parts), join_factors(joined)]
+    if not whole:
+        return [fit(form, covered, axes) for form in results]
+    return [spread(form, covered, axes) for form in results]
+
+
+def fit(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
+    """Return a formula of some of the axes so that broadcasting gives it its place among them."""
+    if len(layout) == 1 and len(axes) == 2 and layout[0] is axes[0]:
+        return Form("column", (form,), rank=2)
+    return form
+
+
+def spread(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
+    """Return a formula along all axes: where it is the same everywhere, times ones."""
+    if layout == axes:
+        return form
+    missing = [i for i in axes if i not in layout]
+    ones = Form("ones", (), tuple(i.dim for i in missing), len(missing))
+    if not layout:
+        return product(ONE, [(form, ONE), (ones, ONE)])
+    number, powers = factors_of(form)
+    scalars = [(f, e) for f, e in powers.items() if f.rank == 0]
+    vector = product(ONE, [(f, e) for f, e in powers.items() if f.rank])
+    pair = (vector, ones) if layout[0] is axes[0] else (ones, vector)
+    return product(number, [*scalars, (call("outer", *pair, rank=2), ONE)])
+
+
+def add(parts: Sequence[tuple[Fraction, Form]]) -> Form:
+    """Return a sum of numbers times formulas, equal ones joined and what is positive first."""
+    joined: dict[Form, Fraction] = {}
+    for c, form in parts:
+        number, powers = factors_of(form)
+        inner = product(ONE, list(powers.items()))
+        more = zip(inner.detail, inner.parts, strict=True) if inner.op == "sum" else [(ONE, inner)]
+        for by, part in more:
+            joined[part] = joined.get(part, Fraction(0)) + c * number * by
+    pairs = sorted(((c, form) for form, c in joined.items() if c), key=lambda part: part[0] < 0)
+    if not pairs:
+        return literal(0)
+    if len(pairs) == 1:
+        return product(pairs[0][0], [(pairs[0][1], ONE)])
+    rank = max(form.rank for _, form in pairs)
+    symmetric = rank == 2 and all(form.symmetric or form.rank == 0 for _, form in pairs)
+    return Form("sum", tuple(form for _, form in pairs), tuple(c for c, _ in pairs), rank, symmetric)
+
+
+def join_factors(parts: Sequence[tuple[Fraction, Form]]) -> Form:
+    """Return a sum with the powers and the number that all its parts have in common outside."""
+    if len(parts) == 1:
+        return add(parts)
+    powers = [factors_of(form)[1] for _, form in parts]
+    numbers = [c * factors_of(form)[0] for c, form in parts]
+    least = {f: min((p.get(f, Fraction(0)) for p in powers), key=abs) for f in powers[0]}
+    common = {f: e for f, e in least.items() if all(p.get(f, 0) * e > 0 for p in powers)}
+    content = Fraction(math.gcd(*(c.numerator for c in numbers)), math.lcm(*(c.denominator for c in numbers)))
+    content = -content if numbers[0] < 0 else content
+    inner = [
+        (c / content, product(ONE, [(f, e - common.get(f, 0)) for f, e in p.items()]))
+        for c, p in zip(numbers, powers, strict=True)
+    ]
+    return product(content, [*common.items(), (add(inner), ONE)])
+
+
+def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, Form]]:
+    """Return a sum in which A@x + B@x is (A + B)@x, and A@B + A@C is A@(B + C)."""
+    parts = list(parts)
+    for k, (c, form) in enumerate(parts):
+        for m in range(k + 1, len(parts)):
+            scalars, links = links_of(form)
+            others, more = links_of(parts[m][1])
+            joined = join_two((c, links), (parts[m][0], more)) if scalars == others else None
+            if joined is not None:
+                number, powers = factors_of(product(ONE, [*scalars.items(), (joined, ONE)]))
+                kept = [part for n, part in enumerate(parts) if n not in (k, m)]
+                return join_chains([*kept, (number, product(ONE, list(powers.items())))])
+    return parts
+
+
+def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tuple[Form, ...]]) -> Form | None:
+    """Return the sum of two matrix products with what they begin and end with outside; None where that is nothing."""
+    (c, links), (d, more) = one, other
+    most = min(len(links), len(more)) - 1
+    head = next((k for k in range(most) if links[k] != more[k]), max(most, 0))
+    tail = next((k for k in range(most - head) if links[-1 - k] != more[-1 - k]), max(most - head, 0))
+    if most < 1 or not head + tail:
+        return None
+    pairs = [(c, links[head : len(links) - tail]), (d, more[head : len(more) - tail])]
+    if all(len(inner) == 1 and inner[0].detail == ("diag", None) and inner[0].rank == 2 for _, inner in pairs):
+        middle = call("diag", join_factors([(by, inner[0].parts[0]) for by, inner in pairs]), rank=2)
+    else:
+        middle = join_factors([(by, one_of(inner)) for by, inner in pairs])
+    return chain(*links[:head], middle, *links[len(links) - tail :])
+
+
+def links_of(form: Form) -> tuple[dict[Form, Fraction], tuple[Form, ...]]:
+    """Return the scalars before a matrix product, and its parts; nothing where it is none."""
+    _, powers = factors_of(form)
+    chains = [f for f in powers if f.op == "matmul" and f.rank]
+    if len(chains) != 1 or powers[chains[0]] != 1 or sum(f.rank > 0 for f in powers) > 1:
+        return {}, ()
+    return {f: e for f, e in powers.items() if f.rank == 0}, chains[0].parts
+
+
+def one_of(links: tuple[Form, ...]) -> Form:
+    return links[0] if len(links) == 1 else chain(*links)

@@ -1,0 +1,417 @@
+"""From a program of the expression language to terms in index notation, for arrays of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from ..errors import GradcliError
+from ..lang import tree
+from ..lang.evaluate import advice_for, find_function
+from ..lang.limits import CONSTANTS
+from .index_terms import (
+    ONE,
+    Atom,
+    Dim,
+    Factor,
+    Index,
+    Product,
+    Term,
+    apply,
+    contract,
+    multiply,
+    number,
+    power,
+    scale,
+    size_of,
+)
+
+BY_ELEMENTS = "'gradcli symbolic' without --matrix works by elements, and has every function"
+STEPS = frozenset(
+    "greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not bitwise_and bitwise_or "
+    "invert heaviside".split()
+)
+"""Elementwise functions without a derivative."""
+POWERS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
+
+
+def input_term(name: str, dims: Sequence[Dim]) -> Term:
+    axes = tuple(map(Index, dims))
+    return Term(axes, [Product(ONE, (Factor(Atom("input", detail=name), axes),))])
+
+
+def write_dims(dims: Sequence[Dim]) -> str:
+    return f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
+
+
+def elementwise_name(name: str) -> str | None:
+    """Return an elementwise function's name in the table, None for what is none."""
+    primitive = find_function(name)
+    if primitive is None or (primitive.kind != "elementwise" and primitive.name not in STEPS):
+        return None
+    return primitive.name
+
+
+class TermReader:
+    """Runs the statements of a program on terms, as `lang.evaluate` runs them on arrays.
+
+    names: terms of the inputs. dims: names of dimensions, which count as numbers where the program reads them. watch:
+    is told every node and its value, and may put another in its place.
+    """
+
+    def __init__(self, program: tree.Program, names: Mapping[str, Any], dims: frozenset[str] = frozenset()):
+        self.program, self.names, self.dims = program, dict(names), dims
+        self.given = frozenset(names)
+        self.watch: Callable[[tree.Expr, Any, str | None], Any] = lambda node, value, name: value
+
+    def run(self, out: str | None = None) -> Any:
+        """Return the value of the last expression or assignment, or of the name `out`."""
+        result: Any = None
+        bare = any(s.target is None for s in self.program.statements)
+        for s in self.program.statements:
+            if s.index is not None:
+                self.refuse(s.value, "an assignment to elements")
+            if s.target is None:
+                result = self.value(s.value)
+            elif s.target not in self.given:
+                self.names[s.target] = self.watch(s.value, self.value(s.value, watched=False), s.target)
+                result = result if bare else self.names[s.target]
+        return result if out is None else self.names[out]
+
+    def value(self, node: tree.Expr, watched: bool = True) -> Any:
+        """Return a term; a tuple, a truth value or None where the language has these."""
+        result = getattr(self, f"_{type(node).__name__.lower()}", self._unknown)(node)
+        is_step = watched and isinstance(node, tree.Binary | tree.Unary | tree.Call | tree.Choice)
+        return self.watch(node, result, None) if is_step and isinstance(result, Term) else result
+
+    def error(self, place: Any, message: str, hint: str | None = None, kind: str = "shape") -> GradcliError:
+        return GradcliError(message, span=self.program.span(place), hint=hint, kind=kind)
+
+    def refuse(self, place: Any, what: str) -> NoReturn:
+        raise self.error(place, f"--matrix: {what} has no rule in matrix form", BY_ELEMENTS, "exact")
+
+    def term(self, node: tree.Expr) -> Term:
+        result = self.value(node)
+        if not isinstance(result, Term):
+            raise self.error(node, "this is no number and no array", kind="value")
+        return result
+
+    def _unknown(self, node: tree.Expr) -> NoReturn:
+        self.refuse(node, {"Sequence": "a list of numbers", "Slice": "a slice"}.get(type(node).__name__, "this"))
+
+    def _number(self, node: tree.Number) -> Term:
+        if isinstance(node.value, complex):
+            self.refuse(node, "a complex number")
+        return number(Fraction(self.program.source[node.start : node.end].replace("_", "")))
+
+    def _constant(self, node: tree.Constant) -> Any:
+        return node.value
+
+    def _name(self, node: tree.Name) -> Any:
+        if node.name in self.names:
+            return self.names[node.name]
+        if node.name in self.dims:
+            return Term((), [size_of(node.name)])
+        if node.name in CONSTANTS and node.name not in ("inf", "nan"):
+            return Term((), [Product(ONE, (Factor(Atom("constant", detail=node.name)),))])
+        raise self.error(node, f"'{node.name}' has no value", advice_for(node.name), "name")
+
+    def _unary(self, node: tree.Unary) -> Term:
+        x = self.term(node.x)
+        if node.op in STEPS:
+            return apply(node.op, x.axes, [x])
+        return scale(x, -1) if node.op == "negative" else x
+
+    def _sequence(self, node: tree.Sequence) -> Any:
+        return self._unknown(node) if node.is_list else tuple(self.value(item) for item in node.items)
+
+    def _property(self, node: tree.Property) -> Any:
+        x = self.term(node.x)
+        if node.name in ("T", "mT"):
+            return self.transpose(x)
+        if node.name == "shape":
+            return tuple(Term((), [size_of(d)]) for d in x.dims)
+        if node.name == "size":
+            return multiply((), number(1), *(Term((), [size_of(d)]) for d in x.dims))
+        if node.name == "ndim":
+            return number(len(x.axes))
+        self.refuse(node, f".{node.name}")
+
+    def _item(self, node: tree.Item) -> Any:
+        x = self.value(node.x)
+        if isinstance(x, tuple):
+            place = self.value(node.index)
+            whole = place.number() if isinstance(place, Term) else None
+            if whole is None or whole.denominator != 1 or not -len(x) <= whole < len(x):
+                raise self.error(node.index, f"there are {len(x)} parts: the number is from 0 to {len(x) - 1}")
+            return x[int(whole)]
+        self.refuse(node, "an element of an array")
+
+    def _choice(self, node: tree.Choice) -> Term:
+        return self.elementwise("where", node, [self.term(x) for x in (node.condition, node.x, node.y)])
+
+    def _binary(self, node: tree.Binary) -> Term:
+        x, y = self.term(node.x), self.term(node.y)
+        return self.product(node, x, y) if node.op == "matmul" else self.elementwise(node.op, node, [x, y])
+
+    # -- arithmetic -----------------------------------------------------------------------------------
+
+    def align(self, node: Any, terms: Sequence[Term]) -> tuple[tuple[Index, ...], list[Term]]:
+        """Return the axes that terms have together, as broadcasting does it, and the terms with these."""
+        rank = max(len(x.axes) for x in terms)
+        axes: list[Index] = []
+        for place in range(-rank, 0):
+            there = [x.axes[place] for x in terms if len(x.axes) >= -place]
+            long = [i for i in there if i.dim != 1] or there
+            if any(i.dim != long[0].dim for i in long):
+                shapes = " and ".join(write_dims(x.dims) for x in terms)
+                first, other = long[0].dim, next(i.dim for i in long if i.dim != long[0].dim)
+                hint = "name them alike in --shape if they are equal" if isinstance(first, str) else None
+                raise self.error(node, f"shapes {shapes} do not fit: {first} is not {other}", hint)
+            axes.append(Index(long[0].dim))
+        aligned = []
+        for x in terms:
+            own = axes[rank - len(x.axes) :]
+            new = [i if i.dim == j.dim else Index(1) for i, j in zip(own, x.axes, strict=True)]
+            aligned.append(x.with_axes(new, [i for i in new if i in axes]))
+        return tuple(axes), aligned
+
+    def elementwise(self, op: str, node: Any, terms: Sequence[Term]) -> Term:
+        """Return an elementwise function, an operator or `where`."""
+        axes, aligned = self.align(node, terms)
+        x, y = aligned[0], aligned[-1]
+        if op in ("add", "subtract"):
+            return Term(axes, [*x.products, *scale(y, 1 if op == "add" else -1).products])
+        if op == "multiply":
+            return multiply(axes, x, y)
+        if op == "divide":
+            return multiply(axes, x, self.checked_power(node, y, Fraction(-1)))
+        exponent = y.number() if op == "power" else POWERS.get(op)
+        if exponent is not None:
+            return self.checked_power(node, Term(axes, x.products), exponent)
+        return apply(op, axes, aligned)
+
+    def checked_power(self, node: Any, x: Term, exponent: Fraction) -> Term:
+        if exponent < 0 and not x.products:
+            raise self.error(node, "this divides by zero", kind="value")
+        return power(x, exponent)
+
+    def product(self, node: Any, x: Term, y: Term) -> Term:
+        """Return x @ y. Raises GradcliError for scalars and for dimensions that clash."""
+        if not x.axes or not y.axes:
+            raise self.error(node, "matmul: a scalar has no axis to sum over; use *", "--shape gives inputs a shape")
+        inner, first = x.axes[-1], y.axes[-2:][0]
+        if inner.dim != first.dim:
+            raise self.error(
+                node, f"{write_dims(x.dims)} @ {write_dims(y.dims)}: {inner.dim} is not {first.dim}", fit_hint(x, y)
+            )
+        i, j, k = Index(inner.dim), tuple(Index(a.dim) for a in x.axes[:-1]), tuple(Index(a.dim) for a in y.axes[1:])
+        return contract(multiply((*j, i, *k), x.with_axes((*j, i)), y.with_axes((i, *k))), i)
+
+    def transpose(self, x: Term) -> Term:
+        return Term(x.axes[::-1], x.products)
+
+    # -- functions --------------------------------------------------------------------------------------
+
+    def _call(self, node: tree.Call) -> Any:
+        args = [self.value(x) for x in node.args]
+        named = {k: self.value(x) for k, x in zip(node.keywords, node.values, strict=True)}
+        named = {{"dim": "axis", "keepdim": "keepdims"}.get(k, k): x for k, x in named.items()}
+        method = getattr(self, f"call_{ALIASES.get(node.function, node.function)}", None)
+        if method is not None:
+            try:
+                return method(node, *args, **named)
+            except TypeError:
+                self.refuse(node, f"{node.function} with these arguments")
+        name = elementwise_name(node.function)
+        if node.function != "where" and find_function(node.function) is None:
+            raise self.error(node.place, f"unknown function '{node.function}'", advice_for(node.function), "name")
+        arity = 3 if node.function == "where" else getattr(find_function(node.function), "arity", 0)
+        if (name is None and node.function != "where") or named or not all(isinstance(x, Term) for x in args):
+            self.refuse(node.place, f"'{node.function}'")
+        if len(args) != arity:
+            raise self.error(node, f"{node.function} takes {arity} argument{'s' * (arity != 1)}", kind="value")
+        return self.elementwise(name or "where", node, args)
+
+    def axes_of(self, node: tree.Call, x: Term, axis: Any) -> list[Index]:
+        """Return the axes that `axis` means: a number, several, or None for all."""
+        if axis is None:
+            return list(x.axes)
+        found = []
+        for item in axis if isinstance(axis, tuple) else (axis,):
+            place = item.number() if isinstance(item, Term) else None
+            if place is None or place.denominator != 1 or not -len(x.axes) <= place < len(x.axes):
+                raise self.error(node, f"this axis does not exist: the shape is {write_dims(x.dims)}")
+            found.append(x.axes[int(place)])
+        return found
+
+    def call_sum(self, node: tree.Call, x: Term, axis: Any = None, keepdims: Any = False) -> Term:
+        gone = self.axes_of(node, x, axis)
+        result = contract(x, *gone)
+        kept = [Index(1) if i in gone else i for i in x.axes] if keepdims else result.axes
+        return Term(kept, result.products)
+
+    def call_mean(self, node: tree.Call, x: Term, axis: Any = None, keepdims: Any = False) -> Term:
+        count = multiply((), number(1), *(Term((), [size_of(i.dim)]) for i in self.axes_of(node, x, axis)))
+        total = self.call_sum(node, x, axis, keepdims)
+        return multiply(total.axes, total, power(count, Fraction(-1)))
+
+    def call_dot(self, node: tree.Call, x: Term, y: Term) -> Term:
+        return self.product(node, x, y) if x.axes and y.axes else self.elementwise("multiply", node, [x, y])
+
+    def call_matmul(self, node: tree.Call, x: Term, y: Term) -> Term:
+        return self.product(node, x, y)
+
+    def call_inner(self, node: tree.Call, x: Term, y: Term) -> Term:
+        return self.product(node, x, self.transpose(y))
+
+    def call_vdot(self, node: tree.Call, x: Term, y: Term) -> Term:
+        return self.call_sum(node, self.elementwise("multiply", node, [x, y]))
+
+    def call_outer(self, node: tree.Call, x: Term, y: Term) -> Term:
+        if len(x.axes) != 1 or len(y.axes) != 1:
+            raise self.error(node, f"outer of {write_dims(x.dims)} and {write_dims(y.dims)}: it takes two vectors")
+        x, y = (v.with_axes([Index(d) for d in v.dims]) for v in (x, y))
+        return multiply((*x.axes, *y.axes), x, y)
+
+    def call_transpose(self, node: tree.Call, x: Term) -> Term:
+        return self.transpose(x)
+
+    def square(self, node: tree.Call, x: Term) -> Term:
+        """Return a matrix with axes of its own. Raises GradcliError for what is no square matrix."""
+        if len(x.axes) != 2 or x.dims[0] != x.dims[1]:
+            raise self.error(
+                node, f"{node.function} of shape {write_dims(x.dims)}: it takes a square matrix", square_hint(x)
+            )
+        return x.with_axes([Index(d) for d in x.dims])
+
+    def call_trace(self, node: tree.Call, x: Term) -> Term:
+        x = self.square(node, x)
+        return contract(x.with_axes((x.axes[0], x.axes[0]), x.axes[:1]), x.axes[0])
+
+    def call_diag(self, node: tree.Call, x: Term) -> Term:
+        if len(x.axes) == 1:
+            i, j = x.axes[0], Index(x.dims[0])
+            delta = Term((i, j), [Product(ONE, (Factor(Atom("delta"), (i, j)),))])
+            return multiply((i, j), x, delta)
+        x = self.square(node, x)
+        return x.with_axes((x.axes[0], x.axes[0]), x.axes[:1])
+
+    def function_of_matrix(self, op: str, node: tree.Call, x: Term) -> Term:
+        x = self.square(node, x)
+        return Term((), [Product(ONE, (Factor(Atom(op, (x,))),))])
+
+    def call_det(self, node: tree.Call, x: Term) -> Term:
+        return self.function_of_matrix("det", node, x)
+
+    def call_logdet(self, node: tree.Call, x: Term) -> Term:
+        return self.function_of_matrix("logdet", node, x)
+
+    def call_slogdet(self, node: tree.Call, x: Term) -> tuple[Term, Term]:
+        return self.function_of_matrix("signdet", node, x), self.function_of_matrix("logabsdet", node, x)
+
+    def call_inv(self, node: tree.Call, x: Term) -> Term:
+        return inverse(self.square(node, x))
+
+    def call_solve(self, node: tree.Call, a: Term, b: Term) -> Term:
+        return self.product(node, inverse(self.square(node, a)), b)
+
+    def call_norm(self, node: tree.Call, x: Term, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Term:
+        order = None if ord is None else ord.number()
+        if order is not None and len(x.axes) != 1 and axis is None:
+            self.refuse(node, "the norm of a matrix but Frobenius'")
+        if order == 1:
+            return self.call_sum(node, apply("absolute", x.axes, [x]), axis, keepdims)
+        if ord is not None and (order is None or order < 2 or order.numerator % 2 or order.denominator != 1):
+            self.refuse(node, "a norm of this order")
+        order = order or Fraction(2)
+        return power(self.call_sum(node, power(x, order), axis, keepdims), 1 / order)
+
+    def lanes(self, node: tree.Call, x: Term, axis: Any) -> tuple[Term, int]:
+        """Return a term with axes of its own, and the place of the one axis meant."""
+        x = x.with_axes([Index(d) for d in x.dims])
+        found = self.axes_of(node, x, axis)
+        if len(found) != 1:
+            self.refuse(node, f"{node.function} over {len(found)} axes")
+        return x, x.axes.index(found[0])
+
+    def call_softmax(self, node: tree.Call, x: Term, axis: Any = None) -> Term:
+        x, place = self.lanes(node, x, number(-1) if axis is None else axis)
+        return Term(x.axes, [Product(ONE, (Factor(Atom("softmax", (x,), place), x.axes),))])
+
+    def call_logsumexp(self, node: tree.Call, x: Term, axis: Any = None, keepdims: Any = False) -> Term:
+        x, place = self.lanes(node, x, axis)
+        rest = tuple(i for k, i in enumerate(x.axes) if k != place)
+        kept = [*rest[:place], Index(1), *rest[place:]] if keepdims else rest
+        return Term(kept, [Product(ONE, (Factor(Atom("logsumexp", (x,), place), rest),))])
+
+    def call_log_softmax(self, node: tree.Call, x: Term, axis: Any = None) -> Term:
+        axis = number(-1) if axis is None else axis
+        return self.elementwise("subtract", node, [x, self.call_logsumexp(node, x, axis, True)])
+
+    def dims_from(self, node: tree.Call, lengths: Sequence[Any]) -> list[Dim]:
+        """Return the dimensions that numbers, names of dimensions and parts of shapes say."""
+        dims: list[Dim] = []
+        for x in lengths[0] if lengths and isinstance(lengths[0], tuple) else lengths:
+            n = x.number() if isinstance(x, Term) else None
+            one = x.products[0] if isinstance(x, Term) and len(x.products) == 1 else Product(ONE)
+            if n is not None and n.denominator == 1 and n >= 1:
+                dims.append(int(n))
+            elif n is None and one.coefficient == 1 and [f.atom.op for f in one.factors] == ["size"]:
+                dims.append(one.factors[0].atom.detail)
+            else:
+                raise self.error(node, "a length is a number, a name of --shape, or part of a shape: x.shape[0]")
+        return dims
+
+    def call_ones(self, node: tree.Call, *lengths: Any) -> Term:
+        return Term(list(map(Index, self.dims_from(node, lengths))), [Product(ONE)])
+
+    def call_zeros(self, node: tree.Call, *lengths: Any) -> Term:
+        return Term(list(map(Index, self.dims_from(node, lengths))), [])
+
+    def call_ones_like(self, node: tree.Call, x: Term) -> Term:
+        return Term(x.axes, [Product(ONE)])
+
+    def call_eye(self, node: tree.Call, *lengths: Any) -> Term:
+        dims = self.dims_from(node, lengths)
+        if len(dims) not in (1, 2) or dims[0] != dims[-1]:
+            self.refuse(node, "an identity matrix that is not square")
+        i, j = Index(dims[0]), Index(dims[0])
+        return Term((i, j), [Product(ONE, (Factor(Atom("delta"), (i, j)),))])
+
+
+ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "matrix_transpose": "transpose"}
+
+
+def inverse(x: Term) -> Term:
+    """Return the inverse of a square matrix, numbers outward, of inv(A) A itself."""
+    i, j = x.axes
+    if len(x.products) == 1:
+        (one,) = x.products
+        outer = [f for f in one.factors if not f.indices]
+        inner = [f for f in one.factors if f.indices]
+        back = Product(1 / one.coefficient, tuple(f._replace(exponent=-f.exponent) for f in outer))
+        (only,) = inner if len(inner) == 1 else (None,)
+        if only is not None and only.exponent == 1 and only.atom.op in ("delta", "inv"):
+            products = [Product(ONE, (only,))] if only.atom.op == "delta" else only.atom.args[0].at(only.indices)
+            return multiply(x.axes, Term((), [back]), Term(x.axes, products))
+        if outer or one.coefficient != 1:
+            return multiply(x.axes, Term((), [back]), inverse(Term(x.axes, [Product(ONE, tuple(inner))])))
+    swapped = x.with_axes((j, i), (i, j))
+    turned = swapped.key < x.key
+    factor = Factor(Atom("inv", (swapped if turned else x,)), (j, i) if turned else (i, j))
+    return Term((i, j), [Product(ONE, (factor,))])
+
+
+def fit_hint(x: Term, y: Term) -> str | None:
+    """Return what helps where dimensions clash: a transpose that fits, or one name for both."""
+    if len(x.axes) == 2 and x.dims[0] == y.dims[-2:][0]:
+        return "transposed, the first fits: A.T"
+    if len(y.axes) == 2 and x.dims[-1] == y.dims[1]:
+        return "transposed, the second fits: B.T"
+    return "name them alike in --shape if they are equal"
+
+
+def square_hint(x: Term) -> str | None:
+    return "name both lengths alike: --shape A=n,n" if len(x.axes) == 2 else None
