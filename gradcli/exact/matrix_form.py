@@ -19,8 +19,8 @@ from .matrix_reader import BY_ELEMENTS
 class Form(NamedTuple):
     """A formula of matrices, vectors and numbers.
 
-    op and detail: number (a fraction), name, size (dimensions whose lengths are multiplied), ones (dimensions), eye
-    (one), sum (a coefficient per part), product (elementwise: a coefficient, and an exponent per part), matmul, T,
+    op and detail: number (a fraction), name, size (dimensions whose lengths are multiplied), ones and zeros
+    (dimensions), eye (one), sum (a coefficient per part), product (elementwise: a coefficient, and an exponent per part), matmul, T,
     column (a vector as a matrix of one column), call (a function, and its axis or None). rank: 0, 1 or 2.
     """
 
@@ -80,7 +80,7 @@ def transpose(form: Form) -> Form:
         return form._replace(parts=tuple(map(transpose, reversed(form.parts))))
     if form.op in ("sum", "product"):
         return form._replace(parts=tuple(map(transpose, form.parts)))
-    if form.op == "ones":
+    if form.op in ("ones", "zeros"):
         return form._replace(detail=form.detail[::-1])
     if form.detail == ("outer", None):
         return form._replace(parts=form.parts[::-1])
@@ -105,7 +105,14 @@ def chain(*forms: Form) -> Form:
 
 def cost(form: Form) -> int:
     """Return about how many characters a formula has."""
-    own = {"number": len(str(form.detail)), "name": len(str(form.detail)), "size": 6, "ones": 11, "eye": 10}
+    own = {
+        "number": len(str(form.detail)),
+        "name": len(str(form.detail)),
+        "size": 6,
+        "ones": 11,
+        "zeros": 12,
+        "eye": 10,
+    }
     if form.op in own:
         return own[form.op]
     inner = sum(map(cost, form.parts))
@@ -137,7 +144,9 @@ class Assembly:
         self.free, self.coefficient = set(axes), one.coefficient
         self.scalars: list[tuple[Form, Fraction]] = []
         self.pieces: list[Piece] = []
+        self.coming = [i for f in one.factors for i in f.indices]
         for f in one.factors:
+            del self.coming[: len(f.indices)]
             self.add(factor_form(f), f.indices)
         rules: tuple[Callable[[], bool], ...] = (
             self.sum_alone, self.dot, self.join_vectors, self.times_vector, self.join_matrices, self.times_matrix,
@@ -151,7 +160,7 @@ class Assembly:
         self.pieces = [p for p in self.pieces if all(p is not u for u in used)]
         if len(indices) == 2 and indices[0] is indices[1]:
             (i, _) = indices
-            if i in self.free or any(i in p.indices for p in self.pieces):
+            if i in self.free or i in self.coming or self.uses(i):
                 form, indices = call("diag", form, rank=1), (i,)
             else:
                 form, indices = call("trace", form), ()
@@ -334,6 +343,8 @@ def matrix_form(term: Term, whole: bool = True) -> Form:
 def sum_forms(term: Term, whole: bool) -> list[Form]:
     """Return formulas of a sum: as it is, and with common factors outside."""
     axes = term.axes
+    if not term.products:
+        return [Form("zeros", (), term.dims, len(axes)) if whole and axes else literal(0)]
     parts: list[tuple[Fraction, Form]] = []
     layouts = []
     for one in term.products:
@@ -343,10 +354,8 @@ def sum_forms(term: Term, whole: bool) -> list[Form]:
         layouts.append(layout)
     covered = tuple(i for i in axes if any(i in layout for layout in layouts))
     parts = [(c, fit(form, layout, covered)) for (c, form), layout in zip(parts, layouts, strict=True)]
-    results = [add(parts)]
-    if len(parts) > 1:
-        joined = join_chains(parts)
-        results += [add(joined), join_factors(parts), join_factors(joined)]
+    joined = join_chains(parts)
+    results = [join_factors(joined), add(joined), join_factors(parts), add(parts)]
     if not whole:
         return [fit(form, covered, axes) for form in results]
     return [spread(form, covered, axes) for form in results]
@@ -420,8 +429,8 @@ def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, 
             joined = join_two((c, links), (parts[m][0], more)) if scalars == others else None
             if joined is not None:
                 number, powers = factors_of(product(ONE, [*scalars.items(), (joined, ONE)]))
-                kept = [part for n, part in enumerate(parts) if n not in (k, m)]
-                return join_chains([*kept, (number, product(ONE, list(powers.items())))])
+                whole = (number, product(ONE, list(powers.items())))
+                return join_chains([*parts[:k], whole, *parts[k + 1 : m], *parts[m + 1 :]])
     return parts
 
 
@@ -442,12 +451,22 @@ def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tupl
 
 
 def links_of(form: Form) -> tuple[dict[Form, Fraction], tuple[Form, ...]]:
-    """Return the scalars before a matrix product, and its parts; nothing where it is none."""
+    """Return the scalars before a matrix product, and its parts; nothing where it is none.
+
+    outer(A@x, B@y) is A@outer(x, y)@B.T.
+    """
     _, powers = factors_of(form)
-    chains = [f for f in powers if f.op == "matmul" and f.rank]
-    if len(chains) != 1 or powers[chains[0]] != 1 or sum(f.rank > 0 for f in powers) > 1:
+    arrays = [f for f in powers if f.rank]
+    scalars = {f: e for f, e in powers.items() if f.rank == 0}
+    if len(arrays) != 1 or powers[arrays[0]] != 1:
         return {}, ()
-    return {f: e for f, e in powers.items() if f.rank == 0}, chains[0].parts
+    (whole,) = arrays
+    if whole.op == "matmul":
+        return scalars, whole.parts
+    if whole.detail != ("outer", None) or all(f.op != "matmul" for f in whole.parts):
+        return {}, ()
+    first, last = (f.parts if f.op == "matmul" else (f,) for f in whole.parts)
+    return scalars, (*first[:-1], call("outer", first[-1], last[-1], rank=2), *map(transpose, reversed(last[:-1])))
 
 
 def one_of(links: tuple[Form, ...]) -> Form:

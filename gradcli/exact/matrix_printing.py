@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
 from .index_terms import ONE, Dim
 from .matrix_form import Form
 
-SUM, MINUS, PRODUCT, POWER, ATOM = range(5)
+CONDITION, SUM, MINUS, PRODUCT, POWER, ATOM = range(6)
 """How tightly a formula holds together."""
 INFIX = {
     "greater": ">", "greater_equal": ">=", "less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!=",
@@ -31,7 +31,7 @@ class Language:
         self.shapes, self.named = shapes, named
 
     def write(self, form: Form) -> str:
-        return self.at(form, SUM)
+        return self.at(form, CONDITION)
 
     def at(self, form: Form, least: int) -> str:
         """Return a formula, in parentheses where it holds together less tightly than that."""
@@ -68,7 +68,7 @@ class Language:
     def _product(self, form: Form) -> tuple[str, int]:
         """Return number, scalars, arrays, and what divides: a matrix product behind numbers needs no parentheses."""
         coefficient, exponents = form.detail
-        pairs = sorted(zip(form.parts, exponents, strict=True), key=lambda pair: pair[0].rank)
+        pairs = in_order(zip(form.parts, exponents, strict=True))
         coefficient, pairs = turn_sign(coefficient, pairs)
         top = [(f, e) for f, e in pairs if e > 0]
         over, under, fraction = split_number(abs(coefficient))
@@ -110,7 +110,7 @@ class Language:
     def _call(self, form: Form) -> tuple[str, int]:
         name, axis = form.detail
         if name in INFIX:
-            return f" {INFIX[name]} ".join(self.at(x, PRODUCT) for x in form.parts), SUM - 1
+            return f" {INFIX[name]} ".join(self.at(x, PRODUCT) for x in form.parts), CONDITION
         if name == "power":
             return f"{self.at(form.parts[0], ATOM)}**{self.at(form.parts[1], ATOM)}", POWER
         if name in ("invert", "logical_not"):
@@ -150,7 +150,9 @@ class Language:
         return min([lengths, *words], key=len)
 
     def _ones(self, form: Form) -> tuple[str, int]:
-        return f"ones({self.shape(form.detail)})", ATOM
+        return f"{form.op}({self.shape(form.detail)})", ATOM
+
+    _zeros = _ones
 
     def _eye(self, form: Form) -> tuple[str, int]:
         return f"eye({self.length(form.detail)})", ATOM
@@ -168,6 +170,11 @@ def split_number(x: Fraction) -> tuple[str, str, Fraction]:
     """Return what stands above and below a fraction bar, and the number as it is above."""
     over, _, under = write_number(x).partition("/")
     return over, under or "1", Fraction(over)
+
+
+def in_order(pairs: Iterable[tuple[Form, Fraction]]) -> list[tuple[Form, Fraction]]:
+    """Return the factors of a product, numbers before arrays, and names before longer formulas."""
+    return sorted(pairs, key=lambda pair: (pair[0].rank, pair[0].op != "name"))
 
 
 def turn_sign(coefficient: Fraction, pairs: list[tuple[Form, Fraction]]) -> tuple[Fraction, list]:
@@ -230,6 +237,11 @@ class Python(Language):
         self.special.add(special)
         return f"{special}({', '.join(words)})"
 
+    def _call(self, form: Form) -> tuple[str, int]:
+        if form.detail == ("softmax", None) and form.rank == 2:  # scipy's is over all elements
+            form = form._replace(detail=("softmax", 1))
+        return super()._call(form)
+
     def _matmul(self, form: Form) -> tuple[str, int]:
         """Return a chain in which inv(A)@b is solve(A, b), and diag(v)@B is v[:, None]*B."""
         parts = list(form.parts)
@@ -243,13 +255,17 @@ class Python(Language):
             elif first.detail == ("diag", None) and rest[0].rank == 2:
                 column = Form("column", first.parts, rank=2)
                 parts[k : k + 2] = [Form("product", (column, rest[0]), (ONE, (ONE, ONE)), 2)]
+        if parts[-1].detail == ("diag", None) and parts[-1].rank == 2:
+            parts[-2:] = [Form("product", (parts[-2], *parts[-1].parts), (ONE, (ONE, ONE)), 2)]
         if len(parts) == 1:
             return getattr(self, f"_{parts[0].op}")(parts[0])
         return super()._matmul(form._replace(parts=tuple(parts)))
 
     def _ones(self, form: Form) -> tuple[str, int]:
         words = self.shape(form.detail)
-        return f"np.ones({words if words.endswith('.shape') or len(form.detail) == 1 else f'({words})'})", ATOM
+        return f"np.{form.op}({words if words.endswith('.shape') or len(form.detail) == 1 else f'({words})'})", ATOM
+
+    _zeros = _ones
 
     def _eye(self, form: Form) -> tuple[str, int]:
         return f"np.eye({self.length(form.detail)})", ATOM
@@ -292,7 +308,7 @@ class Paper(Language):
 
     def _product(self, form: Form) -> tuple[str, int]:
         coefficient, exponents = form.detail
-        pairs = sorted(zip(form.parts, exponents, strict=True), key=lambda pair: pair[0].rank)
+        pairs = in_order(zip(form.parts, exponents, strict=True))
         coefficient, pairs = turn_sign(coefficient, pairs)
         over, under, _ = split_number(abs(coefficient))
         sign = self.minus if coefficient < 0 else ""
@@ -370,7 +386,7 @@ class Paper(Language):
         if name in INFIX:
             signs = {">=": "≥", "<=": "≤", "!=": "≠", "==": "="}
             sign = signs.get(INFIX[name], INFIX[name])
-            return f" {sign} ".join(self.at(part, PRODUCT) for part in form.parts), SUM - 1
+            return f" {sign} ".join(self.at(part, PRODUCT) for part in form.parts), CONDITION
         if name == "power":
             return f"{self.at(x, ATOM)}^{self.at(more[0], ATOM)}", POWER
         if name == "inv":
@@ -397,6 +413,9 @@ class Paper(Language):
 
     def _ones(self, form: Form) -> tuple[str, int]:
         return "1" if len(form.detail) == 1 else f"1 1{self.top}", ATOM
+
+    def _zeros(self, form: Form) -> tuple[str, int]:
+        return "0", ATOM
 
     def _eye(self, form: Form) -> tuple[str, int]:
         return "I", ATOM
@@ -459,6 +478,9 @@ class Latex(Paper):
     def _ones(self, form: Form) -> tuple[str, int]:
         first, *rest = (rf"\mathbf{{1}}_{{{dim}}}" for dim in form.detail)
         return f"{first} {rest[0]}^\\top" if rest else first, ATOM
+
+    def _zeros(self, form: Form) -> tuple[str, int]:
+        return r"\mathbf{0}", ATOM
 
     def _eye(self, form: Form) -> tuple[str, int]:
         return rf"\mathbf{{I}}_{{{form.detail}}}", ATOM

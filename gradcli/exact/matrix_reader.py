@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
 from ..errors import GradcliError
 from ..lang import tree
-from ..lang.evaluate import advice_for, find_function
 from ..lang.limits import CONSTANTS
+from ..lang.operands import advice_for, find_function
+from ..lang.operations import derivatives
+from ..lang.parse import parse
+from ..rules import entry
 from .index_terms import (
     ONE,
     Atom,
@@ -51,6 +55,44 @@ def elementwise_name(name: str) -> str | None:
     if primitive is None or (primitive.kind != "elementwise" and primitive.name not in STEPS):
         return None
     return primitive.name
+
+
+SLOPES = {
+    "absolute": ("sign(x)",),
+    "exp": ("exp(x)",),
+    "expm1": ("exp(x)",),
+    "maximum": ("heaviside(x - y, 0.5)", "heaviside(y - x, 0.5)"),
+    "minimum": ("heaviside(y - x, 0.5)", "heaviside(x - y, 0.5)"),
+    "power": ("y*x**(y - 1)", "x**y*log(x)"),
+    "relu": ("heaviside(x, 0)",),
+    "silu": ("sigmoid(x)*(1 + x*(1 - sigmoid(x)))",),
+    "softplus": ("sigmoid(x)",),
+    "tan": ("1 + tan(x)**2",),
+    "where": ("0", "where(x, 1, 0)", "where(x, 0, 1)"),
+}
+"""Where the table says it in words, or for numbers more carefully than a formula can."""
+
+
+@functools.cache
+def slope(op: str, position: int) -> tree.Program | None:
+    """Return the formula of a derivative in x, y and z, as `gradcli ops` writes it; None where it is 0."""
+    if op in STEPS:
+        return None
+    text = SLOPES[op][position] if op in SLOPES else derivatives(entry(op))[position][1]
+    return None if text == "0" else parse(text)
+
+
+@functools.cache
+def has_slopes(op: str, arity: int) -> bool:
+    """Return whether the derivatives of an elementwise function are formulas that can be read."""
+    try:
+        formulas = [slope(op, k) for k in range(arity)]
+    except GradcliError:
+        return False
+    nodes = [node for f in formulas if f is not None for s in f.statements for node in s.value.walk()]
+    names = all(node.name in (*"xyz", *CONSTANTS) for node in nodes if isinstance(node, tree.Name))
+    calls = (node.function for node in nodes if isinstance(node, tree.Call) and node.function not in (op, "where"))
+    return names and all(elementwise_name(name) is not None for name in calls)
 
 
 class TermReader:
@@ -229,6 +271,8 @@ class TermReader:
             raise self.error(node.place, f"unknown function '{node.function}'", advice_for(node.function), "name")
         arity = 3 if node.function == "where" else getattr(find_function(node.function), "arity", 0)
         if (name is None and node.function != "where") or named or not all(isinstance(x, Term) for x in args):
+            self.refuse(node.place, f"'{node.function}'")
+        if not has_slopes(name or "where", arity):
             self.refuse(node.place, f"'{node.function}'")
         if len(args) != arity:
             raise self.error(node, f"{node.function} takes {arity} argument{'s' * (arity != 1)}", kind="value")

@@ -1,7 +1,4 @@
-"""The derivative of a term for an input: the product rule, and a rule per function, all in index notation.
-
-Slopes of elementwise functions are read off the table of primitives, as `gradcli ops` writes them.
-"""
+"""The derivative of a term for an input: the product rule, and a rule per function, all in index notation."""
 
 from __future__ import annotations
 
@@ -9,44 +6,8 @@ import functools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from ..errors import GradcliError
-from ..lang import tree
-from ..lang.operations import derivatives
-from ..lang.parse import parse
-from ..rules import entry
 from .index_terms import ONE, Atom, Factor, Index, Product, Term, as_product, renamed
-from .matrix_reader import BY_ELEMENTS, STEPS, TermReader, inverse
-
-SLOPES = {
-    "absolute": ("sign(x)",),
-    "exp": ("exp(x)",),
-    "expm1": ("exp(x)",),
-    "maximum": ("heaviside(x - y, 0.5)", "heaviside(y - x, 0.5)"),
-    "minimum": ("heaviside(y - x, 0.5)", "heaviside(x - y, 0.5)"),
-    "power": ("y*x**(y - 1)", "x**y*log(x)"),
-    "relu": ("heaviside(x, 0)",),
-    "silu": ("sigmoid(x)*(1 + x*(1 - sigmoid(x)))",),
-    "softplus": ("sigmoid(x)",),
-    "tan": ("1 + tan(x)**2",),
-    "where": ("0", "where(x, 1, 0)", "where(x, 0, 1)"),
-}
-"""Where the table says it in words, or for numbers more carefully than a formula can."""
-
-
-@functools.cache
-def slope(op: str, position: int) -> tree.Program | None:
-    """Return the formula of a derivative in x, y and z. Raises GradcliError for a function without one."""
-    if op in STEPS:
-        return None
-    try:
-        text = SLOPES[op][position] if op in SLOPES else derivatives(entry(op))[position][1]
-        return None if text == "0" else parse(text)
-    except GradcliError:
-        raise no_rule(op) from None
-
-
-def no_rule(op: str) -> GradcliError:
-    return GradcliError(f"--matrix: '{op}' has no rule in matrix form", hint=BY_ELEMENTS, kind="exact")
+from .matrix_reader import TermReader, inverse, slope
 
 
 def derive(term: Term, name: str, seeds: Sequence[Index]) -> Term:
@@ -126,10 +87,7 @@ def derive_elementwise(atom: Atom, indices: tuple[Index, ...], name: str, seeds:
         formula = slope(atom.op, position)
         if formula is None:
             continue
-        try:
-            partial = TermReader(formula, dict(zip("xyz", atom.args, strict=False))).run()
-        except GradcliError:
-            raise no_rule(atom.op) from None
+        partial = TermReader(formula, dict(zip("xyz", atom.args, strict=False))).run()
         whole = as_product(partial)
         factors = renamed(whole.factors, dict(zip(partial.axes, indices, strict=False)))
         yield from times(whole.coefficient, factors, at_indices(x, indices, name, seeds))
