@@ -260,15 +260,13 @@ def regular_point(
         try:
             with np.errstate(all="ignore"):
                 engine, moved = (engine_derivatives(inputs, at, programs, out, kind) for at in (values, values | beside))
-                numbers = {
-                    name: np.asarray(program.run({n: values[n] for n in program.free_names(values)}, wrt=()).output._data)  # type: ignore[union-attr]
-                    for name, program in programs.items()
-                }
+                value = evaluate(inputs.program, values, out)
+                numbers = {name: evaluate(program, values) for name, program in programs.items()}
         except GradcliError as error:
             if error.kind == "target":  # a singular matrix
                 continue
             raise
-        if all(np.isfinite(x).all() for x in (*engine.values(), *numbers.values())):
+        if all(np.isfinite(x).all() for x in (value, *engine.values(), *numbers.values())):
             noise = {name: largest(x - moved[name]) for name, x in engine.items()}
             if all(noise[name] <= 1e-9 * largest(x) + ABSOLUTE for name, x in engine.items()):
                 return lengths, numbers, engine, noise
@@ -277,6 +275,12 @@ def regular_point(
         hint="say what a matrix is: --spd A, --symmetric A",
         kind="value",
     )
+
+
+def evaluate(program: ExpressionProgram, values: Mapping[str, np.ndarray], out: str | None = None) -> np.ndarray:
+    output = program.run({n: values[n] for n in program.free_names(values)}, wrt=(), out=out).output
+    assert output is not None
+    return np.asarray(output._data)
 
 
 def engine_derivatives(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -442,10 +443,34 @@ def inverse(x: Term) -> Term:
             return multiply(x.axes, Term((), [back]), Term(x.axes, products))
         if outer or one.coefficient != 1:
             return multiply(x.axes, Term((), [back]), inverse(Term(x.axes, [Product(ONE, tuple(inner))])))
+        if len(inner) > 1 and (path := square_path(inner, i, j)):
+            parts = [next(inverse(Term(ends, [Product(ONE, (f,))])).at(ends[::-1])) for f, *ends in path]
+            coefficient = math.prod((p.coefficient for p in parts), start=ONE)
+            whole = Product(coefficient, tuple(f for p in reversed(parts) for f in p.factors))
+            return Term((j, i), [whole]).with_axes((i, j))
     swapped = x.with_axes((j, i), (i, j))
     turned = swapped.key < x.key
     factor = Factor(Atom("inv", (swapped if turned else x,)), (j, i) if turned else (i, j))
     return Term((i, j), [Product(ONE, (factor,))])
+
+
+def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tuple[Factor, Index, Index]]:
+    """Return the factors of a product of square matrices in order, each with the indices before and behind it.
+
+    Nothing where it is no such product.
+    """
+    path: list[tuple[Factor, Index, Index]] = []
+    left = list(factors)
+    while left:
+        before = path[-1][2] if path else start
+        fits = [f for f in left if before in f.indices]
+        if len(fits) != 1 or len(fits[0].indices) != 2 or fits[0].exponent != 1:
+            return []
+        (behind,) = [k for k in fits[0].indices if k is not before] or [before]
+        path.append((fits[0], before, behind))
+        left.remove(fits[0])
+    is_square = all(a.dim == b.dim for _, a, b in path)
+    return path if is_square and path[-1][2] is end else []
 
 
 def fit_hint(x: Term, y: Term) -> str | None:
