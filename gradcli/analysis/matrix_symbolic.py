@@ -256,10 +256,14 @@ def regular_point(
     for attempt in range(TRIES):
         lengths = dict(zip(inputs.dims, map(int, rng.permutation(choices)), strict=False))
         values = inputs.draw(lengths, STYLES[attempt % len(STYLES)], rng)
-        beside = {n: x * (1 + 1e-13 * rng.standard_normal(np.shape(x))) for n, x in values.items() if n in inputs.shapes}
+        beside = {
+            n: x * (1 + 1e-13 * rng.standard_normal(np.shape(x))) for n, x in values.items() if n in inputs.shapes
+        }
         try:
             with np.errstate(all="ignore"):
-                engine, moved = (engine_derivatives(inputs, at, programs, out, kind) for at in (values, values | beside))
+                engine, moved = (
+                    engine_derivatives(inputs, at, programs, out, kind) for at in (values, values | beside)
+                )
                 value = evaluate(inputs.program, values, out)
                 numbers = {name: evaluate(program, values) for name, program in programs.items()}
         except GradcliError as error:

@@ -109,6 +109,10 @@ class Term:
         return tuple(i for i in self.axes if i in used)
 
 
+def prod(numbers: Iterable[Fraction]) -> Fraction:
+    return math.prod(numbers, start=ONE)
+
+
 def number(value: Any) -> Term:
     return Term((), [Product(Fraction(value))])
 
@@ -149,7 +153,7 @@ def sum_over(one: Product, indices: Iterable[Index], axes: Sequence[Index]) -> P
     """Return the sum over those indices that are not free; a product without one is multiplied by its length."""
     used = one.indices()
     sizes = [size_of(i.dim) for i in indices if i not in axes and i not in used]
-    coefficient = math.prod((s.coefficient for s in sizes), start=one.coefficient)
+    coefficient = prod(s.coefficient for s in (one, *sizes))
     return Product(coefficient, (*one.factors, *(f for s in sizes for f in s.factors)))
 
 
@@ -211,41 +215,39 @@ def cancel_inverse(one: Product, axes: tuple[Index, ...]) -> Product | None:
 
 def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
     """Return a product with sigmoid(u) for 1/(1 + exp(-u)), and softmax(u) for exp(u)/sum(exp(u)); None without."""
+    for f in one.factors:
+        own = f.atom.args[0].products if f.atom.op == "group" and f.exponent < 0 else ()
+        numbers = [p for p in own if p == Product(ONE)]
+        exps = [p for p in own if p.coefficient == 1 and [g.atom.op for g in p.factors] == ["exp"]]
+        (g,) = exps[0].factors if len(exps) == 1 and len(own) == len(numbers) + 1 else (None,)
+        if g is None or g.exponent != 1 or f.exponent.denominator != 1:
+            continue
+        (u,), inside = g.atom.args, f.atom.args[0].axes
+        bound = [k for k, i in enumerate(g.indices) if i not in inside]
+        above = [h for h in one.factors if h.atom.key == g.atom.key]
+        if numbers and not bound and g.indices == inside:
+            power = sum((h.exponent for h in above if h.indices == f.indices), Fraction(0))
+            if power.denominator == 1 and 0 <= power <= -f.exponent:
+                rest = (h for h in one.factors if h is not f and not (h in above and h.indices == f.indices))
+                signed = [(u, power), (scale(u, -1), -f.exponent - power)]
+                made = (Factor(Atom("sigmoid", (x,)), f.indices, e) for x, e in signed if e)
+                return Product(one.coefficient, (*rest, *made))
+        if not numbers and len(bound) == 1 and len(g.indices) <= 2 and f.exponent == -1:
+            for h in above:
+                if h.exponent == 1 and h.indices[: bound[0]] + h.indices[bound[0] + 1 :] == f.indices:
+                    rest = (k for k in one.factors if k is not f and k is not h)
+                    return Product(one.coefficient, (*rest, Factor(Atom("softmax", (u,), bound[0]), h.indices)))
+    return join_sigmoid(one)
+
+
+def join_sigmoid(one: Product) -> Product | None:
+    """Return a product with sigmoid(u) for exp(u) sigmoid(-u); None without."""
     for f in (f for f in one.factors if f.atom.op == "exp" and f.exponent == 1):
         turned = Atom("sigmoid", (scale(f.atom.args[0], -1),))
-        g = next((g for g in one.factors if g.atom.key == turned.key and g.indices == f.indices), None)
-        if g is not None and g.exponent == 1:
-            rest = tuple(h for h in one.factors if h is not f and h is not g)
-            return Product(one.coefficient, (*rest, Factor(Atom("sigmoid", f.atom.args), f.indices)))
-    for f in one.factors:
-        if f.atom.op != "group" or f.exponent >= 0 or f.exponent.denominator != 1:
-            continue
-        sums = f.atom.args[0].products
-        (last,) = sums[-1].factors if len(sums[-1].factors) == 1 else (None,)
-        if last is None or last.atom.op != "exp" or last.exponent != 1 or sums[-1].coefficient != 1:
-            continue
-        above = [g for g in one.factors if g.atom.key == last.atom.key]
-        rest = tuple(g for g in one.factors if g is not f)
-        inner = last.atom.args[0]
-        if len(sums) == 2 and sums[0] == Product(ONE) and last.indices == f.atom.args[0].axes:
-            same = next((g for g in above if g.indices == f.indices), None)
-            power = ONE * 0 if same is None else same.exponent
-            if power.denominator == 1 and 0 <= power <= -f.exponent:
-                signed = [(inner, power), (scale(inner, -1), -f.exponent - power)]
-                made = (Factor(Atom("sigmoid", (u,)), f.indices, e) for u, e in signed if e)
-                return Product(one.coefficient, (*(g for g in rest if g is not same), *made))
-        bound = [i for i in last.indices if i not in f.atom.args[0].axes]
-        if len(sums) == 1 and len(bound) == 1 and len(last.indices) <= 2:
-            place = last.indices.index(bound[0])
-            fixed = f.indices
-            for g in above:
-                if (
-                    g.exponent == 1
-                    and f.exponent == -1
-                    and tuple(i for k, i in enumerate(g.indices) if k != place) == fixed
-                ):
-                    others = tuple(h for h in rest if h is not g)
-                    return Product(one.coefficient, (*others, Factor(Atom("softmax", (inner,), place), g.indices)))
+        for g in one.factors:
+            if g.atom.key == turned.key and g.indices == f.indices and g.exponent == 1:
+                rest = (h for h in one.factors if h is not f and h is not g)
+                return Product(one.coefficient, (*rest, Factor(Atom("sigmoid", f.atom.args), f.indices)))
     return None
 
 
@@ -255,21 +257,15 @@ def product_key(one: Product, axes: tuple[Index, ...]) -> str:
     bound = [i for i in one.indices() if i not in names]
     looks = dict.fromkeys(bound, 0)
 
-    def write(f: Factor, label: Any) -> str:
-        words = [label(i) for i in f.indices]
+    def write(f: Factor, labels: Mapping[Index, str]) -> str:
+        words = [labels[i] for i in f.indices]
         return f"{f.atom.key}^{f.exponent}{sorted(words) if f.atom.symmetric else words}"
 
     for _ in bound:
-        seen = {
-            i: str(
-                sorted(
-                    write(f, lambda j: names.get(j) or ("=" if j is i else f"?{looks[j]}"))
-                    for f in one.factors
-                    if i in f.indices
-                )
-            )
-            for i in bound
-        }
+        seen: dict[Index, str] = {}
+        for i in bound:
+            labels = {j: f"?{looks[j]}" for j in bound} | names | {i: "="}
+            seen[i] = str(sorted(write(f, labels) for f in one.factors if i in f.indices))
         ranks = {text: k for k, text in enumerate(sorted(set(seen.values())))}
         looks = {i: ranks[seen[i]] for i in bound}
     alike: dict[int, list[Index]] = {}
@@ -281,7 +277,7 @@ def product_key(one: Product, axes: tuple[Index, ...]) -> str:
     keys = []
     for order in orders:
         place = {**names, **{i: f"b{k}" for k, i in enumerate(i for g in order for i in g)}}
-        keys.append("*".join(sorted(write(f, place.__getitem__) for f in one.factors)))
+        keys.append("*".join(sorted(write(f, place) for f in one.factors)))
     return min(keys)
 
 
@@ -303,7 +299,7 @@ def as_product(term: Term) -> Product:
 
 
 def group(term: Term, signed: bool = True) -> tuple[Fraction, Atom]:
-    """Return a sum as a number times an atom of its axes that are there. signed: whether the number may be other than 1."""
+    """Return a sum as a number times an atom of its axes that are there. signed: whether the number may not be 1."""
     content = ONE
     if signed:
         coefficients = [one.coefficient for one in term.products]
@@ -318,11 +314,11 @@ def multiply(axes: Sequence[Index], *terms: Term) -> Term:
     """Return the elementwise product of terms whose free indices are among the axes."""
     numbers = [n for x in terms if (n := x.number()) is not None]
     others = [x for x in terms if x.number() is None]
-    factor = math.prod(numbers, start=ONE)
+    factor = prod(numbers)
     if len(others) == 1:
         return scale(Term(axes, others[0].products), factor)
     products = [as_product(x) for x in others]
-    coefficient = math.prod((p.coefficient for p in products), start=factor)
+    coefficient = factor * prod(p.coefficient for p in products)
     return Term(axes, [Product(coefficient, tuple(f for p in products for f in p.factors))])
 
 
@@ -344,7 +340,9 @@ def power(term: Term, exponent: Fraction) -> Term:
     if not term.products:
         return term
     content, atom = group(term, signed=whole)
-    return Term(term.axes, [Product(content**exponent if whole else ONE, (Factor(atom, term.present(), exponent),))])
+    return Term(
+        term.axes, [Product(content ** int(exponent) if whole else ONE, (Factor(atom, term.present(), exponent),))]
+    )
 
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:

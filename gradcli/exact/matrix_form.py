@@ -20,8 +20,9 @@ class Form(NamedTuple):
     """A formula of matrices, vectors and numbers.
 
     op and detail: number (a fraction), name, size (dimensions whose lengths are multiplied), ones and zeros
-    (dimensions), eye (one), sum (a coefficient per part), product (elementwise: a coefficient, and an exponent per part), matmul, T,
-    column (a vector as a matrix of one column), call (a function, and its axis or None). rank: 0, 1 or 2.
+    (dimensions), eye (one), sum (a coefficient per part), product (elementwise: a coefficient, and an exponent per
+    part), matmul, T, column (a vector as a matrix of one column), call (a function, and its axis or None). rank: 0, 1
+    or 2.
     """
 
     op: str
@@ -90,7 +91,8 @@ def transpose(form: Form) -> Form:
 def chain(*forms: Form) -> Form:
     """Return a matrix product, with the products among its parts taken in, numbers outward."""
     parts: list[Form] = []
-    coefficient, outer = ONE, {}
+    coefficient = ONE
+    outer: dict[Form, Fraction] = {}
     rank = sum(f.rank for f in forms) - 2 * (len(forms) - 1)
     for k, form in enumerate(forms):
         number, powers = factors_of(form)
@@ -204,7 +206,7 @@ class Assembly:
         return False
 
     def times_vector(self) -> bool:
-        pairs = [sorted(pieces, key=lambda p: -len(p.indices)) for _, pieces in self.bound(2)]
+        pairs = [(p, q) if len(p.indices) > len(q.indices) else (q, p) for _, (p, q) in self.bound(2)]
         pairs = [(m, v) for m, v in pairs if (len(m.indices), len(v.indices)) == (2, 1)]
         for m, v in sorted(pairs, key=lambda pair: pair[0].indices[1] is not pair[1].indices[0]):
             (j,) = v.indices

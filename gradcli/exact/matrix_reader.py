@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -28,6 +27,7 @@ from .index_terms import (
     multiply,
     number,
     power,
+    prod,
     scale,
     size_of,
 )
@@ -445,7 +445,7 @@ def inverse(x: Term) -> Term:
             return multiply(x.axes, Term((), [back]), inverse(Term(x.axes, [Product(ONE, tuple(inner))])))
         if len(inner) > 1 and (path := square_path(inner, i, j)):
             parts = [next(inverse(Term(ends, [Product(ONE, (f,))])).at(ends[::-1])) for f, *ends in path]
-            coefficient = math.prod((p.coefficient for p in parts), start=ONE)
+            coefficient = prod(p.coefficient for p in parts)
             whole = Product(coefficient, tuple(f for p in reversed(parts) for f in p.factors))
             return Term((j, i), [whole]).with_axes((i, j))
     swapped = x.with_axes((j, i), (i, j))
