@@ -49,6 +49,8 @@ precision 'y = 1/x; y*a' x=-1:1 a=2 --points 5 --json
 gradcheck samples/gradients.py:mean_square --grad mean_square_gradient x='[1, 2, 4]' --json
 gradcheck 'where(x > 20, x, log1p(exp(x)))' x=1 --search 20 --json
 symbolic 'x^2 * y' --steps --json
+symbolic 'y = sum((A@x)^2)' --matrix --shape A=m,n --shape x=n --steps --json
+symbolic 'A@x' --matrix --shape A=m,3 --shape x=3 --wrt x --json
 symbolic 'x^2 * y' --order 2 --at x=2 --at y=1 --json
 graph samples/network.py --json
 graph 'y = sin(x); sum(y * y)' x='[2, 3]' --values --json

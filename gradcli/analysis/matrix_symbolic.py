@@ -191,24 +191,19 @@ class FormulaWriter:
         self.latex, self.paper = Latex(inputs.shapes), Paper(inputs.shapes)
         self.taken = frozenset(inputs.program.input_names(inputs.shapes)) | set(inputs.program.bound)
 
-    def named_parts(self, form: Form) -> tuple[tuple[tuple[str, Formula], ...], Formula]:
-        """Return names of common parts where that shortens a formula, with their formulas, and the formula in these."""
-        parts, (short,) = name_parts([form], self.taken, lambda f: len(self.language.write(f)))
-        return tuple((name, self.plain(part)) for name, part in parts), self.plain(short)
-
-    def plain(self, form: Form) -> Formula:
-        return Formula(self.language.write(form), self.latex.write(form), self.paper.write(form))
-
     def formula(self, form: Form) -> Formula:
-        """Return a formula as a program of the language: common parts first, each a statement."""
-        parts, short = self.named_parts(form)
-        text = "; ".join([*(f"{name} = {part.text}" for name, part in parts), short.text])
-        latex = r",\quad ".join([short.latex, *(f"{self.latex.write(named(name))} = {p.latex}" for name, p in parts)])
-        return Formula(text, latex, ", ".join([short.pretty, *(f"{name} = {p.pretty}" for name, p in parts)]))
+        """Return a formula as a program of the language: common parts first, where that shortens it."""
+        parts, (short,) = name_parts([form], self.taken, lambda f: len(self.language.write(f)))
+        named = [(Form("name", (), name, part.rank), part) for name, part in parts]
 
+        def join(writer: Language, glue: str, first: bool) -> str:
+            lines = [f"{writer.write(name)} = {writer.write(part)}" for name, part in named]
+            last = writer.write(short)
+            return glue.join([*lines, last] if first else [last, *lines])
 
-def named(name: str) -> Form:
-    return Form("name", (), name)
+        return Formula(
+            join(self.language, "; ", True), join(self.latex, r",\quad ", False), join(self.paper, ", ", False)
+        )
 
 
 # -- proof ------------------------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ class Language:
         coefficient, exponents = form.detail
         pairs = in_order(zip(form.parts, exponents, strict=True))
         coefficient, pairs = turn_sign(coefficient, pairs)
+        if coefficient == 1 and [e for _, e in pairs] == [1]:
+            return getattr(self, f"_{pairs[0][0].op}")(pairs[0][0])
         top = [(f, e) for f, e in pairs if e > 0]
         over, under, fraction = split_number(abs(coefficient))
         words = [over] if over != "1" or not top else []
@@ -310,6 +312,8 @@ class Paper(Language):
         coefficient, exponents = form.detail
         pairs = in_order(zip(form.parts, exponents, strict=True))
         coefficient, pairs = turn_sign(coefficient, pairs)
+        if coefficient == 1 and [e for _, e in pairs] == [1]:
+            return getattr(self, f"_{pairs[0][0].op}")(pairs[0][0])
         over, under, _ = split_number(abs(coefficient))
         sign = self.minus if coefficient < 0 else ""
         numbers = [(f, e) for f, e in pairs if f.rank == 0]
@@ -393,6 +397,8 @@ class Paper(Language):
             return self.inverse(x, False), POWER
         if name == "outer":
             return self.side_by_side([self.at(x, POWER), self.transpose_of(more[0])]), PRODUCT
+        if name == "sum" and axis is None and x.op == "product" and x.detail == (ONE, (Fraction(2),)):
+            return self.raised(self.fence("norm", self.write(x.parts[0]), x.rank), Fraction(2), False), POWER
         if name in ("norm", "absolute") and axis is None:
             return self.fence(name, self.write(x), x.rank), ATOM
         words = [self.write(part) for part in form.parts]
