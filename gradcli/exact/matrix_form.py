@@ -394,7 +394,7 @@ def add(parts: Sequence[tuple[Fraction, Form]]) -> Form:
         more = zip(inner.detail, inner.parts, strict=True) if inner.op == "sum" else [(ONE, inner)]
         for by, part in more:
             joined[part] = joined.get(part, Fraction(0)) + c * number * by
-    pairs = sorted(((c, form) for form, c in joined.items() if c), key=lambda part: part[0] < 0)
+    pairs = sorted(join_choices([(c, form) for form, c in joined.items() if c]), key=lambda part: part[0] < 0)
     if not pairs:
         return literal(0)
     if len(pairs) == 1:
@@ -402,6 +402,25 @@ def add(parts: Sequence[tuple[Fraction, Form]]) -> Form:
     rank = max(form.rank for _, form in pairs)
     symmetric = rank == 2 and all(form.symmetric or form.rank == 0 for _, form in pairs)
     return Form("sum", tuple(form for _, form in pairs), tuple(c for c, _ in pairs), rank, symmetric)
+
+
+def join_choices(parts: list[tuple[Fraction, Form]]) -> list[tuple[Fraction, Form]]:
+    """Return a sum with where(c, x, y) for x*where(c, 1, 0) + y*where(c, 0, 1)."""
+    sides = (literal(1), literal(0))
+    for k, (_, form) in enumerate(parts):
+        for choice in (f for f, e in factors_of(form)[1].items() if e == 1 and f.detail == ("where", None)):
+            condition, yes, no = choice.parts
+            other = choice._replace(parts=(condition, no, yes))
+            place = next((n for n, (_, f) in enumerate(parts) if factors_of(f)[1].get(other) == 1), None)
+            if (yes, no) != sides or place is None:
+                continue
+            rests = []
+            for n, own in ((k, choice), (place, other)):
+                number, powers = factors_of(parts[n][1])
+                rests.append(product(parts[n][0] * number, [(f, e) for f, e in powers.items() if f != own]))
+            whole = call("where", condition, *rests, rank=form.rank)
+            return join_choices([*(part for n, part in enumerate(parts) if n not in (k, place)), (ONE, whole)])
+    return parts
 
 
 def join_factors(parts: Sequence[tuple[Fraction, Form]]) -> Form:
