@@ -105,7 +105,16 @@ def matrix_formulas(
     """
     if not isinstance(program, ExpressionProgram):
         raise GradcliError(f"--matrix needs an expression, and {program.title} is none", hint=BY_ELEMENTS)
-    inputs = Inputs(program, shapes, request.wrt, tuple(symmetric), tuple(spd))
+    try:
+        return derive_matrix_formulas(
+            Inputs(program, shapes, request.wrt, tuple(symmetric), tuple(spd)), request, order, code, steps
+        )
+    except RecursionError:
+        raise GradcliError("the formulas are nested too deeply", hint=BY_ELEMENTS, kind="limit") from None
+
+
+def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: bool, steps: bool) -> MatrixFormulas:
+    program = inputs.program
     output = inputs.reader().run(request.out)
     if not isinstance(output, Term):
         raise GradcliError("the output is no number and no array", kind="shape")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from ..errors import GradcliError
+from ..errors import GradcliError, did_you_mean
 from ..lang import tree
 from ..lang.limits import CONSTANTS
 from ..lang.operands import advice_for, find_function
@@ -120,6 +120,9 @@ class TermReader:
             elif s.target not in self.given:
                 self.names[s.target] = self.watch(s.value, self.value(s.value, watched=False), s.target)
                 result = result if bare else self.names[s.target]
+        if out is not None and out not in self.names:
+            hint = did_you_mean(out, self.names)
+            raise GradcliError(f"--out: the program binds no name '{out}'", hint=hint, kind="name")
         return result if out is None else self.names[out]
 
     def value(self, node: tree.Expr, watched: bool = True) -> Any:
