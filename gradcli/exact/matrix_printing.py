@@ -281,15 +281,9 @@ PLAIN = {"softplus": "np.logaddexp(0, {0})", "relu": "np.maximum({0}, 0)", "logs
 
 
 class Paper(Language):
-    """Writes formulas as on paper, in Unicode; `Latex` says what is other there.
+    """Writes formulas as on paper, in Unicode; `Latex` says what is other there."""
 
-    dims: whether a name is a vector's or a matrix's is known by its rank.
-    """
-
-    minus, times, over, top, bold = "−", " ⊙ ", " ⊘ ", "ᵀ", "{}"
-
-    def _name(self, form: Form) -> tuple[str, int]:
-        return form.detail, ATOM
+    minus, times, over, top = "−", " ⊙ ", " ⊘ ", "ᵀ"
 
     def length(self, dim: Dim) -> str:
         return str(dim)
