@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 from ..errors import GradcliError, did_you_mean
 from ..lang import tree
+from ..lang.evaluate import advice_for, find_function
 from ..lang.limits import CONSTANTS
-from ..lang.operands import advice_for, find_function
 from ..lang.operations import derivatives
 from ..lang.parse import parse
 from ..rules import entry
