@@ -150,9 +150,13 @@ class Traced(Claim):
         (out,) = record.outputs
         if out._node is None:
             return np.zeros_like(out._data)
-        names = [name for name in arrays if name in self.wrt]
+        seeds = [
+            Tensor._wrap(np.asarray(tangents[name]), None) if name in tangents else None
+            for name in arrays
+            if name in self.wrt
+        ]
         try:
-            (pushed,) = push_all(record, [Tensor._wrap(np.asarray(tangents[name]), None) for name in names], False)
+            (pushed,) = push_all(record, seeds, False)
         except RuntimeError as error:
             raise NoForwardError(str(error)) from error
         except Exception as error:

@@ -94,6 +94,9 @@ def test_inputs_that_cannot_be_checked_well():
 
 def test_batches_and_forward_mode_are_checked_on_request():
     assert gradcheck(lambda x: x.sin() * x.flip(0), leaf(1.0, 2.0), check_batched_grad=True, check_forward_ad=True)
+    for f in (lambda x, z: z * z.conj() * x, lambda x, z: (x, (z * z).real)):
+        alone = {"check_forward_ad": True, "check_backward_ad": False}
+        assert gradcheck(f, (leaf(1.0, 2.0), leaf(1 + 2j, 3 - 1j)), **alone)
 
 
 def scaled(factor):
