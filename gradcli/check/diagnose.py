@@ -16,18 +16,13 @@ from ..show.check_results import Finding
 from .flat import Flat
 from .patterns import (
     Case,
-    conjugate,
     float32,
     half_of_pairs,
     lengths,
     mostly_sign,
     not_finite,
     part_factor,
-    part_sign,
-    part_zero,
-    rolled,
-    symmetric_part,
-    transposed,
+    rearranged,
     whole_factor,
     zero,
 )
@@ -125,10 +120,7 @@ def part_without_mean(case: Case) -> tuple[str, str] | None:
 FITTED = (chain_factor, part_without_mean, term)
 """Patterns that fit a constant, which means something where several elements are wrong and known."""
 SEVERAL = 3
-PATTERNS = (
-    *(not_finite, zero, float32, whole_factor, conjugate, transposed, symmetric_part, rolled),
-    *(part_sign, part_zero, part_factor, *FITTED, half_of_pairs, mostly_sign),
-)
+PATTERNS = (*(not_finite, zero, float32, whole_factor, rearranged, part_factor, *FITTED, half_of_pairs, mostly_sign),)
 """What may have been mistaken, the most telling first."""
 
 

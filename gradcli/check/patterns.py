@@ -211,66 +211,60 @@ def whole_factor(case: Case) -> tuple[str, str] | None:
     return None
 
 
-def transposed(case: Case) -> tuple[str, str] | None:
-    """A square matrix, or a square Jacobian, the wrong way round."""
-    shape = case.array.shape
-    explained = case.swapped is not None and case.explains(case.swapped)
-    if explained and shape[-1] == shape[-2]:
-        return "transposed", "the gradient is the transpose of the derivative"
-    if case.r.shape[0] == case.r.shape[1] > 1 and case.explains(case.r.T):
-        return "transposed", "the Jacobian is transposed (rows are outputs, columns are inputs)"
-    if explained and len(shape) == 2:
-        return "transposed", "the gradient holds the transposed derivative, reshaped"
-    return None
+def rearrangements(case: Case) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Yield kind, words and the claim of mistakes that leave nothing but the derivative's own values, and zeros."""
+    shape, r, swapped = case.array.shape, case.r, case.swapped
+    if case.array.dtype.kind == "c":
+        imaginary = np.zeros(len(r), bool)
+        if len(r) == case.out_size:
+            imaginary = np.array([case.flat.row(j)[1] == "im" for j in range(case.out_size)])
+        of_output = "that of the complex conjugate: a conj is missing, or one too many"
+        text = f"the gradient is {of_output if imaginary.any() else 'the complex conjugate of the derivative'}"
+        # one part of an output, real or imaginary, with respect to the other
+        yield "conjugate", text, np.where(imaginary[:, None] == (np.arange(r.shape[1]) % 2 == 1), r, -r)
+    square = swapped is not None and shape[-1] == shape[-2]
+    if square:
+        yield "transposed", "the gradient is the transpose of the derivative", swapped  # type: ignore[misc]
+    if r.shape[0] == r.shape[1] > 1:
+        yield "transposed", "the Jacobian is transposed (rows are outputs, columns are inputs)", r.T
+    if swapped is not None and len(shape) == 2 and not square:
+        yield "transposed", "the gradient holds the transposed derivative, reshaped", swapped
+    if square:
+        text = "the claim is the symmetric part of the derivative, right along symmetric changes alone"
+        yield "symmetric part", text, (r + swapped) / 2
+    if case.array.dtype.kind == "f" and case.array.size > 1:
+        yield from rolled(case)
+    if not case.wrong.all():
+        yield "sign", f"the sign is wrong {where_text(case)}", np.where(case.wrong, -r, r)
+        text = f"zero {where_text(case)}: this contribution is missing (detached?)"
+        yield "zero", text, np.where(case.wrong, 0.0, r)
 
 
-def symmetric_part(case: Case) -> tuple[str, str] | None:
-    """A square matrix and its transpose in the derivative's place, half of each."""
-    shape = case.array.shape
-    if case.swapped is None or shape[-1] != shape[-2] or not case.explains((case.r + case.swapped) / 2):
-        return None
-    return "symmetric part", "the claim is the symmetric part of the derivative, right along symmetric changes alone"
+def rearranged(case: Case) -> tuple[str, str] | None:
+    return next((found[:2] for found in rearrangements(case) if case.explains(found[2])), None)
 
 
-def conjugate(case: Case) -> tuple[str, str] | None:
-    """The derivative of one part of an output, real or imaginary, with respect to the other, with the wrong sign."""
-    if case.array.dtype.kind != "c":
-        return None
-    imaginary = np.array([case.flat.row(j)[1] == "im" for j in range(case.out_size)])
-    if len(case.r) != case.out_size:
-        imaginary = np.zeros(len(case.r), bool)
-    signs = np.where(imaginary[:, None] == (np.arange(case.r.shape[1]) % 2 == 1), 1.0, -1.0)
-    if not case.explains(case.r * signs):
-        return None
-    if imaginary.any():
-        return "conjugate", "the gradient is that of the complex conjugate: a conj is missing, or one too many"
-    return "conjugate", "the gradient is the complex conjugate of the derivative"
-
-
-def rolled(case: Case) -> tuple[str, str] | None:
-    """Elements in each other's places along an axis."""
-    shape = case.array.shape
-    if case.array.dtype.kind != "f" or case.array.size < 2:
-        return None
-    r = case.r.reshape((len(case.r), *shape))
+def rolled(case: Case) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Yield what elements are in each other's places along an axis, or in any."""
+    r = case.r.reshape((len(case.r), *case.array.shape))
     for axis in range(1, r.ndim):
         n = r.shape[axis]
         for shift in [s for s in (1, -1, 2, -2) if abs(s) < n]:
             text = f"rolled index: every element is {shift:+d} places off along axis {axis - 1}"
-            if n > 2 and case.explains(np.roll(r, shift, axis).reshape(case.r.shape)):
-                return "rolled", text
-            if n > 3 and case.explains(shift_along(r, shift, axis).reshape(case.r.shape)):
-                return "rolled", f"{text}, zeros moved in"
-        if n > 1 and case.explains(np.flip(r, axis).reshape(case.r.shape)):
-            return "reversed", f"rolled index: the elements are in reverse order along axis {axis - 1}"
+            if n > 2:
+                yield "rolled", text, np.roll(r, shift, axis).reshape(case.r.shape)
+            if n > 3:
+                yield "rolled", f"{text}, zeros moved in", shift_along(r, shift, axis).reshape(case.r.shape)
+        if n > 1:
+            text = f"rolled index: the elements are in reverse order along axis {axis - 1}"
+            yield "reversed", text, np.flip(r, axis).reshape(case.r.shape)
     if case.array.size > 3 and np.isfinite(case.r).all() and np.isfinite(case.a).all():
+        text = "rolled index: the values are right but in a different order (permuted)"
+        if int(case.wrong.sum()) == 2 and len(case.r) == 1:
+            first, second = (case.index_of(int(column)) for column in np.flatnonzero(case.wrong[0]))
+            text = f"rolled index: two elements are exchanged, {first} and {second}"
         ranks = np.argsort(np.argsort(case.a, axis=1), axis=1)
-        if case.explains(np.take_along_axis(np.sort(case.r, axis=1), ranks, axis=1)):
-            if int(case.wrong.sum()) == 2 and len(case.r) == 1:
-                first, second = (case.index_of(int(column)) for column in np.flatnonzero(case.wrong[0]))
-                return "permuted", f"rolled index: two elements are exchanged, {first} and {second}"
-            return "permuted", "rolled index: the values are right but in a different order (permuted)"
-    return None
+        yield "permuted", text, np.take_along_axis(np.sort(case.r, axis=1), ranks, axis=1)
 
 
 def shift_along(r: np.ndarray, shift: int, axis: int) -> np.ndarray:
@@ -279,13 +273,6 @@ def shift_along(r: np.ndarray, shift: int, axis: int) -> np.ndarray:
     edge[axis] = slice(0, shift) if shift > 0 else slice(shift, None)
     moved[tuple(edge)] = 0
     return moved
-
-
-def part_sign(case: Case) -> tuple[str, str] | None:
-    """Some elements with the wrong sign, the others right."""
-    if not case.explains(np.where(case.wrong, -case.r, case.r)) or case.wrong.all():
-        return None
-    return "sign", f"the sign is wrong {where_text(case)}"
 
 
 MOSTLY = 0.9
@@ -316,13 +303,6 @@ def half_of_pairs(case: Case) -> tuple[str, str] | None:
             text += "sums to zero: what a pair (i, j) takes from one of the two is missing"
             return "half of the pairs", text
     return None
-
-
-def part_zero(case: Case) -> tuple[str, str] | None:
-    """Some elements zero, the others right."""
-    if not case.explains(np.where(case.wrong, 0.0, case.r)) or case.wrong.all():
-        return None
-    return "zero", f"zero {where_text(case)}: this contribution is missing (detached?)"
 
 
 def part_factor(case: Case) -> tuple[str, str] | None:
