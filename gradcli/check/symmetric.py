@@ -36,22 +36,14 @@ class Symmetrized(Claim):
         self.claim, self.names = claim, list(reasons)
         self.claim_unit, self.costly, self.claim_calls = claim.claim_unit, claim.costly, claim.claim_calls
         self.watch, self.most_calls, self.claims = claim.watch, claim.most_calls, claim.claims
-        self.pulls_first, self.functions = claim.pulls_first, claim.functions
-        self.here, self.layout = claim.value_here(), claim.layout
+        self.has_pull, self.has_push, self.pulls_first = claim.has_pull, claim.has_push, claim.pulls_first
+        self.functions, self.here, self.layout = claim.functions, claim.value_here(), claim.layout
         said = [f"{name}: {reason}" for name, reason in reasons.items()]
         self.notes, self.restriction = (*claim.notes, *said), "; ".join(said)
 
     @property
     def calls(self) -> int:  # type: ignore[override]
         return self.claim.calls
-
-    @property
-    def has_pull(self) -> bool:  # type: ignore[override]
-        return self.claim.has_pull
-
-    @property
-    def has_push(self) -> bool:  # type: ignore[override]
-        return self.claim.has_push
 
     def require(self, calls: int) -> None:
         self.claim.require(calls)
