@@ -45,7 +45,7 @@ def settings_kept() -> Iterator[None]:
         contextlib.redirect_stdout(sys.stdout),
         contextlib.redirect_stderr(sys.stderr),
         warnings.catch_warnings(),
-        np.errstate(),
+        np.errstate(all="ignore"),
     ):
         try:
             yield

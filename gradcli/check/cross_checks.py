@@ -222,8 +222,7 @@ def judge_digits(
 ) -> None:
     """Note to how many digits the engine agrees, and accuse what is off by more than its rounding."""
     size = np.maximum(np.abs(truth), 1e-3 * np.nanmax(np.abs(truth), axis=(1, 2), keepdims=True, initial=0.0))
-    with np.errstate(all="ignore"):
-        relative = errors / np.where(size == 0, 1.0, size)
+    relative = errors / np.where(size == 0, 1.0, size)
     worst = float(np.nanmax(np.abs(relative[0]), initial=0.0))
     right = digits_of(worst)
     checks.digits.append((f"{digits}-digit", right))

@@ -32,21 +32,20 @@ from .verdict import Judgement
 def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
     """Yield quantities that a forgotten factor or term is often made of, one value per element."""
     x = case.x
-    with np.errstate(all="ignore"):
-        own = {
-            case.name: x,
-            f"{case.name}**2": x**2,
-            f"1/{case.name}": 1 / x,
-            f"1/{case.name}**2": x**-2.0,
-            f"exp({case.name})": np.exp(x),
-            f"exp(-{case.name})": np.exp(-x),
-            f"sin({case.name})": np.sin(x),
-            f"cos({case.name})": np.cos(x),
-            f"log({case.name})": np.log(x),
-            f"tanh({case.name})": np.tanh(x),
-            f"sqrt({case.name})": np.sqrt(x),
-            f"sign({case.name})": np.sign(x),
-        }
+    own = {
+        case.name: x,
+        f"{case.name}**2": x**2,
+        f"1/{case.name}": 1 / x,
+        f"1/{case.name}**2": x**-2.0,
+        f"exp({case.name})": np.exp(x),
+        f"exp(-{case.name})": np.exp(-x),
+        f"sin({case.name})": np.sin(x),
+        f"cos({case.name})": np.cos(x),
+        f"log({case.name})": np.log(x),
+        f"tanh({case.name})": np.tanh(x),
+        f"sqrt({case.name})": np.sqrt(x),
+        f"sign({case.name})": np.sign(x),
+    }
     yield from own.items()
     if case.array.ndim == 2 and len({*case.array.shape}) == 1 and np.isfinite(x).all():
         with contextlib.suppress(np.linalg.LinAlgError):
@@ -58,8 +57,7 @@ def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
             except ValueError:
                 continue
             yield name, wide
-            with np.errstate(all="ignore"):
-                yield f"1/{name}", 1 / wide
+            yield f"1/{name}", 1 / wide
     if len(case.flat.f0) == 1:
         yield "the value", np.full(len(x), case.flat.f0[0])
 
@@ -69,8 +67,7 @@ def chain_factor(case: Case) -> tuple[str, str] | None:
     for name, q in forgotten_quantities(case):
         if not np.isfinite(q).all() or np.ptp(np.abs(q)) < 1e-9 * np.abs(q).max():
             continue
-        with np.errstate(all="ignore"):
-            product, quotient = case.r * q, case.r / q
+        product, quotient = case.r * q, case.r / q
         for expected, word in ((quotient, "missing"), (product, "too many")):
             known = case.known & np.isfinite(expected) & (expected != 0) & case.wrong
             if int(known.sum()) < SEVERAL:

@@ -124,10 +124,9 @@ def one_sided(line: Line, x: Any, width: float, unit: float, side: int) -> Fit:
 
 def mean_of_fits(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the mean of fits (rows) whose errors are noise, its error, and which fits agree with it."""
-    with np.errstate(all="ignore"):
-        weights = 1 / errors**2
-        mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
-        return mean, 1.5 / np.sqrt(weights.sum(axis=0)), np.abs(values - mean) <= errors
+    weights = 1 / errors**2
+    mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
+    return mean, 1.5 / np.sqrt(weights.sum(axis=0)), np.abs(values - mean) <= errors
 
 
 class Estimate:

@@ -134,8 +134,7 @@ class Reference:
     @property
     def settled(self) -> np.ndarray:
         """Where the reference is known so well that no closer look is needed."""
-        with np.errstate(all="ignore"):
-            return ~self.same & (self.error <= SETTLED_ERROR * np.abs(self.value))
+        return ~self.same & (self.error <= SETTLED_ERROR * np.abs(self.value))
 
     def look(self, columns: np.ndarray | None = None, reach: float = REACH) -> None:
         """Take the cheap look at some elements (all unless given); keep what is better than before."""
@@ -152,9 +151,8 @@ class Reference:
             offsets = np.concatenate([h, -h], axis=1)
             values = flat.along(np.repeat(elements, offsets.shape[1]), offsets.reshape(-1))
             values = values.reshape((*offsets.shape, len(flat.f0)))
-            with np.errstate(all="ignore"):
-                up, down = np.swapaxes(values, 0, 1).reshape((2, len(steps), *values.shape[::2]))
-                self.take_in(elements, h.T[..., None], up, down)
+            up, down = np.swapaxes(values, 0, 1).reshape((2, len(steps), *values.shape[::2]))
+            self.take_in(elements, h.T[..., None], up, down)
         small = chosen[(flat.scales[chosen] < SMALL_SCALE) & self.same[:, chosen].any(axis=0)]
         if small.size:
             far = flat.along(np.repeat(small, 2), np.tile([FAR_REACH, -FAR_REACH], len(small)))
@@ -193,13 +191,7 @@ class Reference:
 
     def look_closely(self, i: int, rows: np.ndarray) -> Estimate:
         """Sample some rows along element i as closely as their derivatives need; entry k is that of rows[k]."""
-        flat = self.flat
-
-        def line(offsets: np.ndarray) -> np.ndarray:
-            return flat.along(np.full(len(offsets), i), offsets)[:, rows]
-
-        with np.errstate(all="ignore"):
-            fit = estimate(line, flat.coordinate(i), float(flat.scales[i]), flat.f0[rows], flat.unit)
+        fit = estimate(self.flat, i, lambda values: values[:, rows])
         self.estimates[i] = (rows, fit)
         use = fit.kind != "none"
         self.value[rows[use], i] = fit.value[use]

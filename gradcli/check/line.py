@@ -16,11 +16,12 @@ their decay); More and Wild, "Estimating computational noise", SIAM J. Sci. Comp
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from .fit import FLAT, Estimate, Fit, Line, SmallSteps, fit_centred, limit, mean_of_fits, one_sided
+from .flat import Flat
 
 SINGLE = 5e-7
 """The noise, relative to the value, that intermediate results in float32 may leave."""
@@ -54,43 +55,19 @@ FIRST_WIDTH = 0.3
 """The first half-width, in units of the scale of x."""
 MOST_FITS = 24
 WIDER_FITS = 8
+PRECISE_ENOUGH = 1e-9
+"""A relative error below which no better estimate is looked for."""
 
 
-def estimate(line: Line, x: Any, scale: float, f0: np.ndarray, unit: float, enough: float = 1e-9) -> Estimate:
-    """Return the derivatives at 0 of the m functions of a line.
-
-    x: the coordinate that varies, a NumPy float of its own type; scale: its size (positive). f0: phi(0). unit:
-    the rounding unit of the values. enough: a relative error below which no better estimate is looked for.
-    """
-    fits: list[Fit] = []
-    narrowest = max(unit, float(np.finfo(np.asarray(x).dtype).eps) / 2)
-    least = 64 * narrowest * (abs(float(x)) or scale * narrowest**0.5)  # it still spans enough numbers around x
-    width = FIRST_WIDTH * scale
-    best = np.full(len(f0), np.inf)
-    worse = 0
-    while width >= least and len(fits) < MOST_FITS and not (np.isfinite(best).all() and worse >= 2):
-        fit = fit_centred(line, x, width, unit)
-        fits.append(fit)
-        usable = np.where(fit.rounded, fit.error, np.inf)
-        worse = 0 if (usable < best).any() else worse + 1
-        best = np.minimum(best, usable)
-        width /= RATIO
-    width = FIRST_WIDTH * scale
-    first = len(fits)
-    upward = max(WIDER_FITS, math.ceil(math.log(1 / min(scale, 1.0), RATIO)))
-    for _ in range(min(upward, MOST_FITS)):
-        if not wider_may_tell(fits, enough).any():
-            break
-        width *= RATIO
-        fits.insert(0, fit_centred(line, x, width, unit))
-    small = SmallSteps(line, x, scale, least, f0, unit)
-    return Fits(line, x, scale, f0, unit, least, fits, small, len(fits) - first).result()
+def estimate(flat: Flat, i: int, combine: Callable[[np.ndarray], np.ndarray]) -> Estimate:
+    """Return the derivatives of outputs along element i of x. combine: makes of outputs (points, m) what is wanted."""
+    return Fits(flat, i, combine).result()
 
 
-def wider_may_tell(fits: list[Fit], enough: float) -> np.ndarray:
+def wider_may_tell(fits: list[Fit]) -> np.ndarray:
     """Return where a fit wider than the first may know more: that is rounded but coarse, constant, or over noise."""
     top = fits[0]
-    coarse = top.error > enough * np.maximum(np.abs(top.value), np.finfo(float).tiny)
+    coarse = top.error > PRECISE_ENOUGH * np.maximum(np.abs(top.value), np.finfo(float).tiny)
     least = np.min([np.where(fit.rounded, np.inf, fit.noise) for fit in fits], axis=0)
     return top.finite & ((top.rounded & coarse) | top.constant | (~top.rounded & (top.noise <= 30 * least)))
 
@@ -118,21 +95,17 @@ def longest_run(rows: np.ndarray) -> np.ndarray:
 class Fits:
     """The fits of a line, by falling width, as arrays of shape (fits, m): the choice among them, and what it hides."""
 
-    def __init__(
-        self,
-        line: Line,
-        x: Any,
-        scale: float,
-        f0: np.ndarray,
-        unit: float,
-        least: float,
-        fits: list[Fit],
-        small: SmallSteps,
-        far: int,
-    ):
-        """Take in fits by falling width, of which the first `far` are wider than the scale of x suggests."""
-        self.line, self.x, self.scale, self.f0, self.unit, self.least = line, x, scale, f0, unit, least
-        self.small, self.far = small, far
+    def __init__(self, flat: Flat, i: int, combine: Callable[[np.ndarray], np.ndarray]):
+        """Fit the line, of which the first `far` fits are wider than the scale of x suggests."""
+        self.line: Line = lambda offsets: combine(flat.along(np.full(len(offsets), i), offsets))
+        self.x, self.scale, self.unit = flat.coordinate(i), float(flat.scales[i]), flat.unit
+        self.f0 = f0 = combine(flat.f0[None])[0]
+        narrowest = max(self.unit, float(np.finfo(self.x.dtype).eps) / 2)
+        # the least width still spans enough numbers around x
+        self.least = 64 * narrowest * (abs(float(self.x)) or self.scale * narrowest**0.5)
+        fits = self.fit_downward()
+        self.far = self.fit_upward(fits)
+        self.small = SmallSteps(self.line, self.x, self.scale, self.least, f0, self.unit)
         self.hiding = np.zeros(len(f0), bool)
         self.columns = np.arange(len(f0))
         self.values = np.stack([fit.value for fit in fits])
@@ -149,17 +122,42 @@ class Fits:
         self.rounded &= ~missed
         self.constant &= ~missed
         self.widths = np.array([fit.width for fit in fits])
-        self.refuse_contradicted(far)
-        self.unit_of_x = max(1.0, abs(float(x)))
-        self.stair = FLAT * unit * np.maximum(self.unit_of_x, np.abs(f0))
+        self.refuse_contradicted()
+        self.unit_of_x = max(1.0, abs(float(self.x)))
+        self.stair = FLAT * self.unit * np.maximum(self.unit_of_x, np.abs(f0))
 
-    def refuse_contradicted(self, far: int) -> None:
+    def fit_downward(self) -> list[Fit]:
+        """Return fits of falling width, until narrower ones know no more."""
+        fits: list[Fit] = []
+        width, worse = FIRST_WIDTH * self.scale, 0
+        best = np.full(len(self.f0), np.inf)
+        while width >= self.least and len(fits) < MOST_FITS and not (np.isfinite(best).all() and worse >= 2):
+            fit = fit_centred(self.line, self.x, width, self.unit)
+            fits.append(fit)
+            usable = np.where(fit.rounded, fit.error, np.inf)
+            worse = 0 if (usable < best).any() else worse + 1
+            best = np.minimum(best, usable)
+            width /= RATIO
+        return fits
+
+    def fit_upward(self, fits: list[Fit]) -> int:
+        """Put wider fits before the others while these may tell more; return how many."""
+        width, first = FIRST_WIDTH * self.scale, len(fits)
+        upward = max(WIDER_FITS, math.ceil(math.log(1 / min(self.scale, 1.0), RATIO)))
+        for _ in range(min(upward, MOST_FITS)):
+            if not wider_may_tell(fits).any():
+                break
+            width *= RATIO
+            fits.insert(0, fit_centred(self.line, self.x, width, self.unit))
+        return len(fits) - first
+
+    def refuse_contradicted(self) -> None:
         """Take back the fits beyond the scale of x that narrower ones there contradict: a step that none resolves."""
-        for k in range(far - 1):
-            with np.errstate(all="ignore"):
-                apart = np.abs(self.values[k] - self.values[k + 1 : far])
-                room = CONTRADICTED * (self.errors[k] + self.errors[k + 1 : far])
-            self.rounded[k] &= ~(self.rounded[k + 1 : far] & (apart > room)).any(axis=0)
+        for k in range(self.far - 1):
+            narrower = slice(k + 1, self.far)
+            apart = np.abs(self.values[k] - self.values[narrower])
+            room = CONTRADICTED * (self.errors[k] + self.errors[narrower])
+            self.rounded[k] &= ~(self.rounded[narrower] & (apart > room)).any(axis=0)
 
     def take(self, result: Estimate, where: np.ndarray, place: np.ndarray, error: np.ndarray, kind: str) -> None:
         """Let one fit of each column, with an error, be the estimate at some columns."""
@@ -179,10 +177,9 @@ class Fits:
         wide = usable.argmin(axis=0)
         value, error = self.values[wide, self.columns], self.errors[wide, self.columns]
         noise = STAIR * self.noise[wide, self.columns]
-        with np.errstate(all="ignore"):
-            apart = np.abs(value - result.value)
-            stairs = ~(apart <= error + result.error) & ~(apart * result.width > noise)
-            gaps = np.maximum(np.abs(self.small.up_gap[:7]), np.abs(self.small.down_gap[:7])).max(axis=0)
+        apart = np.abs(value - result.value)
+        stairs = ~(apart <= error + result.error) & ~(apart * result.width > noise)
+        gaps = np.maximum(np.abs(self.small.up_gap[:7]), np.abs(self.small.down_gap[:7])).max(axis=0)
         stairs &= np.isfinite(usable[wide, self.columns]) & (gaps <= noise)
         self.take(result, stairs, wide, error, "smooth")
         return stairs
@@ -194,9 +191,8 @@ class Fits:
         """
         wider = np.maximum(chosen - 1, 0)
         beyond = (chosen < self.far) & (chosen > 0)
-        with np.errstate(all="ignore"):
-            change = np.abs(self.values[wider, self.columns] - result.value)
-            apart = change > self.errors[wider, self.columns] + result.error
+        change = np.abs(self.values[wider, self.columns] - result.value)
+        apart = change > self.errors[wider, self.columns] + result.error
         beyond |= (chosen > 0) & self.rounded[wider, self.columns] & apart
         result.error[beyond] = np.maximum(result.error, change / 2)[beyond]
         self.hiding |= beyond & apart
@@ -213,13 +209,12 @@ class Fits:
         last = np.argmax(above, axis=0) - 1
         where = above.any(axis=0) & (last >= 2) & (last < chosen)
         last = np.clip(last, 2, len(self.noise) - 2)
-        with np.errstate(all="ignore"):
-            growth = self.noise[last - 1, self.columns] / self.noise[last, self.columns]
-            before = self.noise[last - 2, self.columns] / self.noise[last - 1, self.columns]
-            power = where & (growth > 2.5) & (growth < 300) & (np.abs(np.log(before / growth)) < 0.5)
-            power &= self.noise[last + 1, self.columns] > 0.1 * self.noise[last, self.columns] / growth
-            gap = HALF_GAP * self.noise[last, self.columns] / self.widths[last]
-            change = np.abs(self.values[last, self.columns] - result.value)
+        growth = self.noise[last - 1, self.columns] / self.noise[last, self.columns]
+        before = self.noise[last - 2, self.columns] / self.noise[last - 1, self.columns]
+        power = where & (growth > 2.5) & (growth < 300) & (np.abs(np.log(before / growth)) < 0.5)
+        power &= self.noise[last + 1, self.columns] > 0.1 * self.noise[last, self.columns] / growth
+        gap = HALF_GAP * self.noise[last, self.columns] / self.widths[last]
+        change = np.abs(self.values[last, self.columns] - result.value)
         missing = np.where(growth < 8, np.maximum(gap, change), change)
         result.error[power] = np.maximum(result.error, missing)[power]
         self.hiding |= power
@@ -248,18 +243,16 @@ class Fits:
         noisy = member.any(axis=0) & ~skip
         if not noisy.any():
             return
-        with np.errstate(all="ignore"):
-            counted = np.where(member | ~member.any(axis=0), np.nan_to_num(self.noise), np.nan)
-            typical = np.nanmedian(counted, axis=0)
-            lucky = np.maximum(0.5 * typical / self.noise, 1.0)  # noise that few nodes happened not to see
+        counted = np.where(member | ~member.any(axis=0), np.nan_to_num(self.noise), np.nan)
+        typical = np.nanmedian(counted, axis=0)
+        lucky = np.maximum(0.5 * typical / self.noise, 1.0)  # noise that few nodes happened not to see
         errors = np.where(member, self.errors * lucky, np.inf)
         pick = errors.argmin(axis=0)
         error = errors[pick, self.columns]
         level = self.noise[pick, self.columns]
-        with np.errstate(all="ignore"):
-            wider = [self.noise[np.maximum(pick - k, 0), self.columns] for k in (1, 2)]
-            grows = (pick >= 2) & in_step(wider[0] / level) & in_step(wider[1] / wider[0])
-            error = np.where(grows, np.fmax(error, HALF_GAP * level / self.widths[pick]), error)
+        wider = [self.noise[np.maximum(pick - k, 0), self.columns] for k in (1, 2)]
+        grows = (pick >= 2) & in_step(wider[0] / level) & in_step(wider[1] / wider[0])
+        error = np.where(grows, np.fmax(error, HALF_GAP * level / self.widths[pick]), error)
         self.hiding |= noisy & grows
         curves = self.resolve_curves(result, noisy, member)
         flat = fitted & self.constant[chosen, self.columns]
@@ -269,8 +262,7 @@ class Fits:
         few = (self.spreads * member).sum(axis=0) / np.maximum(member.sum(axis=0), 1) < NOISE_STEPS
         noisy &= ~curves & ~(genuine & few)
         narrow = noisy & fitted & (self.widths[chosen] < self.widths[pick])
-        with np.errstate(all="ignore"):
-            precise = result.error < np.maximum(error, 0.01 * np.abs(result.value))
+        precise = result.error < np.maximum(error, 0.01 * np.abs(result.value))
         other = narrow & np.where(flat, genuine | (few & high), precise)
         result.other[other], result.other_error[other] = result.value[other], result.error[other]
         self.take(result, narrow | (noisy & ~fitted), pick, error, "noise")
@@ -279,8 +271,7 @@ class Fits:
         """Return which fits share a plateau: of those that rounding does not explain, from index `begin` on."""
         begun = np.arange(len(self.noise))[:, None] >= begin
         open_ = ~self.rounded & begun
-        with np.errstate(all="ignore"):
-            steady = alike(self.noise[1:], self.noise[:-1]) & open_[1:] & open_[:-1]
+        steady = alike(self.noise[1:], self.noise[:-1]) & open_[1:] & open_[:-1]
         member = self.level_plateau(begun)
         several = longest_run(steady) >= 2
         member[1:] |= steady & several
@@ -291,11 +282,10 @@ class Fits:
         """Return which fits, wider than the first resolved one, have noise that does not grow with their width."""
         wide = begun & (np.cumsum(begun & (self.rounded | np.isnan(self.noise)), axis=0) == 0)
         count = wide.sum(axis=0)
-        with np.errstate(all="ignore"):
-            logs = np.where(wide, np.log(self.noise), 0.0)
-            along = np.where(wide, np.log(self.widths)[:, None], 0.0)
-            apart = wide * (along - along.sum(axis=0) / count)
-            growth = (apart * logs).sum(axis=0) / (apart**2).sum(axis=0)
+        logs = np.where(wide, np.log(self.noise), 0.0)
+        along = np.where(wide, np.log(self.widths)[:, None], 0.0)
+        apart = wide * (along - along.sum(axis=0) / count)
+        growth = (apart * logs).sum(axis=0) / (apart**2).sum(axis=0)
         return wide & (count >= MANY_FITS) & (np.abs(growth) < LEVEL_GROWTH)
 
     def resolve_curves(self, result: Estimate, noisy: np.ndarray, member: np.ndarray) -> np.ndarray:
@@ -305,11 +295,10 @@ class Fits:
         there the next edge shows. Returns where it is so.
         """
         resolved = np.zeros(len(self.f0), bool)
-        with np.errstate(all="ignore"):
-            seen = SEES_THROUGH * self.noise[np.argmax(member, axis=0), self.columns]
-            member = member & (self.noise > seen)
-            below = np.cumsum(member, axis=0) == member.sum(axis=0)
-            clear = below & (self.rounded | (self.noise <= seen))
+        seen = SEES_THROUGH * self.noise[np.argmax(member, axis=0), self.columns]
+        member = member & (self.noise > seen)
+        below = np.cumsum(member, axis=0) == member.sum(axis=0)
+        clear = below & (self.rounded | (self.noise <= seen))
         first = np.argmax(clear, axis=0)
         where = noisy & clear.any(axis=0) & self.curved[first, self.columns]
         for k in np.unique(first[where]):
@@ -348,9 +337,8 @@ class Fits:
     def average(self, result: Estimate) -> None:
         """Take the mean of more fits where noise hides more than a millionth of the derivative."""
         plain = (result.kind == "smooth") | (result.kind == "noise")
-        with np.errstate(all="ignore"):
-            near = np.isfinite(result.width) & (result.width <= WIDEST_AVERAGED * self.scale)
-            poor = plain & near & ~self.hiding & (result.error > PRECISE * np.abs(result.value))
+        near = np.isfinite(result.width) & (result.width <= WIDEST_AVERAGED * self.scale)
+        poor = plain & near & ~self.hiding & (result.error > PRECISE * np.abs(result.value))
         for width in np.unique(result.width[poor])[:3]:
             mine = poor & (result.width == width)
             widths = width * np.linspace(0.55, 0.95, AVERAGED_FITS)
@@ -378,12 +366,11 @@ class Fits:
         """Return where slopes from one side grow like a power of the step, as those of a root at 0."""
         steep = np.zeros(len(self.f0), bool)
         small = self.small
-        with np.errstate(all="ignore"):
-            apart = np.diff(np.log(small.steps))[:, None]
-            for slopes in (small.left, small.right):
-                power = -np.diff(np.log(np.abs(slopes)), axis=0) / apart
-                seen = (small.visible < 0.01 * np.abs(slopes)).all(axis=0)
-                steep |= seen & (power.min(axis=0) > LEAST_POWER) & (power.max(axis=0) < 1 - LEAST_POWER)
+        apart = np.diff(np.log(small.steps))[:, None]
+        for slopes in (small.left, small.right):
+            power = -np.diff(np.log(np.abs(slopes)), axis=0) / apart
+            seen = (small.visible < 0.01 * np.abs(slopes)).all(axis=0)
+            steep |= seen & (power.min(axis=0) > LEAST_POWER) & (power.max(axis=0) < 1 - LEAST_POWER)
         return steep
 
     def jumps(self) -> np.ndarray:
@@ -391,8 +378,7 @@ class Fits:
         jumps = np.zeros(len(self.f0), bool)
         for gaps in (self.small.up_gap[:7], self.small.down_gap[:7]):
             middle = np.sort(gaps, axis=0)[3]  # the median, which would load numpy.ma
-            with np.errstate(all="ignore"):
-                steady = (np.abs(gaps - middle) <= 0.05 * np.abs(middle)).all(axis=0)
+            steady = (np.abs(gaps - middle) <= 0.05 * np.abs(middle)).all(axis=0)
             jumps |= steady & (np.abs(middle) > 1e3 * self.unit * self.small.largest[0])
         return jumps
 
@@ -414,12 +400,11 @@ class Fits:
         result.left[where], result.left_error[where] = left[where], left_error[where]
         result.right[where], result.right_error[where] = right[where], right_error[where]
         has_left, has_right = np.isfinite(left_error) & ~jump, np.isfinite(right_error) & ~jump
-        with np.errstate(all="ignore"):
-            apart = (left != right) & ~(np.abs(left - right) <= left_error + right_error)
-            both = where & has_left & has_right
-            result.put(both & ~apart, (left + right) / 2, np.maximum(left_error, right_error), "smooth")
-            half = np.abs(left - right) / 2 + left_error + right_error
-            result.put(both & apart, (left + right) / 2, half, "kink")
+        apart = (left != right) & ~(np.abs(left - right) <= left_error + right_error)
+        both = where & has_left & has_right
+        result.put(both & ~apart, (left + right) / 2, np.maximum(left_error, right_error), "smooth")
+        half = np.abs(left - right) / 2 + left_error + right_error
+        result.put(both & apart, (left + right) / 2, half, "kink")
         result.put(where & has_left & ~has_right, left, left_error, "edge")
         result.put(where & has_right & ~has_left, right, right_error, "edge")
         result.put(where & jump, np.full(len(jump), np.nan), np.full(len(jump), np.inf), "jump")

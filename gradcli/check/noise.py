@@ -32,8 +32,7 @@ def scatter_of_values(flat: Flat) -> np.ndarray:
     spacings = (64 * flat.input_unit, 4096 * flat.input_unit, 2.0**20 * flat.input_unit)
     offsets = np.concatenate([ON_LINE * spacing for spacing in spacings])
     values = flat.points(flat.x + offsets[:, None] * direction).reshape((len(spacings), len(ON_LINE), -1))
-    with np.errstate(all="ignore"):
-        noise = np.sqrt((noise_differences(values, 4, axis=1) ** 2).mean(axis=1))
+    noise = np.sqrt((noise_differences(values, 4, axis=1) ** 2).mean(axis=1))
     return np.where(np.isfinite(noise), noise, 0.0)
 
 

@@ -86,8 +86,7 @@ class Case:
         """
         own = np.where(np.isfinite(self.error), self.error, 0.0)
         relative = np.abs(expected) * (3e-6 + self.typical)
-        with np.errstate(all="ignore"):
-            left = np.where(self.wrong, LEFT_OVER * np.abs(self.a - self.r), np.inf)
+        left = np.where(self.wrong, LEFT_OVER * np.abs(self.a - self.r), np.inf)
         return np.fmin(relative, left) + MARGIN * own + 1e-300
 
     def explains(self, expected: np.ndarray, where: np.ndarray | None = None) -> bool:
@@ -107,9 +106,8 @@ class Case:
     @functools.cached_property
     def unexplainable(self) -> bool:
         """Whether an element is wrong within its reference's interval, or without one."""
-        with np.errstate(all="ignore"):
-            held = np.isfinite(self.r) & (np.abs(self.a - self.r) > MARGIN * self.error)
-            return bool((self.wrong & ~held & np.isfinite(self.a)).any())
+        held = np.isfinite(self.r) & (np.abs(self.a - self.r) > MARGIN * self.error)
+        return bool((self.wrong & ~held & np.isfinite(self.a)).any())
 
     @property
     def known(self) -> np.ndarray:

@@ -83,7 +83,7 @@ class ForwardFunction(PytorchFunction):
 
     has_pull = False
 
-    def whole(self, arrays: Mapping[str, np.ndarray]) -> None:
+    def whole(self, arrays: Mapping[str, np.ndarray]) -> Any:
         """Return None: every column comes from a call of its own, as in PyTorch."""
         return None
 

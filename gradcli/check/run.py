@@ -31,7 +31,7 @@ from .products import (
     staleness,
     with_adjoint_test,
 )
-from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, FixedJudgement, Judgement, digits_of, rounding_slack
+from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, judge_by_tolerances, rounding_slack
 
 if TYPE_CHECKING:
     from .directions import Directions, Outcome
@@ -179,7 +179,10 @@ def judge_elements(
     broken_law: what is wrong with its products. at_other: what the gradient gave at another point.
     """
     claim, by_error = flat.claim, request.tolerances is None
-    if broken_law is None and by_error and request.show != "all":
+    large = claim.traced and len(flat.f0) * flat.size >= SPARSE_FROM
+    if broken_law is None and by_error and request.show != "all" and large:
+        from .sparse_jacobian import all_right
+
         right = all_right(flat)
         if right is not None:
             evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
@@ -191,7 +194,7 @@ def judge_elements(
         coarse, broken_law = coarseness(flat, analytic, request.seed)
     findings = [finding for finding in (broken_law, find_unsteady(analytic, again, at_other)) if finding is not None]
     if analytic.size and request.tolerances is not None:
-        judgement: Judgement = FixedJudgement(flat, analytic, request.tolerances)
+        judgement = judge_by_tolerances(flat, analytic, request.tolerances)
     else:
         judgement = judge_closely(flat, analytic, request.seed, coarse)
     verdict = "fail" if findings else judgement.verdict
@@ -234,15 +237,6 @@ def find_mistakes(flat: Flat, judgement: Judgement, at_other: np.ndarray | None)
     if only_places and at_other is not None and np.array_equal(at_other, judgement.analytic):
         mistakes, only_places = (KEPT,), False
     return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
-
-
-def all_right(flat: Flat) -> tuple[InputCheck, ...] | None:
-    """Return what was found for each input of a large sparse Jacobian, where one look shows every element right."""
-    if not flat.claim.traced or len(flat.f0) * flat.size < SPARSE_FROM:
-        return None
-    from .sparse_jacobian import all_right
-
-    return all_right(flat.claim, flat)  # type: ignore[arg-type]
 
 
 def is_costly(flat: Flat) -> bool:
@@ -381,8 +375,7 @@ def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | 
     if first is second or np.allclose(first, second, rtol=1e-12, atol=0, equal_nan=True):
         return None
     grown = first if at_other is None or at_other.shape != first.shape else first - at_other
-    with np.errstate(all="ignore"):
-        calls = np.round(np.median(grown / (second - first)))
+    calls = np.round(np.median(grown / (second - first)))
     if calls > 0 and np.allclose(calls * (second - first), grown, rtol=1e-9, atol=0):
         return Finding("accumulated", "accumulated twice: a second call at the same point gives twice as much")
     if np.allclose(second, first, rtol=1e-3):
@@ -421,8 +414,7 @@ def line_along(flat: Flat, row: int, column: int) -> Line:
     """Return an output element along an element of x, as far as that is large to either side; nan where it raises."""
     x = float(flat.coordinate(column))
     offsets = np.linspace(-1, 1, LINE) * float(flat.scales[column])
-    with np.errstate(all="ignore"):
-        value = flat.along(np.full(LINE, column), offsets)[:, row]
+    value = flat.along(np.full(LINE, column), offsets)[:, row]
     return Line(x + offsets, value, (x, float(flat.f0[row])))
 
 
@@ -438,13 +430,12 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
     at_kink = np.zeros(state.shape, bool)
     for row, places in judgement.kinks.items():
         at_kink[row, [c - columns.start for c in places if columns.start <= c < columns.stop]] = True
-    with np.errstate(all="ignore"):
-        gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
-        relative = gap / np.abs(value)
-        room = np.maximum(judgement.room(error, (slice(None), columns)), judgement.excusable[:, columns])
-        known = np.isfinite(gap) & (np.abs(value) > judgement.margin * error) & ~hidden & ~at_kink
-        excess = gap / (error + judgement.slack[:, columns] + np.finfo(float).tiny)
-        excess = np.where(hidden, 0.0, excess)
+    gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
+    relative = gap / np.abs(value)
+    room = np.maximum(judgement.room(error, (slice(None), columns)), judgement.excusable[:, columns])
+    known = np.isfinite(gap) & (np.abs(value) > judgement.margin * error) & ~hidden & ~at_kink
+    excess = gap / (error + judgement.slack[:, columns] + np.finfo(float).tiny)
+    excess = np.where(hidden, 0.0, excess)
     if wrong.any():
         excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
         ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)

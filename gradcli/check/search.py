@@ -148,9 +148,8 @@ class PointSearch:
         report = self.judge(point)
         if report.verdict != "fail":
             return False
-        with np.errstate(all="ignore"):
-            wrong = [item for item in report.inputs if item.verdict == "fail"]
-            return any(self.is_sure(point, item) for item in wrong)
+        wrong = [item for item in report.inputs if item.verdict == "fail"]
+        return any(self.is_sure(point, item) for item in wrong)
 
     def is_sure(self, point: Mapping[str, np.ndarray], item: InputCheck) -> bool:
         """Return whether values far and near speak against the worst element of an input.
@@ -181,8 +180,7 @@ class PointSearch:
     @functools.cached_property
     def usual_size(self) -> float:
         """The largest element of the gradient at the search's own point."""
-        with np.errstate(all="ignore"):
-            sizes = np.abs(Flat(self.claim).matrix())
+        sizes = np.abs(Flat(self.claim).matrix())
         return float(sizes[np.isfinite(sizes)].max(initial=0.0))
 
     def constants(self) -> list[float]:
@@ -203,13 +201,12 @@ class PointSearch:
         def between(t: float) -> Point:
             return {name: (x + t * (beyond[name] - x)).astype(x.dtype) for name, x in inside.items()}
 
-        with np.errstate(all="ignore"):
-            for _ in range(BISECTIONS):
-                middle = (low + high) / 2
-                low, high = (middle, high) if self.has_value(between(middle)) else (low, middle)
-            last = between(low)
-            rounded = {name: np.round(x, 6) for name, x in last.items()}
-            return [last, rounded, *(between(low * (1 - part)) for part in (1e-3, 1e-5))]
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.has_value(between(middle)) else (low, middle)
+        last = between(low)
+        rounded = {name: np.round(x, 6) for name, x in last.items()}
+        return [last, rounded, *(between(low * (1 - part)) for part in (1e-3, 1e-5))]
 
     def has_value(self, point: Point) -> bool:
         try:
@@ -226,11 +223,10 @@ class PointSearch:
         boundaries = 0
         stream = candidates(self.varied, self.constants(), self.rng)
         for number in range(count):
-            with np.errstate(all="ignore"):
-                point = ends.pop() if ends else next(stream)
-                if not all(np.isfinite(x).all() for x in point.values()):
-                    continue
-                gap = self.gap(point)
+            point = ends.pop() if ends else next(stream)
+            if not all(np.isfinite(x).all() for x in point.values()):
+                continue
+            gap = self.gap(point)
             if gap is None and boundaries < min(BOUNDARIES, count // 16):
                 boundaries += 1
                 ends += self.boundary(point)

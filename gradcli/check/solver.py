@@ -53,8 +53,7 @@ def solver_tolerance(flat: Flat, judgement: Judgement, scatter: np.ndarray) -> s
     wrong formula changes smoothly. scatter: of the claim between points that are rounding units apart.
     """
     a, value = judgement.analytic, judgement.value
-    with np.errstate(all="ignore"):
-        relative = np.abs(a - value) / np.fmax(np.abs(a), np.abs(value))
+    relative = np.abs(a - value) / np.fmax(np.abs(a), np.abs(value))
     if not (relative[judgement.state == FAIL] <= SOLVERS_OWN).all():
         return None
     largest = 0.0

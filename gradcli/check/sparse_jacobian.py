@@ -8,22 +8,16 @@ whatever is open goes to the element by element check.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import GradcliError
-from ..func.sparse import color_by_input, color_greedily, sparsity
-from ..func.trace import Trace, pull
+from ..func.sparse import color_by_input, color_greedily, reverse_products, sparsity
 from ..show.check_results import InputCheck
-from ..tape.tensor import Tensor
 from .flat import Flat
 from .jacobian import MARGIN, NARROW, compare_pairs
 from .noise import scatter_of_values
 from .verdict import CAP, FLOOR, ROUNDING, digits_of, room
-
-if TYPE_CHECKING:
-    from .tensor_function import Traced
 
 SHARE = 0.25
 """The share of elements that may be non-zero."""
@@ -35,11 +29,13 @@ SMALL_BESIDE_LARGEST = 1e-3
 """Elements so small beside the largest are right when they agree as far as rounding lets one see."""
 
 
-def all_right(claim: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
-    """Return what was found for each input when every element is right; None when that is not clear."""
+def all_right(flat: Flat) -> tuple[InputCheck, ...] | None:
+    """Return what was found for each input of a traced function when every element is right; None when that is not
+    clear.
+    """
     if any(x.dtype != np.float64 for x in flat.arrays) or flat.out_dtype != np.float64:
         return None
-    record = claim.record_call(claim.at)
+    record = flat.claim.record_call(flat.claim.at)  # type: ignore[attr-defined]
     try:
         (pattern,) = sparsity(record.outputs, record.inputs)
     except GradcliError:
@@ -52,26 +48,13 @@ def all_right(claim: Traced, flat: Flat) -> tuple[InputCheck, ...] | None:
     if not 0 < len(rows) <= SHARE * m * n:
         return None
     colours, _ = color_by_input(rows, columns, flat.edges, n, matrix)
-    look = GroupedLook(flat, rows, columns, colours, pull_elements(record, rows, columns, m, matrix))
+    by_row, count = color_greedily(columns, rows, m, int(np.bincount(columns).max()), matrix.T.tocsr())
+    look = GroupedLook(flat, rows, columns, colours, reverse_products(record, by_row, count)[by_row[rows], columns])
     for reach in REACHES:
         look.take(reach)
         if look.right.all():
             return tuple(look.summary(k) for k in range(len(flat.arrays)))
     return None
-
-
-def pull_elements(record: Trace, rows: np.ndarray, columns: np.ndarray, m: int, matrix: Any) -> np.ndarray:
-    """Return the claimed element of every pair of row and column, from few backward products."""
-    (out,) = record.outputs
-    most = int(np.bincount(columns).max())
-    colours, count = color_greedily(columns, rows, m, most, matrix.T.tocsr())
-    seeds = (colours == np.arange(count)[:, None]).astype(float).reshape((count, *out.shape))
-    gradients = pull(record, [(out, Tensor._wrap(seeds, None))], True, False)
-    products = [
-        np.zeros((count, x._data.size)) if g is None else np.asarray(g).reshape((count, -1))
-        for g, x in zip(gradients, record.inputs, strict=True)
-    ]
-    return np.concatenate(products, axis=1)[colours[rows], columns]
 
 
 class GroupedLook:

@@ -124,11 +124,10 @@ class Judgement:
             np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
             self.state.shape,
         )[where]
-        with np.errstate(all="ignore"):
-            room = self.room(error, where)
-            agrees = np.isfinite(a) & np.isfinite(error) & (np.abs(a - value) <= room)
-            known = room <= COARSE * np.fmax(np.abs(a), np.abs(value))
-            zero = (a == 0) & (room * scale <= change + UNDERFLOW)
+        room = self.room(error, where)
+        agrees = np.isfinite(a) & np.isfinite(error) & (np.abs(a - value) <= room)
+        known = room <= COARSE * np.fmax(np.abs(a), np.abs(value))
+        zero = (a == 0) & (room * scale <= change + UNDERFLOW)
         return np.where(agrees & (known | zero), PASS, UNSURE)
 
     def confirm(self, where: np.ndarray) -> None:
@@ -143,19 +142,17 @@ class Judgement:
         less than a hundredth of what another one does that passed, or by nothing beside what it changes another one.
         """
         a, effects = self.analytic, self.known_effects()
-        with np.errstate(all="ignore"):
-            room = self.room(self.error)
-            agrees = (self.state == UNSURE) & np.isfinite(self.error) & (np.abs(a - self.value) <= room)
-            effect = (np.abs(a) + self.margin * self.error) * self.reference.flat.scales
-            small = effect <= SMALL_EFFECT * effects.max(axis=1, initial=0.0)[:, None]
-            nothing = effect <= NO_EFFECT * effects.max(axis=0, initial=0.0)
+        room = self.room(self.error)
+        agrees = (self.state == UNSURE) & np.isfinite(self.error) & (np.abs(a - self.value) <= room)
+        effect = (np.abs(a) + self.margin * self.error) * self.reference.flat.scales
+        small = effect <= SMALL_EFFECT * effects.max(axis=1, initial=0.0)[:, None]
+        nothing = effect <= NO_EFFECT * effects.max(axis=0, initial=0.0)
         self.state[where & agrees & (small | nothing)] = HIDDEN
 
     def known_effects(self) -> np.ndarray:
         """Return by how much elements that passed change outputs over their scale, at least; 0 for others."""
-        with np.errstate(all="ignore"):
-            passed = (self.state == PASS) & np.isfinite(self.error)
-            return np.where(passed, np.abs(self.value) - self.margin * self.error, 0.0) * self.reference.flat.scales
+        passed = (self.state == PASS) & np.isfinite(self.error)
+        return np.where(passed, np.abs(self.value) - self.margin * self.error, 0.0) * self.reference.flat.scales
 
     def cheap(self) -> None:
         """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
@@ -170,8 +167,7 @@ class Judgement:
     def order(self) -> np.ndarray:
         """Return the columns that are still open, the most suspicious first."""
         a = self.analytic
-        with np.errstate(all="ignore"):
-            off = np.abs(a - self.value) / (self.error + self.slack + np.finfo(float).tiny)
+        off = np.abs(a - self.value) / (self.error + self.slack + np.finfo(float).tiny)
         off = np.where(np.isfinite(off), off, 1.0)
         off = np.where(np.isfinite(a), off, np.inf)
         off = np.where(self.state == UNSURE, off, -1.0)
@@ -207,9 +203,8 @@ class Judgement:
         self.hide()
 
     def surely_wrong(self) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            off = np.abs(self.analytic - self.value)
-            return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
+        off = np.abs(self.analytic - self.value)
+        return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
 
     def wrong(self) -> dict[int, list[int]]:
         rows = np.flatnonzero((self.state == FAIL).any(axis=1))
@@ -237,13 +232,12 @@ class Judgement:
 
     def excuse(self, scatter: np.ndarray, reason: str) -> None:
         """Take back what was held against entries that are off by no more than they are seen to scatter."""
-        with np.errstate(all="ignore"):
-            off = np.abs(self.analytic - self.value)
-            own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
-            effect = (off + scatter) * self.reference.flat.scales
-            small = effect <= SMALL_EFFECT**3 * self.reference.changes[:, None]
-            small |= effect <= NO_EFFECT * self.known_effects().max(axis=0, initial=0.0)
-            known = off + scatter <= COARSE * np.abs(self.value)
+        off = np.abs(self.analytic - self.value)
+        own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
+        effect = (off + scatter) * self.reference.flat.scales
+        small = effect <= SMALL_EFFECT**3 * self.reference.changes[:, None]
+        small |= effect <= NO_EFFECT * self.known_effects().max(axis=0, initial=0.0)
+        known = off + scatter <= COARSE * np.abs(self.value)
         for j, i in np.argwhere(own):
             size = max(abs(self.analytic[j, i]), abs(self.value[j, i]))
             settled = PASS if known[j, i] else HIDDEN
@@ -356,27 +350,16 @@ def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tu
 EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3
 
 
-class CentralDifferences(Reference):
-    """A reference of central differences with one step; their error is the tolerance."""
-
-    def __init__(self, flat: Flat, eps: float, atol: float, rtol: float):
-        super().__init__(flat)
-        self.value = central(flat, np.arange(flat.size), eps)
-        self.error = atol + rtol * np.abs(self.value)
-
-
-class FixedJudgement(Judgement):
-    """What tolerances decide about every entry."""
-
-    margin = 1.0
-
-    def __init__(self, flat: Flat, analytic: np.ndarray, tolerances: Sequence[float | None]):
-        """Decide. tolerances: eps, atol, rtol, None for the usual."""
-        chosen = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
-        none = np.zeros(analytic.shape)
-        super().__init__(analytic, CentralDifferences(flat, *chosen), none, none)
-        with np.errstate(all="ignore"):
-            self.state = np.where(np.abs(analytic - self.value) <= self.error, PASS, FAIL)
+def judge_by_tolerances(flat: Flat, analytic: np.ndarray, tolerances: Sequence[float | None]) -> Judgement:
+    """Decide by PyTorch's rule. tolerances: eps, atol, rtol, None for the usual."""
+    eps, atol, rtol = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
+    reference, none = Reference(flat), np.zeros(analytic.shape)
+    reference.value = central(flat, np.arange(flat.size), eps)
+    reference.error = atol + rtol * np.abs(reference.value)
+    judgement = Judgement(analytic, reference, none, none)
+    judgement.margin = 1.0
+    judgement.state = np.where(np.abs(analytic - judgement.value) <= judgement.error, PASS, FAIL)
+    return judgement
 
 
 def central(flat: Flat, elements: np.ndarray, eps: float) -> np.ndarray:

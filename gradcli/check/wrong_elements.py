@@ -179,12 +179,7 @@ class WrongElements:
 
     def look_closely(self, i: int, claimed: float) -> Compared:
         """Return what is to be said about an element at which no symmetric fit is to be trusted."""
-
-        def along(offsets: np.ndarray) -> np.ndarray:
-            return self.flat.along(np.full(len(offsets), i), offsets) @ self.weights.T
-
-        f0 = self.weights @ self.flat.f0
-        slope = estimate(along, self.flat.coordinate(i), float(self.flat.scales[i]), f0, self.flat.unit)
+        slope = estimate(self.flat, i, lambda values: values @ self.weights.T)
         value, error, kind = float(slope.value[0]), float(slope.error[0]), slope.kind[0]
         if kind in ("jump", "none"):
             return Compared(claimed, claimed, np.inf, UNSURE, "no numeric derivative can be had here")

@@ -57,7 +57,8 @@ class Traced(Claim):
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         """Call f; several outputs are joined into one vector. Raises CallError."""
         try:
-            result = self.note_result(self.f(*tensors))
+            with np.errstate():  # what a function sets is for itself
+                result = self.note_result(self.f(*tensors))
         except (NotBatchableError, CallError, *ENDINGS):
             raise
         except GradcliError as error:
