@@ -343,9 +343,8 @@ class WrongElements:
             if c is not None and abs(c - 1) > 1e-7 and abs(c) > 1e-9:
                 from .patterns import ratio_name
 
-                case = SimpleNamespace(
-                    flat=flat, typical=max(abs(p.error / p.value) for p in parts or self.parts.values())
-                )
+                known = [abs(p.error / p.value) for p in parts or self.parts.values() if p.value]
+                case = SimpleNamespace(flat=flat, typical=max(known, default=0.0))
                 kind, text = ratio_name(case, c) or ("factor", f"constant factor {c:.6g} on all elements")  # type: ignore
                 findings.append(Finding(kind, f"{name}: {text}", name))
         return tuple(findings)

@@ -123,6 +123,25 @@ def test_noise_is_never_called_wrong(noise, calls, seed):
     assert judged(Far(20, noise=noise), calls, seed).verdict in ("pass", "inconclusive")
 
 
+@pytest.mark.parametrize("off, verdict", [(1.0, "pass"), (1.05, "fail")])
+def test_small_arguments_are_moved_further_where_noise_hides_the_slope(off, verdict):
+    rng = np.random.default_rng(0)
+
+    def f(x):
+        return (1 + np.sin(x).sum()) * (1 + 1e-5 * rng.uniform(-1, 1))
+
+    report = check_gradient(f, lambda x: off * np.cos(x), at={"x": 1e-3 * np.array([0.5, 1.0, 1.5])}, calls=100)
+    assert report.verdict == verdict
+
+
+def test_a_part_of_a_direction_along_which_nothing_changes_has_no_factor():
+    x = (100 * np.random.default_rng(0).uniform(0.5, 1.5, 2)).astype(np.float32)
+    report = check_gradient(
+        lambda x: np.sin(x.astype(float)).sum(), lambda x: 1.05 * np.cos(x.astype(float)), at={"x": x}, calls=200
+    )
+    assert report.verdict == "fail"
+
+
 @pytest.mark.parametrize(
     "claim",
     [
