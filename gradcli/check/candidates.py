@@ -67,15 +67,28 @@ def candidates(base: Mapping[str, np.ndarray], constants: Iterable[float], rng: 
 
     base: the inputs to vary, of real or complex numbers.
     """
+    pool = np.array([v for v in [*SPECIAL, *constants] if abs(v) < 1e9])
+
+    def mixed() -> Point:
+        return {name: rng.choice(pool, x.shape) for name, x in base.items()}
+
+    def whole_numbers() -> Point:
+        most = int(rng.choice([1, 3, 10]))
+        return {name: rng.integers(-most, most + 1, x.shape) for name, x in base.items()}
+
+    def normal() -> Point:
+        size = 10.0 ** rng.uniform(-3, 3)
+        return {name: size * rng.standard_normal(x.shape) for name, x in base.items()}
+
     kinds = [
         uniform_points([v for c in list(constants)[:MOST_CONSTANTS] for v in beside(c)], base),
         uniform_points(SPECIAL, base),
         tied_points(base, rng),
-        mixed_points(base, [*SPECIAL, *constants], rng),
+        iter(mixed, None),
         scaled_points(base, rng),
-        whole_numbers(base, rng),
+        iter(whole_numbers, None),
         single(base, [*constants, *SPECIAL], rng),
-        random_points(base, rng),
+        iter(normal, None),
     ]
     while True:
         for kind in list(kinds):
@@ -109,12 +122,6 @@ def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Ite
         yield split(flat, base)
 
 
-def mixed_points(base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
-    pool = np.array([v for v in values if abs(v) < 1e9])
-    while True:
-        yield {name: rng.choice(pool, x.shape) for name, x in base.items()}
-
-
 def scaled_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
     for power in (1, 2, -3, 4, -1, 8, -8, 3, -6, 6, 12, -12):
         for flip in (1.0, -1.0):
@@ -122,12 +129,6 @@ def scaled_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> I
     while True:
         signs = {name: rng.choice([-1.0, 1.0], x.shape) for name, x in base.items()}
         yield {name: sign * base[name] * 10.0 ** rng.uniform(-2, 2) for name, sign in signs.items()}
-
-
-def whole_numbers(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
-    while True:
-        most = int(rng.choice([1, 3, 10]))
-        yield {name: rng.integers(-most, most + 1, x.shape) for name, x in base.items()}
 
 
 def single(base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
@@ -138,12 +139,6 @@ def single(base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.rand
             changed = flat.copy()
             changed[rng.integers(len(flat))] = value
             yield split(changed, base)
-
-
-def random_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
-    while True:
-        size = 10.0 ** rng.uniform(-3, 3)
-        yield {name: size * rng.standard_normal(x.shape) for name, x in base.items()}
 
 
 def joined_inputs(point: Mapping[str, np.ndarray]) -> np.ndarray:

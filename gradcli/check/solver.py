@@ -59,7 +59,7 @@ def solver_tolerance(flat: Flat, judgement: Judgement, scatter: np.ndarray) -> s
     largest = 0.0
     for j, i in wrong_entries(judgement, relative):
         noise = float(judgement.reference.noise[j])
-        difference = difference_of_solver(flat, a.shape, j, i, noise, float(scatter[j, i]))
+        difference = difference_of_solver(flat, j, i, noise, float(scatter[j, i]))
         if difference is None:
             return None
         largest = max(largest, difference)
@@ -77,19 +77,19 @@ def is_rough(flat: Flat, judgement: Judgement, own: np.ndarray) -> bool:
     """
     gap = np.abs(judgement.analytic - judgement.value)
     return any(
-        rougher(flat, gap.shape, j, i, reach, float(own[j, i]), float(gap[j, i]))
+        rougher(flat, j, i, reach, float(own[j, i]), float(gap[j, i]))
         for j, i in wrong_entries(judgement, gap)
         for reach in CLOSE_REACHES
     )
 
 
-def rougher(flat: Flat, shape: tuple, j: int, i: int, reach: float, own: float, gap: float) -> bool:
+def rougher(flat: Flat, j: int, i: int, reach: float, own: float, gap: float) -> bool:
     """Return whether the claim for an element is rough over a reach, and the slope of the values is not.
 
     own: how much the claim scatters between points that are rounding units apart. gap: what it is off by.
     """
     starts = starts_of_lines(flat, i, reach)
-    claimed = claimed_at_starts(flat, starts, shape, j, i)
+    claimed = claimed_at_starts(flat, starts, j, i)
     if claimed is None:
         return False
     numeric = slopes_at(flat, starts, i, STEP * reach * float(flat.scales[i]))[:, j]
@@ -99,7 +99,7 @@ def rougher(flat: Flat, shape: tuple, j: int, i: int, reach: float, own: float, 
     return bool(rough > max(ROUGHER * smooth, ROUGHER * own, ERRATIC * gap))
 
 
-def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float, scatter: float) -> float | None:
+def difference_of_solver(flat: Flat, j: int, i: int, noise: float, scatter: float) -> float | None:
     """Return the size of the difference between claim and values around element i, relative; None if it is no
     solver's.
 
@@ -113,7 +113,7 @@ def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float,
         numeric = slopes_at(flat, starts, i, step)[:, j]
         if not np.isfinite(numeric).all() or off_parabola(numeric) > SIMPLE:
             continue
-        claimed = claimed_at_starts(flat, starts, shape, j, i)
+        claimed = claimed_at_starts(flat, starts, j, i)
         if claimed is None:
             return None
         difference = claimed - numeric
@@ -122,7 +122,7 @@ def difference_of_solver(flat: Flat, shape: tuple, j: int, i: int, noise: float,
         if not size.max() > seen or size.min() < NO_DIFFERENCE * size.max():
             return None
         ratio = difference / numeric
-        if is_coarse(flat, shape, j, i, np.ptp(claimed) / reach):
+        if is_coarse(flat, j, i, np.ptp(claimed) / reach):
             return None
         named = np.ptp(ratio) > ERRATIC * np.abs(ratio).max() and calls_solver(getattr(flat.claim, "f", None))
         if named or off_parabola(difference) > max(ERRATIC, ROUGHER * scatter / size.max()):
@@ -137,21 +137,21 @@ def starts_of_lines(flat: Flat, i: int, reach: float) -> np.ndarray:
     return starts
 
 
-def claimed_at_starts(flat: Flat, starts: np.ndarray, shape: tuple, j: int, i: int) -> np.ndarray | None:
+def claimed_at_starts(flat: Flat, starts: np.ndarray, j: int, i: int) -> np.ndarray | None:
     """Return what is claimed for entry (j, i) at points; None where there is no claim at one of them."""
-    claims = [claim_at(flat, {**flat.claim.at, **flat.arrays_at(start)}, shape) for start in starts]
+    claims = [claim_at(flat, {**flat.claim.at, **flat.arrays_at(start)}) for start in starts]
     known = [claim[j, i] for claim in claims if claim is not None]
     return np.array(known) if len(known) == len(claims) else None
 
 
-def is_coarse(flat: Flat, shape: tuple, j: int, i: int, change: float) -> bool:
+def is_coarse(flat: Flat, j: int, i: int, change: float) -> bool:
     """Return whether a claim stands still over a step over which the function moves: it is computed in float32.
 
     change: how much the claim changes over the scale of element i.
     """
     moved = flat.x.copy()
     moved[i] += FINE * float(flat.scales[i])
-    claimed = claimed_at_starts(flat, np.stack([flat.x, moved]), shape, j, i)
+    claimed = claimed_at_starts(flat, np.stack([flat.x, moved]), j, i)
     if claimed is None or claimed[0] != claimed[1] or flat.points(moved[None])[0, j] == flat.f0[j]:
         return False
     return bool(FINE * change > COARSE_UNITS * np.finfo(float).eps * abs(claimed[0]))
