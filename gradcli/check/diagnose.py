@@ -105,7 +105,7 @@ def term(case: Case) -> tuple[str, str] | None:
 
 def part_without_mean(case: Case) -> tuple[str, str] | None:
     """A penalty is right, and what stands beside it lacks 1/N: the claim is N times the whole, less N - 1 of it."""
-    for n, what in lengths(case):
+    for n, what in lengths(case.flat):
         for name, penalty in ((case.name, case.x), (f"sign({case.name})", np.sign(case.x))):
             c = coefficient(case, n * case.r, penalty)
             if c:

@@ -300,7 +300,7 @@ class Directions:
             below = float(hidden.max() / least) if small else 0.0
             shape, error = flat.arrays[k].shape, resolution or 0.0
             elements = filter(None, map(self.element, range(columns.start, columns.stop)))
-            worst = max(elements, default=None, key=off)
+            worst = max(elements, default=None, key=lambda w: abs(w.analytic - w.numeric) / max(w.numeric_error, TINY))
             checks.append(InputCheck(name, shape, verdict, most, error, digits, resolution, worst, small, below))
         return tuple(checks)
 
@@ -316,11 +316,6 @@ class Directions:
     def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
         """Return what was found, without a look at elements."""
         return Outcome(verdict, self.inputs(verdict), self.products(), message, needed=needed)
-
-
-def off(worst: Element) -> float:
-    """Return how far an element is off, in units of what it may be."""
-    return abs(worst.analytic - worst.numeric) / max(worst.numeric_error, TINY)
 
 
 def excess(look: Directions, k: int) -> np.ndarray:

@@ -142,18 +142,18 @@ def float32(case: Case) -> tuple[str, str] | None:
     return None
 
 
-def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
-    """Return kind and words for a constant factor; None for a number that means nothing."""
+def ratio_name(flat: Flat, typical: float, c: float) -> tuple[str, str] | None:
+    """Return kind and words for a constant factor, known to a typical error; None for a number that means nothing."""
     if abs(c - 1) < SLIGHT:
         return "factor", f"all elements are off by the same relative error, {c - 1:.3g}"
-    near = lambda value: abs(c - value) <= min(2e-6 + case.typical, LEFT_OVER * abs(c - 1)) * abs(value)  # noqa: E731
+    near = lambda value: abs(c - value) <= min(2e-6 + typical, LEFT_OVER * abs(c - 1)) * abs(value)  # noqa: E731
     if near(-1.0):
         return "sign", "the sign is wrong: the claimed values are minus the derivative"
     if near(2.0):
         return "factor", "twice the derivative: a constant factor 2 too many (accumulated twice, or a missing 1/2)"
     if near(0.5):
         return "factor", "half the derivative: a constant factor 1/2 (a missing factor 2)"
-    for n, what in lengths(case):
+    for n, what in lengths(flat):
         if near(float(n)):
             return "missing 1/N", f"constant factor {n}, {what}: a missing 1/N (sum instead of mean)"
         if near(1.0 / n):
@@ -171,16 +171,16 @@ def ratio_name(case: Case, c: float) -> tuple[str, str] | None:
     return None
 
 
-def lengths(case: Case) -> Iterator[tuple[int, str]]:
+def lengths(flat: Flat) -> Iterator[tuple[int, str]]:
     """Yield sizes that a forgotten or doubled mean or broadcast would bring in as a factor."""
     seen = {1, 2}
-    for name, x in case.flat.claim.at.items():
+    for name, x in flat.claim.at.items():
         for n, what in [*((n, f"a length of {name}") for n in x.shape), (x.size, f"the size of {name}")]:
             if n > 1 and n not in seen:
                 seen.add(n)
                 yield n, what
-    around = {n for x in arrays_behind(case.flat.claim) for n in (*x.shape, x.size)}
-    ours = [(n, "a length of the output") for n in case.flat.out_shape]
+    around = {n for x in arrays_behind(flat.claim) for n in (*x.shape, x.size)}
+    ours = [(n, "a length of the output") for n in flat.out_shape]
     for n, what in [*ours, *((n, "a length of an array that the code uses") for n in sorted(around))]:
         if n > 1 and n not in seen:
             seen.add(n)
@@ -191,8 +191,7 @@ def common_factor(case: Case, where: np.ndarray) -> float | None:
     known = case.known & where
     if not known.any():
         return None
-    weights = 1 / case.r[known] ** 2
-    c = float((case.a[known] * case.r[known] * weights).sum() / (case.r[known] ** 2 * weights).sum())
+    c = float((case.a[known] / case.r[known]).mean())
     return c if case.explains(c * case.r, where) else None
 
 
@@ -201,7 +200,7 @@ def whole_factor(case: Case) -> tuple[str, str] | None:
     c = common_factor(case, np.ones_like(case.wrong))
     if c is None or abs(c) < 1e-300:
         return None
-    named = ratio_name(case, c)
+    named = ratio_name(case.flat, case.typical, c)
     if named is not None:
         return named
     if int(case.known.sum()) >= 2 and len(np.unique(np.round(case.r[case.known], 12))) >= 2:
@@ -310,7 +309,7 @@ def part_factor(case: Case) -> tuple[str, str] | None:
     c = common_factor(case, case.wrong)
     if c is None or abs(c - 1) < SLIGHT:  # the places and by how much they are off say all
         return None
-    named = ratio_name(case, c)
+    named = ratio_name(case.flat, case.typical, c)
     if named is None and int((case.wrong & case.known).sum()) < 2:
         return None
     kind, text = named or ("factor", f"constant factor {c:.9g}")

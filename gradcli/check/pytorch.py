@@ -161,8 +161,9 @@ def gradcheck(
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    request = Request(fast=fast_mode, eps=eps, atol=atol, rtol=rtol)
     extra = (nondet_tol, check_batched_grad, check_forward_ad)
-    return _check(func, inputs, None, (eps, atol, rtol), raise_exception, fast_mode, extra, check_backward_ad)
+    return _check(func, inputs, request, raise_exception, extra, check_backward_ad)
 
 
 def gradgradcheck(
@@ -185,21 +186,19 @@ def gradgradcheck(
     masked: bool = False,
 ) -> bool:
     """Check second derivatives: those of the gradient, as a function of the inputs. Arguments as in gradcheck."""
-    extra = (nondet_tol, check_batched_grad, check_fwd_over_rev)
-    return _check(func, inputs, 2, (eps, atol, rtol), raise_exception, fast_mode, extra)
+    request = Request(order=2, fast=fast_mode, eps=eps, atol=atol, rtol=rtol)
+    return _check(func, inputs, request, raise_exception, (nondet_tol, check_batched_grad, check_fwd_over_rev))
 
 
 def _check(
     func: Callable,
     inputs: Any,
-    order: int | None,
-    tolerances: tuple,
+    request: Request,
     raise_exception: bool,
-    fast: bool,
     extra: tuple[float, bool, bool],
     backward: bool = True,
 ) -> bool:
-    given = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    given, second = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), request.order == 2
     tensors = {f"input {i}": x for i, x in enumerate(given) if isinstance(x, Tensor)}
     wanted = [name for name, x in tensors.items() if x._node is not None]
     check_inputs(given, wanted)
@@ -213,22 +212,21 @@ def _check(
         arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
         claim = (PytorchFunction if backward else ForwardFunction)(call, arrays, wrt=wanted, title=callable_name(func))
         claims_made[:] = [claim]
-        return second_order(claim, 0) if order == 2 else claim
+        return second_order(claim, 0) if second else claim
 
     connected = True
-    if order is None:
+    if not second:
         outputs = tensors_of(func(*given))
         if not outputs:
             return True
         connected = any(x.requires_grad for x in outputs)
-    eps, atol, rtol = tolerances
-    if extra[0] and tolerances == (None, None, None):
-        eps = EPS
-    report = run_check(make, Place(callable_name(func)), Request(fast=fast, eps=eps, atol=atol, rtol=rtol))
+    if extra[0] and request.tolerances is None:
+        request = request._replace(eps=EPS)
+    report = run_check(make, Place(callable_name(func)), request)
     if report.error is not None:
         raise report.error
     if report.verdict != "pass":
-        text = failure_message(report, claims_made[0] if order is None and claims_made else None)
+        text = failure_message(report, claims_made[0] if claims_made and not second else None)
         if connected and backward:
             text = complaint(make(), extra[0], False, False) or text
         if not connected:
@@ -240,7 +238,7 @@ def _check(
     if text and raise_exception:
         error: BaseException = GradcheckError(text)
         worst = next((x for x in report.inputs if x.verdict != "pass" and x.worst is not None), None)
-        if worst is not None and order is None and text.startswith("gradcheck: fail"):
+        if worst is not None and not second and text.startswith("gradcheck: fail"):
             error = noted(GradcheckError(mismatch(claims_made[0], worst)), text)
         raise error
     return not text

@@ -344,8 +344,8 @@ class WrongElements:
                 from .patterns import ratio_name
 
                 known = [abs(p.error / p.value) for p in parts or self.parts.values() if p.value]
-                case = SimpleNamespace(flat=flat, typical=max(known, default=0.0))
-                kind, text = ratio_name(case, c) or ("factor", f"constant factor {c:.6g} on all elements")  # type: ignore
+                named = ratio_name(flat, max(known, default=0.0), c)
+                kind, text = named or ("factor", f"constant factor {c:.6g} on all elements")
                 findings.append(Finding(kind, f"{name}: {text}", name))
         return tuple(findings)
 
