@@ -22,7 +22,8 @@ class Request(NamedTuple):
     outputs; repeated: the options that repeat a check, as they would be typed. wrt, out: the inputs to differentiate
     and the output that is meant. gradient: the vector for an output that is no scalar. hooks: in the order given.
     retain: names of intermediate results whose gradient is wanted, None for all of them. grad, vjp, jvp: a derivative
-    that is claimed: a name in the target's file, a function, a declaration in C. keyword: which checks. show: "all"
+    that is claimed: a name in the target's file, a function, a declaration in C, formulas. hess: formulas for second
+    derivatives. keyword: which checks. show: "all"
     where every element is to be reported.
     """
 
@@ -46,6 +47,7 @@ class Request(NamedTuple):
     grad: Any = None
     vjp: Any = None
     jvp: Any = None
+    hess: Sequence[str] | None = None
     value_and_grad: bool = False
     # how a check is made
     keyword: str | None = None

@@ -182,7 +182,11 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
 
 
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
-    text, by_hand = target.text, request.claims or request.value_and_grad
+    text, by_hand = target.text, request.claims or request.value_and_grad or request.hess
+    twice = next((option for option, x in request.claims.items() if isinstance(x, tuple)), None)
+    if twice and (target.is_address or target.name is not None):
+        hint = "formulas for several inputs, x=FORMULA, are for expressions"
+        raise GradcliError(f"--{twice} is given twice", hint=hint)
     if target.is_address:
         from .external import of_address
 
@@ -196,7 +200,9 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     if not target.inline and text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
         return of_file(text, target, request)
     if by_hand:
-        raise GradcliError("--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g")
+        from .formula_check import formula_checks
+
+        return [*formula_checks(target, request)]
     from .script import of_program
 
     return [of_program(target, request)]

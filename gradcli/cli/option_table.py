@@ -89,6 +89,11 @@ def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
     return values[0] if values else None
 
 
+def one_or_all(ctx: Any, param: Any, values: tuple[str, ...]) -> Any:
+    """Return the value of a repeatable option, all of several, None for none."""
+    return values if len(values) > 1 else next(iter(values), None)
+
+
 def as_names(ctx: Any, param: Any, values: tuple[str, ...]) -> list[str] | None:
     """Return comma-separated names, from one option or several; None where there is none."""
     if any(not text.strip(", ") for text in values):
@@ -183,6 +188,10 @@ def shape_option(purpose: str) -> Callable:
     return option("--shape NAME=3,4", f"{purpose} Repeatable.", name="shapes", multiple=True, complete="complete_input")
 
 
+def claim_option(usage: str, help: str) -> Callable:
+    return option(usage, help, multiple=True, callback=one_or_all, complete="complete_function")
+
+
 OPTIONS: dict[str, Callable] = {
     "expression": option(
         "-e EXPR", "An inline expression, whatever it looks like.", name="expression", multiple=True, callback=once
@@ -202,21 +211,26 @@ OPTIONS: dict[str, Callable] = {
         multiple=True,
         complete="complete_input",
     ),
-    "grad": option(
-        "--grad NAME",
-        "The gradient by hand, in the same file: g(*arguments); of a C function: its declaration.",
-        complete="complete_function",
+    "grad": claim_option(
+        "--grad NAME|FORMULA",
+        "The gradient by hand: for FILE.py:f a function g(*arguments) of the same file; for an expression a formula, "
+        "x=FORMULA of several inputs (repeatable); of a C function: its declaration.",
     ),
-    "vjp": option(
-        "--vjp NAME",
-        "The backward pass by hand, in the same file: b(cotangent, *arguments); of a C function: its declaration.",
-        complete="complete_function",
+    "vjp": claim_option(
+        "--vjp NAME|FORMULA",
+        "The backward pass by hand: b(cotangent, *arguments) in the same file, or a formula with v for the cotangent, "
+        "x=FORMULA of several inputs (repeatable); of a C function: its declaration.",
     ),
-    "jvp": option(
-        "--jvp NAME",
-        "The forward derivative by hand, in the same file: j(tangents, *arguments); alone or with --vjp; of a C "
-        "function: its declaration.",
-        complete="complete_function",
+    "jvp": claim_option(
+        "--jvp NAME|FORMULA",
+        "The forward derivative by hand: j(tangents, *arguments) in the same file, or a formula with v for the tangent "
+        "(v_x for that of x); alone or with --vjp; of a C function: its declaration.",
+    ),
+    "hess": option(
+        "--hess x,y=FORMULA",
+        "Of an expression: a formula for the second derivatives by x and y, x=FORMULA by x twice. Repeatable.",
+        multiple=True,
+        complete="complete_input",
     ),
     **{
         f"library_{name}": option(f"--{name} DECLARATION", f"Of a C function, {what} in its library.", name=name)
@@ -229,7 +243,11 @@ OPTIONS: dict[str, Callable] = {
     "symbol_shape": shape_option(
         "Make this input an array of symbols, with this shape; with --matrix lengths may be names: A=m,n."
     ),
-    "samples": option("--samples K", "How many random points to check, a million at most (1).", type=Count(1_000_000)),
+    "samples": option(
+        "--samples K",
+        "How many random points to check, a million at most (1; of formulas 20, of --hess 5).",
+        type=Count(1_000_000),
+    ),
     "order": option("--order N", "2: check second derivatives (gradgradcheck).", type=Count(2)),
     "fast": option("--fast", "Random directions first; elements only on suspicion."),
     "arg": option(

@@ -81,6 +81,7 @@ class Rule(NamedTuple):
     hint: str = ""
 
 
+BY_HAND = ("grad", "vjp", "jvp", "hess", "value_and_grad")
 RULES = (
     Rule("engine", lambda c: c.is_any("function", "checks"), "it chooses what differentiates FILE.py:NAME"),
     Rule(
@@ -123,10 +124,16 @@ RULES = (
         "what runs elsewhere takes neither symbols nor numbers of many digits",
     ),
     Rule(
-        "symbolic digits",
-        lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
+        "digits",
+        lambda c: not c.has(*BY_HAND),
         "a derivative written by hand takes arrays, neither symbols nor numbers of many digits",
     ),
+    Rule(
+        "symbolic",
+        lambda c: not c.has(*BY_HAND) or c.is_any("expression"),
+        "a derivative written by hand takes arrays, not symbols",
+    ),
+    Rule("hess", lambda c: c.is_any("expression", "script"), "it is a formula for an expression"),
     Rule(
         "at digits",
         lambda c: c.command != "symbolic" or c.form not in CODE,

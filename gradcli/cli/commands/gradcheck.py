@@ -25,10 +25,11 @@ EXIT_SKIP = 125
 
 
 @target_command(
-    "Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck grads.py:f --grad g --shape x=3; "
-    "gradcli gradcheck tests/ -j 4 --junit report.xml; gradcli gradcheck tests/ -o report.html",
-    "wrt out grad vjp jvp value_and_grad engine shape arg samples order fast calls taylor symbolic digits rtol atol "
-    "eps show keyword list stop jobs search save_points config junit allow_inconclusive bisect",
+    "Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck 'x^3' --grad '3*x^2'; "
+    "gradcli gradcheck grads.py:f --grad g --shape x=3; gradcli gradcheck tests/ -j 4 --junit report.xml; "
+    "gradcli gradcheck tests/ -o report.html",
+    "wrt out grad vjp jvp hess value_and_grad engine shape arg samples order fast calls taylor symbolic digits rtol "
+    "atol eps show keyword list stop jobs search save_points config junit allow_inconclusive bisect",
     formats=(*TEXT, "csv", "github", "sarif", "html", *PICTURES),
 )
 def gradcheck(
@@ -49,6 +50,16 @@ def gradcheck(
     (UM-Bridge) or http://HOST:PORT (Tesseract), 'cmd:COMMAND', MODEL.fmu (FMI 2.0, with gradcli[fmu]), or
     'LIB.so:DECLARATION' with a declaration for --grad or --vjp; then the derivative that it gives is checked. One
     file without such checks is run as a script, and its own gradient checked; among several it is left out.
+
+    Of an expression, --grad, --vjp, --jvp and --hess are formulas, in its inputs and names: --grad '2*x', or
+    --grad x=FORMULA for each of several inputs (or a list of all, in order). A gradient has the output's shape with
+    the input's behind it; of a complex output by a complex input it is the complex derivative, of a real one
+    dL/dRe + i dL/dIm. In --vjp the cotangent is v, in --jvp the tangent of x is v_x (of a single input also v).
+    --hess x,y=FORMULA is the block of second derivatives of a single number, held against the slopes of its
+    gradient, which is computed from values in many digits. Inputs without a value are drawn where the function is
+    finite (20 points, 5 for --hess, or --samples; --shape for arrays); then sympy is asked whether the formulas are
+    equal, and a wrong one gets a counterexample of small numbers.
+
     Checks of Python run in processes of their own, so that one that crashes, exits or (with --timeout) does not
     end is an error, and the others' verdicts are kept; what they leave running is ended. Where PyTorch or JAX is
     loaded, only -j 2 does that. -f html writes a page: of what did not pass all elements, maps, and the function

@@ -1,0 +1,234 @@
+"""Checks of formulas: at the given point, or at random ones of the function's domain and then by sympy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import EXIT_TARGET, GradcliError
+from ..program.claim import Claim
+from ..program.expression import ExpressionProgram
+from ..program.formula import Formula, FormulaClaim, FormulaProgram
+from ..program.hand_written import HandWritten
+from ..program.recorded import Traced, tensor
+from ..program.target import Target, load_program
+from ..request import Request
+from ..show.check_results import CheckReport, Finding, InputCheck
+from ..show.results import label
+from .check import MOST_SHOWN, Check, replay_command
+from .cross_checks import MOST_COLUMNS, Sharp, directions_of
+from .run import run_check
+
+SAMPLES, HESS_SAMPLES = 20, 5
+"""Random points at which formulas for first and for second derivatives are checked, without --samples."""
+ATTEMPTS = 200
+"""Draws after which no point is found where a function is finite."""
+DOMAINS = (
+    lambda rng, shape: rng.standard_normal(shape),
+    lambda rng, shape: np.abs(rng.standard_normal(shape)),
+    lambda rng, shape: rng.uniform(-1, 1, shape),
+    lambda rng, shape: 1 + np.abs(rng.standard_normal(shape)),
+    lambda rng, shape: positive_definite(rng.standard_normal(shape)),
+    lambda rng, shape: rng.uniform(0, 10.0 ** rng.integers(1, 5), shape),
+    lambda rng, shape: -rng.uniform(0, 10.0 ** rng.integers(0, 5), shape),
+)
+"""What inputs are drawn from: the later ones once the earlier gave no finite value."""
+SMALL = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)
+"""Numbers of which counterexamples are made."""
+SMALL_POINTS = 60
+ELSEWHERE = 5
+"""Random points in their place, where the function is finite at none of them."""
+MOST_JUDGED = 12
+"""Points of small numbers that are judged: each is a check of its own."""
+DIGITS = 20
+"""Right digits of the first derivatives, by differences of values, whose slopes second derivatives are."""
+
+
+def positive_definite(x: np.ndarray) -> np.ndarray:
+    """Return a positive definite matrix made of a square one; anything else as it is."""
+    return x @ x.T + np.eye(len(x)) if x.ndim == 2 and len(x) == len(x.T) else x
+
+
+def formula_checks(target: Target, request: Request) -> list[Check]:
+    """Return the checks of what --grad, --vjp, --jvp and --hess claim, second derivatives by each input apart."""
+    program = load_program(target)
+    if request.value_and_grad or not isinstance(program, ExpressionProgram):
+        raise GradcliError("--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g")
+    if request.order == 2:
+        raise GradcliError("--order 2 has no use here: a formula is checked", hint="--hess x=FORMULA claims a second")
+    formulas = FormulaProgram(program, request)
+    first = [f for option in request.claims for f in formulas.formulas(option).values()]
+    second: dict[str, list[Formula]] = {}
+    for formula in formulas.formulas("hess").values():
+        second.setdefault(formula.names[0], []).append(formula)
+    groups = [first] * bool(first) + list(second.values())
+    return [FormulaCheck(formulas, group, target, request) for group in groups]
+
+
+class FormulaCheck(Check):
+    """The check of formulas for first derivatives of a program, or for derivatives of its gradient by one input."""
+
+    def __init__(self, formulas: FormulaProgram, claimed: list[Formula], target: Target, request: Request):
+        self.formulas, self.claimed, self.target, self.values = formulas, claimed, target, request.values
+        program = formulas.program
+        free = dict.fromkeys(program.missing({**request.values, **request.shapes}), ())
+        self.shapes: dict[str, tuple[int, ...]] = {**free, **request.shapes}
+        self.by_sympy = bool(self.shapes) or request.symbolic
+        self.second = claimed[0].option == "hess"
+        usual = HESS_SAMPLES if self.second else SAMPLES
+        samples = request.samples if "samples" in request.named else usual
+        at = self.draw(np.random.default_rng(request.seed))
+        super().__init__(
+            program.run,
+            self.draw if self.shapes else at,
+            request=request._replace(grad=None, vjp=None, jvp=None, symbolic=False, samples=samples),
+            name=f"d/d{claimed[0].names[0]} of {target.text}" if self.second else target.text,
+            file=program.parsed.origin if target.text == program.parsed.origin else None,
+            target=target,
+            opens=self.open,
+        )
+        self.source = program.parsed.source.replace("^", "**")
+        self.try_out(at)
+
+    def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
+        if self.second:
+            return HessianClaim(self.formulas, at, self.claimed)
+        return FormulaClaim(self.formulas, at, self.claimed)
+
+    def try_out(self, at: Mapping[str, np.ndarray]) -> None:
+        """Raise GradcliError for a formula that cannot be evaluated at a point, or is of no single number."""
+        leaves = {name: tensor(x) for name, x in at.items()}
+        output = self.formulas.run(leaves)[0]
+        if self.second:
+            self.refuse_second(output._data, at)
+        for formula in self.claimed:
+            tangents = {f"v_{name}": leaves[name] for name in formula.names}
+            v = output if formula.option == "vjp" else leaves[formula.names[0]]
+            vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
+            self.formulas.value_of(formula, leaves, vectors)
+
+    def refuse_second(self, output: np.ndarray, at: Mapping[str, np.ndarray]) -> None:
+        """Raise GradcliError where second derivatives are not checked."""
+        if output.size != 1:
+            message = f"--hess needs a single number; the output has shape {output.shape}"
+            raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
+        if at[self.claimed[0].names[0]].size > MOST_COLUMNS:
+            message = f"--hess is by at most {MOST_COLUMNS} elements"
+            raise GradcliError(message, hint="use a smaller array", kind="limit")
+        if any(x.dtype.kind == "c" for x in (output, *at.values())):
+            raise GradcliError("--hess takes real numbers only", kind="value")
+
+    def draw(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return the inputs at a random point where the function is finite. Raises GradcliError where none is found."""
+        for attempt in range(ATTEMPTS):
+            kinds = {name: DOMAINS[rng.integers(min(attempt + 1, len(DOMAINS)))] for name in self.shapes}
+            at = self.point_of({name: kinds[name](rng, shape) for name, shape in self.shapes.items()})
+            if at is not None:
+                return at
+        hint = "give a point: " + " ".join(f"{name}=1" for name in self.shapes)
+        raise GradcliError("the function is finite at no random point that was tried", hint=hint)
+
+    def point_of(self, drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
+        """Return the inputs with these numbers for those without values; None where the function is not finite."""
+        try:
+            with np.errstate(all="ignore"):
+                run = self.formulas.program.run({**self.values, **drawn}, out=self.formulas.request.out)
+        except GradcliError as error:
+            if drawn and error.exit_code == EXIT_TARGET:  # a matrix that is singular, or not positive definite
+                return None
+            scalars = [name for name, x in drawn.items() if not np.ndim(x)]
+            if scalars and error.kind == "shape" and error.hint is None:
+                error.hint = f"'{scalars[0]}' is a single number, having no value; for a vector: --shape {scalars[0]}=3"
+            raise
+        assert run.output is not None
+        finite = not drawn or bool(np.isfinite(run.output._data).all())
+        return {name: np.array(leaf._data) for name, leaf in run.leaves.items()} if finite else None
+
+    def worst(self) -> CheckReport:
+        """Return the report of the points, with what sympy says of the formulas, or that of a counterexample."""
+        report = super().worst()
+        if not self.by_sympy or report.verdict == "error" or not report.inputs:
+            return report
+        from .formula_proof import compare_formulas
+
+        points = self.points_to_compare()
+        known = [name for name in points[0] if self.shapes and name not in self.shapes]
+        proof = compare_formulas(self.formulas, self.claimed, points, known)
+        wrong = report.verdict == "fail"
+        if proof.equal and not wrong:
+            return replace(report, message="; ".join(filter(None, (report.message, "equal as formulas"))))
+        suspects = proof.points or (points if wrong else ())
+        for counterexample in map(self.refute_at, suspects[:MOST_JUDGED]):
+            if counterexample is not None:
+                return counterexample
+        return report if wrong else replace(report, notes=(*report.notes, proof.note))
+
+    def refute_at(self, at: Mapping[str, np.ndarray]) -> CheckReport | None:
+        """Return the report at a point where the claim is wrong; None where it is not, or has a kink."""
+        place = self.place(self.request.seed)
+        if not self.request.shapes:
+            place = place._replace(replay=replay_command(self.target, self.request._replace(values=at)))
+        report = run_check(functools.partial(self.open, self.request, at), place, self.request)
+        item = next((item for item in report.inputs if item.verdict == "fail"), None)
+        if item is None or item.worst is None or item.worst.sides is not None:
+            return None
+        found = Finding("counterexample", describe_counterexample(item, at))
+        return replace(report, diagnosis=(*report.diagnosis, found))
+
+    def points_to_compare(self) -> list[dict[str, np.ndarray]]:
+        """Return points of small numbers at which the function is finite; random ones where there are none."""
+        points = [at for at in map(self.point_of, self.small_points()) if at is not None]
+        if points:
+            return points
+        drawn = [self.draw(np.random.default_rng(self.request.seed + k)) for k in range(ELSEWHERE)]
+        return [self.point_of({name: np.round(at[name], 1) for name in self.shapes}) or at for at in drawn]
+
+    def small_points(self) -> Iterator[dict[str, np.ndarray]]:
+        """Yield values of a few digits for the inputs without one."""
+        rng = np.random.default_rng(self.request.seed)
+        sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
+        ends = np.cumsum(sizes, dtype=int)
+        for k in range(SMALL_POINTS if self.shapes else 1):
+            few = k < len(SMALL)
+            numbers = np.resize(np.roll(SMALL, -k), sum(sizes)) if few else rng.choice(SMALL, sum(sizes))
+            parts = (numbers[end - size : end] for size, end in zip(sizes, ends, strict=True))
+            yield {name: x.reshape(shape) for (name, shape), x in zip(self.shapes.items(), parts, strict=True)}
+
+
+def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray]) -> str:
+    """Return the point, what the derivative is there, and what it is not."""
+    assert item.worst is not None
+    few = {name: x.tolist() if x.ndim else f"{x:g}" for name, x in at.items() if x.size <= MOST_SHOWN}
+    place = ", ".join(f"{name} = {x}" for name, x in few.items()) or "small numbers"
+    output, element = item.worst.output, label(item.name, item.worst.place)
+    derivative = f"d {label('out', output)}/d {element} is " if output else f"d/d{element} is "
+    if len(at) == 1 and not output and not item.worst.place:
+        derivative = ""
+    digits = 6 if not np.isclose(item.worst.numeric, item.worst.analytic, rtol=1e-5) else 12
+    return f"at {place}: {derivative}{item.worst.numeric:.{digits}g}, not {item.worst.analytic:.{digits}g}"
+
+
+class HessianClaim(HandWritten):
+    """The gradient of a scalar program by one input, from its values in many digits, and formulas for its slopes."""
+
+    def __init__(self, program: FormulaProgram, at: Mapping[str, Any], formulas: list[Formula]):
+        self.claim, (self.by, _) = FormulaClaim(program, at, formulas), formulas[0].names
+        self.slope_formulas = {formula.names[1]: formula for formula in formulas}
+        traced = Traced(lambda *xs: program.run(dict(zip(at, xs, strict=True)))[0], at, wrt=[self.by])
+        self.sharp, self.directions = Sharp(traced, DIGITS), directions_of(traced, 0)
+        super().__init__(self.gradient, at, grad=self.slopes, wrt=[n for n in at if n in self.slope_formulas])
+        self.title = f"d/d{self.by} of {program.program.title}"
+
+    def gradient(self, *arrays: np.ndarray) -> np.ndarray:
+        """Return differences of values, rounded to floats; nan at kinks."""
+        at = {name: np.asarray(x) for name, x in zip(self.at, arrays, strict=True)}
+        middle = self.sharp.value(at)
+        slopes = [self.sharp.along(at, unit, middle)[0] for unit in self.directions]
+        return np.array([np.nan if x is None else float(x) for x in slopes]).reshape(self.at[self.by].shape)
+
+    def slopes(self, *arrays: np.ndarray) -> dict[str, np.ndarray]:
+        return {name: self.claim.formula(formula, arrays, {}) for name, formula in self.slope_formulas.items()}

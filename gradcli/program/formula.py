@@ -1,0 +1,197 @@
+"""Formulas of the expression language that claim the derivative of a program of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import GradcliError, did_you_mean
+from ..lang import tree
+from ..lang.evaluate import Evaluator, lift_number
+from ..lang.limits import CONSTANTS, as_written
+from ..lang.parse import parse
+from ..request import Request
+from ..tape.modes import no_grad
+from .claim import Arrays, CallError, in_shape
+from .expression import ExpressionProgram
+from .hand_written import HandWritten
+from .recorded import Traced, tensor
+
+OF_INPUTS = re.compile(r"\s*([^\W\d]\w*)\s*(?:,\s*([^\W\d]\w*)\s*)?=(?!=)")
+"""What stands before a formula: NAME= or, of second derivatives, NAME,NAME=."""
+
+
+class Formula(NamedTuple):
+    """A formula for a derivative. names: the inputs that it is by. vectors: names of vectors it may use."""
+
+    option: str
+    names: tuple[str, ...]
+    parsed: tree.Program
+    vectors: tuple[str, ...] = ()
+
+
+class FormulaProgram:
+    """An expression program, and the formulas that an option claims for its derivatives, by their inputs."""
+
+    def __init__(self, program: ExpressionProgram, request: Request):
+        self.program, self.request = program, request
+        self.inputs = program.input_names([*request.values, *request.shapes])
+        if not self.inputs:
+            raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
+        self.names = {*self.inputs, *program.bound}
+
+    def formulas(self, option: str) -> dict[tuple[str, ...], Formula]:
+        """Return the formulas that an option gives. Raises GradcliError, at the place in the formula."""
+        given = getattr(self.request, option)
+        formulas: dict[tuple[str, ...], Formula] = {}
+        for text in () if given is None else [given] if isinstance(given, str) else given:
+            for formula in self.read(option, text):
+                if formula.names in formulas:
+                    raise GradcliError(f"--{option}: there are two formulas for {','.join(formula.names)}")
+                self.check_names(formula)
+                formulas[formula.names] = formula
+        missing = [name for name in self.request.wrt or () if formulas and not any(name in names for names in formulas)]
+        if missing:
+            hint = f"add --{option} {missing[0]}=FORMULA, or leave it out of --wrt"
+            raise GradcliError(f"--{option} has no formula for '{missing[0]}', which --wrt names", hint=hint)
+        return formulas
+
+    def read(self, option: str, text: str) -> Iterator[Formula]:
+        """Yield the formulas in the text of an option: one, or one for each input in a list."""
+        before = OF_INPUTS.match(text)
+        names = () if before is None else tuple(as_written(name) for name in before.groups() if name)
+        parsed = parse_formula(option, text if before is None else text[before.end() :])
+        for name in names:
+            if name not in self.inputs:
+                hint = did_you_mean(name, self.inputs) or f"its inputs are {', '.join(self.inputs)}"
+                raise GradcliError(f"--{option} {name}=...: the program has no input '{name}'", hint=hint, kind="name")
+        if len(names) > 1 and option != "hess":
+            raise GradcliError(f"--{option} is by one input, not by {' and '.join(names)}")
+        if option == "hess":
+            names *= 2 if len(names) == 1 else 1
+        by, value = self.request.wrt or self.inputs, parsed.statements[0].value
+        if names or option == "jvp":
+            yield Formula(option, names or tuple(by), parsed, self.vectors(option, names or by))
+        elif len(by) == 1:
+            yield Formula(option, tuple(by) * (2 if option == "hess" else 1), parsed, self.vectors(option, by))
+        elif isinstance(value, tree.Sequence) and len(value.items) == len(by) and option != "hess":
+            for name, item in zip(by, value.items, strict=True):
+                alone = tree.Program(parsed.source, [tree.Statement(item, None, (0, 0), None)], None)
+                yield Formula(option, (name,), alone, self.vectors(option, (name,)))
+        else:
+            hint = f"write --{option} {by[0]}=FORMULA, once for each input that is to be checked"
+            raise GradcliError(f"--{option}: by which of the inputs {', '.join(by)} is this the derivative?", hint=hint)
+
+    def vectors(self, option: str, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of vectors in a formula: v, in --jvp v_x for the tangent of x, of a single input also v."""
+        if option == "vjp" and "v" in self.names:
+            hint = "give the program's v another name"
+            raise GradcliError("v is the vector in --vjp, and a name of the program", hint=hint, kind="name")
+        if option == "jvp":
+            return (*(f"v_{name}" for name in names), *(["v"] if len(names) == 1 and "v" not in self.names else []))
+        return ("v",) if option == "vjp" else ()
+
+    def check_names(self, formula: Formula) -> None:
+        """Raise GradcliError for a name that has no value."""
+        known = self.names.union(formula.vectors)
+        for node in formula.parsed.statements[0].value.walk():
+            if isinstance(node, tree.Name) and node.name not in known and node.name not in CONSTANTS:
+                hint = did_you_mean(node.name, known) or f"a formula may use {', '.join(sorted(known))}"
+                message = f"--{formula.option}: the program has no '{node.name}'"
+                raise GradcliError(message, span=formula.parsed.span(node), hint=hint, kind="name")
+
+    def run(self, leaves: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Return the program's output, and all its names, as Tensors."""
+        evaluator = Evaluator(self.program.parsed, self.request)
+        return lift_number(evaluator.run(leaves, self.request.out)), evaluator.names
+
+    def value_of(self, formula: Formula, leaves: Mapping[str, Any], vectors: Mapping[str, Any]) -> Any:
+        """Return what a formula gives, as a Tensor. Raises GradcliError, at the place in the formula."""
+        try:
+            return lift_number(Evaluator(formula.parsed, self.request).run({**self.run(leaves)[1], **vectors}))
+        except GradcliError as error:
+            error.message = f"--{formula.option}: {error.message}"
+            error.span = error.span or formula.parsed.span(formula.parsed.statements[0].value)
+            raise
+
+
+def parse_formula(option: str, text: str) -> tree.Program:
+    try:
+        parsed = parse(text.strip())
+    except GradcliError as error:
+        error.message = f"--{option}: {error.message}"
+        raise
+    if len(parsed.statements) > 1 or parsed.statements[0].target is not None:
+        raise GradcliError(f"--{option} {text.strip()}: a formula is one expression", kind="syntax")
+    return parsed
+
+
+class FormulaClaim(HandWritten):
+    """The output of an expression program, and formulas for its derivative, each evaluated by itself.
+
+    A gradient has the shape output.shape + input.shape. In --vjp, v is the cotangent; in --jvp, v or v_x the tangent.
+    """
+
+    def __init__(self, program: FormulaProgram, at: Mapping[str, Any], formulas: Iterable[Formula]):
+        self.program = program
+        self.by_option: dict[str, list[Formula]] = {}
+        for formula in formulas:
+            self.by_option.setdefault(formula.option, []).append(formula)
+        named = {name for given in self.by_option.values() for formula in given for name in formula.names}
+        options = {"grad": self.grad_formula, "vjp": self.vjp_formula, "jvp": self.jvp_formula}
+        given_options: Any = {option: call for option, call in options.items() if option in self.by_option}
+        super().__init__(self.output_of, at, wrt=[name for name in at if name in named], **given_options)
+        self.title = program.program.title
+        self.many = Traced(lambda *xs: program.run(dict(zip(self.at, xs, strict=True)))[0], self.at)
+
+    def output_of(self, *arrays: np.ndarray) -> np.ndarray:
+        try:
+            with no_grad():
+                return np.asarray(self.program.run(self.leaves(arrays))[0]._data)
+        except GradcliError as error:
+            raise CallError(error.message) from error
+
+    def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
+        if like.dtype.kind == "c":
+            return super().values(stacks, count, like)
+        self.require(count)
+        self.calls += count
+        rows, self.trouble = self.many.values(stacks, count, like), self.many.trouble
+        return rows
+
+    def leaves(self, arrays: Iterable[np.ndarray]) -> dict[str, Any]:
+        return {name: tensor(np.asarray(x)) for name, x in zip(self.at, arrays, strict=True)}
+
+    def formula(self, formula: Formula, arrays: Iterable[np.ndarray], vectors: Arrays) -> np.ndarray:
+        """Return the value of a formula. Raises CallError."""
+        given = {name: tensor(np.asarray(x)) for name, x in vectors.items() if name in formula.vectors}
+        try:
+            with no_grad(), np.errstate(all="ignore"):
+                return np.asarray(self.program.value_of(formula, self.leaves(arrays), given)._data)
+        except GradcliError as error:
+            raise CallError(error.message) from error
+
+    def grad_formula(self, *arrays: np.ndarray) -> dict[str, np.ndarray]:
+        return {formula.names[0]: self.formula(formula, arrays, {}) for formula in self.by_option["grad"]}
+
+    def vjp_formula(self, cotangent: np.ndarray, *arrays: np.ndarray) -> dict[str, np.ndarray]:
+        return {f.names[0]: self.formula(f, arrays, {"v": cotangent}) for f in self.by_option["vjp"]}
+
+    def jvp_formula(self, tangents: Sequence[np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+        (formula,) = self.by_option["jvp"]
+        vectors = {f"v_{name}": x for name, x in zip(self.at, tangents, strict=True)}
+        return self.formula(formula, arrays, {**vectors, "v": vectors[f"v_{formula.names[0]}"]})
+
+    def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
+        every = tuple(tangents.get(name, np.zeros_like(x)) for name, x in arrays.items())
+        return self.call(self.jvp_formula, arrays, "jvp_formula", every)
+
+    def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
+        """Return a gradient as `whole` has it: of a complex output by a complex input it is the complex derivative."""
+        if out.dtype.kind != "c" or self.at[name].dtype.kind != "c":
+            return super().fit_shape(part, out, name)
+        raw = in_shape(part, out.shape + self.at[name].shape, f"the gradient of '{name}'")
+        return np.stack([raw.conj(), 1j * raw.conj()], out.ndim)

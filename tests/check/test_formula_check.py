@@ -1,0 +1,117 @@
+"""Formulas as claims: right and wrong ones, by hand, at random points of the function's domain and as formulas."""
+
+import numpy as np
+import pytest
+
+from gradcli.check.formula_check import formula_checks
+from gradcli.program.recorded import Traced
+from gradcli.program.target import Target
+from gradcli.request import Request
+
+RIGHT = [
+    ("x^3", "3*x^2"),
+    ("log(x)", "1/x"),
+    ("acos(x)", "-1/sqrt(1-x^2)"),
+    ("acosh(x)", "1/sqrt(x^2-1)"),
+    ("log(x-50)", "1/(x-50)"),
+    ("log(-x)", "1/x"),
+    ("log(abs(x))", "1/x"),
+    ("log(log(x))", "1/(x*log(x))"),
+    ("x^x", "x^x*(log(x)+1)"),
+    ("tan(x)", "1+tan(x)^2"),
+    ("tan(x)", "1/cos(x)^2"),
+    ("abs(x)", "sign(x)"),
+    ("relu(x)", "where(x>0, 1, 0)"),
+    ("relu(x)", "x > 0"),
+    ("s = 1/(1+exp(-x)); s^2", "2*s^2*(1-s)"),
+    ("sin(pi*x)", "pi*cos(pi*x)"),
+    ("5*x", "5"),
+]
+WRONG = [
+    ("x^3", "2*x^2", "at x = 2: 12, not 8"),
+    ("cosh(x)", "-sinh(x)", "at x = 2: 3.62686, not -3.62686"),
+    ("x^2+3", "2*x+3", "at x = 2: 4, not 7"),
+    ("sqrt(x^2)", "1", "at x = -1: -1, not 1"),
+    ("log(abs(x))", "1/abs(x)", "at x = -1: -1, not 1"),
+    ("5*x", "4", "at x = 2: 5, not 4"),
+    ("x^x", "x*x^(x-1)", "at x = 2: 6.77259, not 4"),
+    ("abs(x) + relu(x)", "2", "at x = -1: -1, not 2"),
+]
+
+
+def check(target, **asked):
+    request = Request(command="gradcheck", **{"shapes": {}, **asked})
+    reports = [check.run() for check in formula_checks(Target(target, request, inline=True), request)]
+    assert len(reports) == 1
+    return reports[0]
+
+
+@pytest.mark.parametrize(("target", "formula"), RIGHT)
+def test_right_formulas_pass_at_random_points_of_the_domain(target, formula):
+    report = check(target, grad=formula)
+    assert report.verdict == "pass"
+    assert "20 samples" in report.notes
+    assert target == "acosh(x)" or "equal as formulas" in report.message
+
+
+@pytest.mark.parametrize(("target", "formula", "counterexample"), WRONG)
+def test_wrong_formulas_have_a_counterexample_of_small_numbers(target, formula, counterexample):
+    report = check(target, grad=formula)
+    assert report.verdict == "fail"
+    assert counterexample in [finding.text for finding in report.diagnosis]
+
+
+def test_a_formula_that_is_right_at_the_only_sample_is_refuted_by_sympy():
+    report = check("x^2 + relu(x - 3)", grad="2*x", samples=1, named=frozenset(["samples"]))
+    assert [finding.text for finding in report.diagnosis if finding.kind == "counterexample"] == ["at x = 4: 9, not 8"]
+
+
+def test_claims_by_ties_are_no_counterexamples():
+    report = check("maximum(x, y)", grad=("x=x>y", "y=y>x"))
+    assert (report.verdict, "equal as formulas" in report.message) == ("pass", True)
+
+
+def test_the_claim_and_its_judge_ask_no_rule_of_the_engine(monkeypatch):
+    for name in ("whole", "vjp", "jvp", "late_pull", "record_call"):
+        monkeypatch.setattr(Traced, name, None)
+    assert check("x^2*y", grad=("x=2*x*y", "y=x^2")).verdict == "pass"
+    assert check("x^2*y", vjp=("x=2*x*y*v",)).verdict == "pass"
+    assert check("x^2*y", hess=["x,y=2*x"]).verdict == "pass"
+    assert check("x^2*y", hess=["x=2*x"]).verdict == "fail"
+
+
+@pytest.mark.parametrize(("scale", "verdict"), [("1", "pass"), ("2", "fail"), ("-1", "fail")])
+def test_every_option_sees_a_factor(scale, verdict):
+    A, x = np.array([[1.0, 2.0], [3.0, 4.0], [0.5, -1.0]]), np.array([0.3, -0.7])
+    values = {"A": A, "x": x}
+    claims = [
+        {"grad": f"x={scale}*A.T@A@x"},
+        {"vjp": f"x={scale}*A.T@A@x*v"},
+        {"jvp": f"x={scale}*dot(A.T@A@x, v)"},
+        {"hess": [f"x={scale}*A.T@A"]},
+    ]
+    for claim in claims:
+        assert check("sum((A@x)^2)/2", values=values, **claim).verdict == verdict
+
+
+def test_a_block_of_second_derivatives_has_the_shape_of_both_inputs():
+    values = {"x": np.array([1.0, 2.0]), "y": np.array([3.0, 4.0, 5.0]), "A": np.arange(6.0).reshape(2, 3)}
+    assert check("x@A@y", values=values, hess=["x,y=A"]).verdict == "pass"
+    report = check("x@A@y", values=values, hess=["y,x=A"])
+    assert (report.verdict, "(2, 3)" in report.message, "(3, 2)" in report.message) == ("fail", True, True)
+
+
+def test_one_formula_with_a_value_where_the_function_has_none_is_judged_by_values():
+    assert check("abs(x)", grad="x/sqrt(x)^2").verdict == "fail"
+    assert "equal as formulas" in check("det(A)", grad="det(A)*inv(A).T", shapes={"A": (2, 2)}).message
+
+
+def test_given_values_stand_for_their_numbers():
+    assert "equal as formulas" in check("x^n", grad="x=2*x", values={"n": np.array(2.0)}).message
+    assert check("x^n", grad="x=2*x", values={"n": np.array(3.0)}).verdict == "fail"
+
+
+def test_equal_at_the_point_alone_is_not_called_equal():
+    report = check("x^3", grad="4*x+4", values={"x": np.array(2.0)}, symbolic=True)
+    assert report.verdict == "pass"
+    assert "equal as formulas" not in report.message
