@@ -14,17 +14,18 @@ from .schemas import validate
 from .test_cases import CASES, cases_of
 
 jsonschema = pytest.importorskip("jsonschema")
+
+
+def is_document_elsewhere(command: str) -> bool:
+    words = "json" in command and "gradcli" in command
+    others = "gradcli schema" in command or "sarif" in command
+    return words and not others and bool(re.search(r"[|>]|-o |--output", command))
+
+
 IN_JSON = [
-    case
-    for path in CASES
-    for case in cases_of(path)
-    if "json" in case.command
-    and "gradcli" in case.command
-    and "gradcli schema" not in case.command
-    and "sarif" not in case.command
-    and re.search(r"[|>]|-o |--output", case.command)
-][::3]
-"""A third of the cases whose documents go somewhere else than to standard output, where test_cases looks at them."""
+    case for path in CASES for case in [case for case in cases_of(path) if is_document_elsewhere(case.command)][::3]
+]
+"""A third of each file's cases whose documents go elsewhere than to standard output, where test_cases looks at them."""
 WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""
 DIRECT = """
