@@ -136,8 +136,3 @@ def test_example_runs(example, path, tmp_path):
     folder = shutil.copytree(Path(__file__).parent / "manual", tmp_path / "manual")
     done = shell(f"set -o pipefail\n{example}", folder, PATH=path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_every_page_is_packaged():
-    listed = re.findall(r'^"man/(.+?)" = ', (ROOT / "pyproject.toml").read_text(), re.M)
-    assert sorted(listed) == sorted(PAGES), "pyproject.toml lists the pages of the manual"

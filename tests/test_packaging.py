@@ -19,6 +19,12 @@ from .command import ROOT, shell
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MANUAL = {f"share/man/man{page.suffix[1:]}/{page.name}" for page in (ROOT / "man").glob("*.*")}
+COMPLETIONS = {
+    "bash": "share/bash-completion/completions/gradcli",
+    "fish": "share/fish/vendor_completions.d/gradcli.fish",
+    "zsh": "share/zsh/site-functions/_gradcli",
+}
+VERSIONS = [v for v in (text.rpartition(" ")[2] for text in PROJECT["classifiers"]) if v.startswith("3.")]
 
 pytest.importorskip("hatchling")
 
@@ -64,7 +70,7 @@ def test_two_builds_are_identical(archives, tmp_path):
         assert again.read_bytes() == archives[kind].read_bytes(), kind
 
 
-def test_the_wheel_holds_the_package_and_the_manual_and_nothing_else(archives):
+def test_the_wheel_holds_the_package_the_manual_and_completions_and_nothing_else(archives):
     names = set(zipfile.ZipFile(archives["wheel"]).namelist())
     prefix = f"gradcli-{gradcli.__version__}"
     sources = {
@@ -73,7 +79,7 @@ def test_the_wheel_holds_the_package_and_the_manual_and_nothing_else(archives):
         if path.is_file() and path.suffix != ".pyc"
     }
     data = {name.removeprefix(f"{prefix}.data/data/") for name in names if f"{prefix}.data/" in name}
-    assert data == MANUAL
+    assert data == MANUAL | set(COMPLETIONS.values())
     assert {name for name in names if name.startswith("gradcli/")} == sources
     assert {name.split("/")[0] for name in names} == {"gradcli", f"{prefix}.data", f"{prefix}.dist-info"}
 
@@ -81,8 +87,8 @@ def test_the_wheel_holds_the_package_and_the_manual_and_nothing_else(archives):
 def test_the_source_archive_holds_all_that_is_needed_to_test_it(archives):
     with tarfile.open(archives["sdist"]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    wanted = {*"pyproject.toml README.md LICENSE CHANGELOG.md Makefile .ci/run .ci/oldest.txt PKG-INFO".split()}
-    for folder in ("gradcli", "tests", "samples", "man"):
+    wanted = {*"pyproject.toml README.md LICENSE CHANGELOG.md Makefile .pre-commit-hooks.yaml PKG-INFO".split()}
+    for folder in ("gradcli", "tests", "samples", "man", ".ci", ".github"):
         files = (p for p in (ROOT / folder).rglob("*") if p.is_file() and "__pycache__" not in p.parts)
         wanted |= {str(path.relative_to(ROOT)) for path in files}
     assert wanted <= names
@@ -98,6 +104,21 @@ def test_the_metadata(archives):
     assert re.search(r"^Requires-Dist: matplotlib.*; extra == 'plot'$", text, re.M)
     assert "gradcli = gradcli.__main__:main" in entries
     assert "[pytest11]\ngradcli = gradcli.pytest_plugin" in entries
+    links = dict(re.findall(r"^Project-URL: (\w+), (https://\S+)$", text, re.M))
+    assert set(links) == {"Homepage", "Documentation", "Changelog", "Issues", "Source"}
+    classifiers = set(re.findall(r"^Classifier: (.*)$", text, re.M))
+    assert classifiers <= set(pytest.importorskip("trove_classifiers").classifiers)
+    assert {"Typing :: Typed", "Operating System :: POSIX"} <= classifiers
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_python_that_is_named_reads_the_sources(version, tmp_path):
+    """Where it is installed; the workflow of the repository runs all tests with each."""
+    python, more = f"python{version}", {"PYENV_VERSION": version, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    if shutil.which(python) is None or run([python, "--version"], tmp_path, **more).returncode:
+        pytest.skip(f"there is no Python {version} here")
+    done = run([python, "-W", "error", "-m", "compileall", "-q", ROOT / "gradcli"], tmp_path, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("command", [["gradcli"], ["python", "-m", "gradcli"]], ids=" ".join)
@@ -110,6 +131,34 @@ def test_the_installed_command(bin_folder, command, tmp_path):
     assert done.stdout.startswith("x\t0.56448")
     done = run([*words, "schema", "grad"], tmp_path)  # data files are found, too
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("shell", COMPLETIONS)
+def test_the_completion_that_is_installed_is_the_one_that_is_printed(bin_folder, shell, tmp_path):
+    printed = run([bin_folder / "gradcli", "completion", shell], tmp_path).stdout
+    assert (bin_folder.parent / COMPLETIONS[shell]).read_text() == printed != ""
+
+
+def test_bash_finds_the_completion_that_is_installed(bin_folder, tmp_path):
+    """A line is completed as bash does it once it has loaded the file by the name of the command."""
+    script = bin_folder.parent / COMPLETIONS["bash"]
+    code = f"source {script}; COMP_LINE='gradcli hess' COMP_POINT=12; _gradcli_completion gradcli hess; echo $COMPREPLY"
+    done = run(["bash", "-c", code], tmp_path, PATH=f"{bin_folder}:{os.environ['PATH']}")
+    assert done.stdout.strip() == "hessian", done.stderr
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+def test_zsh_finds_the_completion_that_is_installed(bin_folder, tmp_path):
+    folder = (bin_folder.parent / COMPLETIONS["zsh"]).parent
+    code = f"fpath=({folder} $fpath); autoload -U compinit; compinit -u -d {tmp_path}/dump; print $_comps[gradcli]"
+    assert run(["zsh", "-f", "-c", code], tmp_path).stdout.strip() == "_gradcli"
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish_finds_the_completion_that_is_installed(bin_folder, tmp_path):
+    more = {"XDG_DATA_DIRS": str(bin_folder.parent / "share"), "PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    done = run(["fish", "-c", "complete -C 'gradcli hess'"], tmp_path, HOME=str(tmp_path), **more)
+    assert done.stdout.startswith("hessian"), done.stderr
 
 
 @pytest.mark.skipif(shutil.which("man") is None, reason="there is no man")
