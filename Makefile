@@ -38,6 +38,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix gradcli tests samples man
 	$(BIN)/ruff format gradcli tests man
 
+# The manual and the stubs.
 man: $(READY)
 	$(BIN)/python -m man.generate man
 

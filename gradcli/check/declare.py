@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..show.check_results import CheckReport
 from .check import Check
@@ -16,8 +16,17 @@ KNOWN = set(
     "grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad".split()
 )
 """The options of a declaration."""
+F = TypeVar("F", bound=Callable | str)
 REGISTRY: list[Check] = []
 """All checks declared in this process, in order."""
+
+
+@overload
+def check(f: None = None, *, at: Any = None, **options: Any) -> Callable[[F], F]: ...
+
+
+@overload
+def check(f: F, *, at: Any = None, **options: Any) -> F: ...
 
 
 def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) -> Any:

@@ -17,6 +17,11 @@ from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming
 from .modes import allowed, state
 from .node import AccumulateGrad, Node, check_gradient
 
+if TYPE_CHECKING:
+    from .methods import Methods  # a stub of what `__getattr__` finds
+else:
+    Methods = object
+
 
 def rebuild(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
     result = object.__new__(kind)
@@ -47,7 +52,7 @@ class Size(tuple):
         return f"{naming.prefix}.Size({list(self)})"
 
 
-class Tensor:
+class Tensor(Methods):
     """An array whose operations are recorded, with PyTorch's interface.
 
     `_data` is an ndarray, or a NumPy scalar for 0-d results until somebody needs their memory; `_node` is None
@@ -70,9 +75,17 @@ class Tensor:
     _node: Any
     _key: Any
     if TYPE_CHECKING:  # installed by `record`, `backward` and `operators`
-        backward = __record__ = __setitem__ = cast(Any, None)
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
-        __pow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = cast(Any, None)
+        backward: Callable[..., None]
+        __record__ = __setitem__ = cast(Any, None)
+
+        def _unary(self) -> Tensor: ...
+        def _binary(self, other: Any) -> Tensor: ...
+
+        __neg__ = __pos__ = __abs__ = __invert__ = _unary
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
+        __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _binary
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lt__ = __le__ = __gt__ = __ge__ = _binary
+        __eq__ = __ne__ = _binary  # type: ignore[assignment]
 
     @staticmethod
     def _wrap(raw: Any, node: Node | None) -> Tensor:
@@ -183,7 +196,7 @@ class Tensor:
     # -- gradients --------------------------------------------------------------------------------
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Tensor | None:
         """The gradient added up by backward, or None. Reading it on a non-leaf warns."""
         if self._grad is None and self._node is not None and not self._node.leaf and not self.retains_grad:
             warnings.warn(NOT_LEAF, UserWarning, stacklevel=2)
@@ -357,10 +370,10 @@ class Tensor:
     def imag(self, value: Any) -> None:
         self.imag[...] = value
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> Tensor:
         return matrix_product(self, as_operand(other)) if is_operand(other) else NotImplemented
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Any) -> Tensor:
         return matrix_product(as_operand(other), self)
 
     # -- a container ------------------------------------------------------------------------------

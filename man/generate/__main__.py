@@ -1,4 +1,4 @@
-"""`python -m man.generate [FOLDER]`: write all pages, and remove those that are no more."""
+"""`python -m man.generate [FOLDER]`: write all pages, remove those that are no more, and write the package's stubs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 from . import pages
+from .stubs import ROOT, stubs
 
 
 def main(folder: str = "man") -> None:
-    """Write all pages into a folder."""
+    """Write all pages into a folder, and the stubs into the package."""
     texts = pages()
     Path(folder).mkdir(parents=True, exist_ok=True)
     for old in Path(folder).glob("gradcli*.[1-9]"):
@@ -17,6 +18,9 @@ def main(folder: str = "man") -> None:
             old.unlink()
     for name, text in texts.items():
         Path(folder, name).write_text(text)
+    for name, text in stubs().items():
+        (ROOT / name).parent.mkdir(exist_ok=True)
+        (ROOT / name).write_text(text)
 
 
 if __name__ == "__main__":

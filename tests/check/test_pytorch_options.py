@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from gradcli.autograd.gradcheck import GradcheckError
 
 import gradcli as g
 from gradcli.autograd import gradcheck, gradgradcheck
+from gradcli.autograd.gradcheck import GradcheckError
 from tests.tape.build import function, leaf
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from gradcli.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
 
 import gradcli as g
 from gradcli.autograd import gradcheck, gradgradcheck
+from gradcli.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
 
 
 def leaf(*shape, seed=0):

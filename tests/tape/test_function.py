@@ -4,11 +4,11 @@ import weakref
 
 import numpy as np
 import pytest
-from gradcli.autograd.function import once_differentiable
-from gradcli.autograd.gradcheck import GradcheckError
 
 import gradcli as g
 from gradcli.autograd import Function, gradcheck, gradgradcheck
+from gradcli.autograd.function import once_differentiable
+from gradcli.autograd.gradcheck import GradcheckError
 
 from .build import function, leaf
 

@@ -4,10 +4,10 @@ import weakref
 
 import numpy as np
 import pytest
-from gradcli.autograd.graph import saved_tensors_hooks
 
 import gradcli as g
 from gradcli.autograd import detect_anomaly, grad
+from gradcli.autograd.graph import saved_tensors_hooks
 
 from .build import function, leaf
 

@@ -1,0 +1,8 @@
+# Written by `make man` from the table of functions: what is found by name when it is asked for.
+import builtins
+from typing import Any
+
+from gradcli.tape.tensor import Tensor
+
+from gradcli.tape.anomaly import detect_anomaly as detect_anomaly
+from gradcli.tape.anomaly import set_detect_anomaly as set_detect_anomaly
