@@ -56,7 +56,7 @@ WORDINGS = (
     (r"setting an array element with a sequence.*", "the rows must have one length"),
     (r"Exceeds the limit .*integer string conversion.*", "a number has too many digits"),
     (r"the magic string is not correct.*", "it is no .npy file"),
-    (r"\('EOF in multi-line statement'.*", "its header is damaged"),
+    (r"\('(?:unexpected )?EOF in multi-line statement'.*", "its header is damaged"),
     (
         r"EOF: reading .*|.*No data left in file.*|Failed to read all data.*|mmap length is greater.*",
         "the file is empty or cut short",

@@ -231,7 +231,7 @@ def replace_nan(x, value):
 def count_numbers(x, axis, keepdims):
     """Return how many elements over axis are not nan, in the type of x."""
     x = as_array(x)
-    return (~np.isnan(x)).sum(axis=axis, keepdims=keepdims).astype(np.zeros((), dtype_of(x)).real.dtype)
+    return (~np.isnan(x)).sum(axis=axis, keepdims=keepdims).astype(np.zeros(1, dtype_of(x)).real.dtype)
 
 
 @numpy_function(

@@ -22,7 +22,7 @@ def ascent(call: Call):
     return unit(compute_gradient(program, values, call.asked()))
 
 
-ascent(["x * y", "x=3", "y=4", "-f", "tsv"])  # x	0.8 / y	0.6
+ascent(["x * y", "x=3", "y=4", "-f", "csv"])  # name,value / x,0.8 / y,0.6
 ```
 
 Its help, options and page of the manual follow (`make man`); `formats=` says which formats there are, those of
