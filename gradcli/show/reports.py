@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ def escape_command(text: str, everything: bool = False) -> str:
 def annotate_check(check: CheckReport, style: Style) -> str:
     if check.verdict not in LEVELS:
         return ""
-    place = f"file={escape_command(check.file, True)}," if check.file else ""
+    place = f"file={escape_command(os.path.normpath(check.file), True)}," if check.file else ""
     place += f"line={check.line}," if check.line else ""
     lines = [
         headline(check, style.precision),

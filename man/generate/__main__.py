@@ -1,4 +1,4 @@
-"""`python -m man.generate [FOLDER]`: write all pages, remove those that are no more, and write the package's stubs."""
+"""`python -m man.generate [FOLDER]`: write all pages, remove those that are no more, and write what else is made."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 from . import pages
+from .architecture import architecture_page
 from .stubs import ROOT, stubs
 
 
 def main(folder: str = "man") -> None:
-    """Write all pages into a folder, and the stubs into the package."""
+    """Write all pages into a folder, the stubs into the package, and the page on its architecture."""
     texts = pages()
     Path(folder).mkdir(parents=True, exist_ok=True)
     for old in Path(folder).glob("gradcli*.[1-9]"):
@@ -18,7 +19,7 @@ def main(folder: str = "man") -> None:
             old.unlink()
     for name, text in texts.items():
         Path(folder, name).write_text(text)
-    for name, text in stubs().items():
+    for name, text in {**stubs(), ".github/ARCHITECTURE.md": architecture_page()}.items():
         (ROOT / name).parent.mkdir(exist_ok=True)
         (ROOT / name).write_text(text)
 

@@ -1,0 +1,137 @@
+"""What GitHub reads: the files follow its schemas, the action's commands run, and the pages name files that exist."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import gradcli as gradcli_package
+from man.generate.architecture import architecture_page, layers
+
+from .command import ROOT, gradcli, run
+from .test_packaging import VERSIONS
+
+GITHUB = ROOT / ".github"
+SCHEMAS = {
+    "actions/*/action.yml": "github-actions",
+    "workflows/*.yml": "github-workflows",
+    "ISSUE_TEMPLATE/config.yml": "github-issue-config",
+    "ISSUE_TEMPLATE/[!c]*.yml": "github-issue-forms",
+}
+FILES = [(path, schema) for pattern, schema in SCHEMAS.items() for path in sorted(GITHUB.glob(pattern))]
+ACTION = GITHUB / "actions/gradcheck"
+PAGES = sorted(GITHUB.glob("*.md"))
+LOSS = """
+import gradcli
+
+@gradcli.check(at={"w": [1.0, 2.0]}, grad=lambda w: %s * w)
+def loss(w):
+    return (w**2).sum()
+"""
+
+
+@pytest.mark.parametrize(("path", "schema"), FILES, ids=lambda x: getattr(x, "name", x))
+def test_it_follows_the_published_schema(path, schema):
+    pytest.importorskip("check_jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", path]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_file_has_a_schema_or_is_text():
+    others = {path for path in GITHUB.rglob("*") if path.is_file()} - {path for path, _ in FILES} - {*PAGES}
+    assert others == {ACTION / "matcher.json"}
+
+
+def test_the_schemas_are_needed():
+    """A file that breaks its schema is refused, so that the test above cannot pass by doing nothing."""
+    pytest.importorskip("check_jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions"]
+    assert subprocess.run([*command, GITHUB / "workflows/tests.yml"], check=False, capture_output=True).returncode == 1
+
+
+def steps_of(text: str) -> dict[str, str]:
+    """Return the commands of an action by the names of its steps."""
+    return dict(re.findall(r"- name: (.*)\n(?:(?!    - ).*\n)*?      run: (.*)\n", text))
+
+
+@pytest.mark.parametrize(("factor", "code"), [(2, 0), (3, 1)])
+def test_the_action_checks_and_writes_its_page(factor, code, path, tmp_path):
+    """The action's own commands, on a right gradient and on a wrong one."""
+    (tmp_path / "loss.py").write_text(LOSS % factor)
+    steps = steps_of((ACTION / "action.yml").read_text())
+    given = {"TARGETS": ".", "ARGS": "-j 1", "PATH": path, "FOLDER": str(ACTION)}
+    done = run(["bash", "-e", "-c", steps["Check gradients"]], tmp_path, **given)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stdout.startswith("::error file=loss.py,line=4,title=gradcheck loss::") == bool(code)
+    if code:
+        page = run(["bash", "-e", "-c", steps["Write the page of what did not pass"]], tmp_path, **given)
+        assert page.returncode == 0, page.stderr
+        assert "<html" in (tmp_path / "gradcheck.html").read_text()
+    told = run(["bash", "-e", "-c", steps["Mark also what later steps print as a table"]], tmp_path, **given).stdout
+    assert os.path.exists(told.strip().removeprefix("::add-matcher::"))
+
+
+def test_the_action_names_its_inputs():
+    text = (ACTION / "action.yml").read_text()
+    assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(re.findall(r"^  ([\w-]+):\n    description", text, re.M))
+    used = (GITHUB / "workflows/gradcheck.yml").read_text().partition("with:\n")[2]
+    assert set(re.findall(r"^ {10}([\w-]+):", used, re.M)) <= set(re.findall(r"inputs\.([\w-]+)", text))
+
+
+def test_the_matcher_finds_what_a_table_says(tmp_path):
+    """As GitHub reads it: the patterns of a matcher fit lines that follow each other."""
+    (tmp_path / "loss.py").write_text(LOSS % 3)
+    lines = gradcli("gradcheck", "loss.py", "-f", "table", cwd=tmp_path).stdout.splitlines()
+    matcher = json.loads((ACTION / "matcher.json").read_text())["problemMatcher"][0]
+    first, second = matcher["pattern"]
+    at = next(i for i, line in enumerate(lines) if re.search(first["regexp"], line))
+    assert matcher["severity"] == "error"
+    assert re.search(first["regexp"], lines[at])[first["file"]] == "loss.py"
+    assert re.search(first["regexp"], lines[at])[first["line"]] == "4"
+    assert re.search(second["regexp"], lines[at + 1])[second["message"]].startswith("w[1]: claimed 6, numeric 4")
+    (tmp_path / "loss.py").write_text(LOSS % 2)
+    passed = gradcli("gradcheck", "loss.py", "-f", "table", cwd=tmp_path).stdout.splitlines()
+    assert not [line for line in passed if re.search(first["regexp"], line)]
+
+
+def test_the_matcher_warns_of_what_is_inconclusive(tmp_path):
+    text = "import gradcli\nimport numpy as np\n\n\n@gradcli.check(at={'x': 1.0}, grad=lambda x: 0.0)\n"
+    (tmp_path / "stair.py").write_text(text + "def stair(x):\n    return np.floor(x)\n")
+    lines = gradcli("gradcheck", "stair.py", "-f", "table", cwd=tmp_path).stdout.splitlines()
+    matcher = json.loads((ACTION / "matcher.json").read_text())["problemMatcher"][1]
+    assert matcher["severity"] == "warning"
+    assert re.search(matcher["pattern"][0]["regexp"], lines[0])[1] == "stair.py"
+
+
+def test_the_page_on_the_architecture_is_current():
+    assert (GITHUB / "ARCHITECTURE.md").read_text() == architecture_page(), "run make man"
+    parts = re.findall(r"^### (.*)$", architecture_page(), re.M)
+    assert parts == re.findall(r"^(The [\w' ]+|[A-Z][\w-]+)\. ", gradcli_package.__doc__ or "", re.M)
+    packages = {path.parent.name for path in (ROOT / "gradcli").glob("*/__init__.py")} - {"lang"}
+    assert packages < {name for row in layers(gradcli_package.__doc__ or "") for name in re.findall(r"\w+", row)}
+
+
+def test_the_workflow_has_the_pythons_that_the_package_names():
+    text = (GITHUB / "workflows/tests.yml").read_text()
+    assert re.findall(r'"(3\.\d+)"', text) == VERSIONS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page):
+    names = re.findall(
+        r"`((?:gradcli|tests|man|samples|\.ci|\.github)/[\w./-]*|[\w.-]+\.md|Makefile)`", page.read_text()
+    )
+    assert len(names) > 1
+    for name in names:
+        if "NAME" in name:
+            name = name.rpartition("/")[0]
+        assert (ROOT / name).exists() or (GITHUB / name).exists(), name
+
+
+@pytest.mark.parametrize("form", sorted((GITHUB / "ISSUE_TEMPLATE").glob("[dw]*t.yml")), ids=lambda form: form.name)
+def test_reports_ask_for_the_command_that_repeats_the_check(form):
+    assert "`again:`" in form.read_text()
