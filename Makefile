@@ -67,6 +67,6 @@ $(ELSEWHERE)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(ELSEWHERE)
 	$(ELSEWHERE)/bin/python -m $(INSTALL) torch==2.13.0
 	$(ELSEWHERE)/bin/python -m $(INSTALL) \
-		jax jaxlib autograd umbridge fmpy matplotlib pyarrow 'dask[distributed]' pytest pytest-xdist
+		jax jaxlib autograd umbridge fmpy matplotlib pyarrow 'dask[distributed]' ipykernel nbconvert pytest pytest-xdist
 	$(ELSEWHERE)/bin/python -m $(INSTALL) -e .
 	@touch $@

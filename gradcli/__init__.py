@@ -87,6 +87,7 @@ HOMES = {
         "tape.anomaly": "is_anomaly_enabled is_anomaly_check_nan_enabled",
         "errors": "GradcliError",
         "check.declare": "check_gradient",
+        "notebook": "load_ipython_extension",
         "nn.module": "save load",
     }.items()
     for name in names.split()

@@ -11,7 +11,7 @@ RANKS = [
     ["func", "nn", "lang", "optim"], ["exact"], ["program"], ["analysis"], ["check"], ["cli"],
 ]  # fmt: skip
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}
-FREE = {"__init__", "__main__", "autograd", "pytest_plugin"}
+FREE = {"__init__", "__main__", "autograd", "notebook", "pytest_plugin"}
 """Modules that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
 
 RESULTS = {
