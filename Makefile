@@ -47,8 +47,9 @@ calibrate: $(READY)
 	$(BIN)/python -W ignore -m tests.calibrate --functions 1000 man/generate/calibration.json
 	$(BIN)/python -m man.generate man
 
-bench: $(READY)
-	$(BIN)/python tests/bench.py
+# Ratios of time beside other engines, and checkers on one bank; the page gradcli-bench(7) holds the tables.
+bench: $(ELSEWHERE)/.ready
+	$(ELSEWHERE)/bin/python -W ignore -m tests.bench $(MEASURED)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) $(ELSEWHERE) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -67,6 +68,7 @@ $(ELSEWHERE)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(ELSEWHERE)
 	$(ELSEWHERE)/bin/python -m $(INSTALL) torch==2.13.0
 	$(ELSEWHERE)/bin/python -m $(INSTALL) \
-		jax jaxlib autograd umbridge fmpy matplotlib pyarrow 'dask[distributed]' ipykernel nbconvert pytest pytest-xdist
+		jax jaxlib autograd umbridge fmpy matplotlib pyarrow 'dask[distributed]' ipykernel nbconvert numdifftools jacobi \
+		pytest pytest-xdist
 	$(ELSEWHERE)/bin/python -m $(INSTALL) -e .
 	@touch $@

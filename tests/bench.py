@@ -1,22 +1,65 @@
-"""Speed as ratios, in one run: the engine against hand-written NumPy, and against PyTorch where it is installed.
+"""Speed as ratios, and gradient checkers on one bank: gradcli beside its peers, in one run on one machine.
 
-Below 1 gradcli is faster. Every figure is the median over interleaved pairs.
+python -m tests.bench         prints the tables
+python -m tests.bench FILE    writes them, too, as JSON: `man.generate` puts it into gradcli-bench(7)
+
+A ratio below 1 says that gradcli is faster; it is the median over interleaved pairs, after a warm-up. Peers that are not
+installed are left open. Results are compared before anything is timed.
 """
 
+import argparse
+import datetime
+import importlib
 import importlib.util
+import json
+import os
+import platform
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import gradcli
 
+from . import calibrate
 
-def paired(ours, theirs, repeat=7):
+HAND, CLICK = "NumPy by hand", "importing NumPy and click"
+PEERS = {"PyTorch": "torch", "JAX": "jax", "HIPS autograd": "autograd", "PyArrow by hand": "pyarrow"}
+"""The modules that references need."""
+COMMAND = [sys.executable, "-m", "gradcli", "grad", "x**2*sin(y)", "x=2", "y=3"]
+SCRIPTS = {
+    CLICK: "import numpy, click",
+    "PyTorch": "import torch as t; x, y = (t.tensor(v, dtype=t.double, requires_grad=True) for v in (2., 3.)); "
+    "(x**2 * t.sin(y)).backward(); print(x.grad, y.grad)",
+    "JAX": "import jax, jax.numpy as np; jax.config.update('jax_enable_x64', True); "
+    "print(jax.grad(lambda x, y: x**2 * np.sin(y), (0, 1))(2., 3.))",
+    "HIPS autograd": "import autograd.numpy as np; from autograd import grad; f = lambda x, y: x**2 * np.sin(y); "
+    "print(grad(f, 0)(2., 3.), grad(f, 1)(2., 3.))",
+}
+RNG = np.random.default_rng(0)
+A, B, X = (RNG.normal(size=shape) / 200**0.5 for shape in ((200, 200), (200, 200), (200,)))
+ROSEN_AT = RNG.normal(size=100)
+LEFT, RIGHT = RNG.normal(size=(20, 20)), RNG.normal(size=(30, 20))
+SWEPT, SWEPT_ROWS = "x**2*sin(y)+exp(-x*y)", 10_000_000
+BY_HAND = """
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq
+table = pq.read_table("points.parquet")
+x, y = table["x"].to_numpy(), table["y"].to_numpy()
+s, c, e = np.sin(y), np.cos(y), np.exp(-x * y)
+columns = {"value": x**2 * s + e, "d_x": 2 * x * s - y * e, "d_y": x**2 * c - x * e}
+pq.write_table(pa.table(columns), "hand.parquet", compression="snappy")
+"""
+
+
+def paired(ours: Callable, theirs: Callable, repeat: int = 7) -> float:
     """Return the median of ours / theirs, the two run in turn after a warm-up."""
     ours(), theirs()
     ratios = []
@@ -29,18 +72,51 @@ def paired(ours, theirs, repeat=7):
     return statistics.median(ratios)
 
 
-def small(module, shape, n=1000):
-    """2000 small operations, forward and backward."""
-    x = module.tensor(np.full(shape, 0.7), dtype=module.float64, requires_grad=True)
+def module_of(peer: str) -> Any:
+    """Return a peer's module, ready for double precision."""
+    module = importlib.import_module(PEERS[peer])
+    if peer == "JAX":
+        module.config.update("jax_enable_x64", True)
+    return module
+
+
+def start_up(peer: str) -> float:
+    def run(words: list[str]) -> Any:
+        return subprocess.run(words, stdout=subprocess.DEVNULL, check=True, cwd=tempfile.gettempdir())
+
+    return paired(lambda: run(COMMAND), lambda: run([sys.executable, "-c", SCRIPTS[peer]]), 15)
+
+
+def chain_of_sines(sin: Callable, x: Any, n: int) -> Any:
     y = x
     for _ in range(n):
-        y = module.sin(y) * x
-    (y.sum() if shape else y).backward()
+        y = sin(y) * x
+    return y
+
+
+def small_graph(peer: str, shape: tuple[int, ...]) -> float:
+    """2000 small operations, forward and backward."""
+    np.testing.assert_allclose(sines(gradcli, shape, 20).numpy(), small_by(peer, shape, 20), rtol=1e-12)
+    return paired(lambda: sines(gradcli, shape, 1000), lambda: small_by(peer, shape, 1000), 5)
+
+
+def sines(module: Any, shape: tuple[int, ...], n: int) -> Any:
+    x = module.tensor(np.full(shape, 0.7), dtype=module.float64, requires_grad=True)
+    chain_of_sines(module.sin, x, n).sum().backward()
     return x.grad
 
 
-def small_by_hand(shape, n=1000):
-    """The same, written by hand."""
+def small_by(peer: str, shape: tuple[int, ...], n: int) -> Any:
+    if peer == HAND:
+        return sines_by_hand(shape, n)
+    module = module_of(peer)
+    if peer == "PyTorch":
+        return sines(module, shape, n)
+    numpy = importlib.import_module(f"{PEERS[peer]}.numpy")
+    return module.grad(lambda x: chain_of_sines(numpy.sin, x, n).sum())(np.full(shape, 0.7))
+
+
+def sines_by_hand(shape: tuple[int, ...], n: int) -> Any:
     x = np.full(shape, 0.7)
     y, saved = x, []
     for _ in range(n):
@@ -54,38 +130,81 @@ def small_by_hand(shape, n=1000):
     return gx + g
 
 
-def chain(module, n=50_000):
-    """A chain of 100,000 operations."""
-    x = module.tensor(1.0, dtype=module.float64, requires_grad=True)
-    y = x
-    for _ in range(n):
-        y = y * 1.0000001 + 1e-9
-    y.backward()
+def long_chain(peer: str) -> float:
+    """100,000 operations on a number."""
+
+    def chain(module: Any) -> None:
+        x = module.tensor(1.0, dtype=module.float64, requires_grad=True)
+        y = x
+        for _ in range(50_000):
+            y = y * 1.0000001 + 1e-9
+        y.backward()
+
+    return paired(lambda: chain(gradcli), lambda: chain(module_of(peer)), 3)
 
 
-def command():
-    """The whole command, piped."""
-    words = [sys.executable, "-m", "gradcli", "grad", "x**2*sin(y)", "x=2", "y=3"]
-    subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+def network(numpy: Any, convert: Callable) -> Callable:
+    a, b = convert(A), convert(B)
+    return lambda x: numpy.tanh(b @ numpy.tanh(a @ x))
 
 
-def imports():
-    """What any command of this kind has to import."""
-    subprocess.run([sys.executable, "-c", "import numpy, click"], check=True)
+def jacobian(peer: str) -> float:
+    """The Jacobian of a network from 200 to 200."""
+    x = gradcli.tensor(X)
+    ours = gradcli.func.jacrev(network(gradcli, gradcli.tensor))
+    theirs = jacobian_by(peer)
+    np.testing.assert_allclose(ours(x).numpy(), np.asarray(theirs()), rtol=1e-9, atol=1e-12)
+    return paired(lambda: ours(x), theirs)
 
 
-SWEPT = "x**2*sin(y)+exp(-x*y)"
-BY_HAND = """
-import numpy as np, pyarrow as pa, pyarrow.parquet as pq
-table = pq.read_table("points.parquet")
-x, y = table["x"].to_numpy(), table["y"].to_numpy()
-s, c, e = np.sin(y), np.cos(y), np.exp(-x * y)
-columns = {"value": x**2 * s + e, "d_x": 2 * x * s - y * e, "d_y": x**2 * c - x * e}
-pq.write_table(pa.table(columns), "hand.parquet", compression="snappy")
-"""
+def jacobian_by(peer: str) -> Callable:
+    if peer == HAND:
+
+        def by_hand() -> np.ndarray:
+            h = np.tanh(A @ X)
+            y = np.tanh(B @ h)
+            return ((1 - y**2)[:, None] * B) * (1 - h**2) @ A
+
+        return by_hand
+    module = module_of(peer)
+    if peer == "PyTorch":
+        return lambda x=module.tensor(X): module.func.jacrev(network(module, module.tensor))(x)
+    numpy = importlib.import_module(f"{PEERS[peer]}.numpy")
+    if peer == "JAX":
+        compiled = module.jit(module.jacrev(network(numpy, numpy.asarray)))
+        return lambda: compiled(X).block_until_ready()
+    return lambda: module.jacobian(network(numpy, np.asarray))(X)
 
 
-def processor_seconds(words, folder):
+def rosenbrock(x: Any) -> Any:
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def hessian(peer: str) -> float:
+    """The Hessian of Rosenbrock's function of 100 numbers."""
+    x, module = gradcli.tensor(ROSEN_AT), module_of(peer)
+    ours = gradcli.func.hessian(rosenbrock)
+    if peer == "PyTorch":
+        at, function = module.tensor(ROSEN_AT), module.func.hessian(rosenbrock)
+    else:
+        at, function = ROSEN_AT, module.jit(module.hessian(rosenbrock)) if peer == "JAX" else module.hessian(rosenbrock)
+    np.testing.assert_allclose(ours(x).numpy(), np.asarray(function(at)), rtol=1e-9, atol=1e-9)
+    return paired(lambda: ours(x), lambda: np.asarray(function(at)))
+
+
+def gradcheck(peer: str) -> float:
+    """gradcheck of tanh(a b^T), every element of both."""
+    module = module_of(peer)
+
+    def run(module: Any) -> Any:
+        pair = [module.tensor(x, requires_grad=True) for x in (LEFT, RIGHT)]
+        return module.autograd.gradcheck(lambda a, b: module.tanh(a @ b.T), pair)
+
+    assert run(gradcli) and run(module)
+    return paired(lambda: run(gradcli), lambda: run(module), 3)
+
+
+def processor_seconds(words: list[str], folder: str) -> float:
     """Return what a command takes of the processors, for itself and for the system."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, check=True)
@@ -93,46 +212,164 @@ def processor_seconds(words, folder):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def sweep(rows=10_000_000, repeat=3):
-    """Compare sweeps with a script that computes all rows in one pass: Parquet in and out, by whole processes."""
+def sweep(_: str) -> float:
+    """A sweep beside a script that computes all rows in one pass: processor time, Parquet in and out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    x, y = np.random.default_rng(0).normal(size=(2, rows))
+    x, y = np.random.default_rng(0).normal(size=(2, SWEPT_ROWS))
     ours = [sys.executable, "-m", "gradcli", "sweep", SWEPT, "points.parquet", "-o", "ours.parquet", "--restart"]
     with tempfile.TemporaryDirectory() as folder:
         pq.write_table(pa.table({"x": x, "y": y}), f"{folder}/points.parquet", compression="snappy")
         del x, y
-        ratios = []
-        for _ in range(repeat):
-            seconds = processor_seconds(ours, folder)
-            ratios.append(seconds / processor_seconds([sys.executable, "-c", BY_HAND], folder))
+        pairs = [
+            [processor_seconds(words, folder) for words in (ours, [sys.executable, "-c", BY_HAND])] for _ in range(3)
+        ]
         mine, hand = (pq.read_table(f"{folder}/{name}.parquet") for name in ("ours", "hand"))
         for name in hand.column_names:
             np.testing.assert_allclose(mine[name].to_numpy(), hand[name].to_numpy(), rtol=1e-9, atol=1e-9)
-        print(f"{'gradcli sweep, 10^7 rows, CPU':38} vs NumPy and pyarrow by hand {statistics.median(ratios):6.2f}")
+    return statistics.median(a / b for a, b in pairs)
 
 
-def main():
-    """Print a line per comparison."""
-    torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
-    print(f"{'gradcli grad, whole process':38} vs importing numpy, click  {paired(command, imports, 15):6.2f}")
-    for shape in [(), (10,), (1000,)]:
-        np.testing.assert_allclose(small(gradcli, shape, 20)._data, small_by_hand(shape, 20))
-        work = f"2000 small operations, shape {shape}"
-        ratio = paired(lambda shape=shape: small(gradcli, shape), lambda shape=shape: small_by_hand(shape))
-        print(f"{work:38} vs hand-written NumPy     {ratio:6.2f}")
-        if torch:
-            ratio = paired(lambda shape=shape: small(gradcli, shape), lambda shape=shape: small(torch, shape))
-            print(f"{work:38} vs PyTorch eager          {ratio:6.2f}")
-    if torch:
-        ratio = paired(lambda: chain(gradcli), lambda: chain(torch), 3)
-        print(f"{'a chain of 100,000 operations':38} vs PyTorch eager          {ratio:6.2f}")
-    if importlib.util.find_spec("pyarrow"):
-        sweep()
+class Row(NamedTuple):
+    """Some work, what gradcli is measured against in it, and what measures it."""
+
+    work: str
+    reference: str
+    measure: Callable[[str], float]
+
+
+FRAMEWORKS = ("PyTorch", "JAX", "HIPS autograd")
+ROWS = [
+    *(Row("gradcli grad, the whole process", peer, start_up) for peer in SCRIPTS),
+    *(
+        Row(f"2000 operations on {count}", peer, lambda peer, shape=shape: small_graph(peer, shape))
+        for count, shape in {"a number": (), "10 numbers": (10,), "1000 numbers": (1000,)}.items()
+        for peer in (HAND, *FRAMEWORKS)
+    ),
+    Row("a chain of 100,000 operations", "PyTorch", long_chain),
+    *(Row("Jacobian of a network, 200 to 200", peer, jacobian) for peer in (HAND, *FRAMEWORKS)),
+    *(Row("Hessian of Rosenbrock's function of 100", peer, hessian) for peer in FRAMEWORKS),
+    Row("gradcheck of tanh(a b^T), 1000 elements", "PyTorch", gradcheck),
+    Row("sweep over 10,000,000 rows", "PyArrow by hand", sweep),
+]
+
+CHECKERS = {"gradcli": "gradcli", "PyTorch gradcheck": "torch", "SciPy check_grad": "scipy"}
+CHECKERS |= {"numdifftools": "numdifftools", "jacobi": "jacobi"}
+"""The checkers, with the modules that they need."""
+FUNCTIONS = 200
+WRONG_FROM = 0.01
+"""Relative errors of the wrong claims from which on they count: every checker means to see these."""
+COUNTED = ("right", "accused", "wrong", "found", "open")
+
+
+class Counting:
+    """A function that counts its calls."""
+
+    def __init__(self, f: Callable):
+        self.f, self.calls = f, 0
+
+    def __call__(self, x: Any) -> float:
+        self.calls += 1
+        return float(self.f(np.asarray(x)))
+
+
+def judge(checker: str, f: Callable, x: np.ndarray, claimed: np.ndarray) -> str:
+    """Return a checker's verdict on a claim with its own defaults: pass, fail or another word for neither.
+
+    check_grad gives the size of a difference, which fails above 1e-5 of the claim's; numdifftools and jacobi give a
+    derivative with its error, and a claim fails that is ten such errors away and more than 1e-9 of it.
+    """
+    if checker == "gradcli":
+        return gradcli.check_gradient(f, lambda x: claimed, at={"x": x}).verdict
+    if checker == "PyTorch gradcheck":
+        return judge_by_torch(f, x, claimed)
+    if checker == "SciPy check_grad":
+        from scipy.optimize import check_grad
+
+        return "pass" if check_grad(f, lambda x: claimed, x) <= 1e-5 * np.linalg.norm(claimed) else "fail"
+    if checker == "jacobi":
+        from jacobi import jacobi
+
+        slope, error = jacobi(f, x, diagonal=False)
     else:
-        print("gradcli sweep: needs pyarrow")
+        import numdifftools
+
+        slope, error = numdifftools.Gradient(f, full_output=True)(x)[:2]
+    gap = np.abs(claimed - np.ravel(slope))
+    return "pass" if (gap <= np.maximum(10 * np.ravel(error), 1e-9 * np.abs(claimed))).all() else "fail"
+
+
+def judge_by_torch(f: Callable, x: np.ndarray, claimed: np.ndarray) -> str:
+    import torch
+
+    class Claimed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, t: Any) -> Any:
+            return torch.tensor(f(t.detach().numpy()), dtype=torch.double)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * torch.tensor(claimed, dtype=torch.double)
+
+    t = torch.tensor(x, dtype=torch.double, requires_grad=True)
+    return "pass" if torch.autograd.gradcheck(Claimed.apply, (t,), raise_exception=False) else "fail"
+
+
+def count_verdicts(checker: str) -> dict[str, Any]:
+    """Return how a checker does on random functions: counts of right and wrong claims, calls and seconds for one."""
+    counts = dict.fromkeys(COUNTED, 0)
+    calls, seconds = [], []
+    for label, f, x, claim, size in calibrate.random_claims(FUNCTIONS):
+        if label == "wrong" and size < WRONG_FROM:
+            continue
+        counted, claimed = Counting(f), claim["grad"](x)
+        start = time.perf_counter()
+        with np.errstate(all="ignore"):
+            verdict = judge(checker, counted, x, claimed)
+        seconds.append(time.perf_counter() - start)
+        calls.append(counted.calls)
+        counts[label] += 1
+        counts["accused" if label == "right" else "found"] += verdict == "fail"
+        counts["open"] += verdict not in ("pass", "fail")
+    return {**counts, "calls": statistics.median(calls), "milliseconds": round(1e3 * statistics.median(seconds), 3)}
+
+
+def processor() -> str:
+    """Return the name of the processor, where Linux says it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+
+
+def is_there(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def measure() -> dict[str, Any]:
+    """Return both tables, printed as they come."""
+    ratios, checkers = [], []
+    load = f"{os.getloadavg()[0]:.1f} processes to run on its {os.cpu_count()} processors"
+    for work, reference, run in ROWS:
+        ratio = round(run(reference), 3) if is_there(PEERS.get(reference, "numpy")) else None
+        ratios.append({"work": work, "reference": reference, "ratio": ratio})
+        print(f"{work:42} {reference:26} {'not installed' if ratio is None else f'{ratio:8.3f}'}", flush=True)
+    for checker, module in CHECKERS.items():
+        counts = count_verdicts(checker) if is_there(module) else None
+        checkers.append({"checker": checker, "counts": counts})
+        print(checker, counts or "not installed", flush=True)
+    machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}"
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {"machine": machine, "date": today, "load": load, "functions": FUNCTIONS, "ratios": ratios, "checkers": checkers}
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    table = measure()
+    if asked.file is not None:
+        asked.file.write_text(json.dumps(table, indent=2) + "\n")

@@ -9,6 +9,7 @@ import click
 
 from gradcli.cli.main import COMMANDS, cli
 
+from .bench import bench_page
 from .commands import command_page
 from .documents import json_page
 from .language import expressions_page
@@ -30,6 +31,7 @@ def pages(date: str = DATE) -> dict[str, str]:
             found[f"gradcli-{name}.1"] = command_page(name, command, inner, date)
     return {
         **found,
+        "gradcli-bench.7": bench_page(date),
         "gradcli-json.5": json_page(date),
         "gradcli-expressions.7": expressions_page(date),
         "gradcli-protocol.7": protocol_page(date),

@@ -22,6 +22,7 @@ def overview_page(date: str) -> str:
     references = [f"gradcli-{name}(1)" for name in COMMANDS] + [
         "gradcli-json(5)",
         "gradcli-expressions(7)",
+        "gradcli-bench(7)",
         "gradcli-protocol(7)",
         "gradcli-verdict(7)",
     ]

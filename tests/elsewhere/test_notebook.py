@@ -12,12 +12,8 @@ pytest.importorskip("IPython")
 
 RIGHT = "@gradcli.check(at={'x': [1.0, 2.0]}, grad=lambda x: 2 * x)\ndef square(x):\n    return (x**2).sum()\n"
 WRONG = RIGHT.replace("2 * x", "3 * x")
-CELLS = [
-    "%load_ext gradcli\nimport gradcli\nimport numpy as np",
-    f"%%gradcheck\n{RIGHT}",
-    f"%%gradcheck\n{WRONG}",
-    "float(square(np.array([3.0])))",
-]
+IMPORTS = "%load_ext gradcli\nimport gradcli\nimport numpy as np"
+CELLS = [IMPORTS, f"%%gradcheck\n{RIGHT}", f"%%gradcheck\n{WRONG}", "float(square(np.array([3.0])))"]
 
 
 @pytest.fixture

@@ -1,0 +1,35 @@
+"""The page gradcli-bench(7): its tables have the rows of the script that measures."""
+
+import json
+
+import numpy as np
+import pytest
+
+from man.generate.bench import MEASURED
+
+from . import bench
+
+
+def test_the_rows_of_the_page_are_those_of_the_script():
+    table = json.loads(MEASURED.read_text())
+    assert [(row["work"], row["reference"]) for row in table["ratios"]] == [row[:2] for row in bench.ROWS]
+    assert [row["checker"] for row in table["checkers"]] == list(bench.CHECKERS)
+    assert table["functions"] == bench.FUNCTIONS
+    assert all(row["ratio"] is None or row["ratio"] > 0 for row in table["ratios"])
+
+
+def test_every_reference_is_known():
+    known = {*bench.PEERS, bench.HAND, bench.CLICK}
+    assert {row.reference for row in bench.ROWS} == known
+
+
+@pytest.mark.parametrize("checker", ["gradcli", "SciPy check_grad"])
+def test_a_checker_is_asked(checker):
+    x = np.array([1.0, 2.0])
+    verdicts = [bench.judge(checker, lambda x: float((x**2).sum()), x, factor * x) for factor in (2.0, 3.0)]
+    assert verdicts == ["pass", "fail"]
+
+
+def test_both_ways_to_hand_agree():
+    """The gradient of x sin(x sin(x ...)): 20 steps by hand and by the engine."""
+    assert bench.small_by(bench.HAND, (3,), 20) == pytest.approx(bench.sines(bench.gradcli, (3,), 20).numpy())
