@@ -3,8 +3,8 @@
 python -m tests.bench         prints the tables
 python -m tests.bench FILE    writes them, too, as JSON: `man.generate` puts it into gradcli-bench(7)
 
-A ratio below 1 says that gradcli is faster; it is the median over interleaved pairs, after a warm-up. Peers that are not
-installed are left open. Results are compared before anything is timed.
+A ratio below 1 says that gradcli is faster; it is the median over interleaved pairs, after a warm-up. Peers that are
+not installed are left open. Results are compared before anything is timed.
 """
 
 import argparse
@@ -84,7 +84,7 @@ def start_up(peer: str) -> float:
     def run(words: list[str]) -> Any:
         return subprocess.run(words, stdout=subprocess.DEVNULL, check=True, cwd=tempfile.gettempdir())
 
-    return paired(lambda: run(COMMAND), lambda: run([sys.executable, "-c", SCRIPTS[peer]]), 15)
+    return paired(lambda: run(COMMAND), lambda: run([sys.executable, "-c", SCRIPTS[peer]]), 5)
 
 
 def chain_of_sines(sin: Callable, x: Any, n: int) -> Any:
@@ -257,7 +257,7 @@ ROWS = [
 CHECKERS = {"gradcli": "gradcli", "PyTorch gradcheck": "torch", "SciPy check_grad": "scipy"}
 CHECKERS |= {"numdifftools": "numdifftools", "jacobi": "jacobi"}
 """The checkers, with the modules that they need."""
-FUNCTIONS = 200
+FUNCTIONS = 100
 WRONG_FROM = 0.01
 """Relative errors of the wrong claims from which on they count: every checker means to see these."""
 COUNTED = ("right", "accused", "wrong", "found", "open")
@@ -362,7 +362,8 @@ def measure() -> dict[str, Any]:
         print(checker, counts or "not installed", flush=True)
     machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return {"machine": machine, "date": today, "load": load, "functions": FUNCTIONS, "ratios": ratios, "checkers": checkers}
+    head = {"machine": machine, "date": today, "load": load, "functions": FUNCTIONS}
+    return {**head, "ratios": ratios, "checkers": checkers}
 
 
 if __name__ == "__main__":

@@ -4,7 +4,5 @@ from typing import Any
 
 from gradcli.tape.tensor import Tensor
 
-from gradcli.tape.backward import GradientEdge as GradientEdge
-from gradcli.tape.backward import get_gradient_edge as get_gradient_edge
 from gradcli.tape.node import Node as Node
 from gradcli.tape.saved_hooks import saved_tensors_hooks as saved_tensors_hooks

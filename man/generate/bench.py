@@ -23,9 +23,9 @@ which they win; the JAX of Jacobians and Hessians is compiled before its time is
 time is counted.
 """
 CHECKERS = """
-Random functions of 1 to 8 numbers, {functions} of them, with points, scales and kinks as they come, each with its gradient and
-with wrong ones, of which those count that are off by 1 % and more. It is the bank of gradcli-verdict(7), not made for the
-others: their own defaults suit functions that are smooth, of size 1 and known without noise. SciPy's `check_grad`
+Random functions of 1 to 8 numbers, {functions} of them, with points, scales and kinks as they come, each with its
+gradient and with wrong ones, of which those count that are off by 1 % and more. It is the bank of gradcli-verdict(7),
+not made for the others: their own defaults suit functions that are smooth, of size 1 and known without noise. SciPy's `check_grad`
 returns the size of a difference, which fails here above 1e-5 of the gradient's; numdifftools and jacobi return a
 derivative and its error, and a claim fails that is ten such errors away. A right claim is accused, or not; a wrong one
 is found, or not; open are those of which a checker says that it cannot decide. Calls and milliseconds are medians for
