@@ -38,7 +38,7 @@ RETURNS = {
 }
 MATRIX = gradcli.tensor([[2.0, 1.0], [1.0, 3.0]])
 WHOLE = gradcli.tensor([1, 2])
-TRIALS = [(MATRIX,), (MATRIX, MATRIX), (WHOLE, WHOLE), (gradcli.tensor([1.0]),)]
+TRIALS = [(MATRIX,), (MATRIX, MATRIX), (WHOLE, WHOLE), (gradcli.tensor([1.0]),), (gradcli.tensor([1j]),)]
 """Arguments of which some suit every function without annotations that the table has no example of."""
 
 USER = """
@@ -115,6 +115,7 @@ def kinds_of_examples(entry: Primitive) -> set[type]:
     return kinds
 
 
+@pytest.mark.filterwarnings("ignore:Casting complex")
 @pytest.mark.parametrize(("path", "name"), RETURNS)
 def test_a_function_returns_what_its_stub_says(path, name):
     function, expected = find(path, name), RETURNS[path, name]

@@ -17,19 +17,19 @@ DESCRIPTION = """
 renews those of this page. They were measured on {date}, on {machine}, which had {load} when that began.
 """
 RATIOS = """
-The time that gradcli takes, divided by that of another way to do the same: below 1, gradcli is quicker. A ratio is the
-median over pairs that were run in turn; results were compared before. PyTorch and JAX are built for large arrays, on
-which they win; the JAX of Jacobians and Hessians is compiled before its time is taken. Of a sweep, the processor's
-time is counted.
+The time that gradcli takes, divided by that of another way to do the same: below 1, gradcli is quicker. A ratio is
+the median over pairs that were run in turn; results were compared before. PyTorch and JAX are built for large arrays,
+of which there are none here; the JAX of Jacobians and Hessians is compiled before its time is taken. Of a sweep, the
+processor's time is counted.
 """
 CHECKERS = """
 Random functions of 1 to 8 numbers, {functions} of them, with points, scales and kinks as they come, each with its
 gradient and with wrong ones, of which those count that are off by 1 % and more. It is the bank of gradcli-verdict(7),
-not made for the others: their own defaults suit functions that are smooth, of size 1 and known without noise. SciPy's `check_grad`
-returns the size of a difference, which fails here above 1e-5 of the gradient's; numdifftools and jacobi return a
-derivative and its error, and a claim fails that is ten such errors away. A right claim is accused, or not; a wrong one
-is found, or not; open are those of which a checker says that it cannot decide. Calls and milliseconds are medians for
-one check.
+not made for the others: their own defaults suit functions that are smooth, of size 1 and known without noise. SciPy's
+`check_grad` returns the size of a difference, which fails here above 1e-5 of the gradient's; numdifftools and jacobi
+return a derivative and its error, and a claim fails that is ten such errors away, or not finite. A right claim is
+accused, or not; a wrong one is found, or not; open are those of which a checker says that it cannot decide. Calls and
+milliseconds are medians for one check.
 """
 EXAMPLES = ["time gradcli grad 'x**2 * sin(y)' x=2 y=3"]
 

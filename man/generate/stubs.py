@@ -31,7 +31,7 @@ PLAIN = {"bool", "int", "float", "complex", "str", "None", "Any", "Tensor"}
 CALLED = {"gradcli.check": "gradcli.check.declare", "gradcli.autograd.gradcheck": "gradcli.check.pytorch"}
 """Modules that are called, with the home of the function that then runs."""
 INTS = set("dim ndimension nelement numel".split())
-TUPLES = set("array_split broadcast_arrays eig eigh slogdet svd unstack".split())
+TUPLES = set("array_split broadcast_arrays dsplit eig eigh hsplit slogdet svd unstack vsplit".split())
 """Of what has no annotations, the functions whose result is another than a tensor (`is_...`: a bool)."""
 
 
