@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
+from ..show.formula_results import bold_symbol, symbol
 from .index_terms import ONE, Dim
 from .matrix_form import Form
 
@@ -427,8 +428,6 @@ class Latex(Paper):
     minus, times, over, top = "-", r" \odot ", r" \oslash ", r"^\top"
 
     def _name(self, form: Form) -> tuple[str, int]:
-        from ..show.latex import bold_symbol, symbol
-
         return bold_symbol(form.detail) if form.rank else symbol(form.detail), ATOM
 
     def braced(self, text: str) -> str:

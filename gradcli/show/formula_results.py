@@ -1,11 +1,13 @@
-"""What exact arithmetic finds out: formulas, numbers of many digits, and how many digits are right over a range."""
+"""What exact arithmetic finds out: formulas with the names in them, numbers of many digits, digits that are right."""
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import visible
 from .results import Block, Rows, own_block, present
 
 
@@ -257,3 +259,27 @@ class Precision(NamedTuple):
             "losses": [loss._asdict() for loss in self.losses],
             **present(output=self.output),
         }
+
+
+GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
+    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
+)
+
+
+def symbol(name: str) -> str:
+    """Return a name as LaTeX: x_1 for x1, Greek letters by name, longer words upright."""
+    match = re.fullmatch(r"([A-Za-z]+)_?(\d*)", name)
+    if match is None:
+        return r"\mathrm{" + re.sub(r"([#$%&_{}])", r"\\\1", visible(" ".join(name.split()))) + "}"
+    word, digits = match.groups()
+    word = "\\" + word if word in GREEK else word if len(word) == 1 else r"\mathrm{" + word + "}"
+    return f"{word}_{{{digits}}}" if digits else word
+
+
+def bold_symbol(name: str) -> str:
+    """Return the name of a vector or matrix as LaTeX: \\mathbf{x}_{1} for x1, \\boldsymbol{\\theta} for theta."""
+    word, low, rest = symbol(name).partition("_{")
+    if word.startswith(r"\mathrm{"):
+        return r"\mathbf{" + word.removeprefix(r"\mathrm{") + low + rest
+    return (rf"\boldsymbol{{{word}}}" if word.startswith("\\") else rf"\mathbf{{{word}}}") + low + rest

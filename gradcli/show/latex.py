@@ -8,26 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import visible
 from . import Style
 from .data import NONE, number
-from .formula_results import Derivative, FormulaMatrix, Formulas, LongNumbers, MatrixFormulas
+from .formula_results import Derivative, FormulaMatrix, Formulas, LongNumbers, MatrixFormulas, bold_symbol, symbol
 from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels, rows_of
-
-GREEK = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
-    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
-)
-
-
-def symbol(name: str) -> str:
-    """Return a name as LaTeX: x_1 for x1, Greek letters by name, longer words upright."""
-    match = re.fullmatch(r"([A-Za-z]+)_?(\d*)", name)
-    if match is None:
-        return r"\mathrm{" + re.sub(r"([#$%&_{}])", r"\\\1", visible(" ".join(name.split()))) + "}"
-    word, digits = match.groups()
-    word = "\\" + word if word in GREEK else word if len(word) == 1 else r"\mathrm{" + word + "}"
-    return f"{word}_{{{digits}}}" if digits else word
 
 
 def value(x: Any, precision: int | None) -> str:
@@ -201,14 +185,6 @@ def render_matrixformulas(result: MatrixFormulas, style: Style) -> str:
         )
         lines.append(rf"\frac{{\partial{power} {function}}}{{{below}}} = {d.formula.latex}" + "\n")
     return "".join(lines)
-
-
-def bold_symbol(name: str) -> str:
-    """Return the name of a vector or matrix as LaTeX: \\mathbf{x}_{1} for x1, \\boldsymbol{\\theta} for theta."""
-    word, low, rest = symbol(name).partition("_{")
-    if word.startswith(r"\mathrm{"):
-        return r"\mathbf{" + word.removeprefix(r"\mathrm{") + low + rest
-    return (rf"\boldsymbol{{{word}}}" if word.startswith("\\") else rf"\mathbf{{{word}}}") + low + rest
 
 
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
