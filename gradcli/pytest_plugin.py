@@ -78,7 +78,8 @@ class DeclaringFile(pytest.Module):
         return self.session.isinitpath(self.path) or any(self.path.match(pattern) for pattern in patterns)
 
     def load(self) -> Any:
-        """Import the file and return its surroundings. Raises CollectError."""
+        """Import the file and return its surroundings. Raises CollectError, or what skips the file."""
+        from .check.check import is_skip
         from .errors import GradcliError
         from .program.user_code import Folders
 
@@ -86,6 +87,8 @@ class DeclaringFile(pytest.Module):
         try:
             folders.of(str(self.path)).load(str(self.path))
         except GradcliError as error:
+            if error.cause is not None and is_skip(error.cause):
+                raise error.cause from None
             raise self.CollectError(error.message) from None
         return folders.of(str(self.path))
 

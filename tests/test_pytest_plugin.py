@@ -150,6 +150,14 @@ def test_a_file_that_cannot_be_imported_is_an_error(pytester, run):
     result.stdout.fnmatch_lines(["*ZeroDivisionError*"])
 
 
+def test_a_file_that_asks_for_it_is_skipped(pytester, run):
+    text = "import gradcli, unittest\nraise unittest.SkipTest('needs nothing 1.0')\ngradcli.check(None)\n"
+    pytester.makepyfile(gradients=text)
+    result = run("--gradcheck", "-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*needs nothing 1.0*"])
+
+
 def test_without_the_option_nothing_is_imported(pytester, run):
     pytester.makepyfile(
         gradients=GRADIENTS,

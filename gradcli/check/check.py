@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, GradcliError, TimeIsUp
+from ..errors import ENDINGS, GradcliError, TimeIsUp, text_of
 from ..lang.limits import MOST_AXES, Bound, enforce, time_left, within
 from ..program.claim import CallError, Claim, Watch, call_failed, callable_name, second_order
 from ..program.detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
@@ -258,9 +258,19 @@ class Check:
         return Place(self.name, self.file, self.line, " ".join(filter(None, words)).rstrip())
 
 
+SKIPS = {("unittest.case", "SkipTest"), ("builtins", "Skipped")}
+"""The exceptions by which a file says that it has nothing to check here: the second is what pytest.skip raises."""
+
+
+def is_skip(error: BaseException | None) -> bool:
+    return any((kind.__module__, kind.__name__) in SKIPS for kind in type(error).__mro__)
+
+
 def error_report(name: str, file: str | None, start: float, error: GradcliError) -> CheckReport:
-    """Return the report on what could not be checked; start: when trying it began."""
+    """Return the report on what could not be checked, or wants to be skipped; start: when trying it began."""
     seconds = time.perf_counter() - start
+    if is_skip(error.cause):
+        return CheckReport(name, file, None, "skipped", seconds, message=text_of(error.cause) or "no reason was given")
     return CheckReport(name, file, None, "error", seconds, message=error.message, hint=error.hint)
 
 

@@ -140,7 +140,8 @@ def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str],
     rows = []
     for check in checks:
         if isinstance(check, CheckReport):
-            raise GradcliError(check.message, kind="target", exit_code=EXIT_TARGET)
+            message = f"{check.file} is skipped: {check.message}" if check.verdict == "skipped" else check.message
+            raise GradcliError(message, kind="target", exit_code=EXIT_TARGET)
         key = (check.file or "", check.name)
         seen[key] += 1
         rows.append((key if seen[key] == 1 else (key[0], f"{key[1]}-{seen[key]}"), check))

@@ -204,10 +204,11 @@ class Taylor(NamedTuple):
 class CheckReport:
     """The verdict on the derivative of one function at one point (or the worst of several).
 
-    verdict: pass, fail, inconclusive or error. message: the reason in a line. notes: what else was seen. replay:
-    a command line that repeats the check. witnesses: independent values by name, with the digits to which they
-    agree with the derivative. error: what the checked function raised; trace: the user's own frames in it. hint: what
-    to do. found: the point that a search found. source: the function's text, where every element was asked for.
+    verdict: pass, fail, inconclusive, error, or skipped for a file that asks for it. message: the reason in a line.
+    notes: what else was seen. replay: a command line that repeats the check. witnesses: independent values by name,
+    with the digits to which they agree with the derivative. error: what the checked function raised; trace: the user's
+    own frames in it. hint: what to do. found: the point that a search found. source: the function's text, where every
+    element was asked for.
     """
 
     name: str
@@ -326,7 +327,13 @@ class CheckSummary(NamedTuple):
         return (row for check in self.checks for row in check.rows())
 
     def document(self) -> dict[str, Any]:
-        verdicts = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error"}
+        verdicts = {
+            "passed": "pass",
+            "failed": "fail",
+            "inconclusive": "inconclusive",
+            "errors": "error",
+            "skipped": "skipped",
+        }
         counts = {word: self.count(verdict) for word, verdict in verdicts.items()}
         summary = {**counts, "seconds": round(self.seconds, 4)}
         return {"checks": [check.document() for check in self.checks], "summary": summary}

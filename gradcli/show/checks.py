@@ -138,7 +138,13 @@ NOTICED = 1.0
 
 
 def summary_line(result: CheckSummary) -> str:
-    words = [("passed", "pass"), ("failed", "fail"), ("inconclusive", "inconclusive"), ("errors", "error")]
+    words = [
+        ("passed", "pass"),
+        ("failed", "fail"),
+        ("inconclusive", "inconclusive"),
+        ("errors", "error"),
+        ("skipped", "skipped"),
+    ]
     parts = [
         f"{count} {'error' if (count, word) == (1, 'errors') else word}"
         for word, verdict in words

@@ -22,7 +22,7 @@ def template(name: str) -> str:
 
 
 STYLE = template("page.css")
-MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "error": "!"}
+MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "error": "!", "skipped": "-"}
 
 
 def escape(text: Any) -> str:

@@ -44,14 +44,14 @@ FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} -
 
 
 def write_junit(result: CheckSummary, style: Style) -> str:
-    """Return one test case per check; inconclusive ones count as skipped."""
+    """Return one test case per check; inconclusive ones count as skipped, too."""
     suite = ElementTree.Element(
         "testsuite",
         name="gradcheck",
         tests=str(len(result.checks)),
         failures=str(result.count("fail")),
         errors=str(result.count("error")),
-        skipped=str(result.count("inconclusive")),
+        skipped=str(result.count("inconclusive") + result.count("skipped")),
         time=f"{result.seconds:.3f}",
     )
     for check in result.checks:
@@ -66,7 +66,7 @@ def write_junit(result: CheckSummary, style: Style) -> str:
             case.set("file", printable(check.file))
         if check.line:
             case.set("line", str(check.line))
-        tag = {"fail": "failure", "error": "error", "inconclusive": "skipped"}.get(check.verdict)
+        tag = {"fail": "failure", "error": "error", "inconclusive": "skipped", "skipped": "skipped"}.get(check.verdict)
         if tag is not None:
             part = ElementTree.SubElement(case, tag, message=printable(headline(check)))
             part.text = printable("\n".join([*(finding.text for finding in check.diagnosis), check.trace]).rstrip())

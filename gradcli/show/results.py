@@ -123,7 +123,13 @@ def value_document(result: Any, **parts: Any) -> dict[str, Any]:
     return {"value": value, **parts, **present(**more)}
 
 
-VERDICT_CODES = {"pass": EXIT_OK, "fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}
+VERDICT_CODES = {
+    "pass": EXIT_OK,
+    "fail": EXIT_FAIL,
+    "error": EXIT_TARGET,
+    "inconclusive": EXIT_INCONCLUSIVE,
+    "skipped": EXIT_OK,
+}
 
 
 def exit_code_of(result: Any) -> int:

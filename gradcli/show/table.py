@@ -180,7 +180,12 @@ def more_of(result: Any, style: Style) -> list[Any]:
     return parts
 
 
-MARKS = {"pass": ("✓", "+", "green"), "fail": ("✗", "x", "bold red"), "inconclusive": ("?", "?", "yellow")}
+MARKS = {
+    "pass": ("✓", "+", "green"),
+    "fail": ("✗", "x", "bold red"),
+    "inconclusive": ("?", "?", "yellow"),
+    "skipped": ("-", "-", "dim"),
+}
 
 
 def verdict_text(check: CheckReport, style: Style, width: int = 12) -> Text:

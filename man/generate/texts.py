@@ -127,6 +127,10 @@ looked at as always.
 With pytest, `pytest --gradcheck` runs the same declared checks as tests; `--gradcheck-allow-inconclusive` lets
 inconclusive ones pass.
 
+A file that has nothing to check here, for want of a package or of another version of one, says so as a test would:
+`raise unittest.SkipTest("needs umap-learn 0.5.12")`, `pytest.skip` or `pytest.importorskip`. Its verdict is skipped,
+with that reason; the summary counts it, and the exit code does not.
+
 Beside other checkers: PyTorch's gradcheck and JAX's check_grads check what runs on their devices and with their
 transforms, by central differences of a fixed step (1e-6) against fixed tolerances (atol 1e-5 and rtol 1e-3; 1e-5),
 and answer True or an exception; HIPS autograd's does so in random directions, SciPy's check_grad returns the norm of

@@ -160,8 +160,11 @@ def list_checks(output: Output, target: str, checks: list[Check | CheckReport]) 
     broken = [c for c in checks if isinstance(c, CheckReport)]
     output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks if c not in broken)))
     for report in broken:
-        messages.report(GradcliError(report.message))
-    return EXIT_TARGET if broken else 0
+        if report.verdict == "skipped":
+            messages.note(f"{report.file} is skipped: {report.message}")
+        else:
+            messages.report(GradcliError(report.message))
+    return EXIT_TARGET if any(report.verdict == "error" for report in broken) else 0
 
 
 def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
