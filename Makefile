@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 ELSEWHERE := .venv-elsewhere
+FOUND := .venv-found
 READY := $(VENV)/.ready
 # Most of what is installed is never imported; Python compiles the rest when it is.
 INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test test-all test-oldest test-elsewhere lint format man bench calibrate clean
+.PHONY: demo test test-all test-oldest test-elsewhere test-found lint format man bench calibrate clean
 
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
@@ -28,6 +29,11 @@ test-oldest: $(OLDEST)/.ready
 # The tests beside other engines, in an environment that has these.
 test-elsewhere: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -m pytest -n auto --dist worksteal tests/elsewhere
+
+# The samples of wrong derivatives, beside each release that they name.
+RELEASES := $(shell sed -n 's/^require("\(.*\)", "\(.*\)")/\1@\2/p' samples/found/*.py | sort -u)
+test-found: $(RELEASES:%=$(FOUND)/%/.ready)
+	for release in $(RELEASES); do $(FOUND)/$$release/bin/python -m pytest tests/test_found.py || exit; done
 
 lint: $(READY)
 	$(BIN)/ruff check gradcli tests samples man
@@ -52,7 +58,7 @@ bench: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -W ignore -m tests.bench $(MEASURED)
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(ELSEWHERE) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(ELSEWHERE) $(FOUND) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -62,6 +68,11 @@ $(READY): pyproject.toml
 $(OLDEST)/.ready: pyproject.toml .ci/oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m $(INSTALL) -r .ci/oldest.txt -e .
+	@touch $@
+
+$(FOUND)/%/.ready: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m $(INSTALL) $(subst @,==,$*) pytest -e .
 	@touch $@
 
 $(ELSEWHERE)/.ready: pyproject.toml

@@ -1,0 +1,42 @@
+"""paramz 0.10.0: paramz.transformations.NegativeExponent.gradfactor
+
+The transformation is f = -exp(x), which is its own slope; `gradfactor` turns the sign of it once more, so that an
+optimizer walks up where it should walk down. `finv` has a sign too many, too.
+
+Right: df/dx = f
+"""
+
+import mpmath
+import numpy as np
+from released import in_floats, prove, require
+
+import gradcli
+
+AT = [0.7]
+
+
+def transformation(x):
+    return -mpmath.exp(x[0])
+
+
+def right(x):
+    return [transformation(x)]
+
+
+prove(transformation, right, AT)
+require("paramz", "0.10.0")
+from paramz.transformations import NegativeExponent  # noqa: E402
+
+NEGATIVE = NegativeExponent()
+
+
+def released(x):
+    return NEGATIVE.f(x)[0]
+
+
+def gradient(x):
+    return NEGATIVE.gradfactor(NEGATIVE.f(x), np.ones(1))
+
+
+gradcli.check(released, at={"x": AT}, grad=gradient, name="NegativeExponent.gradfactor")
+gradcli.check(released, at={"x": AT}, grad=in_floats(right), name="right formula")
