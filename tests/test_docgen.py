@@ -134,5 +134,6 @@ def test_example_runs(example, path, tmp_path):
     if re.search(r"\.(svg|png)\b", example) and "gradcli graph" in example and shutil.which("dot") is None:
         pytest.skip("Graphviz is not installed")
     folder = shutil.copytree(Path(__file__).parent / "manual", tmp_path / "manual")
+    shutil.copytree(ROOT / "samples" / "found", folder / "samples" / "found")
     done = shell(f"set -o pipefail\n{example}", folder, PATH=path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert done.returncode == 0, done.stdout + done.stderr

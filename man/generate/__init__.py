@@ -12,6 +12,7 @@ from gradcli.cli.main import COMMANDS, cli
 from .bench import bench_page
 from .commands import command_page
 from .documents import json_page
+from .found import found_page
 from .language import expressions_page
 from .overview import overview_page
 from .protocol import protocol_page
@@ -34,6 +35,7 @@ def pages(date: str = DATE) -> dict[str, str]:
         "gradcli-bench.7": bench_page(date),
         "gradcli-json.5": json_page(date),
         "gradcli-expressions.7": expressions_page(date),
+        "gradcli-found.7": found_page(date),
         "gradcli-protocol.7": protocol_page(date),
         "gradcli-verdict.7": verdict_page(date),
     }

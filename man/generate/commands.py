@@ -80,7 +80,7 @@ def command_page(name: str, command: click.Command, context: click.Context, date
     arguments = [p.metavar or (p.name or "").upper() for p in command.params if isinstance(p, click.Argument)]
     references = ["gradcli(1)", *(f"gradcli-{other}(1)" for other in RELATED.get(name, []) if other in COMMANDS)]
     references += ["gradcli-expressions(7)"] if takes_target(command) or name == "ops" else []
-    references += ["gradcli-protocol(7)", "gradcli-verdict(7)"] if name == "gradcheck" else []
+    references += ["gradcli-found(7)", "gradcli-protocol(7)", "gradcli-verdict(7)"] if name == "gradcheck" else []
     references += ["gradcli-json(5)"] if name in schemas() or name == "schema" else []
     note = [".Pp", *paragraphs("What a TARGET and a VALUE may be is told in gradcli(1).")]
     more = [".Pp", *paragraphs(texts.DESCRIPTIONS[name])] if name in texts.DESCRIPTIONS else []

@@ -23,6 +23,7 @@ def overview_page(date: str) -> str:
         "gradcli-json(5)",
         "gradcli-expressions(7)",
         "gradcli-bench(7)",
+        "gradcli-found(7)",
         "gradcli-protocol(7)",
         "gradcli-verdict(7)",
     ]
