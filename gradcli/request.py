@@ -63,11 +63,14 @@ class Request(NamedTuple):
     eps: float | None = None
     search: int = 0
     show: str = "worst"
-    # a sweep: shard (3, 16) is the third of sixteen, table the file to write, dask the address of a scheduler
+    # a sweep: shard (3, 16) is the third of sixteen, table the file to write, dask the address of a scheduler,
+    # delimiter what separates the cells of its points
     table: str = "-"
     outs: Sequence[str] | None = None
     diag: bool = False
     keep: Sequence[str] | None = None
+    no_keep: bool = False
+    delimiter: str | None = None
     shard: tuple[int, int] = (1, 1)
     jobs: int | None = None
     dask: str | None = None

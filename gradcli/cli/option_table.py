@@ -109,6 +109,14 @@ def as_share(ctx: Any, param: Any, text: str) -> tuple[int, int]:
     return int(first), int(second)
 
 
+def as_delimiter(ctx: Any, param: Any, text: str | None) -> str | None:
+    """Return the character that separates cells; a tab may be written \\t."""
+    character = "\t" if text == "\\t" else text
+    if character is not None and (len(character) != 1 or character.isalnum() or character in "+-._\"'\r\n"):
+        raise click.BadParameter(f"'{text}' cannot separate cells; it is one character, such as ';'", ctx, param)
+    return character
+
+
 def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dict[str, tuple[int, ...]]:
     """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError, also for values."""
     shapes: dict[str, tuple[int, ...]] = {}
@@ -391,7 +399,18 @@ OPTIONS: dict[str, Callable] = {
         complete="names",
     ),
     "diag": option("--diag", "Also the second derivatives by the same input: d2_NAME."),
-    "keep": option("--keep COLUMNS", "Also hand on these columns: id,x.", multiple=True, callback=as_names),
+    "keep": option("--keep COLUMNS", "Also hand on these columns: id,day.", multiple=True, callback=as_names),
+    "no_keep": option("--no-keep", "Leave the inputs out of the result."),
+    "delimiter": option(
+        "--delimiter CHARACTER",
+        "What separates the cells of POINTS, where that is text: ';'. Decimal commas are read, unless it is a comma.",
+        callback=as_delimiter,
+    ),
+    "sweep_format": option(
+        "-f --format",
+        "Write the table as csv or tsv, or print how it went, as json (by the ending of FILE; csv).",
+        type=click.Choice(("csv", "tsv", "json")),
+    ),
     "shard": option("--shard K/N", "Only the K-th of N equal shares of the rows.", default="1/1", callback=as_share),
     "sweep_jobs": option("-j --jobs N", "Threads or processes that share the rows (1).", type=Count(1000)),
     "dask": option(
@@ -402,7 +421,7 @@ OPTIONS: dict[str, Callable] = {
     "restart": option("--restart", "Begin anew, whatever is there of the output."),
     "sweep_output": option(
         "-o --output FILE",
-        "The table to write: .csv, .tsv or .parquet; - is CSV on standard output (-).",
+        "The table to write: .csv, .tsv or .parquet; - is standard output (-).",
         name="table",
         default="-",
         complete="files",

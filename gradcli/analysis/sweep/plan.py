@@ -20,8 +20,8 @@ from ...lang.tables import nearest_file, reading
 from ...program.base import Program, silence_prints
 from ...program.target import Target
 from ...show.results import Swept
-from .rows import Interpreted, Question, result_names, rows_at_once
-from .run import Folder, Record, Sweep, Tell, do_part, form_of, heading, identity, join_parts
+from .rows import Interpreted, Portions, Question, portion, result_names
+from .run import FORMS, Folder, Record, Sweep, Tell, do_part, form_of, heading, identity, join_parts
 from .tables import NumpyPoints, ParquetPoints, Points, TextPoints, need
 
 STREAM = "-"
@@ -36,21 +36,23 @@ TABLES: dict[str, Callable[[str, str], Points]] = {
 }
 
 
-def open_points(path: str, title: str = "") -> Points:
-    """Return the table in a file, by the ending of its name. Raises GradcliError."""
+def open_points(path: str, title: str = "", delimiter: str | None = None) -> Points:
+    """Return the table in a file, by the ending of its name; text where a delimiter is given. Raises GradcliError."""
     kind = os.path.splitext(path)[1].lower()
     if not os.path.exists(path):
         raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file")
     if os.path.isdir(path):
         raise GradcliError(f"{path} is a directory", hint="name a file in it", kind="file")
-    if kind not in TABLES:
+    if delimiter is not None and TABLES.get(kind) in (NumpyPoints, ParquetPoints):
+        raise GradcliError(f"--delimiter: {path} is no text", hint="leave it out")
+    if kind not in TABLES and delimiter is None:
         raise GradcliError(
             f"{path}: unknown type of table '{kind or path}'",
-            hint="the types are .csv, .tsv, .parquet, .npy, and - or a pipe for CSV",
+            hint="the types are .csv, .tsv, .parquet, .npy, - or a pipe for CSV, and any text with --delimiter",
             kind="file",
         )
     with reading(title or path):
-        points = TABLES[kind](path, title)
+        points = TABLES[kind](path, title) if delimiter is None else TextPoints(delimiter, path, title)
     twice = next((name for name, count in Counter(points.names).items() if count > 1), None)
     if twice is not None:
         raise GradcliError(f"{points.title} has two columns '{twice}'", kind="file")
@@ -58,17 +60,17 @@ def open_points(path: str, title: str = "") -> Points:
 
 
 @contextlib.contextmanager
-def table_at(path: str) -> Iterator[Points]:
+def table_at(path: str, delimiter: str | None = None) -> Iterator[Points]:
     """Give the table in a file; what comes on standard input or a pipe is put into a file first: it is read twice."""
     if path != STREAM and not is_stream(path):
-        yield open_points(path)
+        yield open_points(path, delimiter=delimiter)
         return
     with tempfile.TemporaryDirectory(prefix="gradcli-") as folder:
         place = os.path.join(folder, "standard input.csv")
         stream = contextlib.nullcontext(sys.stdin.buffer) if path == STREAM else open(path, "rb")  # noqa: SIM115
         with open(place, "wb") as file, stream as source:
             shutil.copyfileobj(source, file, 1 << 20)
-        yield open_points(place, "standard input" if path == STREAM else path)
+        yield open_points(place, "standard input" if path == STREAM else path, delimiter)
 
 
 def is_stream(path: str) -> bool:
@@ -114,7 +116,7 @@ def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
 def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[str, Any]) -> Sweep:
     """Return what is to be done. Raises GradcliError for names, rows and outputs that cannot be used."""
     request = target.request
-    ending = form_of(request.table)
+    ending = form_of(request.table, request.format)
     if request.dask is not None:
         need("distributed", "dask", "--dask")
     if os.path.exists(request.table) and os.path.samefile(request.table, points.path):
@@ -122,7 +124,8 @@ def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[
     known = inputs_of(program, points.names)
     columns = choose_inputs(program, given, points, known)
     check_known(request.wrt or (), columns if known is None else known, "--wrt")
-    kept = tuple(request.keep or ())
+    handed = () if request.no_keep else columns
+    kept = tuple(name for name in request.keep or () if name not in handed)
     for name in kept:
         if name not in points.names:
             raise unknown_columns(points, [name])
@@ -134,19 +137,19 @@ def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[
         tuple(request.outs or (None,)),
         request.diag,
     )
-    taken = set(result_names(question)).intersection(kept)
-    if taken:
-        raise GradcliError(f"--keep {taken.pop()}: the result has a column of that name")
+    taken = next((name for name in (*handed, *kept) if name in result_names(question)), None)
+    if taken is not None:
+        hint = "--no-keep leaves the inputs out" if taken in handed else None
+        raise GradcliError(f"the result would have two columns '{taken}'", hint=hint)
     with reading(points.title):
         points.prepare(columns, kept)
     start, stop = (points.rows * k // request.shard[1] for k in (request.shard[0] - 1, request.shard[0]))
-    step, loop = 1, ""
+    portions = Portions(1, 1)
     if points.rows:
         block = next(points.read(0, 1, 1)).inputs
-        first = {name: np.stack(list(x)) for name, x in block.items()}
-        step, loop = rows_at_once(question, first, stop - start)
+        portions = portion(question, {name: np.stack(list(x)) for name, x in block.items()}, stop - start)
     folder = request.table + ".parts"
-    return Sweep(target, question, points, kept, folder, ending, start, stop, step, loop)
+    return Sweep(target, question, points, handed, kept, folder, ending, start, stop, portions)
 
 
 def run_sweep(sweep: Sweep, path: str, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
@@ -171,17 +174,15 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
     wanted: what it is made from. Raises GradcliError for a file that was made from something else.
     """
     request = sweep.target.request
-    record, folder = Record(request.table), Folder(sweep.folder, sweep.ending)
+    record, folder = Record(request.table, sweep.folder), Folder(sweep.folder, sweep.ending)
     if request.restart or not record.found:
         folder.remove()
     else:
         record.check(wanted)
-        if record.not_finite is not None:
-            tell(sweep.stop - sweep.start, record.not_finite)
-            return record.not_finite
-        sweep = sweep._replace(step=record.found["block"])
+        portions = sweep.portions._replace(block=record.found["block"], part=record.found["part"])
+        sweep = sweep._replace(portions=portions)
     os.makedirs(folder.path, exist_ok=True)
-    record.write(wanted, sweep.step)
+    record.write(wanted, sweep.portions)
     done = folder.count_done()
     for number, count in done.items():
         first, last = sweep.bounds(number)
@@ -193,12 +194,10 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
         done = folder.count_done()
         if sweep.parts and not done:
             folder.remove()
-            record.remove()
     from ...files import replacing
 
     with replacing(request.table) as file:
         join_parts([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
-    record.write(wanted, sweep.step, sum(done.values()))
     folder.remove()
     return sum(done.values())
 
@@ -226,7 +225,7 @@ def run_missing(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[int]:
 def stream_parts(sweep: Sweep, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:
     """Hand on every part as soon as those before it are; yield its number of rows that are not finite."""
     folder = Folder(sweep.folder, sweep.ending)
-    stream(heading(sweep.names, ","))
+    stream(heading(sweep.names, FORMS[sweep.ending] or ","))
     following = 0
     for _ in run_missing(sweep, list(range(sweep.parts)), tell):
         done = folder.count_done()

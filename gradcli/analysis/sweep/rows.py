@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -25,6 +26,9 @@ ROWS = 65_536
 """Rows of a block: enough to hide what a call of the engine costs (200 µs), few enough for the cache."""
 LOOPED = 64
 """Rows of a block where each row is a run of its own."""
+PART_ROWS = 2 * ROWS
+PART_SECONDS = 1.0
+"""What a part of the result is to take, by the time of a few rows: others may be slower."""
 BYTES = 1 << 26
 """Memory that a block may take, where rows are wide."""
 SAMPLE = 65
@@ -201,25 +205,50 @@ def second(function: Callable, place: int) -> Callable:
     return derivative
 
 
-def rows_at_once(question: Question, first: Columns, rows: int) -> tuple[int, str]:
-    """Return how many rows make a block, fewer where a row takes much memory; and why there is a loop, if any.
+class Portions(NamedTuple):
+    """How rows are done: so many in a block, and in a part of the result; loop says why one by one, if they are."""
+
+    block: int
+    part: int
+    loop: str = ""
+
+
+def portion(question: Question, first: Columns, rows: int) -> Portions:
+    """Return how rows are to be done: fewer in a block where one takes much memory, in a part where it takes long.
 
     first: a block of one row. rows: how many there are in all.
     """
     evaluate = Interpreted(question)
-    evaluate(first)
-    if evaluate.looped:
-        return LOOPED, evaluate.looped
-    if rows <= UNMEASURED:
-        return 1, ""
+    seconds = time_of(evaluate, first)
+    if seconds < PART_SECONDS:
+        seconds = time_of(evaluate, first)  # what the first call prepares is not done again
+    if not evaluate.looped and rows > UNMEASURED:
+        few = min(SAMPLE, rows)
+        block = rows_in_memory(evaluate, first, few)
+        few = min(block, few)
+        seconds = min(seconds, time_of(evaluate, {name: np.repeat(x, few, axis=0) for name, x in first.items()}) / few)
+    else:
+        block = LOOPED if evaluate.looped else 1
+    part = 1 << max(int(min(PART_SECONDS / max(seconds, 1e-9), PART_ROWS)), 1).bit_length() - 1
+    return Portions(min(block, part), part, evaluate.looped)
+
+
+def time_of(evaluate: EvaluateBlock, columns: Columns) -> float:
+    begun = time.perf_counter()
+    evaluate(columns)
+    return time.perf_counter() - begun
+
+
+def rows_in_memory(evaluate: EvaluateBlock, first: Columns, most: int) -> int:
+    """Return how many rows a block may have, a power of two, by the memory that one and up to `most` take."""
     read = 3 * sum(x.nbytes for x in first.values())  # as it is read, as its gradient, as that is written
     one = peak_memory(evaluate, first) + read
-    count = min(SAMPLE, BYTES // one)
+    count = min(most, BYTES // one)
     if count < 2:
-        return 1, ""
+        return 1
     more = peak_memory(evaluate, {name: np.repeat(x, count, axis=0) for name, x in first.items()}) + count * read
     room = BYTES // max((more - one) // (count - 1), 1)
-    return min(ROWS, 1 << room.bit_length() - 1), ""
+    return min(ROWS, 1 << room.bit_length() - 1)
 
 
 def peak_memory(evaluate: EvaluateBlock, columns: Columns) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -15,6 +16,9 @@ import numpy as np
 
 from ...errors import GradcliError, need_extra
 from ...lang.tables import MAX_TEXT, is_heading, read_rows, reading
+
+WORTH_ARROW = 1 << 20
+"""Bytes of text that take as long without pyarrow as it takes to start (0.1 s)."""
 
 
 class Block(NamedTuple):
@@ -41,18 +45,34 @@ def need(module: str, extra: str, what: str) -> Any:
     return import_module(module)
 
 
+def load_arrow(size: int) -> Any:
+    """Return pyarrow where it is there and so many bytes of text are worth its start, else None.
+
+    With or without it the numbers read, and the bytes written, are the same.
+    """
+    if size < WORTH_ARROW:
+        return None
+    try:
+        import_module("pyarrow.compute")
+        import_module("pyarrow.csv")
+        return import_module("pyarrow")
+    except ImportError:
+        return None
+
+
 class Points:
     """A table. names: its columns. title: its name in messages.
 
     Once `prepare` was called, rows says how many it has, inputs and kept which columns are read, and kinds as what the
-    texts of a kept column are to be read: int, float or str. It can be sent to other processes, which open the file
-    for themselves.
+    texts of a kept column are to be read: int, float or str. marks are the decimal marks that text may have. It can be
+    sent to other processes, which open the file for themselves.
     """
 
     names: tuple[str, ...] = ()
     rows = 0
     inputs: Sequence[str] = ()
     kept: Sequence[str] = ()
+    marks = "."
 
     def __init__(self, path: str, title: str = ""):
         self.path, self.title = path, title or path
@@ -255,7 +275,8 @@ class TextPoints(Points):
     """A CSV or TSV file whose first row names the columns.
 
     A cell holds a number or nothing (nan), or a list of numbers as JSON writes it. places: for each piece that was
-    read, the number of its first row and where it begins in the file.
+    read, the number of its first row and where it begins in the file. marks: the decimal marks that all cells so far
+    agree with; one that agrees with neither of them is unreadable.
     """
 
     def __init__(self, separator: str, path: str, title: str = ""):
@@ -272,9 +293,14 @@ class TextPoints(Points):
             )
         other = next((c for c in ";,\t" if len(cells) == 1 and c in cells[0]), None)
         if other is not None:
-            raise GradcliError(f"{self.title}: cells are separated by {other!r}, not {separator!r}", kind="file")
+            raise GradcliError(
+                f"{self.title}: cells are separated by {other!r}, not {separator!r}",
+                hint=f"say --delimiter {other!r}" + "; decimal commas are read then" * (other != ","),
+                kind="file",
+            )
         self.names = tuple(cells)
         self.places: list[tuple[int, int]] = []
+        self.marks = "." if separator == "," else ".,"
         self.latest: tuple[Any, Block] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -326,15 +352,49 @@ class TextPoints(Points):
         """Return a piece as a block. row: the number of rows before it."""
         if self.latest is None or self.latest[0] != place:
             text = data.decode()
-            block = None if self.kept else self.parse_numbers(text)
-            self.latest = (place, block or self.parse_cells(text, row))
+            blocks = {mark: block for mark in self.marks if (block := self.parse_numbers(data, text, mark))}
+            self.marks = "".join(blocks) or self.marks
+            self.latest = (place, next(iter(blocks.values())) if blocks else self.parse_cells(text, row))
         return self.latest[1]
 
-    def parse_numbers(self, text: str) -> Block | None:
-        """Return a piece in which every cell that is wanted holds a number, None for any other."""
+    def parse_numbers(self, data: bytes, text: str, mark: str) -> Block | None:
+        """Return a piece in which every input is a number without quotes, or nothing; None for any other."""
+        if '"' in text or ("(" in text and "nan(" in text.lower()):  # Arrow reads nan(1) as nan
+            return None
+        arrow = load_arrow(self.opened[0])
+        if arrow is not None:
+            return self.parse_with_arrow(arrow, data, mark)
+        return None if self.kept else self.parse_with_numpy(text, mark)
+
+    def parse_with_arrow(self, arrow: Any, data: bytes, mark: str) -> Block | None:
+        """Return the same as without Arrow, in a seventh of the time."""
+        if set(self.inputs).intersection(self.kept):
+            return None
+        columns = {name: f"f{self.names.index(name)}" for name in (*self.inputs, *self.kept)}
+        kinds = dict.fromkeys(self.inputs, arrow.float64()) | dict.fromkeys(self.kept, arrow.string())
+        try:
+            table = arrow.csv.read_csv(
+                arrow.BufferReader(data),
+                arrow.csv.ReadOptions(use_threads=False, autogenerate_column_names=True, block_size=len(data) + 1),
+                arrow.csv.ParseOptions(delimiter=self.separator),
+                arrow.csv.ConvertOptions(
+                    column_types={columns[name]: kind for name, kind in kinds.items()},
+                    include_columns=list(columns.values()),
+                    null_values=[""],
+                    decimal_point=mark,
+                ),
+            )
+        except arrow.ArrowException:
+            return None
+        inputs = {name: column_as_array(table.column(columns[name]).fill_null(np.nan)) for name in self.inputs}
+        kept = {name: np.array(table.column(columns[name]).to_pylist(), object) for name in self.kept}
+        return Block(inputs, kept, table.num_rows)
+
+    def parse_with_numpy(self, text: str, mark: str) -> Block | None:
+        text = with_points(text, mark)
         lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip(" ")]
         between = len(self.names) - 1
-        if not lines or '"' in text or any(line.count(self.separator) != between for line in lines):
+        if not lines or any(line.count(self.separator) != between for line in lines):
             return None
         places = [self.names.index(name) for name in self.inputs]
         try:
@@ -361,14 +421,29 @@ class TextPoints(Points):
             by_name = dict(zip(self.names, cells, strict=True))
             for name in self.inputs:
                 try:
-                    numbers[name].append(parse_cell(by_name[name]))
+                    numbers[name].append(self.parse_cell(by_name[name]))
                 except ValueError:
-                    raise self.unreadable(row + i, f"'{by_name[name]}' in column '{name}' is no number") from None
+                    why = f"'{by_name[name]}' in column '{name}' is no number"
+                    others = ", and others have decimal commas" if self.marks == "," else ""
+                    raise self.unreadable(row + i, why + others) from None
         return Block(
             {name: as_rows(column) for name, column in numbers.items()},
             {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept},
             len(rows),
         )
+
+    def parse_cell(self, cell: str) -> Any:
+        """Return what a cell holds, by the decimal marks that it may have. Raises ValueError."""
+        if len(self.marks) == 1:
+            return parse_cell(cell, self.marks)
+        fitting = {}
+        for mark in self.marks:
+            with contextlib.suppress(ValueError):
+                fitting[mark] = parse_cell(cell, mark)
+        if not fitting:
+            raise ValueError
+        self.marks = "".join(fitting)
+        return next(iter(fitting.values()))
 
     def unreadable(self, row: int, why: str) -> GradcliError:
         """Return the error for a row that cannot be read. row: how many stand before it, the heading not counted."""
@@ -386,13 +461,18 @@ def read_heading(path: str, separator: str) -> tuple[list[str], int]:
     return [cell.strip() for cell in cells], sum(len(line.encode()) for line in lines)
 
 
-def parse_cell(cell: str) -> Any:
+def with_points(text: str, mark: str) -> str:
+    """Return numbers whose decimal mark is a point, from such with that mark; then a point is part of no number."""
+    return text if mark == "." else text.replace(".", "\0").replace(",", ".")
+
+
+def parse_cell(cell: str, mark: str) -> Any:
     """Return the number in a cell, nan for an empty one, or a list. Raises ValueError."""
     cell = cell.strip()
     if not cell:
         return np.nan
     if not cell.startswith("["):
-        return float(cell)
+        return float(with_points(cell, mark))
     try:
         return np.array(json.loads(cell, parse_constant=float), float)
     except (TypeError, RecursionError, OverflowError):

@@ -95,7 +95,7 @@ def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
     Threads for what NumPy and Arrow do without holding the interpreter: 10^7 rows in 0.56 of the time, where
     processes take 1.5 of it to start. Processes for text, for programs that are run row by row, and for users' code.
     """
-    unheld = isinstance(sweep.question.program, ExpressionProgram) and not sweep.loop
+    unheld = isinstance(sweep.question.program, ExpressionProgram) and not sweep.portions.loop
     if unheld and not isinstance(sweep.points, TextPoints) and FORMS[sweep.ending] is None:
         return run_in_threads(sweep, missing, jobs)
     return run_in_processes(sweep, missing, jobs)

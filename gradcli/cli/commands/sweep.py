@@ -7,7 +7,6 @@ import os
 from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
 from ...errors import GradcliError
 from ...program.target import load_program
-from ...show import TEXT
 from ...show.results import Swept
 from .. import messages, output
 from ..options import Call, target_command
@@ -19,8 +18,8 @@ from ..progress import Progress
     "Examples: gradcli sweep 'x**2 * sin(y)' points.csv; "
     "gradcli sweep 'a*x^2' points.csv a=2 --diag -o out.csv; "
     "gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
-    "wrt outs engine diag keep shard sweep_jobs dask restart sweep_output",
-    formats=TEXT,
+    "wrt outs engine diag keep no_keep delimiter shard sweep_jobs dask restart sweep_format sweep_output",
+    formats=("csv", "tsv", "json"),
     common="expression dtype seed max_elements safe torch json color quiet verbose",
     metavar="TARGET POINTS [NAME=VALUE]...",
 )
@@ -29,7 +28,7 @@ def sweep(call: Call) -> Swept | None:
 
     POINTS is a .csv, .tsv, .parquet or .npy file, or CSV on standard input (-) or from a pipe (<(COMMAND)). Its
     columns are inputs by name, and columns of lists are arrays; NAME=VALUE gives the other inputs. The result has
-    the columns value, d_NAME, with --diag d2_NAME, and those of --keep. Rows that are not finite are kept as nan.
+    the inputs, value, d_NAME, with --diag d2_NAME, and the columns of --keep. Rows that are not finite are kept as nan.
     The same command again goes on where it was stopped.
     """
     asked, table = call.request, call.request.table
@@ -44,10 +43,12 @@ def sweep(call: Call) -> Swept | None:
     if path == target.text == "-":
         raise GradcliError("TARGET and POINTS cannot both be standard input", hint="put one into a file")
     program, given = load_program(target), call.values(call.words[1:])
-    with table_at(path) as points:
+    with table_at(path, asked.delimiter) as points:
         plan = plan_sweep(program, target, points, given)
-        if plan.loop:
-            messages.note(f"{target.text} is run row by row: {plan.loop}")
+        if plan.portions.loop:
+            messages.note(f"{target.text} is run row by row: {plan.portions.loop}")
+        if points.marks == ",":
+            messages.note(f"{points.title}: the commas in its numbers are read as decimal points")
         with Progress(plan.stop - plan.start) as progress:
             try:
                 result = run_sweep(plan, path, progress.tell, output.write)
@@ -55,8 +56,9 @@ def sweep(call: Call) -> Swept | None:
                 if os.path.isdir(plan.folder):
                     messages.note("the parts that are done are kept: the same command goes on from there")
                 raise
+    if result.not_finite:
+        messages.note(f"{result.not_finite} of {result.rows} rows not finite: they hold nan")
     if asked.format == "json":
         return result
-    bad = f", {result.not_finite} of them not finite" if result.not_finite else ""
-    messages.detail(f"{result.rows} rows{bad}, {result.seconds:.1f} s")
+    messages.detail(f"{result.rows} rows, {result.seconds:.1f} s")
     return None
