@@ -18,12 +18,11 @@ awk -v rows="${ROWS:-3000}" 'BEGIN {
 echo "== from a file"
 gradcli sweep "$program" points.csv --keep id -o slopes.csv --json
 head -n 3 slopes.csv
-# The same command again finds the work done; stopped half-way, it would go on from there.
-gradcli sweep "$program" points.csv --keep id -o slopes.csv --json
+# Stopped half-way, the same command would go on from there.
 
 echo "== from a pipe: the steepest point"
 gradcli sweep "$program" - --keep id < points.csv | tee piped.csv | sed 1d |
-    awk -F, '{ length2 = $2^2 + $3^2 } length2 > most { most = length2; name = $4 } END { print name, sqrt(most) }'
+    awk -F, '{ length2 = $4^2 + $5^2 } length2 > most { most = length2; name = $6 } END { print name, sqrt(most) }'
 cmp slopes.csv piped.csv
 
 echo "== on a Dask cluster"

@@ -7,7 +7,7 @@ import pytest
 
 from gradcli.analysis.gradient import compute_gradient
 from gradcli.analysis.sweep.plan import open_points
-from gradcli.analysis.sweep.rows import BYTES, Interpreted, Question, RowError, by_shape, peak_memory, rows_at_once
+from gradcli.analysis.sweep.rows import BYTES, PART_ROWS, Interpreted, Question, RowError, by_shape, peak_memory, portion
 from gradcli.analysis.transform import compute_hessian
 from gradcli.cli.main import main
 from gradcli.errors import GradcliError
@@ -81,15 +81,33 @@ def test_the_row_that_fails_is_named():
 @pytest.mark.parametrize("text, shape", [("x**2", ()), ("sum(x)", (1000,)), ("sum(outer(x, x) * 2)", (300,))])
 def test_blocks_fit_into_memory(text, shape):
     question, first = ask(text, x=np.full((1, *shape), 0.5))
-    rows, _ = rows_at_once(question, first, 1 << 20)
+    rows = portion(question, first, 1 << 20).block
     assert rows == 65536 if not shape else 1 < rows < 65536
     block = {"x": np.repeat(first["x"], rows, axis=0)}
     assert peak_memory(Interpreted(question), block) < 1.5 * BYTES
 
 
-def test_few_rows_are_done_one_at_a_time_without_a_measurement(monkeypatch):
+def test_few_rows_are_done_one_at_a_time_without_a_measurement_of_memory(monkeypatch):
     monkeypatch.delattr("tracemalloc.start")
-    assert rows_at_once(*ask("x**2", x=np.ones(1)), 10) == (1, "")
+    few = portion(*ask("x**2", x=np.ones(1)), 10)
+    assert (few.block, few.loop) == (1, "") and few.part >= 10
+
+
+@pytest.mark.parametrize("seconds, block, part", [(1e-9, 64, PART_ROWS), (0.01, 64, 64), (0.3, 2, 2), (2.0, 1, 1)])
+def test_a_part_is_a_second_of_work(seconds, block, part, monkeypatch):
+    class Timed(Interpreted):
+        looped = "it is a simulation"
+
+        def __init__(self, question):
+            pass
+
+        def __call__(self, columns):
+            now[0] += seconds
+
+    now = [0.0]
+    monkeypatch.setattr("gradcli.analysis.sweep.rows.Interpreted", Timed)
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    assert portion(*ask("x**2", x=np.ones(1)), 10_000) == (block, part, Timed.looped)
 
 
 @pytest.mark.parametrize(

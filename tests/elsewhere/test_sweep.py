@@ -71,7 +71,8 @@ def test_parquet_to_parquet(table, tmp_path, more):
         "d2_x": 2 * np.sin(y) + y**2 * e,
         "d2_y": -(x**2) * np.sin(y) + x**2 * e,
     }
-    assert columns.column_names == [*wanted, "name"]
+    assert columns.column_names == ["x", "y", *wanted, "name"]
+    assert [columns[name].to_pylist() for name in "xy"] == [x.tolist(), y.tolist()]
     for name, numbers in wanted.items():
         np.testing.assert_allclose(columns[name].to_numpy(), numbers, rtol=1e-12, atol=1e-14 * np.abs(numbers).max())
     assert columns["name"].to_pylist() == [f"row {i}" for i in range(200_000)]
@@ -91,7 +92,7 @@ def test_all_formats_hold_the_same(tmp_path):
         tables.append(read(tmp_path / f"{ending}.parquet"))
         assert (tmp_path / f"{ending}.csv").read_bytes() == (tmp_path / "parquet.csv").read_bytes()
     assert all(other.equals(tables[0]) for other in tables)
-    assert np.loadtxt(tmp_path / "csv.csv", delimiter=",", skiprows=1)[:, 1].tolist() == tables[0]["d_x"].to_pylist()
+    assert np.loadtxt(tmp_path / "csv.csv", delimiter=",", skiprows=1)[:, 3].tolist() == tables[0]["d_x"].to_pylist()
 
 
 def test_lists_are_arrays_and_null_is_nan(tmp_path):
@@ -99,13 +100,18 @@ def test_lists_are_arrays_and_null_is_nan(tmp_path):
 
     rows = [[1.0, 2.0], [3.0], [], None, [4.0, None]]
     write(tmp_path / "p.parquet", x=[1, 2, 3, 4, None], w=rows, f=pa.array([[1, 2]] * 5, pa.list_(pa.float32(), 2)))
-    found = sweep("x*sum(w**2) + f @ f", "p.parquet", "-o", "o.parquet", "--keep", "w", folder=tmp_path)
+    found = sweep("x*sum(w**2) + f @ f", "p.parquet", "-o", "o.parquet", "--no-keep", "--keep", "w", folder=tmp_path)
     assert found["not_finite"] == 2
     columns = read(tmp_path / "o.parquet").to_pydict()
     np.testing.assert_equal(columns["value"], [10.0, 23.0, 5.0, np.nan, np.nan])
     np.testing.assert_equal(columns["d_w"][:3], [[2.0, 4.0], [12.0], []])
     assert columns["d_f"][0] == [2.0, 4.0]
     assert columns["w"] == rows
+    sweep("x*sum(w**2) + f @ f", "p.parquet", "-o", "with.parquet", folder=tmp_path)
+    handed = read(tmp_path / "with.parquet").to_pydict()
+    assert list(handed) == ["x", "w", "f", "value", "d_x", "d_w", "d_f"]
+    np.testing.assert_equal(handed["w"], [*rows[:3], [np.nan], [4.0, np.nan]])
+    assert handed["f"] == [[1.0, 2.0]] * 5
 
 
 def test_rows_from_anywhere(tmp_path):
@@ -132,7 +138,7 @@ def test_shards_make_the_whole(table, tmp_path):
 
 def parts(folder):
     with contextlib.suppress(FileNotFoundError):
-        return [name for name in os.listdir(folder / "o.parquet.parts") if not name.endswith(".tmp")]
+        return [name for name in os.listdir(folder / "o.parquet.parts") if name.endswith(".parquet")]
     return []
 
 

@@ -68,11 +68,11 @@ def sweeps(rng: random.Random) -> list[str]:
         output = rng.choice(OUTPUTS)
     elif aspect == "there":
         junk = rng.choice(JUNK)
-        Path(f"{output}.sweep.json").write_bytes(junk)
+        Path(f"{output}.parts").mkdir()
+        Path(f"{output}.parts", "sweep.json").write_bytes(junk)
         if rng.random() < 0.5:
             Path(output).write_text("old")
         else:
-            Path(f"{output}.parts").mkdir()
             part = rng.choice(("0", "junk", "0.csv", "part-00000-0.csv", "00000000.0.csv"))
             Path(f"{output}.parts", part).write_bytes(junk)
     elif aspect == "value":

@@ -116,7 +116,7 @@ def disks(rng: random.Random) -> Attempt:
 def whole(name: str, folder: Path, _: str) -> str:
     """Return what is wrong with a file that should be the old or the new one, and what lies beside it."""
     code, kept = (folder / "code").read_text().strip(), (folder / "kept").read_bytes()
-    others = set((folder / "names").read_text().split()) - {"fill", name, f"{name}.sweep.json"}
+    others = set((folder / "names").read_text().split()) - {"fill", name}
     if code == "2" and kept != b"old":
         return f"exit 2, and the old file is {kept[:80]!r}"
     if code != "2" and kept == b"old":
