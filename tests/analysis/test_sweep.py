@@ -7,7 +7,16 @@ import pytest
 
 from gradcli.analysis.gradient import compute_gradient
 from gradcli.analysis.sweep.plan import open_points
-from gradcli.analysis.sweep.rows import BYTES, PART_ROWS, Interpreted, Question, RowError, by_shape, peak_memory, portion
+from gradcli.analysis.sweep.rows import (
+    BYTES,
+    PART_ROWS,
+    Interpreted,
+    Question,
+    RowError,
+    by_shape,
+    peak_memory,
+    portion,
+)
 from gradcli.analysis.transform import compute_hessian
 from gradcli.cli.main import main
 from gradcli.errors import GradcliError

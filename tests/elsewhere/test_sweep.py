@@ -1,6 +1,7 @@
 """Sweeps over Parquet, and on a Dask cluster: what comes out is the same, however it is done or stopped."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -13,6 +14,9 @@ import numpy as np
 import pytest
 
 from gradcli.analysis.sweep.plan import open_points
+from gradcli.analysis.sweep.run import as_text
+from gradcli.analysis.sweep.tables import TextPoints, load_arrow
+from gradcli.errors import GradcliError
 from tests.command import gradcli
 from tests.test_samples import run_sweeps
 
@@ -214,3 +218,67 @@ def cluster(folder):
 @pytest.mark.framework("distributed")
 def test_the_sample_runs_on_dask(path, tmp_path):
     assert run_sweeps(path, tmp_path).endswith("the same\n")
+
+
+CELLS = ["", "nan", "-INF", "+5", " 7 ", "-0", "1e400", "5e-324", "0.1", "1e5", "1e16", "123456789012", "0.00001", "1."]
+
+
+def test_text_is_the_same_with_and_without_arrow(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    bits = rng.integers(0, 2**63, 20_000, np.uint64).view(float)
+    numbers = [*map(repr, bits[np.isfinite(bits)].tolist()), *(f"{x:.6f}" for x in rng.normal(size=20_000).tolist())]
+    names = ["a", "é ü", " c ", "", "7", "nan", "(x)"]
+    rows = [f"{x},{y},{names[i % 7]}\n" for i, (x, y) in enumerate(zip(numbers, itertools.cycle(CELLS), strict=False))]
+    (tmp_path / "p.csv").write_text("x,y,id\n" + "".join(rows))
+    texts, blocks = [], []
+    for least in (1 << 60, 0):
+        monkeypatch.setattr("gradcli.analysis.sweep.tables.WORTH_ARROW", least)
+        arrow = load_arrow(1)
+        if least == 0:
+            monkeypatch.delattr(TextPoints, "parse_cells")
+        assert (arrow is None) == (least > 0)
+        points = open_points(str(tmp_path / "p.csv"))
+        points.prepare(["x", "y"], ["id"])
+        (block,) = points.read(0, points.rows, points.rows)
+        blocks.append(block)
+        texts.append([as_text(block.inputs, ";", arrow), as_text({**block.inputs, **block.kept}, ",", arrow)])
+    assert texts[0] == texts[1]
+    wanted = np.array([[float(cell or "nan") for cell in row.split(",")[:2]] for row in rows])
+    for block in blocks:
+        assert bits_of(np.stack([block.inputs["x"], block.inputs["y"]], 1)) == bits_of(wanted)
+        assert block.kept["id"].tolist() == [row[:-1].split(",")[2] for row in rows]
+    read_again = np.loadtxt(texts[0][0].decode().splitlines(), delimiter=";")
+    assert bits_of(read_again) == bits_of(wanted)
+
+
+def bits_of(numbers):
+    """Return the bits of numbers, those of one nan for all."""
+    return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64).tolist()
+
+
+@pytest.mark.parametrize(
+    "row, why",
+    [
+        ("1,x", "'x' in column 'y'"),
+        ("1,nan(3)", "'nan"),
+        ("1", "it has 1 cells"),
+        ("1,2,3", "it has 3"),
+        ('1,"2', "un"),
+    ],
+)
+@pytest.mark.parametrize("least", [0, 1 << 60])
+def test_the_row_that_cannot_be_read_is_the_same_with_arrow(row, why, least, tmp_path, monkeypatch):
+    monkeypatch.setattr("gradcli.analysis.sweep.tables.WORTH_ARROW", least)
+    (tmp_path / "p.csv").write_text("x,y\n1,2\n\n3,4\n" + row + "\n5,6\n")
+    with pytest.raises(GradcliError, match="row 3: " + re.escape(why)):
+        open_points(str(tmp_path / "p.csv")).prepare(["x", "y"], [])
+
+
+@pytest.mark.parametrize("least", [0, 1 << 60])
+def test_decimal_commas(least, tmp_path, monkeypatch):
+    monkeypatch.setattr("gradcli.analysis.sweep.tables.WORTH_ARROW", least)
+    (tmp_path / "p.csv").write_text("x;y\n1;2\n-1,5e2;,25\n")
+    points = open_points(str(tmp_path / "p.csv"), delimiter=";")
+    points.prepare(["x", "y"], [])
+    (block,) = points.read(0, 2, 2)
+    assert points.marks == "," and block.inputs["x"].tolist() == [1, -150] and block.inputs["y"].tolist() == [2, 0.25]
