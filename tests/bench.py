@@ -54,7 +54,7 @@ import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 table = pq.read_table("points.parquet")
 x, y = table["x"].to_numpy(), table["y"].to_numpy()
 s, c, e = np.sin(y), np.cos(y), np.exp(-x * y)
-columns = {"value": x**2 * s + e, "d_x": 2 * x * s - y * e, "d_y": x**2 * c - x * e}
+columns = {"x": x, "y": y, "value": x**2 * s + e, "d_x": 2 * x * s - y * e, "d_y": x**2 * c - x * e}
 pq.write_table(pa.table(columns), "hand.parquet", compression="snappy")
 """
 
@@ -218,7 +218,7 @@ def sweep(_: str) -> float:
     import pyarrow.parquet as pq
 
     x, y = np.random.default_rng(0).normal(size=(2, SWEPT_ROWS))
-    ours = [sys.executable, "-m", "gradcli", "sweep", SWEPT, "points.parquet", "-o", "ours.parquet", "--restart"]
+    ours = [sys.executable, "-m", "gradcli", "sweep", SWEPT, "points.parquet", "-o", "ours.parquet"]
     with tempfile.TemporaryDirectory() as folder:
         pq.write_table(pa.table({"x": x, "y": y}), f"{folder}/points.parquet", compression="snappy")
         del x, y
@@ -226,6 +226,7 @@ def sweep(_: str) -> float:
             [processor_seconds(words, folder) for words in (ours, [sys.executable, "-c", BY_HAND])] for _ in range(3)
         ]
         mine, hand = (pq.read_table(f"{folder}/{name}.parquet") for name in ("ours", "hand"))
+        assert mine.column_names == hand.column_names
         for name in hand.column_names:
             np.testing.assert_allclose(mine[name].to_numpy(), hand[name].to_numpy(), rtol=1e-9, atol=1e-9)
     return statistics.median(a / b for a, b in pairs)
