@@ -147,29 +147,28 @@ maps it over blocks of rows. A program that branches on the numbers, as `if x > 
 function that another framework differentiates are run row by row, and a note says so.
 
 The result has the inputs first, then value and derivatives, then the columns of `--keep`, which are handed on as they
-stand; other columns of POINTS are ignored. A cell of CSV holds a number, nothing, which is nan, or a list
-as JSON writes it; what is null in Parquet is nan. The fields of a structured array are the columns of a .npy file.
-CSV on standard input goes through a temporary file. Text of another kind is read with `--delimiter`: where that is
-no comma (and in .tsv files), numbers may have decimal commas, all of them or none, and a note says so. What is
-written has points. Derivatives are by the inputs that have a column, unless `--wrt`
-names others. The gradient by a list is a list. With several outputs, `--out a,b`, the columns are called a, d_a_x,
-d2_a_x and so on.
+stand; other columns of POINTS are ignored. A cell of CSV holds a number, nothing, which is nan, or a list as JSON
+writes it; what is null in Parquet is nan. The fields of a structured array are the columns of a .npy file. CSV on
+standard input goes through a temporary file. Text of another kind is read with `--delimiter`: where that is no comma
+(and in .tsv files), numbers may have decimal commas, all of them or none, and a note says so. What is written has
+points. Derivatives are by the inputs that have a column, unless `--wrt` names others. The gradient by a list is a
+list. With several outputs, `--out a,b`, the columns are called a, d_a_x, d2_a_x and so on.
 
-A row whose value or derivatives are not finite is kept, with nan in place of these, and a note counts them; so is one at which a
-matrix has no inverse. A row that cannot be read is an error that names it, and is found before anything is written.
-A row at which the program raises ends the sweep.
+A row whose value or derivatives are not finite is kept, with nan in place of these, and a note counts them; so is one
+at which a matrix has no inverse. A row that cannot be read is an error that names it, and is found before anything is
+written. A row at which the program raises ends the sweep.
 
 The result is made in parts of about a second's work, which are renamed into place as they are done and joined in the
 end. They wait in the folder OUTPUT.parts, beside a note of what they were made from; when the result is there, the
 folder is gone. So the same command goes on where it was interrupted or killed, and refuses parts that were made from
-another program, table or option, unless `--restart` is given. A finished result is replaced. What comes out does not depend on interruptions, `-j` or `--dask`. The shares of
-`--shard` are done by commands of their own, each with its own output, and follow one another.
+another program, table or option, unless `--restart` is given. A finished result is replaced. What comes out does not
+depend on interruptions, `-j` or `--dask`. The shares of `--shard` are done by commands of their own, each with its
+own output, and follow one another.
 
 Text is read and written without further packages, and with pyarrow, where that is installed, in a third of the time
-and to the same bytes. Parquet needs pyarrow, in the extra gradcli[sweep], and `--dask`
-needs gradcli[dask]. `-j` gains where the program is slow or its rows are text; numbers in Parquet are bound by the
-disk. On a cluster, start `dask scheduler` and `dask worker` in a folder that all machines see. A part is done
-anew when its worker dies.
+and to the same bytes. Parquet needs pyarrow, in the extra gradcli[sweep], and `--dask` needs gradcli[dask]. `-j`
+gains where the program is slow or its rows are text; numbers in Parquet are bound by the disk. On a cluster, start
+`dask scheduler` and `dask worker` in a folder that all machines see. A part is done anew when its worker dies.
 """,
     "ops": """
 The whole table stands in gradcli-expressions(7), too.
