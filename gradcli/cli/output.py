@@ -149,8 +149,6 @@ def silence() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-MANY = 1000
-"""Elements beyond which a table that shows the ends of arrays says how to have them all."""
 LONGEST = 1000
 """The longest line of a table, in columns."""
 PLAIN = str.maketrans("…×·∂²", "~x*d2")
@@ -199,6 +197,11 @@ class Output:
         return FORMATS[self.form].whole
 
     @property
+    def shows_whole(self) -> bool:
+        """Whether a table has all elements of arrays: in files and pages."""
+        return self.path is not None or self.form == "html"
+
+    @property
     def unicode(self) -> bool:
         """Whether standard output takes more than ASCII. LC_ALL=C says no, whatever Python makes of it."""
         if os.environ.get("LC_ALL") in ("C", "POSIX") and not os.environ.get("PYTHONIOENCODING"):
@@ -207,18 +210,15 @@ class Output:
 
     def show(self, result: Any) -> None:
         """Render a result, or a part of one, and write it."""
-        rendered = render(result, self.form, Style(self.precision, self.unicode, self.command, self.size))
+        style = Style(self.precision, self.unicode, self.command, self.size, whole=self.shows_whole)
+        rendered = render(result, self.form, style)
         if self.form == "table":
-            rendered = self.print_text(rendered, self.numbers_of(result))
+            rendered = self.print_text(rendered, self.numbers_of(result, style))
         self.write(rendered)
         if self.form == "table" and "npy" in self.formats:
-            from ..show.results import dense_arrays
+            note_what_is_hidden(result, rendered)
 
-            count = max((array.size for array in dense_arrays(result).values()), default=0)
-            if count > MANY:
-                messages.note(f"the table shows the ends of {count} elements: -o FILE.npy writes them all")
-
-    def numbers_of(self, result: Any) -> Any:
+    def numbers_of(self, result: Any, style: Style) -> Any:
         """Return a result's numbers, which are never cut, as something to render without the sentences beside them.
 
         None for results that are no derivatives.
@@ -228,7 +228,7 @@ class Output:
         if not isinstance(result, Gradients | Hessian | Jacobian | Products):
             return None
         extras: dict[str, Any] = {name: () for name in ("symbolic", "witnesses") if name in result._fields}
-        return render(result._replace(**extras), "table", Style(self.precision, self.unicode, self.command))
+        return render(result._replace(**extras), "table", style)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -254,6 +254,17 @@ class Output:
             write_file(self.path, text)
         else:
             write(text)
+
+
+def note_what_is_hidden(result: Any, text: str) -> None:
+    """Say how many elements a table elides, if it does, and where all are."""
+    from ..show.arrays import SHOWN_WHOLE
+    from ..show.results import dense_arrays
+
+    value = getattr(result, "value", None)
+    count = max(getattr(x, "size", 0) for x in (value, *dense_arrays(result).values()))
+    if count > SHOWN_WHOLE and ("…" in text or "..." in text):
+        messages.note(f"the table shows the ends of {count} elements: -f tsv shows all, -o FILE.npy writes them")
 
 
 def terminal_size() -> tuple[int, int]:

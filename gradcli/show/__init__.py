@@ -57,7 +57,7 @@ class Style(NamedTuple):
     """How to print.
 
     precision: digits, None for all. unicode: whether more than ASCII may be used. size: columns and lines there are.
-    form: the format.
+    form: the format. whole: whether arrays are never elided, however long.
     """
 
     precision: int | None = None
@@ -65,6 +65,7 @@ class Style(NamedTuple):
     command: str = ""
     size: tuple[int, int] = (80, 24)
     form: str = "table"
+    whole: bool = False
 
 
 def render(result: Any, form: str, style: Style) -> Any:

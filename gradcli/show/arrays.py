@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from .data import NONE, number
 from .plot import SHADES, SHADES_PLAIN
 from .results import Block, labels
 
+SHOWN_WHOLE = 20
+"""Elements up to which an array is never elided: lines that are too long are wrapped."""
 EDGE = 3
 """Elements shown at either end of an elided axis."""
 LONG = 8
@@ -48,49 +51,97 @@ def shown_positions(length: int, edge: int | None = None) -> list[int | None]:
     return [*range(edge), None, *range(length - edge, length)]
 
 
-def array_text(array: np.ndarray | None, style: Style, coloured: bool, edge: int | None = None) -> Text:
-    """Return an array as aligned, coloured text; three axes and more are shown slice by slice. None is `none`."""
+def is_whole(array: np.ndarray, style: Style) -> bool:
+    return style.whole or array.size <= SHOWN_WHOLE
+
+
+def array_text(
+    array: np.ndarray | None, style: Style, coloured: bool, edge: int | None = None, width: int | None = None
+) -> Text:
+    """Return an array as aligned, coloured text; three axes and more are shown slice by slice. None is `none`.
+
+    edge: how many elements to leave at either end of long axes. width: where lines are wrapped.
+    """
     if array is None:
         return Text(NONE, style="dim")
-    finite = np.abs(array[np.isfinite(array)]) if array.size else np.zeros(0)
+    write = cell_writer(array, style, coloured)
+    edges = (array.size, array.size) if is_whole(array, style) else (None, edge)
+    return Text.assemble(*block(array, write, edges, width))
+
+
+Cell = tuple[str, str]
+"""A text, and its look."""
+
+
+def cell_writer(array: np.ndarray, style: Style, coloured: bool = True) -> Callable[..., Cell]:
+    """Return what writes an element of an array at some indices, dots where one of them is None."""
+    finite = np.abs(array[np.isfinite(array)])
     largest = float(finite.max()) if finite.size else 0.0
-    digits = style.precision or 6
+    digits, dots = style.precision or 6, "…" if style.unicode else "..."
+    coloured &= not style.whole  # a file has no colours, and perhaps very many elements
 
-    def cell(x: Any, width: int = 0) -> Text:
-        return Text(number(x, digits).rjust(width), style=shade(x, largest) if coloured else "")
+    def write(*index: int | None) -> Cell:
+        if None in index:
+            return dots, ""
+        x = array[index]
+        return number(x, digits), shade(x, largest) if coloured else ""
 
-    return block(array, cell, digits, "…" if style.unicode else "...", edge)
+    return write
 
 
-def block(array: np.ndarray, cell: Any, digits: int, dots: str, edge: int | None) -> Text:
-    """Return an array as text: a number, a line, a matrix, or blocks of them."""
-    if array.ndim == 0:
-        return cell(array[()])
+Edges = tuple[int | None, int | None]
+
+
+def block(
+    array: np.ndarray, write: Callable[..., Cell], edges: Edges, width: int | None, at: tuple[int, ...] = ()
+) -> list[Cell]:
+    """Return an array as parts of a text: a number, a line, a matrix, or blocks of them.
+
+    edges: how many elements to leave at either end, of rows and along them. at: where in the whole array it stands.
+    """
+    axes = array.shape[len(at) :]
+    if not axes:
+        return [write(*at)]
     if array.size == 0:
-        return Text("empty", style="dim")
-    if array.ndim == 1:
-        return row_text([None if i is None else array[i] for i in shown_positions(len(array), edge)], cell, dots, None)
-    rows = shown_positions(array.shape[0])
-    if array.ndim == 2:
-        columns = shown_positions(array.shape[1], edge)
-        widths = [
-            None if j is None else max(len(number(array[i, j], digits)) for i in rows if i is not None) for j in columns
-        ]
-        lines = []
-        for i in rows:
-            if i is None:
-                lines.append(Text(dots))
-            else:
-                items = [None if j is None else array[i, j] for j in columns]
-                lines.append(row_text(items, cell, dots, widths))
-        return Text("\n").join(lines)
-    parts = [Text(dots) if i is None else block(array[i], cell, digits, dots, edge) for i in rows]
-    return Text("\n\n").join(parts)
+        return [("empty", "dim")]
+    if len(axes) == 1:
+        return row_parts([write(*at, i) for i in shown_positions(axes[0], edges[1])], ", ", width)
+    rows = shown_positions(axes[0], edges[0])
+    if len(axes) > 2:
+        parts = [[write(None)] if i is None else block(array, write, edges, width, (*at, i)) for i in rows]
+        return join_parts(parts, "\n\n")
+    lines = [
+        [write(None)] if i is None else [write(*at, i, j) for j in shown_positions(axes[1], edges[1])] for i in rows
+    ]
+    columns = zip(*(line for i, line in zip(rows, lines, strict=True) if i is not None), strict=True)
+    widths = [max(len(text) for text, _ in column) for column in columns]
+    padded = [
+        line if i is None else row_parts(pad_cells(line, widths), "  ", width)
+        for i, line in zip(rows, lines, strict=True)
+    ]
+    return join_parts(padded, "\n")
 
 
-def row_text(items: list, cell: Any, dots: str, widths: list | None) -> Text:
-    cells = [Text(dots) if x is None else cell(x, widths[k] if widths else 0) for k, x in enumerate(items)]
-    return Text("[") + Text("  " if widths else ", ").join(cells) + Text("]")
+def pad_cells(cells: list[Cell], widths: list[int]) -> list[Cell]:
+    return [(text.rjust(width), look) for (text, look), width in zip(cells, widths, strict=True)]
+
+
+def join_parts(parts: list[list[Cell]], between: str) -> list[Cell]:
+    return [piece for k, part in enumerate(parts) for piece in ([(between, "")] * bool(k) + part)]
+
+
+def row_parts(cells: list[Cell], gap: str, width: int | None) -> list[Cell]:
+    """Return numbers in brackets, in as many lines as the width asks for."""
+    parts, used = [("[", ""), cells[0]], 2 + len(cells[0][0])
+    for cell in cells[1:]:
+        used += len(gap) + len(cell[0])
+        if width is not None and used > width:
+            parts.append((gap.rstrip() + "\n ", ""))
+            used = 2 + len(cell[0])
+        else:
+            parts.append((gap, ""))
+        parts.append(cell)
+    return [*parts, ("]", "")]
 
 
 EDGES = (None, 3, 2, 1)
@@ -102,10 +153,11 @@ def width_of(text: Text) -> int:
 
 
 def elide_to_width(array: np.ndarray | None, style: Style, coloured: bool, width: int) -> Text:
-    """Return an array as text that is no wider than `width`, where eliding can do that."""
+    """Return an array as text that is no wider than `width`, where wrapping or eliding can do that."""
     text = Text()
-    for edge in EDGES:
-        text = array_text(array, style, coloured, edge)
+    whole = array is not None and is_whole(array, style)
+    for edge in EDGES[: 1 if whole else None]:
+        text = array_text(array, style, coloured, edge, width if whole else None)
         if width_of(text) <= width:
             break
     return text
@@ -174,10 +226,11 @@ LARGE = 24
 """Rows or columns from which on a matrix is shown as a heat map."""
 
 
-def matrix(block: Block, over: str, style: Style, drawn: bool = False) -> Any:
+def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: list[str] | None = None) -> Any:
     """Return derivatives of an array as something rich prints.
 
-    over: what the elements are, such as ∂y/∂x. drawn: a heat map is wanted, whatever its size.
+    over: what the elements are, such as ∂y/∂x. drawn: a heat map is wanted, whatever its size. names: of the columns,
+    where they are not the elements of one input.
     """
     (row_name, row_shape), (column_name, column_shape) = block.axes
     rows, columns = math.prod(row_shape), math.prod(column_shape)
@@ -187,38 +240,50 @@ def matrix(block: Block, over: str, style: Style, drawn: bool = False) -> Any:
     title = Text().append(plain, "bold").append(sides, "dim")
     if not flat.size:
         return Group(title, *([] if drawn else [Text("empty", style="dim")]))
-    if drawn or max(rows, columns) > LARGE:
+    if drawn or (max(rows, columns) > LARGE and not is_whole(flat, style)):
         return Group(title, summary(flat, style), heat_map(flat, style))
-    return Group(title, label_matrix(flat, labels(row_name, row_shape), labels(column_name, column_shape), style))
+    names = names or labels(column_name, column_shape)
+    return Group(title, label_matrix(flat, labels(row_name, row_shape), names, style))
 
 
-def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Table:
-    """Return a matrix with the names of its rows and columns; long ones are elided."""
-    finite = np.abs(flat[np.isfinite(flat)])
-    largest = float(finite.max()) if finite.size else 0.0
-    dots = Text("…" if style.unicode else "...")
-
-    def cell(i: int | None, j: int | None) -> Text:
-        if i is None or j is None:
-            return dots
-        return Text(number(flat[i, j], style.precision or 6), style=shade(flat[i, j], largest), no_wrap=True)
-
-    down = shown_positions(len(rows))
-    left = max((cell_len(rows[i]) for i in down if i is not None), default=0)
-    for edge in EDGES:
+def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Text:
+    """Return a matrix with the names of its rows and columns; long ones are elided, small ones never."""
+    write, whole = cell_writer(flat, style), is_whole(flat, style)
+    down = shown_positions(len(rows), flat.size if whole else None)
+    names = [write(None)[0] if i is None else rows[i] for i in down]
+    left = max(map(cell_len, names), default=0)
+    for edge in (flat.size,) if whole else EDGES:
         across = shown_positions(len(columns), edge)
-        cells = [[cell(i, j) for j in across] for i in down]
-        numbers = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        heads = [dots.plain if j is None else columns[j] for j in across]
-        widths = [max(cell_len(head), width) for head, width in zip(heads, numbers, strict=True)]
+        heads = [write(None)[0] if j is None else columns[j] for j in across]
+        cells = [[write(i, j) for j in across] for i in down]
+        widths = [
+            max(cell_len(text) for text in (head, *(x for x, _ in column)))
+            for head, column in zip(heads, zip(*cells, strict=True), strict=True)
+        ]
         if left + sum(widths) + 2 * len(widths) <= style.size[0]:
             break
-    sides = zip(heads, numbers, strict=True)
-    numeric = (Column(head, justify="right", overflow="fold", min_width=width) for head, width in sides)
-    table = plain_table("", *numeric, look="dim")
-    for i, line in zip(down, cells, strict=True):
-        table.add_row(dots if i is None else Text(rows[i], style="bold"), *line)
-    return table
+    lines: list[list[Cell]] = []
+    for start, stop in column_groups(widths, style.size[0] - left) if whole else [(0, len(widths))]:
+        lines += [[("", "")]] if lines else []
+        looks = [[(head, "dim") for head in heads], *cells]
+        for name, line in zip(["", *names], looks, strict=True):
+            padded = [
+                (" " * (2 + width - cell_len(text)) + text, look)
+                for (text, look), width in zip(line[start:stop], widths[start:stop], strict=True)
+            ]
+            lines.append([(name + " " * (left - cell_len(name)), "bold"), *padded])
+    return Text.assemble(*join_parts(lines, "\n"))
+
+
+def column_groups(widths: list[int], room: int) -> list[tuple[int, int]]:
+    """Return the first column and the end of each group that fits into `room`, two blanks before every column."""
+    starts, used = [0], 0
+    for j, width in enumerate(widths):
+        used += width + 2
+        if used > room and j > starts[-1]:
+            starts.append(j)
+            used = width + 2
+    return list(zip(starts, [*starts[1:], len(widths)], strict=True))
 
 
 def summary(flat: np.ndarray, style: Style) -> Text:
@@ -228,7 +293,8 @@ def summary(flat: np.ndarray, style: Style) -> Text:
     rank = str(np.linalg.matrix_rank(flat)) if small else "?"
     nonzero = np.count_nonzero(flat) / flat.size
     norm = float(np.linalg.norm(flat)) if finite else float("nan")
-    return Text(f"rank {rank}, norm {norm:.6g}, {nonzero:.1%} of {flat.size} elements are not 0", style="dim")
+    text = f"rank {rank}, norm {norm:.6g}, {nonzero:.1%} of {flat.size} elements are not 0; -f tsv shows all"
+    return Text(text, style="dim")
 
 
 def heat_map(flat: np.ndarray, style: Style) -> Text:

@@ -45,10 +45,11 @@ def cut_array(text: str, width: int) -> str:
     return f"{head}, ..." + "]" * (head.count("[") - head.count("]"))
 
 
-def nest_values(value: np.ndarray, digits: int) -> str:
+def nest_values(value: np.ndarray, digits: int, most: int | None = SHORT) -> str:
+    """Return an array in brackets. most: the elements of an axis to write, None for all."""
     if value.ndim == 0:
         return number(value[()], digits) if value.dtype.kind in "fc" else str(value[()])
-    parts = [nest_values(item, digits) for item in value[:SHORT]]
+    parts = [nest_values(item, digits, most) for item in value[:most]]
     return f"[{', '.join(parts)}]"
 
 

@@ -65,13 +65,19 @@ def render_value(result: Value, style: Style) -> Group:
 
 
 def render_jacobian(result: Jacobian, style: Style) -> Group:
-    """Return the value, and one labelled matrix or heat map per input."""
+    """Return the value, and one labelled matrix or heat map per input; one for all inputs that are single numbers."""
+    blocks = list(result.arrays)
+    scalars = [block for block in blocks if not block.is_sparse and block.axes[1][1] == ()]
     items = []
-    for block in result.arrays:
-        (output, _), (name, _) = block.axes
-        over = f"∂{output}/∂{name}"
-        drawn = sparse_text(block, result) if block.is_sparse else matrix(block, over, style, result.drawn)
-        items.append(drawn)
+    if len(scalars) > 1:
+        output, names = scalars[0].axes[0], [block.key for block in scalars]
+        together = np.stack([block.array for block in scalars], axis=-1)
+        joined = Block("", "", together, (output, ("", (len(names),))))
+        items.append(matrix(joined, f"∂{output[0]}/∂({', '.join(names)})", style, result.drawn, names))
+        blocks = [block for block in blocks if block not in scalars]
+    for block in blocks:
+        over = f"∂{block.axes[0][0]}/∂{block.key}"
+        items.append(sparse_text(block, result) if block.is_sparse else matrix(block, over, style, result.drawn))
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
 
 
@@ -90,7 +96,10 @@ def sparse_text(block: Block, result: Jacobian) -> Text:
 
 
 def render_hessian(result: Hessian, style: Style) -> Group:
-    """Return the value, and one labelled matrix or heat map per pair of inputs; for numbers, one for all."""
+    """Return the value, and one labelled matrix or heat map per pair of inputs; for numbers, one for all.
+
+    Of ∂x∂y and ∂y∂x, which mirror each other, the first is shown.
+    """
     names = list(result.inputs)
     whole = result.whole
     if whole is not None:
@@ -99,9 +108,21 @@ def render_hessian(result: Hessian, style: Style) -> Group:
         return Group(*head_of(result, style), both, *more_of(result, style))
     items = []
     for block in result.arrays:
-        below = "".join(f"∂{name}" for name, _ in block.axes)
-        items.append(matrix(block, f"∂²{result.output or 'out'}/{below}", style))
+        (a, _), (b, _) = block.axes
+        mirrored = a != b and is_mirrored(result, a, b)
+        if mirrored and names.index(b) < names.index(a):
+            continue
+        also = f", ∂{b}∂{a}" if mirrored else ""
+        items.append(matrix(block, f"∂²{result.output or 'out'}/∂{a}∂{b}{also}", style))
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
+
+
+def is_mirrored(result: Hessian, a: str, b: str) -> bool:
+    """Return whether ∂a∂b is the transpose of ∂b∂a, but for rounding."""
+    shape = (result.inputs[a].size, result.inputs[b].size)
+    block, other = result.blocks[a][b].reshape(shape), result.blocks[b][a].reshape(shape[::-1]).T
+    largest = np.abs(block).max(initial=0.0)
+    return np.allclose(block, other, rtol=1e-9, atol=1e-12 * largest, equal_nan=True)
 
 
 def render_products(result: Products, style: Style) -> Group:

@@ -36,8 +36,8 @@ def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
     """Return an array on one line; of a long one, its shape and its beginning."""
     if x is None:
         return ""
-    text = nest_values(x, style.precision or 6)
-    if len(text) <= SHORT:
+    text = nest_values(x, style.precision or 6, None if style.whole else SHORT)
+    if len(text) <= SHORT or style.whole:
         return text
     shape = ("×" if style.unicode else "x").join(map(str, x.shape))
     return f"{shape}: {cut_array(text, SHORT)}"
