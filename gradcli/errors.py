@@ -87,7 +87,8 @@ def need_extra(package: str, extra: str, what: str) -> None:
     from importlib.util import find_spec
 
     if find_spec(package) is None:
-        hint = f"install it with the extra: pip install 'gradcli[{extra}]'"
+        wanted = "'dask[distributed]' pyarrow" if extra == "dask" else package
+        hint = f"pip install {wanted} (the extra gradcli[{extra}])"
         raise GradcliError(f"{what} needs {package}", hint=hint)
 
 

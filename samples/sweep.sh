@@ -3,7 +3,7 @@
 #
 #     sh samples/sweep.sh [FOLDER]
 #
-# The third needs `pip install 'gradcli[dask]'`; all three must give the same. ROWS is the number of points (3000).
+# The third needs `pip install 'dask[distributed]' pyarrow`; all three must give the same. ROWS is the number of points (3000).
 set -eu
 
 folder=${1:-$(mktemp -d)}
@@ -27,7 +27,7 @@ cmp slopes.csv piped.csv
 
 echo "== on a Dask cluster"
 if ! command -v dask > /dev/null; then
-    echo "skipped: there is no command 'dask'; pip install 'gradcli[dask]' brings it"
+    echo "skipped: there is no command 'dask'; pip install 'dask[distributed]' pyarrow brings it"
     exit 0
 fi
 # By hand, as on several machines that share a folder: one scheduler, and as many workers as there are processors.

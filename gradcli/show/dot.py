@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import numpy as np
@@ -118,14 +117,8 @@ def render_graph(result: Graph, style: Style) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def run_graphviz(result: Graph, style: Style, kind: str) -> bytes:
-    """Return the picture that Graphviz draws. Raises GradcliError where it is not installed or fails."""
-    program = shutil.which("dot")
-    if program is None:
-        raise GradcliError(
-            f"-f {kind} needs Graphviz, whose program 'dot' is not installed",
-            hint="install the package graphviz of your system, or use -f dot or -f mermaid and draw it elsewhere",
-        )
+def run_graphviz(program: str, result: Graph, style: Style, kind: str) -> bytes:
+    """Return the picture that Graphviz draws. Raises GradcliError where it fails."""
     done = subprocess.run(
         [program, f"-T{kind}"],
         input=render_graph(result, style).encode(errors="backslashreplace"),

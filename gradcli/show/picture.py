@@ -1,8 +1,9 @@
-"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz."""
+"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz or, where it is not installed, in layers of our own."""
 
 from __future__ import annotations
 
 import io
+import shutil
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .check_results import CheckSummary
 from .dot import run_graphviz
 from .formula_results import Precision
 from .graph_results import Graph
+from .layers import FILLS, HOOKED, STROKE, edge_curves, lay_out, render_svg
 from .plot import LARGEST, extent
 from .results import Jacobian, Sampled
 from .studies import render_picture
@@ -23,15 +25,16 @@ SIZE = (7.0, 5.0)
 """Inches."""
 
 
-def figure(size: tuple[float, float] = SIZE) -> Any:
+def figure(size: tuple[float, float] = SIZE, layout: str = "constrained") -> Any:
     """Return an empty figure. Raises GradcliError where matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise GradcliError(
-            "drawing pictures needs matplotlib, which is not installed", hint="pip install 'gradcli[plot]'"
+            "drawing pictures needs matplotlib, which is not installed",
+            hint="pip install matplotlib (the extra gradcli[plot])",
         ) from None
-    return Figure(size, layout="constrained")
+    return Figure(size, layout=layout)
 
 
 def save_figure(picture: Any, kind: str) -> bytes:
@@ -41,8 +44,45 @@ def save_figure(picture: Any, kind: str) -> bytes:
 
 
 def render_graph(result: Graph, style: Style) -> bytes:
-    """Return the picture of a graph. Raises GradcliError where Graphviz is not installed."""
-    return run_graphviz(result, style, style.form)
+    """Return the picture of a graph, by Graphviz where it is installed."""
+    if program := shutil.which("dot"):
+        return run_graphviz(program, result, style, style.form)
+    if style.form == "svg":
+        return render_svg(result, style)
+    return draw_graph(result, style)
+
+
+def draw_graph(result: Graph, style: Style) -> bytes:
+    """Return a graph as PNG, by matplotlib."""
+    try:
+        from matplotlib.patches import FancyBboxPatch, PathPatch
+        from matplotlib.path import Path
+    except ImportError:
+        raise GradcliError(
+            "a graph is drawn as PNG by Graphviz, whose program 'dot' is not installed, or else by matplotlib, "
+            "which is not either",
+            hint="install the package graphviz of your system, or pip install matplotlib (the extra gradcli[plot]); "
+            "-o FILE.svg needs neither",
+        ) from None
+    nodes, drawing, height = lay_out(result, style)
+    size = drawing.size
+    picture = figure((size[0] / 72, size[1] / 72), layout="none")
+    axes = picture.add_axes((0, 0, 1, 1), xlim=(0, size[0]), ylim=(size[1], 0))
+    axes.set_axis_off()
+    for points in drawing.edges.values():
+        start, curves = edge_curves(points, height)
+        path = Path(
+            [start, *(point for curve in curves for point in curve)], [Path.MOVETO] + [Path.CURVE4] * 3 * len(curves)
+        )
+        axes.add_patch(PathPatch(path, fill=False, edgecolor=STROKE))
+        axes.plot(*start, "^", color=STROKE, markersize=6)
+    for node, lines in nodes:
+        x, y, width = drawing.boxes[node.number]
+        looks = {"facecolor": FILLS[node.kind], "edgecolor": HOOKED if node.hooks else STROKE}
+        round_ = f"round,pad=0,rounding_size={14 if node.kind == 'leaf' else 3}"
+        axes.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, boxstyle=round_, **looks))
+        axes.text(x, y, label("\n".join(lines)), family="monospace", size=12, ha="center", va="center")
+    return save_figure(picture, style.form)
 
 
 def label(text: str) -> str:

@@ -58,7 +58,13 @@ as inputs.
 OUTPUT = """
 Results go to standard output, everything else to standard error. The default format is a table on a terminal and
 tab-separated lines elsewhere: the name of an element, a tab, and its value in full precision. With `--json` there
-is one JSON document, described in gradcli-json(5), and errors are JSON, too.
+is one JSON document, described in gradcli-json(5), and errors are JSON, too. A table shows arrays of up to 20
+numbers whole, and the ends of longer ones; files that `-o` writes, and pages, have all elements.
+
+Pictures of curves, maps, Jacobians, digits and Taylor remainders (.svg, .png) need matplotlib: `pip install
+matplotlib`, the extra gradcli[plot]. Graphs are drawn by Graphviz where its program `dot` is installed; without it,
+SVG needs no other program, and PNG needs matplotlib. Parquet needs pyarrow: `pip install pyarrow`, the extra
+gradcli[sweep]. All else comes with gradcli.
 """
 DESCRIPTIONS = {
     "grad": """
@@ -104,9 +110,10 @@ known is given by `--shape y=3`. What belongs to x or to the output is found by 
 or grad_x, or else by its place. An int that is returned is no output but a status, where 0 is success. The library
 runs in a process of its own, so that a crash is an error of that check and nothing else.
 
-`MODEL.fmu` is a Functional Mock-up Unit (FMI 2.0; FMPy, in the extra gradcli[fmu], loads it): its outputs at the
-start time as a function of its inputs and parameters, by their names, with the directional derivative that it
-provides. What no value is given for keeps that of the model. It, too, runs in a process of its own.
+`MODEL.fmu` is a Functional Mock-up Unit (FMI 2.0; `pip install fmpy`, the extra gradcli[fmu], brings what loads it):
+its outputs at the start time as a function of its inputs and parameters, by their names, with the directional
+derivative that it provides. What no value is given for keeps that of the model. It, too, runs in a process of its
+own.
 
 Functions of PyTorch and JAX run in double precision where they take it. What computes in float16 or bfloat16 on the
 way (mixed precision) is judged by the digits that these have, which a note says; two digits are seldom enough for a
@@ -166,9 +173,10 @@ depend on interruptions, `-j` or `--dask`. The shares of `--shard` are done by c
 own output, and follow one another.
 
 Text is read and written without further packages, and with pyarrow, where that is installed, in a third of the time
-and to the same bytes. Parquet needs pyarrow, in the extra gradcli[sweep], and `--dask` needs gradcli[dask]. `-j`
-gains where the program is slow or its rows are text; numbers in Parquet are bound by the disk. On a cluster, start
-`dask scheduler` and `dask worker` in a folder that all machines see. A part is done anew when its worker dies.
+and to the same bytes. Parquet needs pyarrow (`pip install pyarrow`, the extra gradcli[sweep]), and `--dask` needs
+`dask[distributed]` and pyarrow (the extra gradcli[dask]). `-j` gains where the program is slow or its rows are text;
+numbers in Parquet are bound by the disk. On a cluster, start `dask scheduler` and `dask worker` in a folder that all
+machines see. A part is done anew when its worker dies.
 """,
     "ops": """
 The whole table stands in gradcli-expressions(7), too.

@@ -130,7 +130,8 @@ def test_an_extra_that_is_missing_is_named(words, extra, tmp_path, monkeypatch, 
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
     before = sorted(tmp_path.iterdir())
     assert main(["sweep", "x**2", *words]) == 2
-    assert f"gradcli[{extra}]" in capsys.readouterr().err
+    names = {"sweep": "pyarrow", "dask": "'dask[distributed]' pyarrow"}
+    assert f"pip install {names[extra]} (the extra gradcli[{extra}])" in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
 
 

@@ -205,7 +205,7 @@ def test_without_matplotlib(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(["plot", "x^2", "--over", "x=0:1", "-o", str(tmp_path / "f.png")]) == 2
     err = capsys.readouterr().err
-    assert "matplotlib" in err and "pip install 'gradcli[plot]'" in err
+    assert "matplotlib" in err and "pip install matplotlib (the extra gradcli[plot])" in err
     assert not list(tmp_path.iterdir())
 
 

@@ -18,7 +18,8 @@ def graph(call: Call, values: bool, all: bool) -> Graph:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 
     On a terminal it is a tree; a result that is used more than once is written out once. Graphs of more than 500
-    nodes are folded: the operations of one module, or of one line, become one node.
+    nodes are folded: the operations of one module, or of one line, become one node. -o FILE.svg and .png draw with
+    Graphviz where it is installed; without it, SVG needs nothing, and PNG needs matplotlib.
     """
     program, given = call.program()
     return graph_program(program, given, call.asked(), values, all)

@@ -22,8 +22,8 @@ def plot(call: Call, over: tuple[str, ...], points: int | None) -> Sampled:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
 
     All other inputs keep the values given. On a terminal it is drawn with characters; -o FILE.svg or .png
-    draws with matplotlib. -f tsv prints columns: input, value, derivative (two inputs: both, value, both
-    derivatives). Where there is no value (nan, inf) there is a gap.
+    draws with matplotlib (pip install matplotlib). -f tsv prints columns: input, value, derivative (two inputs:
+    both, value, both derivatives). Where there is no value (nan, inf) there is a gap.
     """
     program, values = call.program()
     ranges = dict(parse_range(call, text) for text in over)

@@ -1,0 +1,178 @@
+"""Graphs drawn in layers, operands below what was computed from them, with few crossings: for pages, and as SVG.
+
+Sugiyama, Tagawa and Toda (1981): layers by longest paths, long edges through empty places, barycentres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
+
+from ..errors import GradcliError, visible
+from . import Style
+from .dot import label
+from .graph_results import Graph, GraphNode
+
+Point = tuple[float, float]
+BETWEEN, GAP, HEIGHT, LETTER = 42, 24, 54, 7.4
+"""Pixels between layers and between neighbours, of a box, and of a letter."""
+SWEEPS = 6
+
+
+class Drawing(NamedTuple):
+    """Where boxes stand (their middle and their width), the points of each edge, and the size of the whole."""
+
+    boxes: dict[Any, tuple[float, float, float]]
+    edges: dict[tuple[Any, Any], list[Point]]
+    size: tuple[float, float]
+
+
+def text_width(lines: Sequence[str]) -> float:
+    return max([60.0, *(len(text) * LETTER + 20 for text in lines)])
+
+
+def draw_layers(widths: Mapping[Any, float], below: Mapping[Any, Sequence[Any]], height: float = HEIGHT) -> Drawing:
+    """Return a drawing. widths: of each node, tops first; below: the operands of each; height: of all boxes."""
+    depth = depths(widths, below)
+    rows: list[list[Any]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for node, level in depth.items():
+        rows[level].append(node)
+    chains: dict[tuple[Any, Any], list[Any]] = {}
+    links: list[tuple[Any, Any]] = []
+    for top, operands in below.items():
+        for bottom in dict.fromkeys(operands):
+            places = [(top, bottom, level) for level in range(depth[top] + 1, depth[bottom])]
+            for place in places:
+                rows[place[2]].append(place)
+            chain = [top, *places, bottom]
+            chains[top, bottom] = chain
+            links += pairwise(chain)
+    order_rows(rows, links)
+    return place_rows(rows, widths, chains, height)
+
+
+def depths(widths: Mapping[Any, float], below: Mapping[Any, Sequence[Any]]) -> dict[Any, int]:
+    """Return the layer of each node: the longest way down from a top. The nodes come in an order of the graph."""
+    depth = dict.fromkeys(widths, 0)
+    for node in widths:
+        for operand in below.get(node, ()):
+            depth[operand] = max(depth[operand], depth[node] + 1)
+    return depth
+
+
+def order_rows(rows: list[list[Any]], links: list[tuple[Any, Any]]) -> None:
+    """Sort each layer by the middle of its neighbours in the layer above, then in the one below, several times."""
+    upper: dict[Any, list[Any]] = {}
+    lower: dict[Any, list[Any]] = {}
+    for top, bottom in links:
+        upper.setdefault(bottom, []).append(top)
+        lower.setdefault(top, []).append(bottom)
+    for sweep in range(SWEEPS):
+        neighbours = lower if sweep % 2 else upper
+        place = {node: i for row in rows for i, node in enumerate(row)}
+        for row in reversed(rows) if sweep % 2 else rows:
+            middle = {
+                node: sum(place[n] for n in near) / len(near) if (near := neighbours.get(node)) else place[node]
+                for node in row
+            }
+            row.sort(key=middle.__getitem__)
+            place.update((node, i) for i, node in enumerate(row))
+
+
+def place_rows(
+    rows: list[list[Any]], widths: Mapping[Any, float], chains: Mapping[Any, list[Any]], height: float
+) -> Drawing:
+    sizes = [sum(widths.get(node, 10) + GAP for node in row) for row in rows]
+    total = max(sizes, default=0.0) + GAP
+    spots: dict[Any, Point] = {}
+    for level, row in enumerate(rows):
+        x = (total - sizes[level] + GAP) / 2
+        for node in row:
+            width = widths.get(node, 10)
+            spots[node] = (x + width / 2, GAP + height / 2 + level * (height + BETWEEN))
+            x += width + GAP
+    boxes = {node: (*spots[node], width) for node, width in widths.items()}
+    edges = {ends: [spots[n] for n in chain] for ends, chain in chains.items()}
+    return Drawing(boxes, edges, (total, len(rows) * (height + BETWEEN) + GAP))
+
+
+def edge_curves(points: list[Point], height: float = HEIGHT) -> tuple[Point, list[tuple[Point, Point, Point]]]:
+    """Return where an edge starts, below a box, and Bézier curves to the top of another: two controls and an end."""
+    (x, y), *rest = points
+    half = height / 2
+    start = x, y + half
+    y += half
+    curves = []
+    for i, (a, b) in enumerate(rest):
+        middle, top, bottom = (y + b - half) / 2, (a, b - half), (a, b + half)
+        curves.append(((x, middle), (a, middle), top))
+        if i < len(rest) - 1:  # straight through a layer, between its boxes
+            curves.append((top, bottom, bottom))
+        x, y = bottom
+    return start, curves
+
+
+def edge_path(points: list[Point], height: float = HEIGHT) -> str:
+    """Return an edge as SVG writes paths."""
+    (x, y), curves = edge_curves(points, height)
+    parts = ("C" + " ".join(f"{a:.1f} {b:.1f}" for a, b in curve) for curve in curves)
+    return f"M{x:.1f} {y:.1f}{''.join(parts)}"
+
+
+MOST_DRAWN = 500
+"""Nodes beyond which only Graphviz draws a graph."""
+LINE = 16
+"""Pixels of a line of text."""
+FILLS = {"leaf": "#d5e8d4", "intermediate": "#f5f5f5", "output": "#ffe6cc", "folded": "#dae8fc"}
+STROKE, HOOKED = "#666666", "#b85450"
+
+
+class Picture(NamedTuple):
+    """A graph to be drawn: its nodes with the lines of their boxes, as high as the fullest, and where all stands."""
+
+    nodes: list[tuple[GraphNode, list[str]]]
+    drawing: Drawing
+    height: float
+
+
+def lay_out(result: Graph, style: Style) -> Picture:
+    """Return a recorded graph as a picture. Raises GradcliError for one with too many nodes."""
+    if len(result.nodes) > MOST_DRAWN:
+        raise GradcliError(
+            f"{len(result.nodes)} nodes are drawn by Graphviz only, whose program 'dot' is not installed",
+            hint="install the package graphviz of your system, leave out --all, or use -f dot",
+        )
+    nodes = [(node, [*label(node, style).split("\n"), *node.scope[-1:]]) for node in reversed(result.nodes)]
+    nodes = [(node, [visible(line) for line in lines if line]) for node, lines in nodes]
+    height = LINE * max((len(lines) for _, lines in nodes), default=1) + 8
+    widths = {node.number: text_width(lines) for node, lines in nodes}
+    below = {node.number: list(node.inputs) for node, _ in nodes}
+    return Picture(nodes, draw_layers(widths, below, height), height)
+
+
+def render_svg(result: Graph, style: Style) -> bytes:
+    """Return a graph as SVG, without Graphviz."""
+    nodes, drawing, height = lay_out(result, style)
+    size = 'width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}"'.format(*drawing.size)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" font-size="12">',
+        f"<title>{escape(visible(result.target))}</title>",
+        '<rect width="100%" height="100%" fill="white"/>',
+    ]
+    for points in drawing.edges.values():
+        x, y = edge_curves(points, height)[0]
+        parts.append(f'<path d="{edge_path(points, height)}" fill="none" stroke="{STROKE}"/>')
+        parts.append(f'<path d="M{x:.1f} {y:.1f}l-4 9h8z" fill="{STROKE}"/>')
+    for node, lines in nodes:
+        x, y, width = drawing.boxes[node.number]
+        stroke, corner = HOOKED if node.hooks else STROKE, 14 if node.kind == "leaf" else 3
+        parts.append(
+            f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height}" '
+            f'rx="{corner}" fill="{FILLS[node.kind]}" stroke="{stroke}"/>'
+        )
+        for i, line in enumerate(lines):
+            place = y + (i - len(lines) / 2) * LINE + 12
+            parts.append(f'<text x="{x:.1f}" y="{place:.1f}" text-anchor="middle">{escape(line)}</text>')
+    return ("\n".join([*parts, "</svg>"]) + "\n").encode()
