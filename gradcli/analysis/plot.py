@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..program.base import Program, check_number
-from ..show.results import Sampled
+from ..show.results import Break, Sampled
+from .breaks import find_breaks
 from .sweep.rows import Interpreted, Question
 
 FARTHEST = 1e300
@@ -39,11 +40,29 @@ def sample_plot(
     evaluate = Interpreted(Question(program, given, tuple(grid), tuple(grid), (out,)), gaps=False)
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         value, *columns = (np.array(x, float) for x in evaluate(grid).values())
-    for slope in columns:
-        slope[np.isnan(value)] = np.nan
+        for slope in columns:
+            slope[np.isnan(value)] = np.nan
+        breaks = breaks_between(grid, value, columns[0], evaluate) if len(grid) == 1 else ()
     shape = tuple(map(len, axes.values()))
     slopes = tuple(slope.reshape(shape) for slope in columns)
-    return Sampled(program.title, axes, value.reshape(shape), slopes, label)
+    return Sampled(program.title, axes, value.reshape(shape), slopes, label, breaks)
+
+
+def breaks_between(
+    grid: Mapping[str, np.ndarray], value: np.ndarray, slope: np.ndarray, evaluate: Interpreted
+) -> tuple[Break, ...]:
+    """Return the breaks of a curve; none where the program raises between the points."""
+    ((name, x),) = grid.items()
+
+    def curve(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, slopes = (np.array(y, float) for y in evaluate({name: at}).values())
+        return values, slopes
+
+    try:
+        with np.errstate(all="ignore"):
+            return find_breaks(x, value, slope, curve)
+    except GradcliError:
+        return ()
 
 
 def check_plotted_output(

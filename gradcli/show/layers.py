@@ -157,6 +157,7 @@ def render_svg(result: Graph, style: Style) -> bytes:
     nodes, drawing, height = lay_out(result, style)
     size = 'width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}"'.format(*drawing.size)
     parts = [
+        '<?xml version="1.0" encoding="utf-8"?>',
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" font-size="12">',
         f"<title>{escape(visible(result.target))}</title>",
         '<rect width="100%" height="100%" fill="white"/>',

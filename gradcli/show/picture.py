@@ -15,7 +15,7 @@ from .dot import run_graphviz
 from .formula_results import Precision
 from .graph_results import Graph
 from .layers import FILLS, HOOKED, STROKE, edge_curves, lay_out, render_svg
-from .plot import LARGEST, extent
+from .plot import LARGEST, extent, notes_of, with_breaks
 from .results import Jacobian, Sampled
 from .studies import render_picture
 from .study_results import Mutation
@@ -98,16 +98,23 @@ def render_sampled(result: Sampled, style: Style) -> bytes:
 
 
 def curves(picture: Any, result: Sampled, title: str) -> None:
-    ((name, x),), (slope,) = result.axes.items(), result.slopes
+    ((name, _),), (slopes,) = result.axes.items(), result.slopes
+    x, value, slope = with_breaks(result)
     upper, lower = picture.subplots(2, sharex=True)
     derivative = label(f"∂/∂{name}")
-    for axes, y, text, colour in ((upper, result.value, title, "C0"), (lower, slope, derivative, "C1")):
+    kinks = [(each.at, each.sides[0][1]) for each in result.breaks if each.kind == "kink"]
+    for axes, y, heights, text, colour in (
+        (upper, value, extent(result.value), title, "C0"),
+        (lower, slope, extent(slopes), derivative, "C1"),
+    ):
         axes.plot(x, np.where(abs(y) < LARGEST, y, np.nan), color=colour, label=text)
-        low, high = extent(y)
+        low, high = heights
         axes.set(xlim=(x[0], x[-1]), ylim=(low - (high - low) / 20, high + (high - low) / 20))
         axes.grid(alpha=0.3)
         axes.legend()
-    lower.set_xlabel(label(name))
+    if kinks:
+        upper.plot(*zip(*kinks, strict=True), "D", color="C3")
+    lower.set_xlabel("\n".join([label(name), *map(label, notes_of(result))]))
 
 
 def contours(picture: Any, result: Sampled, title: str) -> None:
@@ -121,7 +128,7 @@ def contours(picture: Any, result: Sampled, title: str) -> None:
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> bytes:
-    """Return Taylor remainders by step, in logarithms, beside lines that fall as they should."""
+    """Return Taylor remainders by step, in logarithms, beside lines of slopes 1 and 2."""
     picture = figure()
     axes = picture.subplots()
     drawn = [(check, check.taylor) for check in result.checks if check.taylor is not None]
@@ -132,8 +139,10 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
         axes.loglog(steps[~spoilt], sizes[~spoilt], "o-", color=f"C{k}", label=label(f"{check.name}: {rate}"))
         axes.loglog(steps[spoilt], np.maximum(sizes[spoilt], 1e-300), "x", color=f"C{k}", alpha=0.4)
         if not spoilt.all():
-            ideal = sizes[~spoilt][0] * (steps / steps[~spoilt][0]) ** 2
-            axes.loglog(steps, ideal, ":", color="gray", alpha=0.6)
+            for power, look, means in ((2, ":", "right"), (1, "--", "wrong")):
+                ideal = sizes[~spoilt][0] * (steps / steps[~spoilt][0]) ** power
+                told = None if k else f"slope {power}: {means}"
+                axes.loglog(steps, ideal, look, color="gray", alpha=0.6, label=told)
     axes.set(xlabel="step h", ylabel=label("|f(x + h d) - f(x) - h g.d|"))
     axes.grid(alpha=0.3)
     if drawn:

@@ -89,12 +89,16 @@ def extent(y: np.ndarray) -> tuple[float, float]:
     return low, high
 
 
-FUNCTION, DERIVATIVE = "bold cyan", "bold yellow"
+FUNCTION, DERIVATIVE, KINK = "bold cyan", "bold yellow", "bold magenta"
 SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
 ARROWS = "→↗↑↖←↙↓↘"
 ARROWS_PLAIN = ">>^<<<v>"
 LEAST, MOST = 4, 16
 """Rows of a panel."""
+FAR = 1e6
+"""Heights of a panel beyond which a point is as far away: where lines from there cross the edge keeps its digits."""
+MOST_PLACES = 6
+"""Places that a note names."""
 
 
 class Frame:
@@ -102,7 +106,7 @@ class Frame:
 
     def __init__(self, unicode: bool):
         self.side, self.mark, self.corner, self.floor, self.foot, self.zero = "│┤└─┬┄" if unicode else "|++-+-"
-        self.d = "∂" if unicode else "d"
+        self.d, self.kink = "∂◆" if unicode else "do"
 
 
 def render_sampled(result: Sampled, style: Style) -> Group:
@@ -113,20 +117,57 @@ def render_sampled(result: Sampled, style: Style) -> Group:
 def curves(result: Sampled, style: Style) -> Group:
     """Return the function and, below it, the derivative, each with axes of its own."""
     frame = Frame(style.unicode)
-    ((name, x),), (slope,) = result.axes.items(), result.slopes
-    rows = min(max((style.size[1] - 2) // 2 - 3, LEAST), MOST)
-    left = max(label_width(*extent(y), rows) for y in (result.value, slope))
+    ((name, _),), (slopes,) = result.axes.items(), result.slopes
+    x, value, slope = with_breaks(result)
+    notes = notes_of(result)
+    below = [Text(note, "dim") for note in notes]
+    count = sum(-(-cell_len(note) // style.size[0]) for note in notes)
+    rows = min(max((style.size[1] - 2 - count) // 2 - 3, LEAST), MOST)
+    left = max(label_width(*extent(y), rows) for y in (result.value, slopes))
     size = (rows, room(left, name, style))
+    kinks = [(each.at, each.sides[0][1]) for each in result.breaks if each.kind == "kink"]
     parts = [
-        panel(x, result.value, size, left, style, FUNCTION, slope),
-        panel(x, slope, size, left, style, DERIVATIVE, None),
+        panel(x, value, size, left, style, FUNCTION, slope, extent(result.value), kinks),
+        panel(x, slope, size, left, style, DERIVATIVE, None, extent(slopes), []),
     ]
     heads = [head(result, style), Text(f"{frame.d}/{frame.d}{name}", DERIVATIVE)]
-    gaps = int((~np.isfinite(result.value)).sum())
-    if gaps:
-        heads[0].append(f"   no value at {gaps} of {result.value.size} points", "dim")
     foot = x_axis(x, name, size[1], left, style)
-    return Group(heads[0], *parts[0], *foot, heads[1], *parts[1], *foot)
+    return Group(heads[0], *parts[0], *foot, heads[1], *parts[1], *foot, *below)
+
+
+def with_breaks(result: Sampled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a curve's points, values and slopes with those on both sides of each break, and a gap between them.
+
+    At a kink only the slope has a gap.
+    """
+    ((_, x),), value, (slope,) = result.axes.items(), result.value, result.slopes
+    columns = np.array([x, value, slope])
+    for each in result.breaks:
+        (before, *_), (after, *_) = left, right = each.sides
+        middle = (each.at, left[1] if each.kind == "kink" else np.nan, np.nan)
+        inserted = np.array([left, middle, right]).T
+        rows = columns[0] < before, columns[0] > after
+        columns = np.concatenate([columns[:, rows[0]], inserted, columns[:, rows[1]]], axis=1)
+    return columns[0], columns[1], columns[2]
+
+
+def notes_of(result: Sampled) -> list[str]:
+    """Return in words where a curve has kinks, jumps and poles, and where it has no value."""
+    ((name, x),) = result.axes.items()
+    notes = []
+    for kind in ("kink", "jump", "pole"):
+        places = [f"{each.at:.6g}" for each in result.breaks if each.kind == kind]
+        if places:
+            more = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
+            shown = ", ".join(places[:MOST_PLACES])
+            notes.append(f"{kind}{'s' * (len(places) > 1)} at {name} = {shown}{more}")
+    gaps = ~np.isfinite(result.value)
+    if gaps.any():
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], gaps, [False]]).astype(int))).reshape(-1, 2).tolist()
+        runs = [f"{x[i]:.6g}" if j - i == 1 else f"{x[i]:.6g} to {x[j - 1]:.6g}" for i, j in edges]
+        shown = ", ".join(runs[:MOST_PLACES]) + (" and elsewhere" if len(runs) > MOST_PLACES else "")
+        notes.append(f"no value at {int(gaps.sum())} of {gaps.size} points: {name} = {shown}")
+    return notes
 
 
 def head(result: Sampled, style: Style) -> Text:
@@ -155,23 +196,38 @@ def room(left: int, name: str, style: Style) -> int:
 
 
 def panel(
-    x: np.ndarray, y: np.ndarray, size: tuple[int, int], left: int, style: Style, look: str, slope: np.ndarray | None
+    x: np.ndarray,
+    y: np.ndarray,
+    size: tuple[int, int],
+    left: int,
+    style: Style,
+    look: str,
+    slope: np.ndarray | None,
+    heights: tuple[float, float],
+    kinks: list[tuple[float, float]],
 ) -> list[Text]:
-    """Return the lines of a curve with its vertical axis. slope: tells a jump from a steep part, where known."""
+    """Return the lines of a curve with its vertical axis, and a mark at each kink.
+
+    slope: tells a jump from a steep part, where known. heights: the lowest and highest to show.
+    """
     frame = Frame(style.unicode)
     rows, columns = size
-    low, high = extent(y)
+    low, high = heights
     canvas = Canvas(columns, rows, style.unicode)
-    across, up = (x - x[0]) / (x[-1] - x[0]), (y - low) / (high - low)
+    across, up = (x - x[0]) / (x[-1] - x[0]), np.clip((y - low) / (high - low), -FAR, FAR)
     for i in np.flatnonzero(np.isfinite(y)).tolist():
         canvas.line((across[i], up[i]), (across[i], up[i]))
     for i, j in pairwise(range(len(x))):
         if np.isfinite(y[i]) and np.isfinite(y[j]) and not jumps(i, x, y, up, slope):
             canvas.line((across[i], up[i]), (across[j], up[j]))
     zero = row_of(0, low, high, rows) if low < 0 < high else None
+    marks = {(row_of(b, low, high, rows), round((a - x[0]) / (x[-1] - x[0]) * (columns - 1))) for a, b in kinks}
     lines = y_axis(low, high, rows, left, style)
     for row, (line, drawn) in enumerate(zip(lines, canvas.rows(), strict=True)):
-        for letter in drawn:
+        for column, letter in enumerate(drawn):
+            if (row, column) in marks:
+                line.append(frame.kink, KINK)
+                continue
             line.append(frame.zero if letter == " " and row == zero else letter, "dim" if letter == " " else look)
     return lines
 

@@ -368,10 +368,19 @@ class Operations(NamedTuple):
         return {"ops": [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in self.entries]}
 
 
+class Break(NamedTuple):
+    """A place where a curve is not smooth: a kink, a jump or a pole. sides: x, value, slope just before and after."""
+
+    kind: str
+    at: float
+    sides: tuple[tuple[float, float, float], ...]
+
+
 class Sampled(NamedTuple):
     """A function along one input or over two: value and each slope have a place for each point of the axes.
 
     axes: the points of each input. slopes: the derivatives, in the order of the axes. nan where there is no value.
+    breaks: of a function along one input.
     """
 
     target: str
@@ -379,6 +388,7 @@ class Sampled(NamedTuple):
     value: np.ndarray
     slopes: tuple[np.ndarray, ...]
     output: str | None = None
+    breaks: tuple[Break, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -391,7 +401,9 @@ class Sampled(NamedTuple):
     def document(self) -> dict[str, Any]:
         """Return the points of the axes; value and derivatives have a row for each point of the first."""
         slopes = dict(zip(self.axes, self.slopes, strict=True))
-        return {"over": self.axes, "value": self.value, "derivative": slopes, **present(output=self.output)}
+        breaks = [{"kind": each.kind, "at": each.at} for each in self.breaks]
+        more = present(output=self.output, breaks=breaks)
+        return {"over": self.axes, "value": self.value, "derivative": slopes, **more}
 
 
 class Swept(NamedTuple):

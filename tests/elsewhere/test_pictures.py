@@ -15,6 +15,7 @@ COMMANDS = {
     "precision": ("precision", "exp(x)-1", "x=1e-9:1"),
     "taylor": ("gradcheck", "x^3", "x=2", "--taylor"),
     "gaps": ("plot", "sqrt(x)", "--over", "x=-1:1"),
+    "graph": ("graph", "u = x * y; z = sin(u) + u", "x=2", "y=3", "--values"),
 }
 BEGINNINGS = {"svg": b"<?xml", "png": b"\x89PNG"}
 
@@ -63,3 +64,31 @@ def test_a_curve_that_is_constant_is_level(tmp_path):
     drawn = np.abs(picture - np.array([31, 119, 180]) / 255).max(axis=-1) < 0.02  # matplotlib's first colour
     rows = np.flatnonzero(drawn.sum(axis=1) > 300)
     assert 0 < len(rows) < 5
+
+
+def runs_of(row: np.ndarray) -> int:
+    return int((np.diff(row.astype(int), prepend=0) == 1).sum())
+
+
+def test_poles_are_gaps_whose_tips_end_at_one_height(tmp_path):
+    path = tmp_path / "f.png"
+    assert main(["plot", "tan(x)", "--over", "x=-3:3", "-o", str(path)]) == 0
+    picture = pixels(path.read_bytes())
+    drawn = np.abs(picture - np.array([31, 119, 180]) / 255).max(axis=-1) < 0.1
+    top, bottom = np.flatnonzero(drawn.any(axis=1))[[0, -1]]
+    assert [runs_of(drawn[row]) for row in (top + 3, bottom - 3)] == [2, 2]
+    assert bottom - top > 150
+
+
+def test_kinks_are_marked(tmp_path):
+    path = tmp_path / "f.png"
+    for text, marked in (("abs(x)", True), ("x^2", False)):
+        assert main(["plot", text, "--over", "x=-1:1", "-o", str(path)]) == 0
+        red = np.abs(pixels(path.read_bytes()) - np.array([214, 39, 40]) / 255).max(axis=-1) < 0.02
+        assert (red.sum() > 20) == marked
+
+
+def test_a_taylor_plot_has_both_slopes(tmp_path):
+    path = tmp_path / "f.svg"
+    assert main([*COMMANDS["taylor"], "-o", str(path)]) == 0
+    assert all(f"slope {k}" in path.read_text() for k in (1, 2))

@@ -23,7 +23,8 @@ def plot(call: Call, over: tuple[str, ...], points: int | None) -> Sampled:
 
     All other inputs keep the values given. On a terminal it is drawn with characters; -o FILE.svg or .png
     draws with matplotlib (pip install matplotlib). -f tsv prints columns: input, value, derivative (two inputs:
-    both, value, both derivatives). Where there is no value (nan, inf) there is a gap.
+    both, value, both derivatives). Where there is no value (nan, inf) there is a gap, and so at poles and jumps;
+    kinks are marked, and a line below says where all these are.
     """
     program, values = call.program()
     ranges = dict(parse_range(call, text) for text in over)
