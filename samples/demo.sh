@@ -11,14 +11,26 @@ show() {
         esac
     done
     printf '\n'
-    gradcli "$@" -f table --color always
+    command=$1
+    shift
+    gradcli "$command" -f table --color always "$@"
 }
 
-show grad 'x**2 * sin(y)' x=2 y=3
-show grad samples/logistic.expr
-show grad samples/arrays.expr --retain residual --hook 'residual=clip(g, -3, 3)'
-show grad samples/script.py a=9
-show grad samples/function.py:rosenbrock x=-1 y=2
+echo 'Is my gradient right? This one is not, and this is why:'
+show gradcheck samples/gradients.py:mean_square --grad mean_square_gradient x='[1, 2, 4]'
 echo
-echo 'A mistake is pointed at:'
+echo 'These are, at the points that the file declares:'
+show gradcheck samples/gradients.py
+echo
+echo 'What is the derivative, of a formula or of a script?'
+show grad 'x**2 * sin(y)' x=2 y=3
+show grad samples/script.py a=9
+echo
+echo 'How does backward find it?'
+show trace 'u = x * y; sin(u) + u' x=2 y=3
+echo
+echo 'A program as it stands, and the derivatives that it hands to a solver:'
+show watch -- python samples/fit.py
+echo
+echo 'A mistake in a formula is pointed at:'
 show grad 'x**2 + sinn(y)' x=1 y=2 || true
