@@ -264,7 +264,7 @@ def note_what_is_hidden(result: Any, text: str) -> None:
     value = getattr(result, "value", None)
     count = max(getattr(x, "size", 0) for x in (value, *dense_arrays(result).values()))
     if count > SHOWN_WHOLE and ("…" in text or "..." in text):
-        messages.note(f"the table shows the ends of {count} elements: -f tsv shows all, -o FILE.npy writes them")
+        messages.note(f"the table shows the ends of {count} elements; -f tsv or -o FILE.npy has all")
 
 
 def terminal_size() -> tuple[int, int]:
