@@ -49,6 +49,7 @@ class Request(NamedTuple):
     jvp: Any = None
     hess: Sequence[str] | None = None
     value_and_grad: bool = False
+    elementwise: bool = False
     # how a check is made
     keyword: str | None = None
     order: int = 1

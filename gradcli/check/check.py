@@ -138,7 +138,7 @@ class Check:
         if claims:
             if request.order != 1:
                 raise CallError("order=2 needs a function of Tensors, without a derivative by hand")
-            return claim_by_hand(f, at, claims, request.wrt)
+            return claim_by_hand(f, at, claims, request.wrt, request.elementwise)
         engine = engine_of(self.origin, request.engine)
         if engine is not None:
             from ..program.elsewhere.framework import framework_call
@@ -251,11 +251,12 @@ class Check:
 
     def place(self, seed: int) -> Place:
         """Return where the check was declared, and the command line that repeats it."""
+        claims = tuple(filter(callable, self.request.claims.values()))
         if self.replay is None and self.file is None:
-            return Place(self.name, self.file, self.line)
+            return Place(self.name, self.file, self.line, claims=claims)
         command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
         words = [command, self.repeated, f"--seed {seed}" if self.random or seed else "", self.arguments]
-        return Place(self.name, self.file, self.line, " ".join(filter(None, words)).rstrip())
+        return Place(self.name, self.file, self.line, " ".join(filter(None, words)).rstrip(), claims)
 
 
 SKIPS = {("unittest.case", "SkipTest"), ("builtins", "Skipped")}
@@ -328,6 +329,8 @@ def complaints(check: Any) -> Iterator[str]:
     request = check.request
     if request.value_and_grad and request.grad is not None:
         yield "value_and_grad says that the function returns its gradient, so grad has no use"
+    if request.elementwise and (request.vjp or request.jvp or not (request.grad or request.value_and_grad)):
+        yield "elementwise says what grad (or value_and_grad) returns, and goes with that alone"
     for name, x in {"what is checked": check.f, **request.claims}.items():
         if not callable(x):
             yield f"{name} is {type(x).__name__}, not a function"

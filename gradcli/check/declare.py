@@ -13,7 +13,8 @@ from .check import Check
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""
 KNOWN = set(
-    "grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad".split()
+    """grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad
+    elementwise""".split()
 )
 """The options of a declaration."""
 F = TypeVar("F", bound=Callable | str)
@@ -38,7 +39,8 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     backward pass by hand, vjp(cotangent, *arrays); complex outputs of complex inputs need it; jvp: a forward
     derivative by hand, jvp(tangents, *arrays) with a tuple of tangents. Without them the derivative of the engine is
     checked that f is written for: PyTorch, JAX or HIPS autograd, which its code leads to, or gradcli, which calls f
-    with Tensors; engine= chooses. value_and_grad: f returns (value, gradient). wrt: the names to check. order: 2
+    with Tensors; engine= chooses. value_and_grad: f returns (value, gradient). elementwise: f works element
+    by element, and grad returns the derivative of each, in the output's shape. wrt: the names to check. order: 2
     checks second derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the
     estimated error. search: at how many more points that people forget to look for one where the derivative is wrong.
     calls: how often f may be called. taylor: begin with the rate of the Taylor remainder. name: what reports call it.

@@ -125,14 +125,6 @@ def cases_of(flat: Flat, judgement: Judgement) -> list[Case]:
     return [Case(flat, judgement, k) for k in range(len(flat.claim.wrt))]
 
 
-def what_is_right(flat: Flat, judgement: Judgement) -> list[str]:
-    """Return a note on which of three and more inputs are right, and how much of the others is wrong."""
-    wrong = {case.name: case.wrong.any(axis=0) for case in cases_of(flat, judgement)}
-    right = [name for name, own in wrong.items() if not own.any()]
-    parts = [f"{name} in {int(own.sum())} of {own.size} elements" for name, own in wrong.items() if own.any()]
-    return [f"right: {', '.join(right)}; wrong: {', '.join(parts)}"] if right and len(wrong) > 2 else []
-
-
 def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     cases = cases_of(flat, judgement)
     swapped = swap(cases)

@@ -313,6 +313,13 @@ class Directions:
         values = float(claimed[j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
         return self.flat.worst(j if self.claimed.single else None, i, *values)
 
+    def tell_found(self, begin: int, end: int) -> None:
+        """Tell whether directions agreed so far, and of which inputs elements took part in those that did not."""
+        claim, edges = self.flat.claim, self.flat.edges
+        names = [n for n, b, e in zip(claim.wrt, edges, edges[1:], strict=False) if b < end and begin < e]
+        agreed = "agreed so far" if self.agree else f"disagreed so far in {' or '.join(names)}"
+        claim.tell_found(f"directions {agreed}")
+
     def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
         """Return what was found, without a look at elements."""
         return Outcome(verdict, self.inputs(verdict), self.products(), message, needed=needed)

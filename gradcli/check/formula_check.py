@@ -60,6 +60,8 @@ def formula_checks(target: Target, request: Request) -> list[Check]:
         raise GradcliError("--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g")
     if request.order == 2:
         raise GradcliError("--order 2 has no use here: a formula is checked", hint="--hess x=FORMULA claims a second")
+    if request.elementwise and (list(request.claims) != ["grad"] or request.symbolic):
+        raise GradcliError("--elementwise says what --grad returns, and goes with that alone")
     formulas = FormulaProgram(program, request)
     first = [f for option in request.claims for f in formulas.formulas(option).values()]
     second: dict[str, list[Formula]] = {}
@@ -77,7 +79,8 @@ class FormulaCheck(Check):
         program = formulas.program
         free = dict.fromkeys(program.missing({**request.values, **request.shapes}), ())
         self.shapes: dict[str, tuple[int, ...]] = {**free, **request.shapes}
-        self.by_sympy = bool(self.shapes) or request.symbolic
+        self.elementwise = request.elementwise
+        self.by_sympy = (bool(self.shapes) or request.symbolic) and not request.elementwise
         self.second = claimed[0].option == "hess"
         usual = HESS_SAMPLES if self.second else SAMPLES
         samples = request.samples if "samples" in request.named else usual
@@ -85,7 +88,7 @@ class FormulaCheck(Check):
         super().__init__(
             program.run,
             self.draw if self.shapes else at,
-            request=request._replace(grad=None, vjp=None, jvp=None, symbolic=False, samples=samples),
+            request=request._replace(grad=None, vjp=None, jvp=None, symbolic=False, elementwise=False, samples=samples),
             name=f"d/d{claimed[0].names[0]} of {target.text}" if self.second else target.text,
             file=program.parsed.origin if target.text == program.parsed.origin else None,
             target=target,
@@ -97,7 +100,7 @@ class FormulaCheck(Check):
     def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
         if self.second:
             return HessianClaim(self.formulas, at, self.claimed)
-        return FormulaClaim(self.formulas, at, self.claimed)
+        return FormulaClaim(self.formulas, at, self.claimed, self.elementwise)
 
     def try_out(self, at: Mapping[str, np.ndarray]) -> None:
         """Raise GradcliError for a formula that cannot be evaluated at a point, or is of no single number."""

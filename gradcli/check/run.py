@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..errors import GradcliError, describe_error, lines_of_file, text_of
-from ..program.claim import CallError, Claim, ComplexError, OutOfCallsError, Watch, WrongShapeError
+from ..program.claim import CallError, Claim, ComplexError, NotElementwiseError, OutOfCallsError, Watch, WrongShapeError
 from ..program.user_code import users_trace
 from ..request import Request
-from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
+from ..show.check_results import CheckReport, ElementCounts, Elements, Evidence, Finding, InputCheck, Line
 from .flat import Flat
 from .jacobian import Reference
 from .noise import roughness, scatter_of_claim
@@ -55,21 +56,33 @@ EXCUSE_LIMIT = 5_000_000
 
 
 class Place(NamedTuple):
-    """What a check is called, where it was declared, and the command line that repeats it."""
+    """What a check is called, where it was declared, the command line that repeats it, and derivatives by hand."""
 
     name: str
     file: str | None = None
     line: int | None = None
     replay: str | None = None
+    claims: tuple[Callable, ...] = ()
 
 
-def source_at(place: Place) -> str:
+def source_at(file: str | None, line: int | None) -> str:
     """Return the text of what begins at a line of a file, "" where there is none."""
-    lines = lines_of_file(place.file)[(place.line or 1) - 1 :] if place.file and place.line else []
+    lines = lines_of_file(file)[(line or 1) - 1 :] if file and line else []
     try:
         return textwrap.dedent("".join(inspect.getblock(lines))) if lines else ""
     except (SyntaxError, IndentationError):
         return lines[0]
+
+
+def sources_of(place: Place) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the function's text and, of each derivative by hand that is not a part of it, where it is and its text."""
+    source, others = source_at(place.file, place.line), []
+    for claim in place.claims:
+        code = getattr(inspect.unwrap(claim), "__code__", None)
+        text = "" if code is None else source_at(code.co_filename, code.co_firstlineno)
+        if code is not None and text.strip() not in source:
+            others.append((f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}", text))
+    return source, tuple(others)
 
 
 def run_check(
@@ -87,6 +100,7 @@ def run_check(
     start = time.perf_counter()
 
     def report(verdict: str, message: str = "", **more: object) -> CheckReport:
+        source, claim_sources = sources_of(place) if request.show == "all" else ("", ())
         return CheckReport(
             place.name,
             place.file,
@@ -95,7 +109,8 @@ def run_check(
             time.perf_counter() - start,
             message=message,
             replay=place.replay if verdict == "fail" else None,
-            source=source_at(place) if request.show == "all" else "",
+            source=source,
+            claim_sources=claim_sources,
             **more,  # type: ignore[arg-type]
         )
 
@@ -117,7 +132,10 @@ def run_check(
             return replace(checked, blame=wrong_part()) if wrong else checked
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
-        return report("fail", str(error), diagnosis=(finding,), blame=wrong_part())
+        return report("fail", str(error), diagnosis=(finding,), blame=wrong_part(), hint=error.hint)
+    except NotElementwiseError as error:
+        finding = Finding("not elementwise", "an element of an input changes others of the output")
+        return report("fail", str(error), diagnosis=(finding,))
     except ComplexError as error:
         return report("fail", str(error), diagnosis=(Finding("complex", "a real input has a real gradient"),))
     except CallError as error:
@@ -228,10 +246,9 @@ def judge_elements(
 
 
 def find_mistakes(flat: Flat, judgement: Judgement, at_other: np.ndarray | None) -> tuple[Finding, ...]:
-    """Return what was probably mistaken in a wrong claim; note which inputs are right."""
-    from .diagnose import diagnose, what_is_right
+    """Return what was probably mistaken in a wrong claim."""
+    from .diagnose import diagnose
 
-    judgement.notes += what_is_right(flat, judgement)
     mistakes = diagnose(flat, judgement)
     only_places = all(finding.kind in PLACES for finding in mistakes)
     if only_places and at_other is not None and np.array_equal(at_other, judgement.analytic):
@@ -458,4 +475,5 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
         hidden=int(hidden.sum()),
         hidden_below=float((np.abs(value) + room)[hidden].max()) if hidden.any() else 0.0,
         of_largest=float(room[known].max() / np.abs(value[known]).max()) if known.any() else None,
+        counts=ElementCounts(int(wrong.sum()), int((state == UNSURE).sum()), state.size),
     )

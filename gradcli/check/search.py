@@ -318,4 +318,5 @@ def declaration_of(check: Any, point: Point) -> str:
         texts.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
     claims = check.request.claims.items()
     by_hand = [f"{key}={name}" for key, x in claims if (name := callable_name(x)).isidentifier()]
+    by_hand += ["elementwise=True"] * check.request.elementwise
     return f"@gradcli.check({', '.join(['at={' + ', '.join(texts) + '}', *by_hand])})"

@@ -294,6 +294,7 @@ def refuse_points(request: Request, path: str) -> None:
         **{f"--shape {name}": name for name in request.shapes},
         **{f"--{name}": x for name, x in request.claims.items()},
         "--value-and-grad": request.value_and_grad or None,
+        "--elementwise": request.elementwise or None,
         "--wrt": request.wrt,
         "--out": request.out,
     }

@@ -179,6 +179,7 @@ class Judgement:
         """Take the cheap look at all columns, then look closely at open ones until the verdict is clear."""
         self.reference.look()
         self.cheap()
+        self.tell_wrong()
         for reach in OTHER_REACHES:
             columns = self.order()
             columns = columns[~self.surely_wrong()[:, columns].any(axis=0)]
@@ -200,7 +201,15 @@ class Judgement:
             for k, j in enumerate(rows):
                 self.state[j, i] = self.entry(int(j), int(i), k, estimate)
             wrong += int((self.state[rows, i] == FAIL).any())
+            self.tell_wrong()
         self.hide()
+
+    def tell_wrong(self) -> None:
+        """Tell in which inputs elements were found wrong so far."""
+        flat, wrong = self.reference.flat, ((self.state == FAIL) | self.surely_wrong()).any(axis=0)
+        names = [name for k, name in enumerate(flat.claim.wrt) if wrong[flat.columns(k)].any()]
+        if names:
+            flat.claim.tell_found(f"elements wrong so far in {' and '.join(names)}")
 
     def surely_wrong(self) -> np.ndarray:
         off = np.abs(self.analytic - self.value)

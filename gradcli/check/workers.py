@@ -143,8 +143,8 @@ LOOK_SECONDS = 0.5
 """Seconds after which to look for processes that died while others hold their pipe."""
 MESSAGE_SECONDS = 0.2
 """Seconds between two messages of a process on how far it is."""
-Watch = Callable[[int, str, int, int], None]
-"""Told how far a check is: its number, what is counted, how many were done, of how many."""
+Watch = Callable[..., None]
+"""Told how far a check is: its number, and what it tells (`program.claim.Watch`)."""
 LATE = 124
 """The status of a process that ends itself because its time is over, as timeout(1) has it."""
 PARENT_DEATH, ADOPTION = 1, 36
@@ -329,7 +329,8 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
 
     def tell(*how_far: Any) -> None:
         nonlocal last
-        if time.monotonic() - last > MESSAGE_SECONDS:
+        found_something = len(how_far) > 3
+        if found_something or time.monotonic() - last > MESSAGE_SECONDS:
             last = time.monotonic()
             pipe.send(how_far)
 

@@ -6,6 +6,7 @@ that is off by is taken out, and the rest is searched again while something is l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..program.claim import OutOfCallsError
-from ..show.check_results import Finding, InputCheck
+from ..show.check_results import ElementCounts, Finding, InputCheck
 from .directions import DRIFT, PLAN, TINY, Directions, Outcome, excess, is_cheap, short_of_calls, too_few, too_noisy
 from .flat import Flat
 from .jacobian import MARGIN, PAIRS, REACH, SURE, SampledLine, Slope
@@ -147,6 +148,7 @@ class WrongElements:
                 if not any(self.is_off(*half) for half in halves):
                     return None
             _, begin, end = max(halves, key=lambda half: abs(self.gap(*half)))
+            self.look.tell_found(begin, end)
         return begin
 
     def middle(self, begin: int, end: int) -> int:
@@ -308,7 +310,10 @@ class WrongElements:
             gap = abs(shown.claimed - shown.value)
             relative = gap / abs(shown.value) if abs(shown.value) > MARGIN * shown.error else 0.0
             where = flat.worst(output, place, shown.claimed, shown.value, MARGIN * shown.error, shown.sides)
-            checks.append(InputCheck(item.name, item.shape, "fail", gap, relative, digits_of(relative), None, where))
+            every = explained and len(flat.f0) == 1  # of several outputs a combination was looked at
+            counts = ElementCounts(len(mine), 0, math.prod(item.shape)) if every else None
+            digits = digits_of(relative)
+            checks.append(InputCheck(item.name, item.shape, "fail", gap, relative, digits, None, where, counts=counts))
         findings = self.factors()
         if not findings and explained:
             cases = self.cases(output, element, worst)
@@ -396,6 +401,7 @@ def judge_along(look: Directions) -> Outcome | None:
         return Outcome("inconclusive", message=too_few(flat, look.plan), needed=look.plan)
     if look.settled:
         return look.outcome("pass")
+    look.tell_found(0, flat.size)
     drift = look.drift / np.maximum(np.abs(flat.f0), TINY)
     if (drift > DRIFT).any():
         text = f"non-deterministic: two calls at the same point differ by {drift.max():.2g} relative"

@@ -21,6 +21,17 @@ from .options import Call, no_target
 VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
 """NAME=VALUE among the words of a command line; NAME==... is an expression."""
 
+FEW_TARGETS = 4
+"""Targets that a report names one by one."""
+
+
+def names_of_targets(call: Call) -> str:
+    """Return the targets as a report names them: the only one, a few, or how many."""
+    if call.request.expression is not None:
+        return call.request.expression
+    names = [call.request.words[0], *(word for word in call.words if not VALUE.match(word))]
+    return ", ".join(names) if len(names) <= FEW_TARGETS else f"{len(names)} files"
+
 
 def select_checks(call: Call) -> list[Check | CheckReport]:
     """Return the checks that the command line names; what could not be imported is always among them."""

@@ -13,7 +13,7 @@ import click
 
 from ..errors import GradcliError, Span, describe_error, escape, visible
 
-RED, YELLOW, CYAN, PLAIN = "\x1b[1;31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
+RED, GREEN, YELLOW, CYAN, PLAIN = "\x1b[1;31m", "\x1b[1;32m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 
 
 class settings:  # noqa: N801 - a namespace
@@ -154,6 +154,11 @@ def note(message: str) -> None:
 def detail(message: str) -> None:
     if settings.verbose:
         note(message)
+
+
+def summarize(counts: str, good: bool) -> None:
+    if not settings.quiet:
+        say(f"{GREEN if good else RED}{counts}{PLAIN}" if colourful(sys.stderr) else counts)
 
 
 def show_log() -> None:

@@ -247,6 +247,10 @@ OPTIONS: dict[str, Callable] = {
     "value_and_grad": option(
         "--value-and-grad", "The function returns (value, gradient), as for scipy.optimize.minimize(jac=True)."
     ),
+    "elementwise": option(
+        "--elementwise",
+        "The function works element by element; --grad returns the derivative of each, in the output's shape.",
+    ),
     "shape": shape_option("Draw this input at random, with this shape; of a C function's output: its shape."),
     "symbol_shape": shape_option(
         "Make this input an array of symbols, with this shape; with --matrix lengths may be names: A=m,n."

@@ -179,6 +179,8 @@ class Output:
         )
         if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
             raise GradcliError(f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}")
+        if form is not None and kind in FORMATS[form].endings:
+            named = form
         if form is not None and named not in (None, form):
             raise GradcliError(f"-f {form} and -o {path} disagree: a {kind} file is {named}", hint="leave out -f")
         self.form = named or self.form

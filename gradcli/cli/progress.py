@@ -23,17 +23,21 @@ MANY = 5
 class Waiting:
     """How far checks are, on standard error: one line that changes on a terminal, else a line for a long silence.
 
-    names: those of all checks. done: how many are.
+    names: those of all checks. done: how many are. known: what checks under way have found so far, by number.
     """
 
     def __init__(self, names: list[str]):
         self.names, self.done, self.shown, self.last = names, 0, False, time.monotonic()
         self.starts: dict[tuple[int, str, int], tuple[float, int]] = {}
+        self.known: dict[int, str] = {}
         self.changes = messages.is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
         self.long, self.often = (LONG, OFTEN) if self.changes else (0.0, SILENCE)
 
-    def watch(self, place: int, what: str, done: int, total: int) -> None:
-        """Show how far check number `place` is, where it has gone on for a while."""
+    def watch(self, place: int, what: str, done: int, total: int, known: str = "") -> None:
+        """Show how far check number `place` is, where it has gone on for a while; note what it has found so far."""
+        if known:
+            self.known[place] = known
+            return
         now = time.monotonic()
         start, first = self.starts.setdefault((place, what, total), (now, done))
         if now - start < self.long or now - self.last < (self.often if total else max(self.often, LONG)):

@@ -13,8 +13,8 @@ from ..errors import ENDINGS, TargetError, describe_error, text_of
 from .arguments import OutputPart
 
 Arrays = Mapping[str, np.ndarray]
-Watch = Callable[[str, int, int], None]
-"""Told how far a long check is: what is counted, how many were done, of how many."""
+Watch = Callable[..., None]
+"""Told how far a long check is: what is counted, how many were done, of how many; or what it has found so far."""
 
 
 class CallError(TargetError):
@@ -31,6 +31,10 @@ class NoForwardError(CallError):
 
 class WrongShapeError(CallError):
     """The derivative has another shape than the derivative of this function has."""
+
+
+class NotElementwiseError(CallError):
+    """A function that is claimed to work element by element does not."""
 
 
 class ComplexError(CallError):
@@ -216,6 +220,11 @@ class Claim:
         """Tell who watches how far it is; total: 0 where that is not known."""
         if self.watch is not None:
             self.watch(what, done, total)
+
+    def tell_found(self, known: str) -> None:
+        """Tell who watches what was found so far, should the check be interrupted."""
+        if self.watch is not None:
+            self.watch("", 0, 0, known)
 
     def close(self) -> None:
         if self.connection is not None:

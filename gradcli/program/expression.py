@@ -123,6 +123,8 @@ class ExpressionProgram(Program):
 
     def missing_error(self, missing: list[str], given: Mapping[str, Any], free: dict[str, tree.Expr]) -> GradcliError:
         words = " ".join(f"{name}=1" for name in missing)
+        if missing == [self.title] and self.request.expression is None:
+            return no_such_target(self.title, self.request.command)
         near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
         advice = next((f"'{name}': {text} or " for name, text in near if text), "")
         listed = ", ".join(f"'{name}'" for name in missing)
@@ -134,6 +136,15 @@ class ExpressionProgram(Program):
             f"gradcli {self.request.command} {' '.join(line)}",
             kind="name",
         )
+
+
+def no_such_target(word: str, command: str) -> GradcliError:
+    """Return the error of a target that is one word: probably the name of a file or a folder."""
+    from ..lang.tables import nearest_file
+
+    near = nearest_file(word)
+    value = f"an input needs a value: gradcli {command} {word} {word}=1"
+    return GradcliError(f"no such file or folder: {word}", hint=f"{near} {value}" if near else value, kind="file")
 
 
 def show_value(name: str, value: np.ndarray) -> str:

@@ -135,7 +135,9 @@ class FormulaClaim(HandWritten):
     A gradient has the shape output.shape + input.shape. In --vjp, v is the cotangent; in --jvp, v or v_x the tangent.
     """
 
-    def __init__(self, program: FormulaProgram, at: Mapping[str, Any], formulas: Iterable[Formula]):
+    def __init__(
+        self, program: FormulaProgram, at: Mapping[str, Any], formulas: Iterable[Formula], elementwise: bool = False
+    ):
         self.program = program
         self.by_option: dict[str, list[Formula]] = {}
         for formula in formulas:
@@ -143,7 +145,8 @@ class FormulaClaim(HandWritten):
         named = {name for given in self.by_option.values() for formula in given for name in formula.names}
         options = {"grad": self.grad_formula, "vjp": self.vjp_formula, "jvp": self.jvp_formula}
         given_options: Any = {option: call for option, call in options.items() if option in self.by_option}
-        super().__init__(self.output_of, at, wrt=[name for name in at if name in named], **given_options)
+        wrt = [name for name in at if name in named]
+        super().__init__(self.output_of, at, wrt=wrt, elementwise=elementwise, **given_options)
         self.title = program.program.title
         self.many = Traced(lambda *xs: program.run(dict(zip(self.at, xs, strict=True)))[0], self.at)
 

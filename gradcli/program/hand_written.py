@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,13 +16,21 @@ from .claim import (
     CallError,
     Claim,
     ForkedCopy,
+    NotElementwiseError,
     WrongShapeError,
     as_kind_of_input,
     callable_name,
     failing_as,
     plain_array,
+    point_beside,
 )
 from .detect_framework import engine_of
+
+MOST_ELEMENTS = 2_000
+"""Elements of a function that works element by element: its Jacobian has their square."""
+ELEMENTWISE = "if f works element by element, --elementwise (elementwise=True in a declaration) takes that shape"
+UNITS = 1000
+"""So many rounding units of an output are no change of it."""
 
 
 class HandWritten(Claim):
@@ -29,7 +38,8 @@ class HandWritten(Claim):
 
     grad(*arrays): an array for one input, else a tuple in order or a dict by name; vjp(cotangent, *arrays)
     likewise; jvp(tangents, *arrays): the product with a tuple of tangents, one per array in order, as an array like
-    the output.
+    the output. elementwise: f works element by element on inputs of one shape and numbers, and grad returns the
+    derivative of each element of the output, in the output's shape.
     """
 
     def __init__(
@@ -41,9 +51,11 @@ class HandWritten(Claim):
         vjp: Callable | None = None,
         jvp: Callable | None = None,
         wrt: Sequence[str] | None = None,
+        elementwise: bool = False,
     ):
         super().__init__(callable_name(f), at, wrt)
         self.check_wrt()
+        self.elementwise, self.seen_apart = elementwise, False
         self.f, self.grad, self.backward, self.ahead = f, grad, vjp, jvp
         self.functions = tuple(function for function in (f, grad, vjp, jvp) if function is not None)
         self.has_pull, self.has_push = vjp is not None, jvp is not None
@@ -72,8 +84,54 @@ class HandWritten(Claim):
         if self.grad is None or self.has_pull:
             return None
         out, what = self.output(arrays), callable_name(self.grad)
+        if self.elementwise:
+            self.refuse_mixing(arrays, out)
         parts = self.parts_of(self.call(self.grad, arrays, what), what)
-        return {name: self.fit_shape(parts[name], out, name) for name in self.wrt}
+        fit = self.diagonal if self.elementwise else self.fit_shape
+        return {name: fit(parts[name], out, name) for name in self.wrt}
+
+    def diagonal(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
+        """Return the Jacobian of which a derivative per element is the diagonal. Raises WrongShapeError."""
+        raw, x = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), self.at[name]
+        if raw.shape not in ((), out.shape):  # a number is the derivative of every element
+            raise WrongShapeError(
+                f"the derivative of '{name}' has shape {raw.shape}; element by element it must have the output's "
+                f"shape {out.shape}"
+            )
+        if x.ndim == 0:
+            return self.fit_shape(np.broadcast_to(raw, out.shape), out, name)
+        whole = np.zeros((out.size, out.size), raw.dtype)
+        np.fill_diagonal(whole, raw)
+        return self.fit_shape(whole.reshape(out.shape + x.shape), out, name)
+
+    def refuse_mixing(self, arrays: Arrays, out: np.ndarray) -> None:
+        """Raise NotElementwiseError for inputs of another shape, and where an element changes another one's output.
+
+        Elements whose numbers have a bit are moved at once, then those without: any two are apart in some bit.
+        """
+        for name in self.wrt:
+            if self.at[name].ndim and self.at[name].shape != out.shape:
+                shapes = f"'{name}' has shape {self.at[name].shape}, its output {out.shape}"
+                raise NotElementwiseError(f"{self.title} is not elementwise: {shapes}")
+        if out.size > MOST_ELEMENTS:
+            raise CallError(f"{self.title} has {out.size} elements; with elementwise {MOST_ELEMENTS} is the most")
+        if self.most_calls is not None or self.seen_apart:
+            return
+        beside, numbers = point_beside(arrays), np.arange(out.size).reshape(out.shape)
+        room = 10 * np.abs(self.value(arrays) - out) + UNITS * np.finfo(out.dtype).eps * np.abs(out)
+        for bit, moves in itertools.product(range((out.size - 1).bit_length()), (0, 1)):
+            moved = (numbers >> bit) & 1 == moves
+            mixed = {n: np.where(moved, beside[n], x) if x.shape == out.shape else x for n, x in arrays.items()}
+            try:
+                there = self.value(mixed)
+            except CallError:  # beside the point it may have no value
+                continue
+            changed = ~moved & (np.abs(there - out) > room) if there.shape == out.shape else ~moved
+            if changed.any():
+                place = list(map(int, np.argwhere(changed)[0]))
+                text = f"out{place} changes with other elements of the inputs than its own"
+                raise NotElementwiseError(f"{self.title} is not elementwise: {text}")
+        self.seen_apart = True
 
     def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
         """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
@@ -93,7 +151,10 @@ class HandWritten(Claim):
         if raw.shape != wanted:
             one_number = raw.ndim == 0 and math.prod(wanted) == 1
             if not one_number and (out.size != 1 or raw.shape != self.at[name].shape):
-                raise WrongShapeError(f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}")
+                hint = ELEMENTWISE if raw.shape == out.shape == self.at[name].shape else None
+                raise WrongShapeError(
+                    f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}", hint
+                )
             raw = raw.reshape(wanted)
         return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
 
@@ -193,7 +254,11 @@ def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
 
 
 def claim_by_hand(
-    f: Callable, at: Mapping[str, Any], claims: Mapping[str, Callable | None], wrt: Sequence[str] | None
+    f: Callable,
+    at: Mapping[str, Any],
+    claims: Mapping[str, Callable | None],
+    wrt: Sequence[str] | None,
+    elementwise: bool = False,
 ) -> HandWritten:
     """Return a function with derivatives by hand, of which a framework runs some.
 
@@ -204,7 +269,7 @@ def claim_by_hand(
     if not any(engine_of(x, None) for x in functions if x is not None) and not any(
         is_branch(x) or (as_array(x) is None and not is_number(x)) for x in at.values()
     ):
-        return HandWritten(f, at, wrt=wrt, **claims)
+        return HandWritten(f, at, wrt=wrt, elementwise=elementwise, **claims)
     arguments = Arguments(at)
     if not arguments.arrays:
         raise CallError(
@@ -213,7 +278,8 @@ def claim_by_hand(
         )
     wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}
     names = expand_paths(wrt, list(arguments.arrays))
-    return HandWritten(Flattened(f, arguments, "f"), arguments.arrays, wrt=names, **wrapped)
+    flat = Flattened(f, arguments, "f")
+    return HandWritten(flat, arguments.arrays, wrt=names, elementwise=elementwise, **wrapped)
 
 
 class Flattened:

@@ -44,6 +44,8 @@ FORMATS = {
     "github": Format(module="reports", streamed=True),
     "sarif": Format((".sarif",), "reports"),
     "junit": Format(module="reports"),
+    "concise": Format(module="reports", streamed=True),
+    "gitlab": Format((".json",), "reports"),
 }
 TEXT = ("table", "tsv", "json")
 ARRAYS = (*TEXT, "latex", "npz", "npy", "csv")

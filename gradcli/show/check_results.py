@@ -90,6 +90,14 @@ class Line(NamedTuple):
     at: tuple[float, float]
 
 
+class ElementCounts(NamedTuple):
+    """How many of the elements of the Jacobian for one input are wrong, and how many could not be decided."""
+
+    wrong: int
+    undecided: int
+    of: int
+
+
 @dataclass(frozen=True)
 class InputCheck:
     """What was found for one input.
@@ -97,8 +105,8 @@ class InputCheck:
     resolution: the relative error above which any element would have been called wrong; None where no derivative
     is known to be other than zero; of_largest: the same relative to the largest derivative. hidden: how many elements
     are below the function's own rounding, so that they are neither right nor wrong; hidden_below: how large they may
-    be without being seen. Where every element was asked for: elements, all of them; point, the input's value; line,
-    the function along the worst element.
+    be without being seen. counts: of all elements, where each was looked at. Where every element was asked for:
+    elements, all of them; point, the input's value; line, the function along the worst element.
     """
 
     name: str
@@ -115,6 +123,7 @@ class InputCheck:
     point: np.ndarray | None = None
     line: Line | None = None
     of_largest: float | None = None
+    counts: ElementCounts | None = None
 
     def __post_init__(self) -> None:
         """Refuse a pass that says nothing. Raises ValueError."""
@@ -140,6 +149,7 @@ class InputCheck:
             "digits": round(self.digits, 2),
             "resolution": self.resolution,
             "not_decidable": self.hidden,
+            "counts": None if self.counts is None else self.counts._asdict(),
             "worst": None if self.worst is None else self.worst.document(),
             **({} if self.elements is None else {"elements": [row.document() for row in self.rows()]}),
         }
@@ -207,8 +217,9 @@ class CheckReport:
     verdict: pass, fail, inconclusive, error, or skipped for a file that asks for it. message: the reason in a line.
     notes: what else was seen. replay: a command line that repeats the check. witnesses: independent values by name,
     with the digits to which they agree with the derivative. error: what the checked function raised; trace: the user's
-    own frames in it. hint: what to do. found: the point that a search found. source: the function's text, where every
-    element was asked for.
+    own frames in it. hint: what to do. found: the point that a search found. Where every element was asked for:
+    source, the function's text; claim_sources, that of the derivative by hand, where it stands elsewhere: where, and
+    its text.
     """
 
     name: str
@@ -230,6 +241,7 @@ class CheckReport:
     found: FoundPoint | None = None
     taylor: Taylor | None = None
     source: str = ""
+    claim_sources: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a pass with an input that did not. Raises ValueError."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .check_results import CheckReport, CheckSummary, Element, InputCheck, Taylor
 from .results import label
 
@@ -43,6 +45,29 @@ def worst_text(item: InputCheck, precision: int | None = None) -> str:
         low, high = sorted(worst.sides)
         return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
     return f"{claimed}, numeric {float(worst.numeric):.{digits}g} ± {worst.numeric_error:.2g}"
+
+
+def input_lines(check: CheckReport) -> list[str]:
+    """Return a line per input of a fail: right, or how many of its elements are wrong; none where one says it all."""
+    items = check.inputs
+    elements = sum(math.prod(item.shape) if item.counts is None else item.counts.of for item in items)
+    if elements < 2 or all(item.verdict != "fail" for item in items):
+        return []
+    lines = {item.name: f"{item.name}: {input_text(item)}" for item in items}
+    along = check.evidence is not None and check.evidence.directions
+    if check.replay and not along and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
+        lines[next(item.name for item in items if item.verdict == "fail")] += " (--show all lists them)"
+    return list(lines.values())
+
+
+def input_text(item: InputCheck) -> str:
+    """Return whether the derivative for an input is right, and how much of it is not."""
+    if item.verdict != "fail":
+        return "right" if item.verdict == "pass" else "not decided"
+    if item.counts is None or item.counts.of == 1:
+        return "wrong"
+    undecided = f", {item.counts.undecided} not decided" if item.counts.undecided else ""
+    return f"{item.counts.wrong} of {item.counts.of} elements wrong{undecided}"
 
 
 def relative_text(worst: Element | None) -> str:

@@ -78,12 +78,18 @@ def details_of(check: CheckReport) -> str:
     parts.append(code(check.blame) if check.blame else "")
     if check.found is not None:
         parts.append(f"<h3>Found by the search</h3>\n{code(check.found.line)}")
-    if check.source:
-        parts.append(f"<h3>Source <span class='dim'>{escape(place)}</span></h3>\n{code(check.source.rstrip())}")
+    sources = [("Function", place, check.source)] if check.source else []
+    sources += [("Derivative by hand", *claim) for claim in check.claim_sources]
+    if sources:
+        parts.append(f'<div class="sources">{"".join(source_part(*source) for source in sources)}</div>')
     if check.replay:
         parts.append(f"<h3>Repeat it</h3>\n{code(check.replay)}")
     parts += [input_part(item, len(check.inputs) == 1) for item in check.inputs]
     return "\n".join(part for part in parts if part)
+
+
+def source_part(what: str, place: str, text: str) -> str:
+    return f'<section><h3>{what} <span class="dim">{escape(place)}</span></h3>\n{code(text.rstrip())}\n</section>'
 
 
 def input_part(item: InputCheck, told: bool) -> str:
@@ -125,7 +131,7 @@ def element_table(item: InputCheck, every: Elements) -> str:
     headings = [*["output"] * several, "element", "value", "claimed", "numeric ± error", "claimed / numeric", "verdict"]
     body = table(headings, rows, set(range(1 + several, 5 + several)))
     opened = " open" if len(places) <= 200 else ""
-    return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long')}</details>"
+    return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long stack elements')}</details>"
 
 
 WRITERS = {"html": {CheckList: render_checklist, CheckSummary: render_checksummary, Trace: render_trace}}

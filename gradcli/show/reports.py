@@ -1,4 +1,4 @@
-"""Checks as CI reads them: annotations of GitHub Actions, JUnit XML, SARIF 2.1.0."""
+"""Checks as CI and editors read them: GitHub's annotations, GitLab's code quality, JUnit XML, SARIF 2.1.0, lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import visible
+from ..errors import lines_of_file, visible
 from . import Style
 from .check_results import CheckList, CheckReport, CheckSummary
 from .checks import LEVELS, headline, summary_line
@@ -37,7 +37,63 @@ def annotate_check(check: CheckReport, style: Style) -> str:
 
 
 def annotate_checks(result: CheckSummary, style: Style) -> str:
-    return "".join(annotate_check(check, style) for check in result.untold) + summary_line(result) + "\n"
+    counts = "" if result.told else summary_line(result) + "\n"
+    return "".join(annotate_check(check, style) for check in result.untold) + counts
+
+
+def write_concise(check: CheckReport, style: Style) -> str:
+    """Return FILE:LINE:COLUMN: error: TEXT [gradcheck], as compilers have it; nothing of a check that passed."""
+    if check.verdict not in LEVELS:
+        return ""
+    place = f"{check.file}:{check.line or 1}:{column_of(check)}" if check.file else check.name
+    text = visible(f"{place}: {LEVELS[check.verdict]}: {one_line(check, style)}")
+    return f"{text} [gradcheck]\n"
+
+
+def write_concise_lines(result: CheckSummary, style: Style) -> str:
+    return "".join(write_concise(check, style) for check in result.untold)
+
+
+def one_line(check: CheckReport, style: Style) -> str:
+    """Return the name of a check, the reason for its verdict, and what is known of the mistake."""
+    reasons = dict.fromkeys([headline(check, style.precision), *(finding.text for finding in check.diagnosis)])
+    return " ".join(f"{check.name}: {'; '.join(reasons)}".split())
+
+
+def column_of(check: CheckReport) -> int:
+    """Return the column, from 1, at which what was declared begins."""
+    lines = lines_of_file(check.file or "")[(check.line or 1) - 1 :]
+    return len(lines[0]) - len(lines[0].lstrip()) + 1 if lines else 1
+
+
+SEVERITIES = {"fail": "major", "error": "major", "inconclusive": "minor"}
+
+
+def write_gitlab(result: CheckSummary, style: Style) -> str:
+    """Return an issue per check that did not pass, in the form of GitLab's code quality reports."""
+    issues = [
+        {
+            "description": one_line(check, style),
+            "check_name": rule_of(check),
+            "fingerprint": fingerprint_of(check),
+            "severity": SEVERITIES[check.verdict],
+            "location": {"path": relative_path(check.file or check.name), "lines": {"begin": check.line or 1}},
+        }
+        for check in result.checks
+        if check.verdict in SEVERITIES
+    ]
+    return json_line(issues)
+
+
+def relative_path(file: str) -> str:
+    """Return a file's path below the current folder; of any other its whole path."""
+    path = Path(file).absolute()
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def fingerprint_of(check: CheckReport) -> str:
+    """Return what a check is known by from run to run: its file and its name, not its line."""
+    return hashlib.sha256(f"{check.file or ''}\0{check.name}".encode(errors="backslashreplace")).hexdigest()[:32]
 
 
 FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} - {9, 10})
@@ -118,13 +174,12 @@ def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
     lines = [f"{check.name}: {headline(check)}", *(finding.text for finding in check.diagnosis)]
     if check.replay:
         lines.append(f"repeat with: {check.replay}")
-    name = f"{check.file or ''}\0{check.name}".encode(errors="backslashreplace")
     result: dict[str, Any] = {
         "ruleId": rule,
         "ruleIndex": rules.index(rule),
         "level": LEVELS[check.verdict],
         "message": {"text": "\n".join(dict.fromkeys(lines))},
-        "partialFingerprints": {"gradcliCheck/v1": hashlib.sha256(name).hexdigest()[:32]},
+        "partialFingerprints": {"gradcliCheck/v1": fingerprint_of(check)},
     }
     if check.file:
         place: dict[str, Any] = {"artifactLocation": artifact(check.file)}
@@ -148,4 +203,6 @@ WRITERS = {
     "github": {CheckReport: annotate_check, CheckSummary: annotate_checks, CheckList: write_tsv},
     "sarif": {CheckSummary: write_sarif, CheckList: write_tsv},
     "junit": {CheckSummary: write_junit},
+    "concise": {CheckReport: write_concise, CheckSummary: write_concise_lines, CheckList: write_tsv},
+    "gitlab": {CheckSummary: write_gitlab, CheckList: write_tsv},
 }

@@ -15,7 +15,7 @@ from ..errors import visible
 from . import Style
 from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, shape_text, table_of_arrays
 from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck, WatchSummary
-from .checks import basis, headline, summary_line, taylor_lines
+from .checks import basis, headline, input_lines, summary_line, taylor_lines
 from .data import NONE, number, write_tsv
 from .formula_results import Formulas, LongNumbers, MatrixFormulas, Precision
 from .formulas import agreements, render_formulas, render_longnumbers, render_matrixformulas
@@ -170,7 +170,7 @@ def render_checksummary(result: CheckSummary, style: Style) -> Group:
     """Return one line per check, what there is to know about those that did not pass, and a summary."""
     lines = [render_checkreport(check, style) for check in result.untold]
     look = "bold red" if result.count("fail") or result.count("error") else "bold green"
-    return Group(*lines, Text(summary_line(result), style=look))
+    return Group(*lines, *([] if result.told else [Text(summary_line(result), style=look)]))
 
 
 def render_checkreport(result: CheckReport, style: Style) -> Group:
@@ -230,6 +230,9 @@ def reasons(check: CheckReport, style: Style) -> Text:
     text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
     if check.verdict == "pass" and basis(check):
         text.append(indent + basis(check), "dim")
+    if all(item.elements is None for item in check.inputs):  # a table of all begins with its own tally
+        for line in input_lines(check) if check.verdict == "fail" else ():
+            text.append(indent + visible(line))
     for finding in (f for f in check.diagnosis if f.text != reason):
         text.append(indent + finding.text, "yellow")
     for line in taylor_lines(check.taylor) if check.taylor is not None else ():

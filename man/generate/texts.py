@@ -94,6 +94,26 @@ of two: it must be linear in them. A function that raises or returns another sha
 the side on which it does not; a small difference that jumps about from start to start is that of a solver inside the
 function, and inconclusive.
 
+With `--elementwise` (`elementwise=True` in declarations and in `check_gradient`) the function works element by
+element, as a ufunc, an activation or a model of `x` and numbers does, and what `--grad` names returns the derivative
+of each element, in the output's shape, or one for each parameter, as `fit_deriv` does: nobody writes `np.diag`.
+Inputs have the output's shape, or are numbers; 2000 elements at most. That no element changes another one's output
+is seen from values first, and a function that mixes them fails.
+
+The counts (3 passed, 1 failed in 2.50 s) go to standard error, whatever the format; with `-q` they are left out. A
+check that is interrupted says there what it has found so far.
+
+`-f concise` prints a line for each check that did not pass, `FILE:LINE:COLUMN: error: TEXT [gradcheck]` (`warning`
+where it is inconclusive), as compilers do. Vim reads these with `:set makeprg=gradcli\\ gradcheck\\ -f\\ concise`,
+Emacs with `M-x compile`; VS Code needs a problem matcher in tasks.json, and GitHub Actions the same, without
+fileLocation, inside of `{"problemMatcher": [...]}` in a file that `echo "::add-matcher::FILE"` names:
+
+    {"owner": "gradcheck", "fileLocation": ["relative", "${workspaceFolder}"],
+     "pattern": [{"regexp": "^(.+?):(\\\\d+):(\\\\d+): (error|warning): (.*) \\\\[gradcheck\\\\]$",
+                  "file": 1, "line": 2, "column": 3, "severity": 4, "message": 5}]}
+
+`-f gitlab -o gl-code-quality-report.json` writes GitLab's code quality report, for `artifacts: reports: codequality:`.
+
 A function may also run elsewhere; then the derivative that it gives is judged by its own values. Files declare such
 checks, too: `gradcli.check("http://localhost:4242/forward", at={"x0": [1, 2]})`.
 `http://HOST:PORT/MODEL` is a model that speaks UM-Bridge 1.0, with Gradient, ApplyJacobian or both; its inputs are

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
+from gradcli.show.checks import input_lines
 
 X = np.array([0.3, 1.0, 2.5])
 
@@ -119,7 +120,7 @@ def test_it_is_said_which_inputs_are_right():
         return b * c[0], a * c[0], np.array([a * b, 1.0])
 
     report = check_gradient(lambda a, b, c: a * b * c[0], grad, at={"a": 2.0, "b": 3.0, "c": np.array([4.0, 5.0])})
-    assert report.notes[-1] == "right: a, b; wrong: c in 1 of 2 elements"
+    assert input_lines(report) == ["a: right", "b: right", "c: 1 of 2 elements wrong"]
 
 
 ROUGH_AT = np.array([0.3137, 1.2345, -0.7111])

@@ -58,7 +58,7 @@ def files(tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "most"),
-    [("grad x**2*sin(y) x=2 y=3", 40), ("gradcheck f.py:f --grad g x=3", 45), ("sweep x**2*sin(y) points.csv", 50)],
+    [("grad x**2*sin(y) x=2 y=3", 40), ("gradcheck f.py:f --grad g x=3 -q", 45), ("sweep x**2*sin(y) points.csv", 50)],
 )
 def test_a_command_runs_code_of_few_files(words, most, files):
     loaded, crossed, calls = map(int, run([sys.executable, "-c", COUNTED, *words.split()], files).stderr.split())

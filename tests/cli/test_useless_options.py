@@ -183,7 +183,7 @@ def test_every_option_does_something_or_is_refused(run, command, form):
 
 def test_what_runs_elsewhere_is_searched(run, tmp_path):
     wrong = model(tmp_path, gradient="if request['input'][0][0] >= 5: request['input'][0][0] = 3**-0.5")
-    code, out, err = run(f'gradcheck "{wrong}" x0=[0.1,0.7] --search 40 -f table')
+    code, out, err = run(f'gradcheck "{wrong}" x0=[0.1,0.7] --search 40 -f table -q')
     assert (code, err) == (1, "")
     assert "claimed 1, numeric 75" in out and "found: " in out
 

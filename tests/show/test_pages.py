@@ -201,6 +201,20 @@ def test_pages_fit_the_screen_and_fetch_nothing(width, report, trace):
 
 
 @needed
+def test_nothing_of_a_report_is_cut_on_a_telephone(report):
+    boxes = "[...document.querySelectorAll('pre, .wide, svg, h1, h2, h3')]"
+    script = f"found = {boxes}.map((box) => [box.tagName, Math.max(box.scrollWidth - box.clientWidth, 0)])"
+    found = probe(report, script, width=360)
+    assert {"PRE", "DIV", "svg", "H2"} <= {name for name, _ in found}
+    assert not [name for name, hidden in found if hidden]
+
+
+def test_the_gradient_stands_beside_the_function(report):
+    text = Reader(report.read_text()).text
+    assert "Derivative by hand checks.py:5\ndef wrong(w):\n    g = 2 * w\n    g[1, 2] = -12\n    return g\n" in text
+
+
+@needed
 def test_pages_are_light_and_dark(report):
     script = "found = getComputedStyle(document.body).backgroundColor"
     assert probe(report, script) == "rgb(255, 255, 255)"

@@ -10,9 +10,9 @@ from ...check.workers import run_all
 from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...show import FORMATS, PICTURES, TEXT, Style, render
 from ...show.check_results import CheckList, CheckReport, CheckSummary
-from ...show.checks import details
+from ...show.checks import details, summary_line
 from .. import messages
-from ..check_options import select_checks
+from ..check_options import names_of_targets, select_checks
 from ..options import Call, target_command
 from ..output import Output, check_writable, write_file
 from ..progress import Waiting
@@ -28,9 +28,9 @@ EXIT_SKIP = 125
     "Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck 'x^3' --grad '3*x^2'; "
     "gradcli gradcheck grads.py:f --grad g --shape x=3; gradcli gradcheck tests/ -j 4 --junit report.xml; "
     "gradcli gradcheck tests/ -o report.html",
-    "wrt out grad vjp jvp hess value_and_grad engine shape arg samples order fast calls taylor symbolic digits rtol "
-    "atol eps show keyword list stop jobs search save_points config junit allow_inconclusive bisect",
-    formats=(*TEXT, "csv", "github", "sarif", "html", *PICTURES),
+    "wrt out grad vjp jvp hess value_and_grad elementwise engine shape arg samples order fast calls taylor symbolic "
+    "digits rtol atol eps show keyword list stop jobs search save_points config junit allow_inconclusive bisect",
+    formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
 )
 def gradcheck(
     call: Call,
@@ -81,15 +81,18 @@ def gradcheck(
         messages.report(error)
         return EXIT_SKIP
     saved = saved_points(checks, save_points)
-    target = call.request.words[0] if call.request.expression is None else call.request.expression
+    target = names_of_targets(call)
     if list:
         return list_checks(output, target, checks)
     summary, interrupted = run_checks(output, target, checks, jobs, stop, began)
+    messages.summarize(summary_line(summary), not (summary.count("fail") or summary.count("error")))
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
         write_file(saved.path, text)
     if junit:
         write_file(junit, render(summary, "junit", Style()))
-    if interrupted:
+    if interrupted is not None:
+        for name, known in interrupted:
+            messages.say(f"{name}: interrupted; {known}")
         messages.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
     code = exit_code(summary, allow_inconclusive)
@@ -111,11 +114,12 @@ def saved_points(checks: list[Check | CheckReport], path: str | None) -> SavedPo
 
 def run_checks(
     output: Output, target: str, checks: list[Check | CheckReport], jobs: int, stop: bool, began: float
-) -> tuple[CheckSummary, bool]:
-    """Run checks and show their reports in order; return all that were done, and whether they were interrupted.
+) -> tuple[CheckSummary, list[tuple[str, str]] | None]:
+    """Run checks and show their reports in order; return all that were done.
 
-    Files that could not be imported come first. Of interrupted checks, those are shown that others held up. began:
-    when the command did.
+    With them comes what checks under way had found, where they were interrupted, with their names; else None. Files
+    that could not be imported come first. Of interrupted checks, those are shown that others held up. began: when the
+    command did.
     """
     start = time.perf_counter()
     streamed = FORMATS[output.form].streamed and output.path is None
@@ -125,7 +129,7 @@ def run_checks(
     early: dict[int, CheckReport] = {}
     progress = Waiting([check.name for check in waiting])
     watch = None if messages.settings.quiet else progress.watch
-    interrupted = False
+    interrupted: list[tuple[str, str]] | None = None
 
     def show(ready: list[CheckReport]) -> None:
         progress.clear()
@@ -143,11 +147,12 @@ def run_checks(
         running = run_all(waiting, jobs=jobs, stop_at_fail=stop, watch=watch)
         for following, (place, report) in enumerate(running, 1):
             early[place], progress.done = report, following
+            progress.known.pop(place, None)
             progress.count()
             while (place := len(reports) - broken) in early:
                 show([early.pop(place)])
     except KeyboardInterrupt:
-        interrupted = True
+        interrupted = [(waiting[place].name, known) for place, known in sorted(progress.known.items())]
     show([early[place] for place in sorted(early)])
     now = time.perf_counter()
     summary = CheckSummary(target, tuple(reports), now - start, now - began)

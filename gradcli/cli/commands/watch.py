@@ -14,7 +14,7 @@ from ..option_table import OPTIONS, Count, Finite
 from ..options import format_option
 from ..output import Output
 
-FORMATS = (*TEXT, "csv", "github", "junit", "sarif", "html")
+FORMATS = (*TEXT, "csv", "github", "junit", "sarif", "concise", "gitlab", "html")
 WITH_USES = ("table", "tsv", "csv", "json")
 """The formats that say as what, and how often, a derivative was used; to the others it is a check."""
 
