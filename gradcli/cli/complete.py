@@ -231,6 +231,12 @@ def functions(ctx: click.Context, param: click.Parameter, incomplete: str) -> It
     ]
 
 
+def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    from .commands.help import find_pages
+
+    return items(find_pages(), incomplete)
+
+
 def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Return what one of the functions above offers; nothing where it would raise."""
     try:

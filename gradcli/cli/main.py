@@ -31,29 +31,40 @@ from ..errors import (
 from ..lang.limits import Bound, bound, deadline, out_of_memory
 from . import messages, output
 
-COMMANDS = {
-    "grad": "Value and gradient of an expression, a file or a script.",
-    "eval": "The value alone.",
-    "run": "A Python script, run; with --torch on gradcli's own engine.",
-    "jacobian": "The full Jacobian, dense or sparse.",
-    "hessian": "All second derivatives of a scalar output.",
-    "vjp": "Product of a vector with the Jacobian.",
-    "jvp": "Derivative in a given direction.",
-    "hvp": "Product of the Hessian with a vector.",
-    "gradcheck": "A verdict on derivatives, the engine's or written by hand.",
-    "symbolic": "Derivatives as formulas, by sympy.",
-    "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
-    "trace": "Backward, step by step.",
-    "plot": "A function and its derivative, drawn.",
-    "sweep": "Value and gradient at every row of a table.",
-    "watch": "Derivatives that a command uses, judged there.",
-    "lock": "Gradients kept in a file, and compared later.",
-    "mutate": "How many wrong gradients the tests notice.",
-    "precision": "How many digits of value and gradient are right.",
-    "ops": "The functions of the language, with their derivatives.",
-    "completion": "A completion script for bash, zsh or fish.",
-    "schema": "The form of the JSON that commands print.",
+GROUPS = {
+    "Compute": {
+        "grad": "Value and gradient of an expression, a file or a script.",
+        "eval": "The value alone.",
+        "jacobian": "The full Jacobian, dense or sparse.",
+        "hessian": "All second derivatives of a scalar output.",
+        "vjp": "Product of a vector with the Jacobian.",
+        "jvp": "Derivative in a given direction.",
+        "hvp": "Product of the Hessian with a vector.",
+        "sweep": "Value and gradient at every row of a table.",
+    },
+    "See": {
+        "symbolic": "Derivatives as formulas, by sympy.",
+        "trace": "Backward, step by step.",
+        "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
+        "plot": "A function and its derivative, drawn.",
+        "precision": "How many digits of value and gradient are right.",
+    },
+    "Check": {
+        "gradcheck": "A verdict on derivatives, the engine's or written by hand.",
+        "watch": "Derivatives that a command uses, judged there.",
+        "mutate": "How many wrong gradients the tests notice.",
+        "lock": "Gradients kept in a file, and compared later.",
+    },
+    "Help": {
+        "run": "A Python script, run; with --torch on gradcli's own engine.",
+        "ops": "The functions of the language, with their derivatives.",
+        "schema": "The form of the JSON that commands print.",
+        "completion": "A completion script for bash, zsh or fish.",
+        "help": "A page of the manual.",
+    },
 }
+"""The commands by what they are for, with what each gives."""
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 HOMES = {"eval": "grad", **dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "transforms")}
 """The modules of commands that have none of their own."""
 COMPLETE = "_GRADCLI_COMPLETE"
@@ -87,8 +98,9 @@ class LazyGroup(click.Group):
         return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(group.items()))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -185,11 +197,9 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
 UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
 """Errors of the system that have to do with writing."""
 CLICK = (
-    (r"is not a valid (integer|float)( range)?\.", r"is no \1"),
+    (r"is not a valid (integer|float)\.", r"is no \1"),
     (r"is no integer$", "is no whole number"),
     (r"is no float$", "is no number"),
-    (r"(\S+) is not in the range x(>=|<=|>|<)(\S+)\.$", r"\1 is not \2 \3"),
-    (r"(\S+) is not in the range (\S+)<=x<=(\S+)\.$", r"\1 is not from \2 to \3"),
 )
 """What click says of wrong values, and better."""
 

@@ -174,6 +174,13 @@ def show_log() -> None:
     log.addHandler(Notes())
 
 
+TARGET_OPTIONS = "expression columns engine config arguments shapes dtype seed max_elements timeout safe torch".split()
+OUTPUT_OPTIONS = "strict with_value format table output precision color quiet verbose help".split()
+"""What options are about, by their parameters: the target and its values, and the output; others are the command's."""
+ELSEWHERE_OPTIONS = "config grad vjp jvp".split()
+"""Options for what runs in C or on a server: left to the manual, but where such targets are what a command is for."""
+
+
 class Command(click.Command):
     """A command whose help begins with its examples, one a line. They are in its epilog: `Examples: one; another`."""
 
@@ -186,6 +193,23 @@ class Command(click.Command):
                     formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
         self.format_help_text(ctx, formatter)
         self.format_options(ctx, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, those of the target, and those of the output."""
+        options = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        apart = [p for p in options if p.name in ELSEWHERE_OPTIONS and self.name not in ("gradcheck", "lock")]
+        output = [p for p in options if p.name in OUTPUT_OPTIONS or "--help" in p.opts]
+        target = [p for p in options if p.name in TARGET_OPTIONS]
+        own = [p for p in options if p not in (*output, *target)]
+        for title, about in (("Options", own), ("Target and values", target), ("Output", output)):
+            records = [record for p in about if p not in apart and (record := p.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+        if apart:
+            flags = ", ".join(max(option.opts, key=len) for option in apart)
+            formatter.write_paragraph()
+            formatter.write_text(f"For C functions and servers: {flags}; 'gradcli help {self.name}' has them.")
 
 
 def examples_of(command: click.Command) -> list[str]:

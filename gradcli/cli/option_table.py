@@ -32,16 +32,19 @@ MOST_COUNTED = 10**30
 """More than any machine counts: the bound of limits that only the machine has."""
 
 
-class Count(click.IntRange):
+class Count(click.types.IntParamType):
     """A whole number, also as 1e6, with a bound on either side, so that no count makes a command hang."""
 
     def __init__(self, most: int, *, least: int = 1):
-        super().__init__(least, most)
+        self.min, self.max = least, most
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         short = re.fullmatch(r"(\d+)[eE]\+?(\d{1,2})", str(value))
-        value = value if short is None else str(int(short[1]) * 10 ** int(short[2]))
-        return super().convert(value, param, ctx)
+        count = super().convert(value if short is None else int(short[1]) * 10 ** int(short[2]), param, ctx)
+        if not self.min <= count <= self.max:
+            bounds = f"from {self.min} to {self.max}" if self.max < MOST_COUNTED else f"{self.min} or more"
+            self.fail(f"{value} is not {bounds}", param, ctx)
+        return count
 
 
 class Finite(click.ParamType):
@@ -332,7 +335,7 @@ OPTIONS: dict[str, Callable] = {
     "strict": option("--strict", "nan or infinity in the result is an error, with its place; exit 1."),
     "value": option("--value", "In tab-separated lines (and CSV) the value comes first.", name="with_value"),
     "dtype": option("--dtype", "The type of the inputs (float64).", type=click.Choice(FLOAT_TYPES)),
-    "seed": option("--seed N", "Seed of rand and randn (0).", type=click.IntRange(0), default=0),
+    "seed": option("--seed N", "Seed of rand and randn (0).", type=Count(MOST_COUNTED, least=0), default=0),
     "max_elements": option(
         "--max-elements N",
         "The largest value a program may make (1e8 elements), with 2 GiB for all.",

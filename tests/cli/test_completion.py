@@ -82,6 +82,8 @@ QUOTED = {  # what the shell will hand over: the words so far, as they may be ty
 CASES = {
     "gradcli ": list(COMMANDS),
     "gradcli gradch": ["gradcheck"],
+    "gradcli help expr": ["expressions"],
+    "gradcli help grad": ["gradcli", "grad", "gradcheck"],
     "gradcli --ver": ["--version"],
     "gradcli grad ": ["broken.py", "dir/", "f.expr", "f.py", "pipe.expr"],
     "gradcli grad di": ["dir/"],

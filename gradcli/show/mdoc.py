@@ -1,0 +1,124 @@
+"""A page of the manual, written in mdoc, as plain text: the macros that our pages use, and no others."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+ESCAPES = {"e": "\\", "-": "-", "&": "", "(aq": "'", "(ha": "^", "(ti": "~", "(ga": "`", '"': '"'}
+WORDS = {"Ar", "Cm", "Em", "Ev", "Fl", "Li", "Op", "Pa", "Ql", "Va", "Xr"}
+"""Macros that stand in running text."""
+STEP = 5
+"""Columns by which a section, and what is inside a list, is moved to the right."""
+
+
+def render_page(source: str, width: int) -> str:
+    """Return a page as lines of at most width columns, but for what cannot be broken."""
+    page = Page(min(max(width, 40), 100))
+    for line in source.splitlines():
+        if not line.startswith('.\\"'):  # a comment
+            page.add(line)
+    page.flush()
+    return "\n".join(page.lines).strip("\n") + "\n"
+
+
+class Page:
+    """Lines so far, and words of the paragraph that is being read.
+
+    name: the page's, which `.Nm` alone stands for. lists: for each list around, whether it is compact.
+    """
+
+    def __init__(self, width: int):
+        self.width = width
+        self.lines: list[str] = []
+        self.words: list[str] = []
+        self.name = ""
+        self.lists: list[bool] = []
+        self.literal = False
+
+    @property
+    def indent(self) -> int:
+        return STEP * (1 + len(self.lists))
+
+    def add(self, line: str) -> None:
+        macro, _, rest = line[1:].partition(" ") if re.match(r"\.[A-Z]", line) else ("", "", line)
+        block = getattr(self, f"on_{macro.lower()}", None) if macro else None
+        if block is not None:
+            block(rest)
+        elif self.literal:
+            self.lines.append(f"{'':{self.indent + STEP}}{unescape(line)}".rstrip())
+        elif macro in WORDS or not macro:
+            self.words.append(expand(f"{macro} {rest}") if macro else unescape(rest))
+
+    def flush(self, blank: bool = False) -> None:
+        """Write the paragraph, if there is one. blank: whether an empty line follows."""
+        text, left = " ".join(self.words), " " * self.indent
+        if text:
+            self.lines += textwrap.wrap(
+                text, self.width, initial_indent=left, subsequent_indent=left, break_on_hyphens=False
+            )
+        self.words = []
+        if blank and self.lines and self.lines[-1]:
+            self.lines.append("")
+
+    def on_sh(self, title: str) -> None:
+        self.flush(blank=True)
+        self.lines.append(unescape(title))
+
+    def on_ss(self, title: str) -> None:
+        self.flush(blank=True)
+        self.lines.append(f"  {unescape(title)}")
+
+    def on_nm(self, name: str) -> None:
+        self.name = self.name or name
+        self.words.append(unescape(name or self.name))
+
+    def on_nd(self, title: str) -> None:
+        self.words.append(f"- {unescape(title)}")
+
+    def on_pp(self, _: str) -> None:
+        self.flush(blank=True)
+
+    def on_bl(self, options: str) -> None:
+        self.flush(blank="-compact" not in options)
+        self.lists.append("-compact" in options)
+
+    def on_it(self, head: str) -> None:
+        self.flush(blank=not self.lists[-1])
+        self.lines.append(f"{'':{self.indent - STEP}}{expand(head)}")
+
+    def on_el(self, _: str) -> None:
+        self.flush()
+        self.lists.pop()
+
+    def on_bd(self, _: str) -> None:
+        self.flush(blank=True)
+        self.literal = True
+
+    def on_ed(self, _: str) -> None:
+        self.literal = False
+        self.lines.append("")
+
+
+def expand(text: str) -> str:
+    """Return macros and their arguments as running text: `Fl h , Fl \\-help` is -h, --help."""
+    out, macro, optional = "", "", False
+    for quoted, plain in re.findall(r'"((?:[^"]|"")*)"|(\S+)', text):
+        if plain in WORDS:
+            macro = "" if plain == "Op" else plain
+            optional |= plain == "Op"
+            continue
+        word = unescape(quoted.replace('""', '"') or plain)
+        if plain and plain in ".,;:)":
+            out += word
+            continue
+        word = f"-{word}" if macro == "Fl" and word != "|" else f"‘{word}’" if macro == "Ql" else word
+        joined = macro == "Xr" and word.isdigit()
+        out += f"({word})" if joined else f" {word}" if out else word
+    return f"[{out}]" if optional else out
+
+
+def unescape(text: str) -> str:
+    """Return what roff prints for text with escapes."""
+    text = re.sub(r"\\\[u([0-9A-F]{4,6})\]", lambda code: chr(int(code[1], 16)), text)
+    return re.sub(r"\\(\(..|.)", lambda escape: ESCAPES.get(escape[1], escape[1]), text)
