@@ -30,6 +30,8 @@ WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""
 DIRECT = """
 eval 'y = x^2' x='[1, 2]' --json
+eval 'y = x^2 / z' x=0:1 z=-1:1 --points 3 --json
+eval 'y = x^2' x='[1, 2]' --digits 20 --json
 grad 'real(x * conj(x))' x=1+2j --dtype complex128 --json
 grad 'y = x*x; sum(y)' x='[1, 2]' --retain y --symbolic --check --json
 jacobian 'x * x' x='[2, 3]' --sparse --json

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span, check_known
 from ..lang.limits import out_of_memory
-from ..program.base import Prepare, Program, Run, check_output
+from ..program.base import Prepare, Program, Run, check_output, silence_prints
 from ..request import Request
 from ..rules.shapes import is_complex
-from ..show.results import Gradients, InputGradient, Value
+from ..show.results import Gradients, InputGradient, Value, Values
 from ..tape.backward import backward
 from ..tape.memory import change_since
 from ..tape.modes import no_grad
@@ -129,6 +129,35 @@ def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | 
     with no_grad():
         run = program.run(given, wrt=(), out=out)
     return Value(program.title, value_of(run), run.output_name)
+
+
+def compute_values(
+    program: Program,
+    given: Mapping[str, np.ndarray],
+    over: Mapping[str, tuple[float, float]],
+    points: int,
+    out: str | None,
+) -> Values:
+    """Return the value at points between two ends of one input, or on a grid of two. points: along each.
+
+    Raises GradcliError for an output that is no single number, and as a run does.
+    """
+    if both := [name for name in over if name in given]:
+        raise GradcliError(f"'{both[0]}' has a value and a range", hint=f"leave out {both[0]}=...")
+    axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
+    grid = np.meshgrid(*axes.values(), indexing="ij")
+    values = []
+    with silence_prints(program):
+        for point in zip(*(x.ravel() for x in grid), strict=True):
+            result = compute_value(program, {**given, **dict(zip(axes, point, strict=True))}, out)
+            if result.value.size != 1:
+                raise GradcliError(
+                    f"the output has shape {result.value.shape}; over a range it is to be a single number",
+                    hint="take one element or the sum of it",
+                    kind="shape",
+                )
+            values.append(result.value.ravel()[0])
+    return Values(program.title, axes, np.reshape(values, grid[0].shape), result.output)
 
 
 def value_of(run: Run) -> np.ndarray:

@@ -15,9 +15,6 @@ from ..show.results import Break, Sampled
 from .breaks import find_breaks
 from .sweep.rows import Interpreted, Question
 
-FARTHEST = 1e300
-"""The largest end of a range: beyond, the length of the range overflows."""
-
 
 def sample_plot(
     program: Program,
@@ -74,7 +71,7 @@ def check_plotted_output(
         raise GradcliError(
             "no value for " + ", ".join(f"'{name}'" for name in missing),
             hint=f"add {' '.join(f'{name}=1' for name in missing)}"
-            + (f", or one more --over {missing[0]}=FROM:TO" if verb == "plotted" else ""),
+            + (f", or a range: {missing[0]}=FROM:TO" if verb == "plotted" else ""),
             kind="name",
         )
     run = program.run(given, wrt=wrt, out=out)
@@ -86,16 +83,3 @@ def check_plotted_output(
         )
     check_number(run.output, f"only a real number can be {verb}")
     return run.output_name
-
-
-def bounds(low: Any, high: Any, text: str) -> tuple[float, float]:
-    """Return the two ends of a range. text: how it was given. Raises GradcliError when they are none."""
-    ends = [np.asarray(x) for x in (low, high)]
-    if any(x.size != 1 or x.dtype.kind not in "iuf" or not np.isfinite(x).all() for x in ends):
-        raise GradcliError(f"{text}: both ends must be finite numbers", kind="value")
-    a, b = (float(x.ravel()[0]) for x in ends)
-    if max(-a, b) > FARTHEST:
-        raise GradcliError(f"{text}: both ends must be between -1e300 and 1e300", kind="value")
-    if not a < b:
-        raise GradcliError(f"{text}: the first end must be less than the second", kind="value")
-    return a, b

@@ -147,6 +147,18 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
     return numbers._replace(parts={**numbers.parts, **dict.fromkeys(unreached)}, with_value=request.with_value)
 
 
+def value_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
+    """Return the value of a program's output to so many digits."""
+
+    def work(precision: int) -> tuple[np.ndarray | None, Numbers, str | None]:
+        field = Multiprecision(precision)
+        with exactly(field), silence_prints(program):
+            run = program.run(read(), wrt=request.wrt, out=request.out)
+            return map_elements(field.number, (without_field(exact(value_of(run))),)), {}, run.output_name
+
+    return compute_twice(program, work, digits)._replace(with_value=True)
+
+
 DIGITS = (50, 80, 160, 320, 640, 1280)
 """Two in a row that agree to 25 digits are right; after a cancellation it takes more than 50."""
 ENOUGH = 640
@@ -233,7 +245,9 @@ def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarra
 
     Both ends are among them.
     """
-    if low <= 0 <= high:
+    if low == high:
+        x = np.array([low])
+    elif low <= 0 <= high:
         ends = [end for end in (low, high) if end]
         near = max(2 * count // 3 // len(ends), 1)
         parts = [np.sign(end) * np.geomspace(abs(end), NEAREST * max(-low, high), near) for end in ends]

@@ -351,7 +351,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "over": option(
         "--over NAME=FROM:TO",
-        "The input along which to plot, and its range: x=-3:3. Twice for a map.",
+        "An input and its range, as the word x=-3:3 says it, too. Repeatable.",
         multiple=True,
         complete="complete_input",
     ),

@@ -194,8 +194,8 @@ class LongNumbers(NamedTuple):
     def document(self) -> dict[str, Any]:
         """Return rounded numbers where they always are, and their digits as strings."""
         rounded = {name: round_digits(x) for name, x in self.parts.items()}
-        numbers = {"value": round_digits(self.value), "grad": rounded, **present(output=self.output)}
-        return {**numbers, "digits": {"n": self.digits, "value": self.value, "grad": self.parts}}
+        numbers = {"value": round_digits(self.value), **present(grad=rounded, output=self.output)}
+        return {**numbers, "digits": {"n": self.digits, "value": self.value, **present(grad=self.parts)}}
 
 
 def round_digits(x: np.ndarray | None) -> np.ndarray | None:

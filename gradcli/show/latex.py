@@ -188,6 +188,8 @@ def render_matrixformulas(result: MatrixFormulas, style: Style) -> str:
 
 
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
+    if not result.parts and result.value is not None:
+        return f"{symbol(result.output or 'f')} = {array(result.value, None)}\n"
     function, rows = symbol(result.output or "f"), rows_of(result._replace(with_value=False))
     return "".join(f"{partial(name, function)} = {digits or NONE}\n" for name, digits in rows)
 

@@ -216,6 +216,34 @@ class Value(NamedTuple):
         return (value_block(self),)
 
 
+class Values(NamedTuple):
+    """The value of an output along one input or over two: for each point of the axes, in the shape of these."""
+
+    target: str
+    axes: dict[str, np.ndarray]
+    value: np.ndarray
+    output: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.axes, "value")
+
+    def rows(self) -> Rows:
+        places = np.meshgrid(*self.axes.values(), indexing="ij")
+        return zip(*(x.ravel() for x in (*places, self.value)), strict=True)
+
+    @property
+    def arrays(self) -> tuple[Block, ...]:
+        return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        return ("npy", "latex")
+
+    def document(self) -> dict[str, Any]:
+        return {"over": self.axes, **value_document(self)}
+
+
 class JacobianBlock(NamedTuple):
     """The derivatives of an output for one input.
 

@@ -147,9 +147,8 @@ def render_precision(result: Precision, style: Style) -> Group:
     """Return the fewest digits and where, a line of bars along the input, and what loses them."""
     low, high = (f"{x:.3g}" for x in (result.x[0], result.x[-1]))
     head = Text().append(result.output or result.target, "bold")
-    head.append(
-        f"   {result.name} from {low} to {high}, {len(result.x)} points, {result.full:.1f} digits are all", "dim"
-    )
+    where = f"from {low} to {high}, {len(result.x)} points" if len(result.x) > 1 else f"= {low}"
+    head.append(f"   {result.name} {where}, {result.full:.1f} digits are all", "dim")
     parts: list[Any] = [head, Text(""), summary(result, style)]
     if result.losses:
         parts += [Text(""), Text("\n".join(loss_texts(result)))]

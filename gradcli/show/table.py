@@ -21,7 +21,7 @@ from .formula_results import Formulas, LongNumbers, MatrixFormulas, Precision
 from .formulas import agreements, render_formulas, render_longnumbers, render_matrixformulas
 from .graph_results import Graph, Trace
 from .plot import render_sampled
-from .results import Block, Gradients, Hessian, Jacobian, Operation, Operations, Products, Sampled, Value
+from .results import Block, Gradients, Hessian, Jacobian, Operation, Operations, Products, Sampled, Value, Values
 from .studies import render_lock, render_mutation, render_precision, render_verification
 from .study_results import Lock, Mutation, Verification
 from .trace import render_graph, render_trace
@@ -62,6 +62,14 @@ def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
 
 def render_value(result: Value, style: Style) -> Group:
     return Group(*head_of(result, style)[:1])
+
+
+def render_values(result: Values, style: Style) -> Any:
+    *inputs, value = result.columns
+    table = plain_table(*inputs, result.output or value)
+    for row in result.rows():
+        table.add_row(*(Text(number(x, style.precision or 6)) for x in row))
+    return table
 
 
 def render_jacobian(result: Jacobian, style: Style) -> Group:
@@ -334,6 +342,7 @@ def cells_of(row: Element, name: str, digits: int, headings: tuple[str, ...]) ->
 TABLES = {
     Gradients: render_gradients,
     Value: render_value,
+    Values: render_values,
     Jacobian: render_jacobian,
     Hessian: render_hessian,
     Products: render_products,

@@ -82,13 +82,14 @@ def test_gaps_are_gaps(capsys):
 
 
 ERRORS = {
-    "x": "--over with one input or two",
+    "x": "a range of one input or two",
     "5+0*a --over x=-1:1 a=2": "no input 'x'",
     "x --over x=0": "write NAME=FROM:TO",
     "x --over x=1:0": "less than the second",
     "x --over x=0:inf": "finite numbers",
     "x --over x=0:1 x=2": "a value and a range",
-    "x --over x=0:1 --over x=0:2": "one input or two",
+    "x --over x=0:1 x=0:2": "two ranges",
+    "x*y*z x=0:1 y=0:1 z=0:1": "3 inputs have a range; two may",
     "x+z --over x=0:1": "no value for 'z'",
     "[x,x] --over x=0:1": "only a real number can be plotted",
     "x*2j --over x=0:1": "only a real number can be plotted",

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import re
+import numpy as np
 
 from ...analysis.precision import POINTS, measure_precision
 from ...errors import GradcliError
-from ...lang.values import read_values
 from ...program.target import load_program
 from ...show import PICTURES, TEXT
 from ...show.formula_results import Precision
 from ..options import Call, target_command
-from .plot import parse_range
-
-RANGE = re.compile(r"[^=\[(@]*=[^=\[(@]*:")
-"""NAME=LOW:HIGH. A colon inside brackets is part of an index, one after @ part of a file's name."""
+from ..ranges import bounds, take_ranges
 
 
 @target_command(
     "Examples: gradcli precision '(1 - cos(x))/x**2' x=1e-12:1; gradcli precision 'log(1 + exp(x))' "
-    "x=-50:800; gradcli precision 'sqrt(x**2 + y**2)' x=1e-200:1e200 y=1 --json",
-    "wrt out range_points",
+    "x=-50:800; gradcli precision 'sqrt(x**2 + y**2)' x=1e-200:1e200 y=1 --json; gradcli precision 'exp(x) - 1' x=1e-9",
+    "over wrt out range_points",
     formats=(*TEXT, *PICTURES),
 )
-def precision(call: Call, points: int | None) -> Precision:
-    """Print how many digits of TARGET's value and gradient are right, along NAME=LOW:HIGH.
+def precision(call: Call, over: tuple[str, ...], points: int | None) -> Precision:
+    """Print how many digits of TARGET's value and gradient are right, along NAME=FROM:TO, or at NAME=VALUE.
 
     Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. Where
     more than a quarter of the digits is lost, the operation that loses them is named: one of the formula, or a sum of
@@ -34,13 +30,16 @@ def precision(call: Call, points: int | None) -> Precision:
     call.output.check()
     target = call.target()
     call.bound_time(target)
-    over = [parse_range(call, word, "") for word in call.words if RANGE.match(word)]
-    if len(over) != 1:
-        raise GradcliError("precision needs one input with a range", hint="write NAME=LOW:HIGH, for example x=1e-12:1")
+    ranges = take_ranges(call, over)
     if call.request.input_dtype.kind == "c":
         raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64")
-    values = read_values(tuple(word for word in call.words if not RANGE.match(word)), call.request)
+    values = call.values()
+    if not ranges and len(values) == 1 and np.size(*values.values()) == 1:
+        ((name, point),) = values.items()
+        ranges, values = {name: bounds(point, point, f"{name}={point}", point=True)}, {}
+    if len(ranges) != 1:
+        raise GradcliError("precision needs one input with a range", hint="write NAME=FROM:TO, for example x=1e-12:1")
     program = load_program(target)
-    (name, (low, high)) = over[0]
+    ((name, (low, high)),) = ranges.items()
     over_range, count = (name, low, high), points or POINTS
     return measure_precision(program, values, over_range, call.asked(), count, call.request.input_dtype)
