@@ -315,12 +315,14 @@ class Rounded(StrPrinter):
 def sides(expr: Any, point: Mapping[Any, Any]) -> str:
     """Return the one-sided limits at a point where a formula has no value, if sympy finds them in time."""
     free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
+    step = sympy.Symbol("step", positive=True)  # so that conditions are decided: the limit of a Piecewise is not
     for s in free:
         others = {t: x for t, x in point.items() if t is not s}
         try:
             with within(time_left(5)):
                 formula = sympy.sympify(expr).xreplace(others).rewrite(sympy.Piecewise)
-                left, right = (sympy.limit(formula, s, point[s], side) for side in "-+")
+                moved = (formula.xreplace({s: point[s] + sign * step}) for sign in (-1, 1))
+                left, right = (sympy.limit(beside, step, 0, "+") for beside in moved)
         except (TimeIsUp, NotImplementedError, ValueError, TypeError):
             continue
         return f"singular: {left} from below, {right} from above, in {s.name}".replace("oo", "inf")

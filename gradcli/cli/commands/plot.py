@@ -25,6 +25,7 @@ def plot(call: Call, over: tuple[str, ...], points: int | None) -> Sampled:
     poles and jumps; kinks are marked, and a line below says where all these are.
     """
     ranges = take_ranges(call, over)
+    call.target()
     if not ranges:
         raise GradcliError("plot needs a range of one input or two", hint="write NAME=FROM:TO, for example x=-3:3")
     program, values = call.program()

@@ -10,6 +10,7 @@ from ...errors import GradcliError
 from ...lang.values import read_values
 from ...show import CODE
 from ...show.formula_results import Formulas, MatrixFormulas
+from .. import messages
 from ..option_table import dimensions_of, shapes_of
 from ..options import COMMON, Call, target_command
 
@@ -36,8 +37,9 @@ def symbolic(
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
-    value, or a shape as in --shape x=2,3. Of an output with several elements it is the Jacobian, with --order 2 the
-    Hessian. With -f python and -f c the formulas come as a function.
+    value, or a shape as in --shape x=2,3. Where every input has a value, or with --at, the formulas are evaluated
+    there. Of an output with several elements it is the Jacobian, with --order 2 the Hessian. With -f python and -f c
+    the formulas come as a function.
 
     With --matrix it is formulas of vectors and matrices, for any size: shapes may have names (--shape A=m,n), and
     inputs without a shape are numbers. Each formula is held against the engine at random sizes before it is printed.
@@ -50,11 +52,13 @@ def symbolic(
 
     program, values = call.program()
     drawn = shapes_of(call.request.shapes, call.request.max_elements, values)
-    point = None
-    if at or digits:
+    form = call.output.form
+    point, missing = None, [*drawn, *program.missing({**values, **drawn})]
+    if missing and not at and form not in CODE and any(np.size(x) == 1 for x in values.values()):
+        messages.note(f"not evaluated: there is no value for {', '.join(missing)}")
+    if at or digits or (values and form not in CODE and not missing):
         with exactly(Symbolic()):
             point = {**values, **read_values(at, call.request)} if at else call.values()
-    form = call.output.form
     if form in CODE and order != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order")
     if steps and form in CODE:
