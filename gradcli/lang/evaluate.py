@@ -51,6 +51,10 @@ def not_called(name: str, span: Any) -> GradcliError:
 
 
 def advice_for(name: str) -> str:
+    from .reword import written_instead
+
+    if instead := written_instead(name):
+        return instead
     near = did_you_mean(name, function_names())
     if name in NEEDS_STRINGS:
         return "the expression language has no strings; write it with @, outer, sum and transpose"

@@ -143,6 +143,23 @@ def keyword_as_name(text: str, line: int) -> re.Match | None:
     return None
 
 
+DERIVATIVE = "a derivative is what 'gradcli grad' prints, and 'gradcli symbolic' as a formula"
+INSTEAD = {
+    **{"factorial": "gamma(x + 1)", "binomial": "gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))"},
+    **{"sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)"},
+    **{"sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)"},
+}
+"""What is written for functions that the language does not have."""
+DERIVATIVES = "derivative deriv differentiate Derivative D ddx".split()
+
+
+def written_instead(name: str) -> str | None:
+    """Return what to do where the language lacks a function that people know by this name."""
+    if name in DERIVATIVES:
+        return DERIVATIVE
+    return f"write {INSTEAD[name]}" if name in INSTEAD else None
+
+
 OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum"}
 
 
@@ -150,6 +167,10 @@ def call_hint(place: object) -> str | None:
     name = place.function if isinstance(place, Call) else ""
     if name in OF_TWO and isinstance(place, Call) and len(place.args) > 1:
         return f"of two operands: {OF_TWO[name]}(x, y); the second operand of {name} is an axis"
+    if name == "log" and isinstance(place, Call) and (len(place.args) > 1 or place.keywords):
+        return "log is the natural logarithm; to the base 2 it is log(x)/log(2)"
+    if name == "diff":
+        return f"diff(x) is the difference of neighbours; {DERIVATIVE}"
     return None
 
 

@@ -30,7 +30,8 @@ METHODS = [
         '{"method":"ModelInfo","name":""}',
         "What the program can do. The answer is "
         '`{"support":{"Evaluate":true,"Gradient":true,"ApplyJacobian":false}}`. '
-        "One of Gradient and ApplyJacobian is needed.",
+        "One of Gradient and ApplyJacobian is needed. An error will do: then the program is taken to have Evaluate and "
+        "Gradient.",
     ),
     (
         '{"method":"InputSizes","name":"","config":{}}',

@@ -58,6 +58,10 @@ def read_config(request: Request) -> dict[str, Any]:
     return config
 
 
+class RefusedError(CallError):
+    """The model answered that it cannot do what it was asked."""
+
+
 class UmBridge(Claim):
     """A model with vectors as inputs, x0, x1 and so on, and vectors as outputs, y0, y1 and so on, laid end to end.
 
@@ -68,7 +72,7 @@ class UmBridge(Claim):
 
     def __init__(self, title: str, connection: Any, inputs: Arrays, config: Mapping[str, Any], request: Request):
         self.connection, self.config = connection, config
-        support = self.part("ModelInfo", {}, "support", dict, config=False)
+        support = self.support()
         self.has_pull, self.has_push = bool(support.get("Gradient")), bool(support.get("ApplyJacobian"))
         if not support.get("Evaluate", True):
             raise CallError(f"{title} does not support Evaluate")
@@ -89,10 +93,17 @@ class UmBridge(Claim):
         whole = {"name": getattr(self.connection, "model", ""), **body, **({"config": self.config} if config else {})}
         answer = self.connection.ask(method, whole)
         if isinstance(answer, dict) and "error" in answer:
-            raise CallError(f"{method}: {error_text(answer['error'])}")
+            raise RefusedError(f"{method}: {error_text(answer['error'])}")
         if not isinstance(answer, dict) or not isinstance(answer.get(key), kind):
             raise CallError(f"{method}: the answer has no {kind.__name__} '{key}': {shorten_answer(answer)}")
         return answer[key]
+
+    def support(self) -> Mapping[str, Any]:
+        """Return which methods the model has; of one that refuses to tell, Gradient is tried."""
+        try:
+            return self.part("ModelInfo", {}, "support", dict, config=False)
+        except RefusedError:
+            return {"Gradient": True}
 
     def sizes(self, method: str, key: str) -> list[int] | None:
         """Return the lengths of the inputs or outputs; None for a model that does not tell them."""
