@@ -155,8 +155,12 @@ PLAIN = str.maketrans("…×·∂²", "~x*d2")
 """What stands for the commonest characters where there is only ASCII, of the same width."""
 FILE_SIZE = (100, 40)
 """Columns and lines of a table in a file."""
+TEXT_ENDINGS = ("", ".txt", ".log", ".out", ".lock")
+"""Of files that may hold text of any kind; other endings say what is expected of a file."""
+TABLE = ("table", "text")
+"""The formats of a file without an ending of its own."""
 UNKNOWN_PICTURES = (".pdf", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps")
-"""Files in which nobody expects text, and which no command writes with -o."""
+"""Files in which nobody expects text, and which no command writes with -o, whatever -f says."""
 
 
 class Output:
@@ -177,6 +181,11 @@ class Output:
         named = (
             plain if kind == ".tsv" else next((name for name, form in FORMATS.items() if kind in form.endings), None)
         )
+        unknown = named is None and form is None and len(formats) > 1 and kind not in (*TEXT_ENDINGS, *UNKNOWN_PICTURES)
+        if unknown and not is_stream(self.path or ""):
+            endings = [".txt", *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE)]
+            hint = f"the types are {', '.join(dict.fromkeys(endings))}; with -f any name will do"
+            raise GradcliError(f"-o {path}: unknown type of file '{kind}'", hint=hint, kind="file")
         if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
             raise GradcliError(f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}")
         if form is not None and kind in FORMATS[form].endings:

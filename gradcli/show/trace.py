@@ -106,12 +106,18 @@ def flow_lines(origin: Step, flow: Flow, style: Style, arrow: str) -> list[Line]
         product = f"{array_on_a_line(origin.incoming, style)} {times} {local} = " if not spread else ""
     elif origin.incoming is not None and np.shape(origin.incoming) != flow.grad.shape and flow.slope:
         product = "summed: "
-    end = f"{product}{sent} {arrow} {flow.to}"
+    ends = [product, f"{sent} {arrow} {flow.to}"]
     if flow.total is not None:
-        end += f", now {array_on_a_line(flow.total, style)}"
-    if len(rule) + len(end) > 70:
-        return [[Words(f"     {rule}")], [Words(f"       {end}", "sent")]]
-    return [[Words(f"     {rule}   "), Words(end, "sent")]]
+        ends[1] += ","
+        ends.append(f" now {array_on_a_line(flow.total, style)}")
+    if len(rule) + len("".join(ends)) <= 70:
+        return [[Words(f"     {rule}   "), Words("".join(ends), "sent")]]
+    lines = [""]
+    for part in ends:  # what does not fit begins a line, so that no arrow stands apart from what it leads to
+        if lines[-1] and 7 + cell_len(lines[-1] + part) > style.size[0]:
+            lines.append("")
+        lines[-1] += part if lines[-1] else part.lstrip()
+    return [[Words(f"     {rule}")], *([Words(f"       {line.rstrip()}", "sent")] for line in lines)]
 
 
 def render_trace(result: Trace, style: Style) -> Text:
