@@ -131,6 +131,8 @@ def test_the_installed_command(bin_folder, command, tmp_path):
     assert done.stdout.startswith("x\t0.56448")
     done = run([*words, "schema", "grad"], tmp_path)  # data files are found, too
     assert done.returncode == 0, done.stderr
+    done = run([*words, "help", "vjp"], tmp_path)
+    assert done.stdout.startswith("NAME\n     gradcli-vjp - product of a vector"), done.stderr
 
 
 @pytest.mark.parametrize("shell", COMPLETIONS)

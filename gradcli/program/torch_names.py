@@ -120,8 +120,10 @@ class Names(ModuleType):
         try:
             return offer_as_torch(getattr(self._real, name), self.__name__)
         except AttributeError:
-            known = [n for n in dir(self._real) if not n.startswith("_")]
-            raise AttributeError(describe_missing(full, known)) from None
+            raise AttributeError(describe_missing(full, self.public())) from None
+
+    def public(self) -> list[str]:
+        return [n for n in dir(self._real) if not n.startswith("_")]
 
 
 AUTOGRAD = ("function", "functional", "gradcheck", "graph")
@@ -175,7 +177,9 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if name in MODULES or name in EMPTY:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         if name.startswith("torch."):
-            raise ModuleNotFoundError(describe_missing(name, MODULES), name=name)
+            parent = sys.modules.get(name.rpartition(".")[0])
+            known = parent.public() if isinstance(parent, Names) else MODULES
+            raise ModuleNotFoundError(describe_missing(name, known))  # without its name: `from` would be silent of it
         return None
 
     def create_module(self, spec: Any) -> ModuleType:

@@ -42,6 +42,11 @@ DELIBERATE = [
         "Of `x[[0, 0]] = v` and `scatter` to one place, the last value stays, and it alone gets the "
         "gradient; PyTorch gives it to the overwritten ones, too.",
     ),
+    (
+        "Names of types",
+        "With `--torch` a type prints as PyTorch prints it, `torch.float64`; in a script that imports gradcli as "
+        "`gradcli.float64`, by which name it is found there.",
+    ),
     ("Hooks that change their argument", "A hook gets a gradient of its own, which it may change in place."),
     (
         "Parts of a backward pass",
