@@ -19,7 +19,8 @@ from ..messages import Command
 from ..option_table import import_completion
 from ..output import Output, terminal_size
 
-ORDER = ("gradcli", *COMMANDS, "expressions", "verdict", "protocol", "json")
+ORDER = ("gradcli", *COMMANDS)
+"""The first topics; the others follow by name."""
 
 
 @click.command(cls=Command, epilog="Examples: gradcli help; gradcli help grad; gradcli help expressions")
@@ -54,7 +55,8 @@ def find_pages() -> dict[str, Path]:
     pages = {path.stem.removeprefix("gradcli-"): path for path in paths if path.is_file()}
     if not pages:
         raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' tells of a command")
-    return {name: pages[name] for name in ORDER if name in pages}
+    order = [name for name in ORDER if name in pages]
+    return {name: pages[name] for name in [*order, *sorted(pages.keys() - order)]}
 
 
 def title_of(path: Path) -> str:
