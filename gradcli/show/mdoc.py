@@ -6,7 +6,7 @@ import re
 import textwrap
 
 ESCAPES = {"e": "\\", "-": "-", "&": "", "(aq": "'", "(ha": "^", "(ti": "~", "(ga": "`", '"': '"'}
-WORDS = {"Ar", "Cm", "Em", "Ev", "Fl", "Li", "Op", "Pa", "Ql", "Va", "Xr"}
+WORDS = {"Ar", "Cm", "Em", "Ev", "Fl", "Li", "Op", "Pa", "Ql", "Sy", "Va", "Xr"}
 """Macros that stand in running text."""
 STEP = 5
 """Columns by which a section, and what is inside a list, is moved to the right."""
