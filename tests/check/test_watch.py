@@ -122,6 +122,26 @@ print(integrate.odeint(g, [2, 0], [0, 1, 5], args=(50,), Dfun=G).shape)
         {"bad_J"},
         {"J", "G"},
     ),
+    "one wrapper around the functions of several users, of which the third is wrong": (
+        """
+class Model:
+    def __init__(self, f, slope): self.f, self.slope = f, slope
+    def value(self, x): return self.f(x)
+    def gradient(self, x): return self.slope(x)
+def closed(f, slope):
+    def inner(x): return slope(x)
+    optimize.minimize(lambda x: f(x), [1.0, 2.0], jac=inner)
+def f(x): return (x**4).sum()
+def slope(x): return 4*x**3
+def bad_slope(x): return 4*x**3 + 1
+for g in slope, slope, bad_slope, slope, slope, slope:
+    model = Model(f, g)
+    optimize.minimize(model.value, [1.0, 2.0], jac=model.gradient)
+    closed(f, g)
+""",
+        {"gradient", "inner"},
+        set(),
+    ),
     "a gradient that uses what the function has kept": (
         """
 class Model:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import sys
 
-from gradcli_watch_importlib_bootstrap import Use, Watch, copied, judge_all, place_of
+from gradcli_watch_importlib_bootstrap import Use, Watch, copied, held_by, judge_all, place_of
 
 LARGE = 100_000
 """Elements beyond which arguments of a framework's function are copied at calls number 1, 2, 4, 8, ... only."""
@@ -24,7 +24,7 @@ def is_due(function, sizes):
     """Return whether the arguments of the next call are copied: all small ones, large ones ever more rarely."""
     if sum(sizes) <= LARGE:
         return True
-    found = Watch.current.derivatives.get((place_of(function)[0], 0))
+    found = Watch.current.derivatives.get((place_of(function)[0], 0, held_by(function)))
     calls = 1 if found is None else found.calls + 1
     return calls & (calls - 1) == 0
 

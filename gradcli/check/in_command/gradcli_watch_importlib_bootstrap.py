@@ -20,6 +20,7 @@ import signal
 import sys
 import time
 import traceback
+import types
 import warnings
 
 Entry = collections.namedtuple("Entry", "name function claims place columns bands", defaults=(0, "", ()))
@@ -104,12 +105,16 @@ class Watch:
         self.settings, self.points, self.derivatives, self.start = settings, settings["points"], {}, time.monotonic()
 
     def derivative(self, role, function, part=0):
-        """Return the entry of a derivative: a function, or a part of what one returns; two solvers share one."""
+        """Return the entry of a derivative: a function, or a part of what one returns; two solvers share one.
+
+        What a library wraps around the functions of its users is another derivative for each of them.
+        """
         key, file, line, name = place_of(function)
-        found = self.derivatives.get((key, part))
+        key = key, part, held_by(function)
+        found = self.derivatives.get(key)
         if found is None:
             judge_at_termination()
-            found = self.derivatives[key, part] = Derivative(role, name, file, line, self.points)
+            found = self.derivatives[key] = Derivative(role, name, file, line, self.points)
         return found
 
 
@@ -141,6 +146,25 @@ def place_of(function):
         frame = frame.f_back
     file, line = frame.f_code.co_filename, frame.f_lineno
     return (file, line, name), file, line, name
+
+
+def held_by(function, depth=2):
+    """Return what tells functions of the same code apart: the functions, and the classes of the objects, they hold."""
+    function = inspect.unwrap(function)
+    if inspect.isclass(function):
+        return ()
+    held = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if cell != types.CellType()]
+    if isinstance(function, functools.partial):
+        held += [function.func, *function.args, *function.keywords.values()]
+    owner = getattr(function, "__self__", None if inspect.isfunction(function) else function)
+    if owner is not None and not inspect.ismodule(owner):
+        held += [owner, *filter(is_function, getattr(owner, "__dict__", {}).values())]
+    return tuple((kind_of(x), held_by(x, depth - 1) if depth and is_function(x) else ()) for x in held)
+
+
+def kind_of(x):
+    code = getattr(x, "__code__", None)
+    return code if inspect.iscode(code) else (type(x).__module__, type(x).__qualname__)
 
 
 def copied(x):
