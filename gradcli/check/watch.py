@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,9 +62,9 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
                 wait_until_closed(report)
         except KeyboardInterrupt:
             interrupted = True
-        lines = [line for report in sorted(Path(folder).glob("report-*")) for line in report.read_bytes().splitlines()]
-        troubles = tuple(json.loads(line)["trouble"] for line in lines if line.startswith(b"{"))
-        found = tuple(merge(read_reports(lines)))
+        reports = [report.read_bytes().splitlines() for report in sorted(Path(folder).glob("report-*"))]
+        troubles = tuple(json.loads(line)["trouble"] for lines in reports for line in lines if line.startswith(b"{"))
+        found = tuple(merge(item for lines in reports for item in read_report(lines)))
         seconds = sum(item.report.seconds for item in found)
         return WatchedRun(status, WatchSummary(" ".join(command), found, seconds), troubles, interrupted)
     finally:
@@ -98,14 +98,16 @@ def wait_until_closed(report: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_SH)
 
 
-def read_reports(lines: Sequence[bytes]) -> Iterator[WatchedDerivative]:
+def read_report(lines: Sequence[bytes]) -> Iterable[WatchedDerivative]:
+    found: dict[int, WatchedDerivative] = {}
     for line in lines:
         with contextlib.suppress(ValueError, EOFError, pickle.UnpicklingError):  # half a line, of what was ended
             if not line.startswith(b"{"):
-                yield read_line(line)
+                found.update([read_line(line)])
+    return found.values()
 
 
-def merge(found: Iterator[WatchedDerivative]) -> list[WatchedDerivative]:
+def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
     """Return each derivative once, with the worst of what the processes that used it found, in the order of files."""
     merged: dict[tuple, WatchedDerivative] = {}
     for item in found:

@@ -64,8 +64,9 @@ class UseCheck(Check):
 
 
 def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds: float) -> Iterator[bytes]:
-    """Yield a line for each derivative with what was found: see `read_line`.
+    """Yield a line after each use with what was found of its derivative so far: see `read_line`.
 
+    Each derivative is judged once before one is judged again: where time runs out, something is known of all.
     Second derivatives come last, compared with the first ones that are right, else with values of the function.
     seconds: that all may take.
     """
@@ -75,18 +76,17 @@ def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds:
     right: set[int] = set()
     request = Request(calls=settings["calls"])
     for second in (False, True):
-        some = [d for d in derivatives if (d.first.base is not None) is second]
-        uses = [(d, use) for d in some for use in d.uses(settings["points"])]
-        checks = [UseCheck(d, use, request, lambda first: id(first) in right) for d, use in uses]
-        reports: dict[int, list[tuple[Any, CheckReport]]] = {id(d): [] for d in some}
-        left = {id(d): sum(owner is d for owner, _ in uses) for d in some}
-        for (derivative, use), report in zip(uses, run_in_time(checks, settings["timeout"], end), strict=True):
-            reports[id(derivative)].append((use, report))
-            if len(reports[id(derivative)]) == left[id(derivative)]:
-                watched = worst_of(derivative, reports[id(derivative)])
-                if watched.report.verdict == "pass":
-                    right.add(id(derivative))
-                yield base64.b64encode(pickle.dumps(watched)) + b"\n"
+        some = [(number, d) for number, d in enumerate(derivatives) if (d.first.base is not None) is second]
+        turns = [(turn, number, d, use) for number, d in some for turn, use in enumerate(d.uses(settings["points"]))]
+        turns.sort(key=lambda item: item[:2])
+        checks = [UseCheck(d, use, request, lambda first: id(first) in right) for _, _, d, use in turns]
+        reports: dict[int, list[tuple[Any, CheckReport]]] = {number: [] for number, _ in some}
+        judged = run_in_time(checks, settings["timeout"], end)
+        for (_, number, derivative, use), report in zip(turns, judged, strict=True):
+            reports[number].append((use, report))
+            watched = worst_of(derivative, reports[number])
+            (right.add if watched.report.verdict == "pass" else right.discard)(id(derivative))
+            yield b"%d %s\n" % (number, base64.b64encode(pickle.dumps(watched)))
 
 
 def load_torch(torch: Any) -> None:
@@ -96,9 +96,13 @@ def load_torch(torch: Any) -> None:
     torch.autograd.grad(x.sum(), x)
 
 
-def read_line(line: bytes) -> WatchedDerivative:
-    """Return what a line of a report holds. Raises ValueError for half a line, and what pickle raises."""
-    return pickle.loads(base64.b64decode(line, validate=True))
+def read_line(line: bytes) -> tuple[int, WatchedDerivative]:
+    """Return what a line holds: the derivative's number in its report, of which the last line counts, and the finding.
+
+    Raises ValueError for half a line, and what pickle raises.
+    """
+    number, _, found = line.partition(b" ")
+    return int(number), pickle.loads(base64.b64decode(found, validate=True))
 
 
 def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Iterator[CheckReport]:

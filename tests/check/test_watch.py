@@ -2,9 +2,13 @@
 
 import sys
 
+import numpy as np
 import pytest
 
+from gradcli.check import watched
+from gradcli.check.in_command.gradcli_watch_importlib_bootstrap import Derivative, Use
 from gradcli.check.watched import numeric_gradient, read_line
+from gradcli.show.check_results import CheckReport
 from tests.command import gradcli, run
 
 HEAD = "import numpy as np\nfrom scipy import integrate, optimize\n"
@@ -241,4 +245,23 @@ def test_numeric_gradient():
 
 def test_half_a_line_is_no_report():
     with pytest.raises(ValueError, match="padding"):
-        read_line(b"gASVAAA")
+        read_line(b"3 gASVAAA")
+
+
+def test_what_is_slow_leaves_time_for_the_others(monkeypatch):
+    """Each is judged once before one is judged again, and each line tells what is known by then."""
+    derivatives = [Derivative("jac of minimize", name, "fit.py", 1, 3) for name in "ab"]
+    for derivative in derivatives:
+        for number in (1, 2, 3):
+            derivative.keep(Use(number, "whole", None, None, (), 0, np.ones(1), *[None] * 4, None, None))
+    judged = []
+
+    def run_in_time(checks, *_):
+        judged.extend((check.derivative.name, check.use.number) for check in checks)
+        return (CheckReport(check.name, "fit.py", 1, "pass", 1.0) for check in checks)
+
+    monkeypatch.setattr(watched, "run_in_time", run_in_time)
+    lines = b"".join(watched.judge_uses(derivatives, {"calls": None, "points": 3, "timeout": 1.0}, 9.0)).splitlines()
+    assert judged == [("a", 1), ("b", 1), ("a", 3), ("b", 3), ("a", 2), ("b", 2)]
+    known = [(number, item.points) for number, item in map(read_line, lines)]
+    assert known == [(0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3)]
