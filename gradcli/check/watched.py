@@ -138,7 +138,8 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
         line = line_of_class(derivative.name, file, line)
     here = os.path.relpath(file) if file and file.startswith(os.getcwd() + os.sep) else file
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
-    return WatchedDerivative(derivative.role, derivative.name, len(reports), derivative.calls, report)
+    points = sum(r.seconds > 0 for _, r in reports)  # for the others no time was left
+    return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, report)
 
 
 def resolution(report: CheckReport) -> float:
