@@ -4,29 +4,39 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import ClassVar
 
 from ..show.formula_results import bold_symbol, symbol
 from .index_terms import ONE, Dim
-from .matrix_form import Form
+from .matrix_form import Form, call, product
+
+Powers = list[tuple[Form, Fraction]]
 
 CONDITION, SUM, MINUS, PRODUCT, POWER, ATOM = range(6)
 """How tightly a formula holds together."""
-INFIX = {
+SIGNS = {
     "greater": ">", "greater_equal": ">=", "less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!=",
     "bitwise_and": "&", "bitwise_or": "|", "logical_and": "and", "logical_or": "or", "remainder": "%",
     "floor_divide": "//",
 }  # fmt: skip
-SHORT = {"absolute": "abs"}
+Text = tuple[str, int]
+"""A formula as text, and how tightly it holds together."""
 
 
 class Language:
     """Writes formulas so that the expression language reads them. shapes: of the inputs, by name."""
 
-    minus, transposed = "-", "{}.T"
-    column = "{}[:, None]"
+    signs, minus, braces, exponent, negation = SIGNS, "-", "({})", "{}**{}", "~{}"
+    prefix = ""
+    constants: ClassVar[dict[str, str]] = {}
+    calls: ClassVar[dict[str, str]] = {
+        "absolute": "abs({})",
+        "signdet": "slogdet({})[0]",
+        "logabsdet": "slogdet({})[1]",
+    }
 
     def __init__(self, shapes: Mapping[str, Sequence[Dim]], named: frozenset[str] = frozenset()):
         self.shapes, self.named = shapes, named
@@ -36,67 +46,61 @@ class Language:
 
     def at(self, form: Form, least: int) -> str:
         """Return a formula, in parentheses where it holds together less tightly than that."""
-        text, level = getattr(self, f"_{form.op}")(form)
-        return text if level >= least else f"({text})"
+        text, level = self.print(form)
+        return text if level >= least else self.braces.format(text)
 
-    def _number(self, form: Form) -> tuple[str, int]:
-        text = write_number(abs(form.detail))
+    def print(self, form: Form) -> Text:
+        return getattr(self, f"_{form.op}")(form)
+
+    def _number(self, form: Form) -> Text:
+        text = write_number(abs(form.detail)).replace("-", self.minus)
         level = PRODUCT if "/" in text else ATOM
-        return (f"-{text}", MINUS) if form.detail < 0 else (text, level)
+        return (f"{self.minus}{text}", MINUS) if form.detail < 0 else (text, level)
 
-    def _name(self, form: Form) -> tuple[str, int]:
-        return form.detail, ATOM
+    def _name(self, form: Form) -> Text:
+        return form.detail if form.detail in self.shapes else self.constants.get(form.detail, form.detail), ATOM
 
-    def _sum(self, form: Form) -> tuple[str, int]:
+    def _sum(self, form: Form) -> Text:
         text = ""
         for c, part in zip(form.detail, form.parts, strict=True):
-            word, level = self.scaled(abs(c), part)
+            word, level = self.print(part if abs(c) == 1 else product(abs(c), [(part, ONE)]))
             word = f"({word})" if level < PRODUCT else word
             sign = self.minus if c < 0 else "+"
             text += f" {sign} {word}" if text else ("" if c > 0 else sign) + word
         return text, SUM
 
-    def scaled(self, by: Fraction, form: Form) -> tuple[str, int]:
-        if by == 1:
-            return getattr(self, f"_{form.op}")(form)
-        if form.op == "product":
-            coefficient, exponents = form.detail
-            return self._product(form._replace(detail=(coefficient * by, exponents)))
-        if form.op == "number":
-            return self._number(form._replace(detail=form.detail * by))
-        return self._product(Form("product", (form,), (by, (ONE,)), form.rank))
-
-    def _product(self, form: Form) -> tuple[str, int]:
-        """Return number, scalars, arrays, and what divides: a matrix product behind numbers needs no parentheses."""
+    def _product(self, form: Form) -> Text:
+        """Return a product, numbers before arrays, and names before longer formulas."""
         coefficient, exponents = form.detail
-        pairs = in_order(zip(form.parts, exponents, strict=True))
+        pairs = sorted(zip(form.parts, exponents, strict=True), key=lambda pair: (pair[0].rank, pair[0].op != "name"))
         coefficient, pairs = turn_sign(coefficient, pairs)
         if coefficient == 1 and [e for _, e in pairs] == [1]:
-            return getattr(self, f"_{pairs[0][0].op}")(pairs[0][0])
+            return self.print(pairs[0][0])
+        text, level = self.positive_product(abs(coefficient), pairs)
+        return (f"{self.minus}{text}", MINUS) if coefficient < 0 else (text, level)
+
+    def positive_product(self, coefficient: Fraction, pairs: Powers) -> Text:
+        """Return number, scalars, arrays, and what divides: a matrix product behind numbers needs no parentheses."""
         top = [(f, e) for f, e in pairs if e > 0]
-        over, under, fraction = split_number(abs(coefficient))
+        over, _, under = write_number(coefficient).partition("/")
         words = [over] if over != "1" or not top else []
         for k, (f, e) in enumerate(top):
-            after_numbers = e == 1 and f.op == "matmul" and all(g.rank == 0 for g, _ in top[:k])
-            last = k == len(top) - 1
-            words.append(self.power(f, e, PRODUCT if after_numbers and last and (words or len(top) == 1) else POWER))
+            last = k == len(top) - 1 and e == 1 and f.op == "matmul" and all(g.rank == 0 for g, _ in top[:k])
+            words.append(self.power(f, e, PRODUCT if last and (words or k == 0) else POWER))
         text = "*".join(words)
         for f, e in join_sizes([(f, -e) for f, e in pairs if e < 0], self.shapes):
             text += "/" + self.power(f, e, POWER)
-        text += f"/{under}" if under != "1" else ""
-        if len(words) == 1 and len(pairs) == 1 and top and fraction == 1:
-            return (f"-{text}", MINUS) if coefficient < 0 else (text, POWER)
-        return (f"-{text}", MINUS) if coefficient < 0 else (text, PRODUCT)
+        text += f"/{under}" if under else ""
+        return text, POWER if len(words) == len(pairs) == len(top) == 1 and over == "1" else PRODUCT
 
     def power(self, form: Form, exponent: Fraction, least: int) -> str:
         if exponent == 1:
             return self.at(form, least)
         if exponent == Fraction(1, 2):
             return self.function("sqrt", [self.write(form)])
-        word = str(exponent) if exponent.denominator == 1 else f"({exponent})"
-        return f"{self.at(form, ATOM)}**{word}"
+        return self.exponent.format(self.at(form, ATOM), exponent if exponent.denominator == 1 else f"({exponent})")
 
-    def _matmul(self, form: Form) -> tuple[str, int]:
+    def _matmul(self, form: Form) -> Text:
         """Return a chain, from the right where it ends in a vector: A.T@(A@x)."""
         parts = form.parts
         if len(parts) > 2 and parts[-1].rank == 1 and parts[0].rank == 2:
@@ -104,34 +108,30 @@ class Language:
             return f"{self.at(parts[0], POWER)}@({self.write(inner)})", PRODUCT
         return "@".join(self.at(part, POWER) for part in parts), PRODUCT
 
-    def _T(self, form: Form) -> tuple[str, int]:  # noqa: N802 - the name of the operation
-        return self.transposed.format(self.at(form.parts[0], ATOM)), ATOM
+    def _T(self, form: Form) -> Text:  # noqa: N802 - the name of the operation
+        return f"{self.at(form.parts[0], ATOM)}.T", ATOM
 
-    def _column(self, form: Form) -> tuple[str, int]:
-        return self.column.format(self.at(form.parts[0], ATOM)), ATOM
+    def _column(self, form: Form) -> Text:
+        return f"{self.at(form.parts[0], ATOM)}[:, None]", ATOM
 
-    def _call(self, form: Form) -> tuple[str, int]:
+    def _call(self, form: Form) -> Text:
         name, axis = form.detail
-        if name in INFIX:
-            return f" {INFIX[name]} ".join(self.at(x, PRODUCT) for x in form.parts), CONDITION
+        if name in self.signs:
+            return f" {self.signs[name]} ".join(self.at(x, PRODUCT) for x in form.parts), CONDITION
         if name == "power":
-            return f"{self.at(form.parts[0], ATOM)}**{self.at(form.parts[1], ATOM)}", POWER
+            return self.exponent.format(*(self.at(x, ATOM) for x in form.parts)), POWER
         if name in ("invert", "logical_not"):
-            return f"~{self.at(form.parts[0], ATOM)}", MINUS
+            return self.negation.format(self.at(form.parts[0], ATOM)), MINUS
         words = [self.write(x) for x in form.parts]
         return self.function(name, words if axis is None else [*words, f"axis={axis}"]), ATOM
 
     def function(self, name: str, words: list[str]) -> str:
-        if name in ("signdet", "logabsdet"):
-            return f"slogdet({words[0]})[{int(name == 'logabsdet')}]"
-        return f"{SHORT.get(name, name)}({', '.join(words)})"
+        return self.calls.get(name, name + "({})").format(", ".join(words))
 
     def length(self, dim: Dim) -> str:
         """Return the length of a dimension: x.size of a vector, else A.shape[0]."""
-        if isinstance(dim, int):
+        if isinstance(dim, int) or dim in self.named:
             return str(dim)
-        if dim in self.named:
-            return dim
         words = [
             f"{name}.size" if len(dims) == 1 else f"{name}.shape[{place}]"
             for name, dims in self.shapes.items()
@@ -140,25 +140,228 @@ class Language:
         ]
         return min(words, key=len)
 
-    def _size(self, form: Form) -> tuple[str, int]:
-        for name, dims in self.shapes.items():
-            if len(form.detail) == 2 and sorted(map(str, dims)) == sorted(map(str, form.detail)):
-                return f"{name}.size", ATOM
+    def _size(self, form: Form) -> Text:
+        whole = matrix_of_size(form.detail, self.shapes) if len(form.detail) == 2 else None
+        if whole is not None:
+            return f"{whole}.size", ATOM
         return "*".join(map(self.length, form.detail)), ATOM if len(form.detail) == 1 else PRODUCT
 
-    def shape(self, dims: Sequence[Dim]) -> str:
-        """Return the arguments of ones: the shape of an input that has it, else lengths."""
-        lengths = ", ".join(map(self.length, dims))
-        words = [f"{name}.shape" for name, own in self.shapes.items() if tuple(own) == tuple(dims)]
-        return min([lengths, *words], key=len)
-
-    def _ones(self, form: Form) -> tuple[str, int]:
-        return f"{form.op}({self.shape(form.detail)})", ATOM
+    def _ones(self, form: Form) -> Text:
+        """Return ones of the shape of an input that has it, else of lengths."""
+        lengths = ", ".join(map(self.length, form.detail))
+        words = [f"{name}.shape" for name, own in self.shapes.items() if tuple(own) == tuple(form.detail)]
+        word = min([lengths, *words], key=len)
+        word = f"({word})" if self.prefix and word == lengths and len(form.detail) > 1 else word
+        return f"{self.prefix}{form.op}({word})", ATOM
 
     _zeros = _ones
 
-    def _eye(self, form: Form) -> tuple[str, int]:
-        return f"eye({self.length(form.detail)})", ATOM
+    def _eye(self, form: Form) -> Text:
+        return f"{self.prefix}eye({self.length(form.detail)})", ATOM
+
+
+class Python(Language):
+    """Writes NumPy, with functions of scipy.special that NumPy does not have. special: those that were used."""
+
+    prefix = "np."
+    constants: ClassVar = {"pi": "np.pi", "e": "np.e", "tau": "(2*np.pi)"}
+    calls: ClassVar = {
+        **{name: f"np.linalg.{name}({{}})" for name in ("inv", "det", "norm", "solve")},
+        "signdet": "np.linalg.slogdet({})[0]",
+        "logabsdet": "np.linalg.slogdet({})[1]",
+        "logdet": "np.linalg.slogdet({})[1]",
+        "softplus": "np.logaddexp(0, {})",
+        "relu": "np.maximum({}, 0)",
+        "logsigmoid": "-np.logaddexp(0, -{})",
+    }
+
+    def __init__(self, shapes: Mapping[str, Sequence[Dim]], named: frozenset[str] = frozenset()):
+        super().__init__(shapes, named)
+        self.special: set[str] = set()
+
+    def function(self, name: str, words: list[str]) -> str:
+        import numpy as np
+
+        from ..rules import lookup
+
+        if name in self.calls:
+            return super().function(name, words)
+        entry = lookup(name)
+        known = entry.numpy[0].__name__ if entry is not None and entry.numpy else name
+        if hasattr(np, known):
+            return super().function(f"np.{known}", words)
+        special = "expit" if name == "sigmoid" else (entry and entry.scipy) or name
+        self.special.add(special)
+        return super().function(special, words)
+
+    def _call(self, form: Form) -> Text:
+        if form.detail == ("softmax", None) and form.rank == 2:  # scipy's is over all elements
+            form = form._replace(detail=("softmax", 1))
+        return super()._call(form)
+
+    def _matmul(self, form: Form) -> Text:
+        """Return a chain in which inv(A)@b is solve(A, b), and diag(v)@B is v[:, None]*B."""
+        parts = list(form.parts)
+        for k in range(len(parts) - 2, -1, -1):
+            first, rest = parts[k], parts[k + 1 :]
+            turned = first.op == "T" and first.parts[0].detail == ("inv", None)
+            if first.detail == ("inv", None) or turned:
+                inner = Form("T", first.parts[0].parts, rank=2) if turned else first.parts[0]
+                after = rest[0] if len(rest) == 1 else form._replace(parts=tuple(rest), rank=rest[-1].rank)
+                parts[k:] = [call("solve", inner, after, rank=after.rank)]
+            elif first.detail == ("diag", None) and rest[0].rank == 2:
+                column = Form("column", first.parts, rank=2)
+                parts[k : k + 2] = [product(ONE, [(column, ONE), (rest[0], ONE)])]
+        if parts[-1].detail == ("diag", None) and parts[-1].rank == 2:
+            parts[-2:] = [product(ONE, [(parts[-2], ONE), (parts[-1].parts[0], ONE)])]
+        return self.print(parts[0]) if len(parts) == 1 else super()._matmul(form._replace(parts=tuple(parts)))
+
+
+class Paper(Language):
+    """Writes formulas as on paper, in Unicode; the table of `Latex` says what is other there."""
+
+    signs = SIGNS | {"greater_equal": "≥", "less_equal": "≤", "equal": "=", "not_equal": "≠"}
+    minus, times, over, exponent, negation = "−", " ⊙ ", " ⊘ ", "{}^{}", "¬{}"
+    transposed, inverse, inverse_transposed, square = "{}ᵀ", "{}⁻¹", "{}⁻ᵀ", "{}²"
+    fences: ClassVar[dict[str, str]] = {"absolute": "|{}|", "norm": "‖{}‖", "norm of a matrix": "‖{}‖F"}
+    default = "{}"
+    calls: ClassVar = {
+        "trace": "tr", "sigmoid": "σ", "logdet": "log det", "logabsdet": "log |det|", "signdet": "sign det",
+    }  # fmt: skip
+    zeros, eye, one, ones = "0", "I", "1", "1 1ᵀ"
+
+    def _size(self, form: Form) -> Text:
+        return " ".join(map(str, form.detail)), PRODUCT if len(form.detail) > 1 else ATOM
+
+    def positive_product(self, coefficient: Fraction, pairs: Powers) -> Text:
+        """Return numbers before arrays, a fraction where numbers divide."""
+        over, _, under = write_number(coefficient).partition("/")
+        arrays = [(f, e) for f, e in pairs if f.rank]
+        single = len(arrays) == 1 and arrays[0][1] > 0
+        top = [self.power(f, e, POWER) for f, e in pairs if e > 0 and not f.rank]
+        bottom = [under] * bool(under) + [self.power(f, -e, POWER) for f, e in pairs if e < 0 and not f.rank]
+        main = self.times.join(self.power(f, e, PRODUCT if single else POWER) for f, e in arrays if e > 0)
+        divisors = [self.over + self.power(f, -e, POWER) for f, e in arrays if e < 0]
+        main = (main or "1" * bool(divisors)) + "".join(divisors)
+        lead = [over] * (over != "1" or not (top or main)) + top
+        if bottom:
+            return self.quotient(lead, bottom, main), PRODUCT
+        main = self.braces.format(main) if lead and len(arrays) > 1 else main
+        alone = len(pairs) == 1 and coefficient == 1 and pairs[0][1] != 1
+        return " ".join([*lead, *[main] * bool(main)]), POWER if alone else PRODUCT
+
+    def quotient(self, lead: list[str], bottom: list[str], main: str) -> str:
+        below = " ".join(bottom)
+        return f"{' '.join([*lead, *[main] * bool(main)])} / {below if len(bottom) == 1 else self.braces.format(below)}"
+
+    def power(self, form: Form, exponent: Fraction, least: int) -> str:
+        if exponent == 1:
+            return self.at(form, least)
+        return self.root(form) if exponent == Fraction(1, 2) else self.raise_to(form, exponent)
+
+    def root(self, form: Form) -> str:
+        return f"√{self.at(form, ATOM)}"
+
+    def raise_to(self, form: Form, exponent: Fraction) -> str:
+        digits = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
+        return f"{self.at(form, ATOM)}{'˙' if form.rank else ''}{str(exponent).translate(digits)}"
+
+    def _matmul(self, form: Form) -> Text:
+        """Return factors side by side, a vector before others as a row."""
+        first, *rest = form.parts
+        words = [self.transpose(first) if first.rank == 1 else self.at(first, POWER)]
+        return self.side_by_side([*words, *(self.at(part, POWER) for part in rest)]), PRODUCT
+
+    def side_by_side(self, words: list[str]) -> str:
+        text = words[0]
+        for before, word in pairwise(words):
+            long = re.search(r"[^\W⁰¹²³⁴-⁹ᵀ]{2}$", before) or re.match(r"\w\w", word) or " " in word.split("(")[0]
+            text += (" " if long else "") + word
+        return text
+
+    def transpose(self, form: Form) -> str:
+        return self.transposed.format(self.at(form, ATOM))
+
+    def _T(self, form: Form) -> Text:  # noqa: N802 - the name of the operation
+        (inner,) = form.parts
+        if inner.detail == ("inv", None):
+            return self.inverse_transposed.format(self.at(inner.parts[0], ATOM)), POWER
+        return self.transpose(inner), POWER
+
+    def _column(self, form: Form) -> Text:
+        return self.side_by_side([self.at(form.parts[0], POWER), self.transposed.format("1")]), PRODUCT
+
+    def _call(self, form: Form) -> Text:
+        name, axis = form.detail
+        x, *more = form.parts
+        if name == "inv":
+            return self.inverse.format(self.at(x, ATOM)), POWER
+        if name == "outer":
+            return self.side_by_side([self.at(x, POWER), self.transpose(more[0])]), PRODUCT
+        if axis is None and name == "sum" and x.op == "product" and x.detail == (ONE, (Fraction(2),)):
+            return self.square.format(self.at(call("norm", x.parts[0]), ATOM)), POWER
+        if axis is None and name in self.fences:
+            return self.fences["norm of a matrix" if x.rank == 2 and name == "norm" else name].format(
+                self.write(x)
+            ), ATOM
+        return super()._call(form)
+
+    def function(self, name: str, words: list[str]) -> str:
+        word = self.calls.get(name) or self.default.format(name.replace("_", r"\_"))
+        return word + self.braces.format(", ".join(words))
+
+    def _ones(self, form: Form) -> Text:
+        return (self.one if len(form.detail) == 1 else self.ones).format(*form.detail), ATOM
+
+    def _zeros(self, form: Form) -> Text:
+        return self.zeros, ATOM
+
+    def _eye(self, form: Form) -> Text:
+        return self.eye.format(form.detail), ATOM
+
+
+class Latex(Paper):
+    """Writes LaTeX: vectors and matrices in bold, transposes with \\top."""
+
+    signs = SIGNS | {
+        "greater_equal": r"\geq", "less_equal": r"\leq", "equal": "=", "not_equal": r"\neq",
+        "bitwise_and": r"\wedge", "bitwise_or": r"\vee",
+    }  # fmt: skip
+    minus, times, over, negation, braces = "-", r" \odot ", r" \oslash ", r"\neg {}", r"\left({}\right)"
+    transposed, inverse, inverse_transposed, square = r"{}^\top", "{}^{{-1}}", r"{}^{{-\top}}", "{}^{{2}}"
+    fences: ClassVar = {
+        "absolute": r"\left|{}\right|",
+        "norm": r"\left\lVert {} \right\rVert_{{2}}",
+        "norm of a matrix": r"\left\lVert {} \right\rVert_{{F}}",
+    }
+    default = r"\operatorname{{{}}}"
+    calls: ClassVar = {
+        **{name: f"\\{name}" for name in "exp log sin cos tan sinh cosh tanh det arcsin arccos arctan".split()},
+        "sigmoid": r"\sigma", "logdet": r"\log \det", "logabsdet": r"\log \det", "trace": r"\operatorname{tr}",
+        "signdet": r"\operatorname{sign det}",
+    }  # fmt: skip
+    zeros, eye, one, ones = (
+        r"\mathbf{0}",
+        r"\mathbf{{I}}_{{{}}}",
+        r"\mathbf{{1}}_{{{}}}",
+        r"\mathbf{{1}}_{{{}}} \mathbf{{1}}_{{{}}}^\top",
+    )
+
+    def _name(self, form: Form) -> Text:
+        return bold_symbol(form.detail) if form.rank else symbol(form.detail), ATOM
+
+    def quotient(self, lead: list[str], bottom: list[str], main: str) -> str:
+        head = rf"\frac{{{' '.join(lead) or '1'}}}{{{' '.join(bottom)}}}"
+        return f"{head} {main}" if main else head
+
+    def root(self, form: Form) -> str:
+        return rf"\sqrt{{{self.write(form)}}}"
+
+    def raise_to(self, form: Form, exponent: Fraction) -> str:
+        return rf"{self.at(form, ATOM)}^{{{chr(92) + 'odot ' if form.rank else ''}{exponent}}}"
+
+    def side_by_side(self, words: list[str]) -> str:
+        return " ".join(words)
 
 
 def write_number(x: Fraction) -> str:
@@ -167,17 +370,6 @@ def write_number(x: Fraction) -> str:
         return str(x)
     decimal = repr(float(x))
     return decimal if Fraction(decimal) == x else str(x)
-
-
-def split_number(x: Fraction) -> tuple[str, str, Fraction]:
-    """Return what stands above and below a fraction bar, and the number as it is above."""
-    over, _, under = write_number(x).partition("/")
-    return over, under or "1", Fraction(over)
-
-
-def in_order(pairs: Iterable[tuple[Form, Fraction]]) -> list[tuple[Form, Fraction]]:
-    """Return the factors of a product, numbers before arrays, and names before longer formulas."""
-    return sorted(pairs, key=lambda pair: (pair[0].rank, pair[0].op != "name"))
 
 
 def turn_sign(coefficient: Fraction, pairs: list[tuple[Form, Fraction]]) -> tuple[Fraction, list]:
@@ -204,285 +396,14 @@ def turn(form: Form) -> Form | None:
 
 def join_sizes(pairs: list[tuple[Form, Fraction]], shapes: Mapping[str, Sequence[Dim]]) -> list[tuple[Form, Fraction]]:
     """Return factors in which the two lengths of a matrix are its size."""
-    dims = [f.detail[0] for f, e in pairs for _ in range(int(e)) if f.op == "size" and len(f.detail) == 1]
-    if len(dims) == 2 and any(sorted(map(str, own)) == sorted(map(str, dims)) for own in shapes.values()):
+    dims = [f.detail[0] for f, e in pairs for _ in range(int(e)) if f.op == "size"]
+    if len(dims) == 2 and matrix_of_size(dims, shapes) is not None:
         return [*((f, e) for f, e in pairs if f.op != "size"), (Form("size", (), tuple(dims)), ONE)]
     return pairs
 
 
-LINEAR_ALGEBRA = ("inv", "det", "norm", "slogdet", "solve")
-
-
-class Python(Language):
-    """Writes NumPy, with functions of scipy.special that NumPy does not have. special: those that were used."""
-
-    def __init__(self, shapes: Mapping[str, Sequence[Dim]], named: frozenset[str] = frozenset()):
-        super().__init__(shapes, named)
-        self.special: set[str] = set()
-
-    def function(self, name: str, words: list[str]) -> str:
-        if name in ("signdet", "logabsdet", "logdet"):
-            return f"np.linalg.slogdet({words[0]})[{int(name != 'signdet')}]"
-        if name in LINEAR_ALGEBRA:
-            return f"np.linalg.{name}({', '.join(words)})"
-        from ..rules import lookup
-
-        entry = lookup(name)
-        known = entry.numpy[0].__name__ if entry is not None and entry.numpy else name
-        if name in PLAIN:
-            return PLAIN[name].format(*words)
-        import numpy as np
-
-        if hasattr(np, known):
-            return f"np.{known}({', '.join(words)})"
-        special = entry.scipy or name if entry is not None else name
-        special = {"sigmoid": "expit"}.get(special, special)
-        self.special.add(special)
-        return f"{special}({', '.join(words)})"
-
-    def _call(self, form: Form) -> tuple[str, int]:
-        if form.detail == ("softmax", None) and form.rank == 2:  # scipy's is over all elements
-            form = form._replace(detail=("softmax", 1))
-        return super()._call(form)
-
-    def _matmul(self, form: Form) -> tuple[str, int]:
-        """Return a chain in which inv(A)@b is solve(A, b), and diag(v)@B is v[:, None]*B."""
-        parts = list(form.parts)
-        for k in range(len(parts) - 2, -1, -1):
-            first, rest = parts[k], parts[k + 1 :]
-            turned = first.op == "T" and first.parts[0].detail == ("inv", None)
-            if first.detail == ("inv", None) or turned:
-                inner = Form("T", first.parts[0].parts, rank=2) if turned else first.parts[0]
-                after = rest[0] if len(rest) == 1 else form._replace(parts=tuple(rest), rank=rest[-1].rank)
-                parts[k:] = [Form("call", (inner, after), ("solve", None), after.rank)]
-            elif first.detail == ("diag", None) and rest[0].rank == 2:
-                column = Form("column", first.parts, rank=2)
-                parts[k : k + 2] = [Form("product", (column, rest[0]), (ONE, (ONE, ONE)), 2)]
-        if parts[-1].detail == ("diag", None) and parts[-1].rank == 2:
-            parts[-2:] = [Form("product", (parts[-2], *parts[-1].parts), (ONE, (ONE, ONE)), 2)]
-        if len(parts) == 1:
-            return getattr(self, f"_{parts[0].op}")(parts[0])
-        return super()._matmul(form._replace(parts=tuple(parts)))
-
-    def _ones(self, form: Form) -> tuple[str, int]:
-        words = self.shape(form.detail)
-        return f"np.{form.op}({words if words.endswith('.shape') or len(form.detail) == 1 else f'({words})'})", ATOM
-
-    _zeros = _ones
-
-    def _eye(self, form: Form) -> tuple[str, int]:
-        return f"np.eye({self.length(form.detail)})", ATOM
-
-    def _name(self, form: Form) -> tuple[str, int]:
-        is_constant = form.detail in ("pi", "e", "tau") and form.detail not in self.shapes
-        return {"pi": "np.pi", "e": "np.e", "tau": "(2*np.pi)"}[form.detail] if is_constant else form.detail, ATOM
-
-
-PLAIN = {"softplus": "np.logaddexp(0, {0})", "relu": "np.maximum({0}, 0)", "logsigmoid": "-np.logaddexp(0, -{0})"}
-
-
-class Paper(Language):
-    """Writes formulas as on paper, in Unicode; `Latex` says what is other there."""
-
-    minus, times, over, top = "−", " ⊙ ", " ⊘ ", "ᵀ"
-
-    def length(self, dim: Dim) -> str:
-        return str(dim)
-
-    def _size(self, form: Form) -> tuple[str, int]:
-        return " ".join(map(str, form.detail)), PRODUCT if len(form.detail) > 1 else ATOM
-
-    def at(self, form: Form, least: int) -> str:
-        text, level = getattr(self, f"_{form.op}")(form)
-        return text if level >= least else self.braced(text)
-
-    def braced(self, text: str) -> str:
-        return f"({text})"
-
-    def _number(self, form: Form) -> tuple[str, int]:
-        text, level = super()._number(form)
-        return text.replace("-", self.minus), level
-
-    def _product(self, form: Form) -> tuple[str, int]:
-        coefficient, exponents = form.detail
-        pairs = in_order(zip(form.parts, exponents, strict=True))
-        coefficient, pairs = turn_sign(coefficient, pairs)
-        if coefficient == 1 and [e for _, e in pairs] == [1]:
-            return getattr(self, f"_{pairs[0][0].op}")(pairs[0][0])
-        over, under, _ = split_number(abs(coefficient))
-        sign = self.minus if coefficient < 0 else ""
-        numbers = [(f, e) for f, e in pairs if f.rank == 0]
-        arrays = [(f, e) for f, e in pairs if f.rank]
-        single = sum(e > 0 for _, e in arrays) == len(arrays) == 1
-        top = [self.power(f, e, POWER) for f, e in numbers if e > 0]
-        bottom = ([under] if under != "1" else []) + [self.power(f, -e, POWER) for f, e in numbers if e < 0]
-        above = [self.power(f, e, PRODUCT if single else POWER) for f, e in arrays if e > 0]
-        below = [self.power(f, -e, POWER) for f, e in arrays if e < 0]
-        main = self.times.join(above) or ("1" if below else "")
-        main += "".join(self.over + word for word in below)
-        lead = [*([over] if over != "1" or not (top or main) else []), *top]
-        if bottom:
-            text = self.quotient(lead, bottom, main)
-        else:
-            text = " ".join(
-                [*lead, *([main if len(above) + len(below) < 2 or not lead else self.braced(main)] if main else [])]
-            )
-        alone = len(pairs) == 1 and coefficient == 1 and not bottom
-        return sign + text, (MINUS if sign else POWER if alone and pairs[0][1] != 1 else PRODUCT)
-
-    def quotient(self, lead: list[str], bottom: list[str], main: str) -> str:
-        words = [*lead, *([main] if main else [])]
-        below = " ".join(bottom)
-        return f"{' '.join(words) or '1'} / {below if len(bottom) == 1 else self.braced(below)}"
-
-    def power(self, form: Form, exponent: Fraction, least: int) -> str:
-        if exponent == 1:
-            return self.at(form, least)
-        if exponent == Fraction(1, 2):
-            return self.root(form)
-        word = self.at(form, ATOM)
-        return self.raised(word, exponent, form.rank > 0)
-
-    def root(self, form: Form) -> str:
-        return f"√{self.at(form, ATOM)}"
-
-    def raised(self, word: str, exponent: Fraction, elementwise: bool) -> str:
-        digits = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
-        return f"{word}{'˙' if elementwise else ''}{str(exponent).translate(digits)}"
-
-    def _matmul(self, form: Form) -> tuple[str, int]:
-        """Return factors side by side, a vector before others as a row."""
-        first, *rest = form.parts
-        words = [self.transpose_of(first) if first.rank == 1 else self.at(first, POWER)]
-        words += [self.at(part, POWER) for part in rest]
-        return self.side_by_side(words), PRODUCT
-
-    def side_by_side(self, words: list[str]) -> str:
-        text = words[0]
-        for before, word in pairwise(words):
-            long = re.search(r"[^\W⁰¹²³⁴-⁹ᵀ]{2}$", before) or re.match(r"\w\w", word) or " " in word.split("(")[0]
-            text += (" " if long else "") + word
-        return text
-
-    def transpose_of(self, form: Form) -> str:
-        return f"{self.at(form, ATOM)}{self.top}"
-
-    def _T(self, form: Form) -> tuple[str, int]:  # noqa: N802 - the name of the operation
-        (inner,) = form.parts
-        if inner.detail == ("inv", None):
-            return self.inverse(inner.parts[0], True), POWER
-        return self.transpose_of(inner), POWER
-
-    def inverse(self, form: Form, turned: bool) -> str:
-        return f"{self.at(form, ATOM)}⁻{'ᵀ' if turned else '¹'}"
-
-    def _column(self, form: Form) -> tuple[str, int]:
-        return self.side_by_side([self.at(form.parts[0], POWER), f"1{self.top}"]), PRODUCT
-
-    def _call(self, form: Form) -> tuple[str, int]:
-        name, axis = form.detail
-        x, *more = form.parts
-        if name in INFIX:
-            signs = {">=": "≥", "<=": "≤", "!=": "≠", "==": "="}
-            sign = signs.get(INFIX[name], INFIX[name])
-            return f" {sign} ".join(self.at(part, PRODUCT) for part in form.parts), CONDITION
-        if name == "power":
-            return f"{self.at(x, ATOM)}^{self.at(more[0], ATOM)}", POWER
-        if name == "inv":
-            return self.inverse(x, False), POWER
-        if name == "outer":
-            return self.side_by_side([self.at(x, POWER), self.transpose_of(more[0])]), PRODUCT
-        if name == "sum" and axis is None and x.op == "product" and x.detail == (ONE, (Fraction(2),)):
-            return self.raised(self.fence("norm", self.write(x.parts[0]), x.rank), Fraction(2), False), POWER
-        if name in ("norm", "absolute") and axis is None:
-            return self.fence(name, self.write(x), x.rank), ATOM
-        words = [self.write(part) for part in form.parts]
-        return self.function(name, words if axis is None else [*words, f"axis={axis}"]), ATOM
-
-    def fence(self, name: str, text: str, rank: int) -> str:
-        return f"|{text}|" if name == "absolute" else f"‖{text}‖{'F' if rank == 2 else ''}"
-
-    def function(self, name: str, words: list[str]) -> str:
-        name = {
-            "trace": "tr",
-            "sigmoid": "σ",
-            "logdet": "log det",
-            "logabsdet": "log |det|",
-            "signdet": "sign det",
-        }.get(name, name)
-        return f"{name}({', '.join(words)})"
-
-    def _ones(self, form: Form) -> tuple[str, int]:
-        return "1" if len(form.detail) == 1 else f"1 1{self.top}", ATOM
-
-    def _zeros(self, form: Form) -> tuple[str, int]:
-        return "0", ATOM
-
-    def _eye(self, form: Form) -> tuple[str, int]:
-        return "I", ATOM
-
-
-class Latex(Paper):
-    """Writes LaTeX: vectors and matrices in bold, transposes with \\top."""
-
-    minus, times, over, top = "-", r" \odot ", r" \oslash ", r"^\top"
-
-    def _name(self, form: Form) -> tuple[str, int]:
-        return bold_symbol(form.detail) if form.rank else symbol(form.detail), ATOM
-
-    def braced(self, text: str) -> str:
-        return rf"\left({text}\right)"
-
-    def quotient(self, lead: list[str], bottom: list[str], main: str) -> str:
-        head = rf"\frac{{{' '.join(lead) or '1'}}}{{{' '.join(bottom)}}}"
-        return f"{head} {main}" if main else head
-
-    def root(self, form: Form) -> str:
-        return rf"\sqrt{{{self.write(form)}}}"
-
-    def raised(self, word: str, exponent: Fraction, elementwise: bool) -> str:
-        return rf"{word}^{{{chr(92) + 'odot ' if elementwise else ''}{exponent}}}"
-
-    def side_by_side(self, words: list[str]) -> str:
-        return " ".join(words)
-
-    def transpose_of(self, form: Form) -> str:
-        return rf"{self.at(form, ATOM)}^\top"
-
-    def inverse(self, form: Form, turned: bool) -> str:
-        return rf"{self.at(form, ATOM)}^{{-{chr(92) + 'top' if turned else '1'}}}"
-
-    def _call(self, form: Form) -> tuple[str, int]:
-        text, level = super()._call(form)
-        for sign, word in (("≥", r"\geq"), ("≤", r"\leq"), ("≠", r"\neq"), (" & ", r" \wedge "), (" | ", r" \vee ")):
-            text = text.replace(sign, word)
-        return text, level
-
-    def fence(self, name: str, text: str, rank: int) -> str:
-        if name == "absolute":
-            return rf"\left|{text}\right|"
-        return rf"\left\lVert {text} \right\rVert_{{{'F' if rank == 2 else '2'}}}"
-
-    def function(self, name: str, words: list[str]) -> str:
-        inside = rf"\left({', '.join(words)}\right)"
-        if name == "sigmoid":
-            return rf"\sigma{inside}"
-        if name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "det", "arcsin", "arccos", "arctan"):
-            return rf"\{name}{inside}"
-        if name in ("logdet", "logabsdet"):
-            return rf"\log \det{inside}"
-        word = {"trace": "tr", "signdet": "sign det"}.get(name, name).replace("_", r"\_")
-        return rf"\operatorname{{{word}}}{inside}"
-
-    def _ones(self, form: Form) -> tuple[str, int]:
-        first, *rest = (rf"\mathbf{{1}}_{{{dim}}}" for dim in form.detail)
-        return f"{first} {rest[0]}^\\top" if rest else first, ATOM
-
-    def _zeros(self, form: Form) -> tuple[str, int]:
-        return r"\mathbf{0}", ATOM
-
-    def _eye(self, form: Form) -> tuple[str, int]:
-        return rf"\mathbf{{I}}_{{{form.detail}}}", ATOM
+def matrix_of_size(dims: Sequence[Dim], shapes: Mapping[str, Sequence[Dim]]) -> str | None:
+    return next((name for name, own in shapes.items() if sorted(map(str, own)) == sorted(map(str, dims))), None)
 
 
 # -- common parts ---------------------------------------------------------------------------------------------
