@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -30,7 +30,7 @@ from .index_terms import (
     prod,
     scale,
     size_of,
-)
+)  # fmt: skip
 
 BY_ELEMENTS = "'gradcli symbolic' without --matrix works by elements, and has every function"
 STEPS = frozenset(
@@ -41,9 +41,26 @@ STEPS = frozenset(
 POWERS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
 
 
+def term_of(*factors: Factor, axes: Sequence[Index] = ()) -> Term:
+    return Term(axes, [Product(ONE, factors)])
+
+
 def input_term(name: str, dims: Sequence[Dim]) -> Term:
     axes = tuple(map(Index, dims))
-    return Term(axes, [Product(ONE, (Factor(Atom("input", detail=name), axes),))])
+    return term_of(Factor(Atom("input", detail=name), axes), axes=axes)
+
+
+def identity(i: Index) -> Term:
+    axes = (i, Index(i.dim))
+    return term_of(Factor(Atom("delta"), axes), axes=axes)
+
+
+def transpose(x: Term) -> Term:
+    return Term(x.axes[::-1], x.products)
+
+
+def count_elements(axes: Iterable[Index]) -> Term:
+    return multiply((), number(1), *(Term((), [size_of(i.dim)]) for i in axes))
 
 
 def write_dims(dims: Sequence[Dim]) -> str:
@@ -160,7 +177,7 @@ class TermReader:
         if node.name in self.dims:
             return Term((), [size_of(node.name)])
         if node.name in CONSTANTS and node.name not in ("inf", "nan"):
-            return Term((), [Product(ONE, (Factor(Atom("constant", detail=node.name)),))])
+            return term_of(Factor(Atom("constant", detail=node.name)))
         raise self.error(node, f"'{node.name}' has no value", advice_for(node.name), "name")
 
     def _unary(self, node: tree.Unary) -> Term:
@@ -175,11 +192,11 @@ class TermReader:
     def _property(self, node: tree.Property) -> Any:
         x = self.term(node.x)
         if node.name in ("T", "mT"):
-            return self.transpose(x)
+            return transpose(x)
         if node.name == "shape":
             return tuple(Term((), [size_of(d)]) for d in x.dims)
         if node.name == "size":
-            return multiply((), number(1), *(Term((), [size_of(d)]) for d in x.dims))
+            return count_elements(x.axes)
         if node.name == "ndim":
             return number(len(x.axes))
         self.refuse(node, f".{node.name}")
@@ -255,32 +272,29 @@ class TermReader:
         i, j, k = Index(inner.dim), tuple(Index(a.dim) for a in x.axes[:-1]), tuple(Index(a.dim) for a in y.axes[1:])
         return contract(multiply((*j, i, *k), x.with_axes((*j, i)), y.with_axes((i, *k))), i)
 
-    def transpose(self, x: Term) -> Term:
-        return Term(x.axes[::-1], x.products)
-
     # -- functions --------------------------------------------------------------------------------------
 
     def _call(self, node: tree.Call) -> Any:
         args = [self.value(x) for x in node.args]
         named = {k: self.value(x) for k, x in zip(node.keywords, node.values, strict=True)}
         named = {{"dim": "axis", "keepdim": "keepdims"}.get(k, k): x for k, x in named.items()}
-        method = getattr(self, f"call_{ALIASES.get(node.function, node.function)}", None)
-        if method is not None:
+        function = FUNCTIONS.get(ALIASES.get(node.function, node.function))
+        if function is not None:
             try:
-                return method(node, *args, **named)
-            except TypeError:
+                return function(self, node, *args, **named)
+            except (TypeError, AttributeError):  # too many arguments, or a shape in the place of an array
                 self.refuse(node, f"{node.function} with these arguments")
-        name = elementwise_name(node.function)
-        if node.function != "where" and find_function(node.function) is None:
+        primitive = find_function(node.function)
+        if node.function != "where" and primitive is None:
             raise self.error(node.place, f"unknown function '{node.function}'", advice_for(node.function), "name")
-        arity = 3 if node.function == "where" else getattr(find_function(node.function), "arity", 0)
-        if (name is None and node.function != "where") or named or not all(isinstance(x, Term) for x in args):
-            self.refuse(node.place, f"'{node.function}'")
-        if not has_slopes(name or "where", arity):
+        name = "where" if node.function == "where" else elementwise_name(node.function)
+        arity = 3 if name == "where" else getattr(primitive, "arity", 0)
+        is_known = name is not None and not named and all(isinstance(x, Term) for x in args)
+        if name is None or not is_known or not has_slopes(name, arity):
             self.refuse(node.place, f"'{node.function}'")
         if len(args) != arity:
             raise self.error(node, f"{node.function} takes {arity} argument{'s' * (arity != 1)}", kind="value")
-        return self.elementwise(name or "where", node, args)
+        return self.elementwise(name, node, args)
 
     def axes_of(self, node: tree.Call, x: Term, axis: Any) -> list[Index]:
         """Return the axes that `axis` means: a number, several, or None for all."""
@@ -301,21 +315,9 @@ class TermReader:
         return Term(kept, result.products)
 
     def call_mean(self, node: tree.Call, x: Term, axis: Any = None, keepdims: Any = False) -> Term:
-        count = multiply((), number(1), *(Term((), [size_of(i.dim)]) for i in self.axes_of(node, x, axis)))
+        count = count_elements(self.axes_of(node, x, axis))
         total = self.call_sum(node, x, axis, keepdims)
         return multiply(total.axes, total, power(count, Fraction(-1)))
-
-    def call_dot(self, node: tree.Call, x: Term, y: Term) -> Term:
-        return self.product(node, x, y) if x.axes and y.axes else self.elementwise("multiply", node, [x, y])
-
-    def call_matmul(self, node: tree.Call, x: Term, y: Term) -> Term:
-        return self.product(node, x, y)
-
-    def call_inner(self, node: tree.Call, x: Term, y: Term) -> Term:
-        return self.product(node, x, self.transpose(y))
-
-    def call_vdot(self, node: tree.Call, x: Term, y: Term) -> Term:
-        return self.call_sum(node, self.elementwise("multiply", node, [x, y]))
 
     def call_outer(self, node: tree.Call, x: Term, y: Term) -> Term:
         if len(x.axes) != 1 or len(y.axes) != 1:
@@ -323,15 +325,11 @@ class TermReader:
         x, y = (v.with_axes([Index(d) for d in v.dims]) for v in (x, y))
         return multiply((*x.axes, *y.axes), x, y)
 
-    def call_transpose(self, node: tree.Call, x: Term) -> Term:
-        return self.transpose(x)
-
     def square(self, node: tree.Call, x: Term) -> Term:
         """Return a matrix with axes of its own. Raises GradcliError for what is no square matrix."""
         if len(x.axes) != 2 or x.dims[0] != x.dims[1]:
-            raise self.error(
-                node, f"{node.function} of shape {write_dims(x.dims)}: it takes a square matrix", square_hint(x)
-            )
+            hint = "name both lengths alike: --shape A=n,n" if len(x.axes) == 2 else None
+            raise self.error(node, f"{node.function} of shape {write_dims(x.dims)}: it takes a square matrix", hint)
         return x.with_axes([Index(d) for d in x.dims])
 
     def call_trace(self, node: tree.Call, x: Term) -> Term:
@@ -340,30 +338,10 @@ class TermReader:
 
     def call_diag(self, node: tree.Call, x: Term) -> Term:
         if len(x.axes) == 1:
-            i, j = x.axes[0], Index(x.dims[0])
-            delta = Term((i, j), [Product(ONE, (Factor(Atom("delta"), (i, j)),))])
-            return multiply((i, j), x, delta)
+            delta = identity(x.axes[0])
+            return multiply(delta.axes, x, delta)
         x = self.square(node, x)
         return x.with_axes((x.axes[0], x.axes[0]), x.axes[:1])
-
-    def function_of_matrix(self, op: str, node: tree.Call, x: Term) -> Term:
-        x = self.square(node, x)
-        return Term((), [Product(ONE, (Factor(Atom(op, (x,))),))])
-
-    def call_det(self, node: tree.Call, x: Term) -> Term:
-        return self.function_of_matrix("det", node, x)
-
-    def call_logdet(self, node: tree.Call, x: Term) -> Term:
-        return self.function_of_matrix("logdet", node, x)
-
-    def call_slogdet(self, node: tree.Call, x: Term) -> tuple[Term, Term]:
-        return self.function_of_matrix("signdet", node, x), self.function_of_matrix("logabsdet", node, x)
-
-    def call_inv(self, node: tree.Call, x: Term) -> Term:
-        return inverse(self.square(node, x))
-
-    def call_solve(self, node: tree.Call, a: Term, b: Term) -> Term:
-        return self.product(node, inverse(self.square(node, a)), b)
 
     def call_norm(self, node: tree.Call, x: Term, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Term:
         order = None if ord is None else ord.number()
@@ -384,51 +362,63 @@ class TermReader:
             self.refuse(node, f"{node.function} over {len(found)} axes")
         return x, x.axes.index(found[0])
 
-    def call_softmax(self, node: tree.Call, x: Term, axis: Any = None) -> Term:
-        x, place = self.lanes(node, x, number(-1) if axis is None else axis)
-        return Term(x.axes, [Product(ONE, (Factor(Atom("softmax", (x,), place), x.axes),))])
+    def call_softmax(self, node: tree.Call, x: Term, axis: Any = number(-1)) -> Term:
+        x, place = self.lanes(node, x, axis)
+        return term_of(Factor(Atom("softmax", (x,), place), x.axes), axes=x.axes)
 
     def call_logsumexp(self, node: tree.Call, x: Term, axis: Any = None, keepdims: Any = False) -> Term:
         x, place = self.lanes(node, x, axis)
         rest = tuple(i for k, i in enumerate(x.axes) if k != place)
         kept = [*rest[:place], Index(1), *rest[place:]] if keepdims else rest
-        return Term(kept, [Product(ONE, (Factor(Atom("logsumexp", (x,), place), rest),))])
+        return term_of(Factor(Atom("logsumexp", (x,), place), rest), axes=kept)
 
-    def call_log_softmax(self, node: tree.Call, x: Term, axis: Any = None) -> Term:
-        axis = number(-1) if axis is None else axis
-        return self.elementwise("subtract", node, [x, self.call_logsumexp(node, x, axis, True)])
-
-    def dims_from(self, node: tree.Call, lengths: Sequence[Any]) -> list[Dim]:
-        """Return the dimensions that numbers, names of dimensions and parts of shapes say."""
-        dims: list[Dim] = []
+    def axes_from(self, node: tree.Call, lengths: Sequence[Any]) -> list[Index]:
+        """Return axes whose lengths are numbers, names of dimensions and parts of shapes."""
+        axes: list[Index] = []
         for x in lengths[0] if lengths and isinstance(lengths[0], tuple) else lengths:
             n = x.number() if isinstance(x, Term) else None
             one = x.products[0] if isinstance(x, Term) and len(x.products) == 1 else Product(ONE)
             if n is not None and n.denominator == 1 and n >= 1:
-                dims.append(int(n))
+                axes.append(Index(int(n)))
             elif n is None and one.coefficient == 1 and [f.atom.op for f in one.factors] == ["size"]:
-                dims.append(one.factors[0].atom.detail)
+                axes.append(Index(one.factors[0].atom.detail))
             else:
                 raise self.error(node, "a length is a number, a name of --shape, or part of a shape: x.shape[0]")
-        return dims
-
-    def call_ones(self, node: tree.Call, *lengths: Any) -> Term:
-        return Term(list(map(Index, self.dims_from(node, lengths))), [Product(ONE)])
-
-    def call_zeros(self, node: tree.Call, *lengths: Any) -> Term:
-        return Term(list(map(Index, self.dims_from(node, lengths))), [])
-
-    def call_ones_like(self, node: tree.Call, x: Term) -> Term:
-        return Term(x.axes, [Product(ONE)])
+        return axes
 
     def call_eye(self, node: tree.Call, *lengths: Any) -> Term:
-        dims = self.dims_from(node, lengths)
-        if len(dims) not in (1, 2) or dims[0] != dims[-1]:
+        axes = self.axes_from(node, lengths)
+        if len(axes) not in (1, 2) or axes[0].dim != axes[-1].dim:
             self.refuse(node, "an identity matrix that is not square")
-        i, j = Index(dims[0]), Index(dims[0])
-        return Term((i, j), [Product(ONE, (Factor(Atom("delta"), (i, j)),))])
+        return identity(axes[0])
 
 
+def function_of_matrix(op: str) -> Callable[[TermReader, tree.Call, Term], Term]:
+    return lambda reader, node, x: term_of(Factor(Atom(op, (reader.square(node, x),))))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name.removeprefix("call_"): method for name, method in vars(TermReader).items() if name.startswith("call_")},
+    "matmul": TermReader.product,
+    "dot": lambda reader, node, x, y: (
+        reader.product(node, x, y) if x.axes and y.axes else reader.elementwise("multiply", node, [x, y])
+    ),
+    "inner": lambda reader, node, x, y: reader.product(node, x, transpose(y)),
+    "vdot": lambda reader, node, x, y: reader.call_sum(node, reader.elementwise("multiply", node, [x, y])),
+    "transpose": lambda reader, node, x: transpose(x),
+    "det": function_of_matrix("det"),
+    "logdet": function_of_matrix("logdet"),
+    "slogdet": lambda *args: tuple(function_of_matrix(op)(*args) for op in ("signdet", "logabsdet")),
+    "inv": lambda reader, node, x: inverse(reader.square(node, x)),
+    "solve": lambda reader, node, a, b: reader.product(node, inverse(reader.square(node, a)), b),
+    "log_softmax": lambda reader, node, x, axis=number(-1): reader.elementwise(
+        "subtract", node, [x, reader.call_logsumexp(node, x, axis, True)]
+    ),
+    "ones": lambda reader, node, *lengths: Term(reader.axes_from(node, lengths), [Product(ONE)]),
+    "zeros": lambda reader, node, *lengths: Term(reader.axes_from(node, lengths), []),
+    "ones_like": lambda reader, node, x: Term(x.axes, [Product(ONE)]),
+}
+"""Functions that are no elementwise ones."""
 ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "matrix_transpose": "transpose"}
 
 
@@ -454,7 +444,7 @@ def inverse(x: Term) -> Term:
     swapped = x.with_axes((j, i), (i, j))
     turned = swapped.key < x.key
     factor = Factor(Atom("inv", (swapped if turned else x,)), (j, i) if turned else (i, j))
-    return Term((i, j), [Product(ONE, (factor,))])
+    return term_of(factor, axes=(i, j))
 
 
 def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tuple[Factor, Index, Index]]:
@@ -483,7 +473,3 @@ def fit_hint(x: Term, y: Term) -> str | None:
     if len(y.axes) == 2 and x.dims[-1] == y.dims[1]:
         return "transposed, the second fits: B.T"
     return "name them alike in --shape if they are equal"
-
-
-def square_hint(x: Term) -> str | None:
-    return "name both lengths alike: --shape A=n,n" if len(x.axes) == 2 else None
