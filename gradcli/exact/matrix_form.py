@@ -6,6 +6,7 @@ matrices. What has no such form, because three matrices share an index, is refus
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -69,6 +70,16 @@ def factors_of(form: Form) -> tuple[Fraction, dict[Form, Fraction]]:
     return (form.detail, {}) if form.op == "number" else (ONE, {form: ONE})
 
 
+Powers = list[tuple[Form, Fraction]]
+
+
+def split_scalars(form: Form) -> tuple[Fraction, Powers, Form]:
+    """Return a formula as a number, powers of scalars, and the product of its arrays."""
+    number, powers = factors_of(form)
+    arrays = [(f, e) for f, e in powers.items() if f.rank]
+    return number, [(f, e) for f, e in powers.items() if f.rank == 0], product(ONE, arrays)
+
+
 def transpose(form: Form) -> Form:
     """Return the transpose, moved inward as far as that does not lengthen the formula."""
     if form.rank < 2:
@@ -92,31 +103,21 @@ def chain(*forms: Form) -> Form:
     """Return a matrix product, with the products among its parts taken in, numbers outward."""
     parts: list[Form] = []
     coefficient = ONE
-    outer: dict[Form, Fraction] = {}
+    outer: Powers = []
     rank = sum(f.rank for f in forms) - 2 * (len(forms) - 1)
     for k, form in enumerate(forms):
-        number, powers = factors_of(form)
-        scalars = {f: e for f, e in powers.items() if f.rank == 0}
-        inner = product(ONE, [(f, e) for f, e in powers.items() if f.rank])
+        number, scalars, inner = split_scalars(form)
         coefficient *= number
-        outer.update({f: e + outer.get(f, 0) for f, e in scalars.items()})
+        outer += scalars
         # a vector before the last product is a row: (A@x)@B is not A@x@B
         parts += inner.parts if inner.op == "matmul" and (inner.rank == 2 or k == len(forms) - 1) else [inner]
-    return product(coefficient, [*outer.items(), (Form("matmul", tuple(parts), rank=rank), ONE)])
+    return product(coefficient, [*outer, (Form("matmul", tuple(parts), rank=rank), ONE)])
 
 
 def cost(form: Form) -> int:
     """Return about how many characters a formula has."""
-    own = {
-        "number": len(str(form.detail)),
-        "name": len(str(form.detail)),
-        "size": 6,
-        "ones": 11,
-        "zeros": 12,
-        "eye": 10,
-    }
-    if form.op in own:
-        return own[form.op]
+    if not form.parts:
+        return {"size": 6, "ones": 11, "zeros": 12, "eye": 10}.get(form.op, len(str(form.detail)))
     inner = sum(map(cost, form.parts))
     if form.op == "sum":
         return inner + 3 * (len(form.parts) - 1) + sum(1 + len(str(abs(c))) for c in form.detail if abs(c) != 1) + 2
@@ -144,7 +145,7 @@ class Assembly:
 
     def __init__(self, one: Product, axes: tuple[Index, ...]):
         self.free, self.coefficient = set(axes), one.coefficient
-        self.scalars: list[tuple[Form, Fraction]] = []
+        self.scalars: Powers = []
         self.pieces: list[Piece] = []
         self.coming = [i for f in one.factors for i in f.indices]
         for f in one.factors:
@@ -166,22 +167,19 @@ class Assembly:
                 form, indices = call("diag", form, rank=1), (i,)
             else:
                 form, indices = call("trace", form), ()
-        number, powers = factors_of(form)
-        self.coefficient *= number
         if len(indices) > 2:
             raise no_form()
-        if not indices:
-            self.scalars += powers.items()
-            return True
-        self.scalars += [(f, e) for f, e in powers.items() if f.rank == 0]
-        self.pieces.append(Piece(product(ONE, [(f, e) for f, e in powers.items() if f.rank]), indices))
+        number, scalars, arrays = split_scalars(form)
+        self.coefficient *= number
+        self.scalars += scalars
+        if indices:
+            self.pieces.append(Piece(arrays, indices))
         return True
 
     def bound(self, count: int) -> list[tuple[Index, list[Piece]]]:
         """Return the indices that are not free and have so many pieces, with these."""
         indices = dict.fromkeys(i for p in self.pieces for i in p.indices if i not in self.free)
-        uses = [(i, [p for p in self.pieces if i in p.indices]) for i in indices]
-        return [(i, pieces) for i, pieces in uses if len(pieces) == count]
+        return [(i, self.uses(i)) for i in indices if len(self.uses(i)) == count]
 
     def sum_alone(self) -> bool:
         for i, (p,) in self.bound(1):
@@ -219,7 +217,7 @@ class Assembly:
             for q in self.pieces[k + 1 :]:
                 if len(p.indices) != 2 or set(p.indices) != set(q.indices):
                     continue
-                alone = all(i not in self.free and len(list(self.uses(i))) == 2 for i in p.indices)
+                alone = all(i not in self.free and len(self.uses(i)) == 2 for i in p.indices)
                 if alone and p.indices != q.indices:
                     return self.add(call("trace", chain(p.form, q.form)), (), p, q)
                 joined = product(ONE, [(p.form, ONE), (q.turned(*p.indices), ONE)])
@@ -246,32 +244,26 @@ class Assembly:
                 m = matrices[-1]
                 (k,) = (x for x in m.indices if x is not i)
                 diagonal = call("diag", v.form, rank=2)
-                scaled = diagonal if m.form.op == "eye" else chain(diagonal, m.turned(i, k))
-                if m.indices[1] is i and m.form.op != "eye":
-                    return self.add(chain(m.turned(k, i), diagonal), (k, i), m, v)
-                return self.add(scaled, (i, k), m, v)
+                if m.form.op == "eye":
+                    return self.add(diagonal, (i, k), m, v)
+                links = (diagonal, m.form) if m.indices[0] is i else (m.form, diagonal)
+                return self.add(chain(*links), m.indices, m, v)
         return False
 
-    def result(self, axes: tuple[Index, ...]) -> tuple[Form, tuple[Index, ...]]:
-        """Return the formula without its coefficient, and its axes. Raises GradcliError where there is none."""
+    def result(self, axes: tuple[Index, ...]) -> tuple[Fraction, Form, tuple[Index, ...]]:
+        """Return the coefficient, the formula without it, and its axes. Raises GradcliError where there is none."""
         layout = [i for p in self.pieces for i in p.indices]
         if len(set(layout)) < len(layout) or not self.free.issuperset(layout):
             raise no_form()
         pieces = sorted(self.pieces, key=lambda p: axes.index(p.indices[0]))
         if len(pieces) == 2 and len(layout) == 2:
             (p, q) = pieces
-            number, outer = factors_of(chain_outer(p.form, q.form))
-            self.coefficient *= number
-            pieces, layout = [Piece(product(ONE, list(outer.items())), p.indices + q.indices)], []
+            pieces = [Piece(call("outer", p.form, q.form, rank=2), p.indices + q.indices)]
         elif len(pieces) > 1:
             raise no_form()
         order = tuple(i for i in axes if any(i in p.indices for p in pieces))
         main = [(p.turned(*order), ONE) for p in pieces]
-        return product(ONE, [*self.scalars, *main]), order
-
-
-def chain_outer(x: Form, y: Form) -> Form:
-    return call("outer", x, y, rank=2)
+        return self.coefficient, product(ONE, [*self.scalars, *main]), order
 
 
 def no_form() -> GradcliError:
@@ -282,29 +274,21 @@ def sum_of(form: Form) -> Form:
     """Return the sum over all elements: of the square of a named vector, x@x."""
     if form.op == "product" and form.rank == 1 and form.detail == (ONE, (Fraction(2),)) and form.parts[0].op == "name":
         return chain(form.parts[0], form.parts[0])
-    number, powers = factors_of(form)
-    outer = {f: e for f, e in powers.items() if f.rank == 0}
-    inner = product(ONE, [(f, e) for f, e in powers.items() if f.rank])
-    return product(number, [*outer.items(), (call("sum", inner), ONE)])
+    number, scalars, arrays = split_scalars(form)
+    return product(number, [*scalars, (call("sum", arrays), ONE)])
 
 
 def factor_form(f: Factor) -> Form:
     """Return a power of an atom; the root of a sum of squares as a norm."""
     atom, exponent = f.atom, f.exponent
-    if atom.op == "group" and exponent.denominator == 2 and len(atom.args[0].products) == 1:
-        (one,) = atom.args[0].products
-        only = one.factors[0]
-        bound = [i for i in only.indices if i not in atom.args[0].axes]
-        if (
-            one.coefficient == 1
-            and len(one.factors) == 1
-            and only.exponent == 2
-            and len(set(only.indices)) == len(only.indices)
-            and bound
-        ):
-            axis = None if not f.indices else only.indices.index(bound[0])
-            inner = atom_form(only.atom, only.indices)
-            return product(ONE, [(call("norm", inner, axis=axis, rank=len(f.indices)), 2 * exponent)])
+    inside = atom.args[0].products if atom.op == "group" and exponent.denominator == 2 else ()
+    if len(inside) == 1 and inside[0].coefficient == 1 and [g.exponent for g in inside[0].factors] == [2]:
+        (only,) = inside[0].factors
+        bound = [k for k, i in enumerate(only.indices) if i not in atom.args[0].axes]
+        if bound and len(set(only.indices)) == len(only.indices):
+            axis = bound[0] if f.indices else None
+            norm = call("norm", atom_form(only.atom, only.indices), axis=axis, rank=len(f.indices))
+            return product(ONE, [(norm, 2 * exponent)])
     return product(ONE, [(atom_form(atom, f.indices), exponent)])
 
 
@@ -318,11 +302,10 @@ def atom_form(atom: Atom, indices: tuple[Index, ...]) -> Form:
         return Form("eye", (), indices[0].dim, 2, True)
     if atom.op == "group":
         return matrix_form(atom.args[0])
-    whole = atom.op in ("inv", "det", "logdet", "logabsdet", "signdet", "softmax", "logsumexp")
+    is_lane = atom.op in ("softmax", "logsumexp")
+    whole = is_lane or atom.op in ("inv", "det", "logdet", "logabsdet", "signdet")
     parts = [matrix_form(x, whole) for x in atom.args]
-    axis = None
-    if atom.op in ("softmax", "logsumexp") and len(atom.args[0].axes) == 2 and (atom.op, atom.detail) != ("softmax", 1):
-        axis = atom.detail
+    axis = atom.detail if is_lane and parts[0].rank == 2 and (atom.op, atom.detail) != ("softmax", 1) else None
     return call(atom.op, *parts, axis=axis, rank=rank, symmetric=rank == 2 and atom.symmetric)
 
 
@@ -331,14 +314,9 @@ def atom_form(atom: Atom, indices: tuple[Index, ...]) -> Form:
 
 def matrix_form(term: Term, whole: bool = True) -> Form:
     """Return the shortest formula of a term. whole: whether it has all axes, also those along which it is constant."""
-    forms = []
-    for version in dict.fromkeys((term, expand(term))):
-        try:
-            forms += sum_forms(version, whole)
-        except GradcliError:
-            if version is not term and forms:
-                continue
-            raise
+    forms = sum_forms(term, whole)
+    with contextlib.suppress(GradcliError):
+        forms += sum_forms(expand(term), whole)
     return min(forms, key=cost)
 
 
@@ -347,20 +325,12 @@ def sum_forms(term: Term, whole: bool) -> list[Form]:
     axes = term.axes
     if not term.products:
         return [Form("zeros", (), term.dims, len(axes)) if whole and axes else literal(0)]
-    parts: list[tuple[Fraction, Form]] = []
-    layouts = []
-    for one in term.products:
-        assembly = Assembly(one, axes)
-        form, layout = assembly.result(axes)
-        parts.append((assembly.coefficient, form))
-        layouts.append(layout)
-    covered = tuple(i for i in axes if any(i in layout for layout in layouts))
-    parts = [(c, fit(form, layout, covered)) for (c, form), layout in zip(parts, layouts, strict=True)]
+    assembled = [Assembly(one, axes).result(axes) for one in term.products]
+    covered = tuple(i for i in axes if any(i in layout for _, _, layout in assembled))
+    parts = [(c, fit(form, layout, covered)) for c, form, layout in assembled]
     joined = join_chains(parts)
     results = [join_factors(joined), add(joined), join_factors(parts), add(parts)]
-    if not whole:
-        return [fit(form, covered, axes) for form in results]
-    return [spread(form, covered, axes) for form in results]
+    return [(spread if whole else fit)(form, covered, axes) for form in results]
 
 
 def fit(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
@@ -378,9 +348,7 @@ def spread(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Fo
     ones = Form("ones", (), tuple(i.dim for i in missing), len(missing))
     if not layout:
         return product(ONE, [(form, ONE), (ones, ONE)])
-    number, powers = factors_of(form)
-    scalars = [(f, e) for f, e in powers.items() if f.rank == 0]
-    vector = product(ONE, [(f, e) for f, e in powers.items() if f.rank])
+    number, scalars, vector = split_scalars(form)
     pair = (vector, ones) if layout[0] is axes[0] else (ones, vector)
     return product(number, [*scalars, (call("outer", *pair, rank=2), ONE)])
 
@@ -395,10 +363,8 @@ def add(parts: Sequence[tuple[Fraction, Form]]) -> Form:
         for by, part in more:
             joined[part] = joined.get(part, Fraction(0)) + c * number * by
     pairs = sorted(join_choices([(c, form) for form, c in joined.items() if c]), key=lambda part: part[0] < 0)
-    if not pairs:
-        return literal(0)
-    if len(pairs) == 1:
-        return product(pairs[0][0], [(pairs[0][1], ONE)])
+    if len(pairs) < 2:
+        return product(pairs[0][0], [(pairs[0][1], ONE)]) if pairs else literal(0)
     rank = max(form.rank for _, form in pairs)
     symmetric = rank == 2 and all(form.symmetric or form.rank == 0 for _, form in pairs)
     return Form("sum", tuple(form for _, form in pairs), tuple(c for c, _ in pairs), rank, symmetric)
@@ -449,8 +415,7 @@ def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, 
             others, more = links_of(parts[m][1])
             joined = join_two((c, links), (parts[m][0], more)) if scalars == others else None
             if joined is not None:
-                number, powers = factors_of(product(ONE, [*scalars.items(), (joined, ONE)]))
-                whole = (number, product(ONE, list(powers.items())))
+                whole = (ONE, product(ONE, [*scalars.items(), (joined, ONE)]))
                 return join_chains([*parts[:k], whole, *parts[k + 1 : m], *parts[m + 1 :]])
     return parts
 
@@ -467,7 +432,7 @@ def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tupl
     if all(len(inner) == 1 and inner[0].detail == ("diag", None) and inner[0].rank == 2 for _, inner in pairs):
         middle = call("diag", join_factors([(by, inner[0].parts[0]) for by, inner in pairs]), rank=2)
     else:
-        middle = join_factors([(by, one_of(inner)) for by, inner in pairs])
+        middle = join_factors([(by, inner[0] if len(inner) == 1 else chain(*inner)) for by, inner in pairs])
     return chain(*links[:head], middle, *links[len(links) - tail :])
 
 
@@ -476,19 +441,14 @@ def links_of(form: Form) -> tuple[dict[Form, Fraction], tuple[Form, ...]]:
 
     outer(A@x, B@y) is A@outer(x, y)@B.T.
     """
-    _, powers = factors_of(form)
-    arrays = [f for f in powers if f.rank]
-    scalars = {f: e for f, e in powers.items() if f.rank == 0}
-    if len(arrays) != 1 or powers[arrays[0]] != 1:
-        return {}, ()
-    (whole,) = arrays
+    _, scalars, whole = split_scalars(form)
     if whole.op == "matmul":
-        return scalars, whole.parts
+        return dict(scalars), whole.parts
     if whole.detail != ("outer", None) or all(f.op != "matmul" for f in whole.parts):
         return {}, ()
     first, last = (f.parts if f.op == "matmul" else (f,) for f in whole.parts)
-    return scalars, (*first[:-1], call("outer", first[-1], last[-1], rank=2), *map(transpose, reversed(last[:-1])))
-
-
-def one_of(links: tuple[Form, ...]) -> Form:
-    return links[0] if len(links) == 1 else chain(*links)
+    return dict(scalars), (
+        *first[:-1],
+        call("outer", first[-1], last[-1], rank=2),
+        *map(transpose, reversed(last[:-1])),
+    )
