@@ -11,7 +11,7 @@ from ..exact.matrix_printing import Language, Latex
 from ..exact.matrix_reader import input_term
 from ..exact.matrix_rules import derive
 from ..lang import tree
-from ..show.formula_results import Formula
+from ..show.formula_results import Formula, bold_symbol
 
 if TYPE_CHECKING:
     from .matrix_symbolic import Inputs
@@ -65,8 +65,7 @@ def matrix_steps(inputs: Inputs, out: str | None, function: str, results: Mappin
         return language.write(form), latex.write(form)
 
     def name_in_latex(name: str) -> str:
-        rank = len(shapes.get(name, ()))
-        return latex.write(matrix_form(input_term(name, shapes[name]))) if name in shapes and rank else name
+        return bold_symbol(name) if shapes.get(name) else name
 
     for name, term in nodes.terms.items():
         text, code = write(term)
@@ -89,27 +88,18 @@ def backward(nodes: Nodes, inputs: Inputs) -> dict[str, Term]:
     names = list(nodes.terms)
     if not names:
         return {}
-    top = nodes.terms[names[-1]]
-    rows = [Index(d) for d in top.dims]
-    own = input_term(names[-1], top.dims)
-    slopes = {names[-1]: derive(own, names[-1], [Index(d) for d in top.dims])}
-    for name in reversed(names):
-        term = nodes.terms[name]
-        slope = slopes.get(name)
-        if slope is None:
-            continue
+    dims = {**inputs.shapes, **{name: term.dims for name, term in nodes.terms.items()}}
+    last = input_term(names[-1], dims[names[-1]])
+    slopes = {names[-1]: derive(last, names[-1], list(map(Index, last.dims)))}
+    for name in (n for n in reversed(names) if n in slopes):
+        slope, term = slopes[name], nodes.terms[name]
+        inner = slope.axes[len(last.axes) :]
         for other in (n for n in [*names, *inputs.wrt] if n != name):
-            dims = nodes.terms[other].dims if other in nodes.terms else inputs.shapes[other]
-            seeds = [Index(d) for d in dims]
+            seeds = tuple(map(Index, dims[other]))
             local = derive(term, other, seeds)
             if not local.products:
                 continue
-            inner = [Index(d) for d in term.dims]
-            product = multiply(
-                [*rows, *inner, *seeds], slope.with_axes([*rows, *inner]), local.with_axes([*inner, *seeds])
-            )
-            part = contract(product, *inner)
-            before = slopes.get(other)
-            same = () if before is None else before.with_axes(part.axes).products
-            slopes[other] = Term(part.axes, [*part.products, *same])
+            part = contract(multiply([*slope.axes, *seeds], slope, local.with_axes([*inner, *seeds])), *inner)
+            before = slopes[other].with_axes(part.axes).products if other in slopes else ()
+            slopes[other] = Term(part.axes, [*part.products, *before])
     return slopes

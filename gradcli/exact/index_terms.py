@@ -113,8 +113,18 @@ def prod(numbers: Iterable[Fraction]) -> Fraction:
     return math.prod(numbers, start=ONE)
 
 
+def common_factor(numbers: Sequence[Fraction]) -> Fraction:
+    """Return the largest number that all are whole multiples of, with the sign of the first."""
+    divisor = Fraction(math.gcd(*(n.numerator for n in numbers)), math.lcm(*(n.denominator for n in numbers)))
+    return -divisor if numbers[0] < 0 else divisor
+
+
 def number(value: Any) -> Term:
     return Term((), [Product(Fraction(value))])
+
+
+def product_of(products: Sequence[Product]) -> Product:
+    return Product(prod(p.coefficient for p in products), tuple(f for p in products for f in p.factors))
 
 
 def size_of(dim: Dim) -> Product:
@@ -152,9 +162,7 @@ def normalize(one: Product, axes: tuple[Index, ...]) -> list[Product]:
 def sum_over(one: Product, indices: Iterable[Index], axes: Sequence[Index]) -> Product:
     """Return the sum over those indices that are not free; a product without one is multiplied by its length."""
     used = one.indices()
-    sizes = [size_of(i.dim) for i in indices if i not in axes and i not in used]
-    coefficient = prod(s.coefficient for s in (one, *sizes))
-    return Product(coefficient, (*one.factors, *(f for s in sizes for f in s.factors)))
+    return product_of([one, *(size_of(i.dim) for i in indices if i not in axes and i not in used)])
 
 
 def substitute_indices(one: Product, axes: tuple[Index, ...]) -> Product:
@@ -262,10 +270,8 @@ def product_key(one: Product, axes: tuple[Index, ...]) -> str:
         return f"{f.atom.key}^{f.exponent}{sorted(words) if f.atom.symmetric else words}"
 
     for _ in bound:
-        seen: dict[Index, str] = {}
-        for i in bound:
-            labels = {j: f"?{looks[j]}" for j in bound} | names | {i: "="}
-            seen[i] = str(sorted(write(f, labels) for f in one.factors if i in f.indices))
+        labels = {j: f"?{looks[j]}" for j in bound} | names
+        seen = {i: str(sorted(write(f, labels | {i: "="}) for f in one.factors if i in f.indices)) for i in bound}
         ranks = {text: k for k, text in enumerate(sorted(set(seen.values())))}
         looks = {i: ranks[seen[i]] for i in bound}
     alike: dict[int, list[Index]] = {}
@@ -300,26 +306,17 @@ def as_product(term: Term) -> Product:
 
 def group(term: Term, signed: bool = True) -> tuple[Fraction, Atom]:
     """Return a sum as a number times an atom of its axes that are there. signed: whether the number may not be 1."""
-    content = ONE
-    if signed:
-        coefficients = [one.coefficient for one in term.products]
-        content = Fraction(
-            math.gcd(*(c.numerator for c in coefficients)), math.lcm(*(c.denominator for c in coefficients))
-        )
-        content = -content if coefficients[0] < 0 else content
+    content = common_factor([one.coefficient for one in term.products]) if signed else ONE
     return content, Atom("group", (scale(Term(term.present(), term.products), 1 / content),))
 
 
 def multiply(axes: Sequence[Index], *terms: Term) -> Term:
     """Return the elementwise product of terms whose free indices are among the axes."""
-    numbers = [n for x in terms if (n := x.number()) is not None]
+    factor = prod(n for x in terms if (n := x.number()) is not None)
     others = [x for x in terms if x.number() is None]
-    factor = prod(numbers)
     if len(others) == 1:
         return scale(Term(axes, others[0].products), factor)
-    products = [as_product(x) for x in others]
-    coefficient = factor * prod(p.coefficient for p in products)
-    return Term(axes, [Product(coefficient, tuple(f for p in products for f in p.factors))])
+    return Term(axes, [product_of([Product(factor), *map(as_product, others)])])
 
 
 def power(term: Term, exponent: Fraction) -> Term:
@@ -378,7 +375,7 @@ def expand(term: Term) -> Term:
             if f is not None:
                 rest = tuple(g for g in one.factors if g is not f)
                 inner = f.atom.args[0].at(f.indices)
-                parts = (Product(one.coefficient * p.coefficient, rest + p.factors) for p in inner)
+                parts = (product_of([Product(one.coefficient, rest), p]) for p in inner)
                 products[k : k + 1] = [sum_over(p, one.indices(), term.axes) for p in parts]
                 break
         else:

@@ -7,13 +7,12 @@ matrices. What has no such form, because three matrices share an index, is refus
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ..errors import GradcliError
-from .index_terms import ONE, Atom, Factor, Index, Product, Term, expand
+from .index_terms import ONE, Atom, Factor, Index, Product, Term, common_factor, expand
 from .matrix_reader import BY_ELEMENTS
 
 
@@ -397,8 +396,7 @@ def join_factors(parts: Sequence[tuple[Fraction, Form]]) -> Form:
     numbers = [c * factors_of(form)[0] for c, form in parts]
     least = {f: min((p.get(f, Fraction(0)) for p in powers), key=abs) for f in powers[0]}
     common = {f: e for f, e in least.items() if all(p.get(f, 0) * e > 0 for p in powers)}
-    content = Fraction(math.gcd(*(c.numerator for c in numbers)), math.lcm(*(c.denominator for c in numbers)))
-    content = -content if numbers[0] < 0 else content
+    content = common_factor(numbers)
     inner = [
         (c / content, product(ONE, [(f, e - common.get(f, 0)) for f, e in p.items()]))
         for c, p in zip(numbers, powers, strict=True)

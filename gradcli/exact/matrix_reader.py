@@ -27,7 +27,7 @@ from .index_terms import (
     multiply,
     number,
     power,
-    prod,
+    product_of,
     scale,
     size_of,
 )  # fmt: skip
@@ -438,9 +438,7 @@ def inverse(x: Term) -> Term:
             return multiply(x.axes, Term((), [back]), inverse(Term(x.axes, [Product(ONE, tuple(inner))])))
         if len(inner) > 1 and (path := square_path(inner, i, j)):
             parts = [next(inverse(Term(ends, [Product(ONE, (f,))])).at(ends[::-1])) for f, *ends in path]
-            coefficient = prod(p.coefficient for p in parts)
-            whole = Product(coefficient, tuple(f for p in reversed(parts) for f in p.factors))
-            return Term((j, i), [whole]).with_axes((i, j))
+            return Term((j, i), [product_of(parts[::-1])]).with_axes((i, j))
     swapped = x.with_axes((j, i), (i, j))
     turned = swapped.key < x.key
     factor = Factor(Atom("inv", (swapped if turned else x,)), (j, i) if turned else (i, j))

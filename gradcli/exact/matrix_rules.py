@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from .index_terms import ONE, Atom, Factor, Index, Product, Term, as_product, renamed
+from .index_terms import ONE, Atom, Factor, Index, Product, Term, as_product, product_of, renamed
 from .matrix_reader import TermReader, inverse, slope
 
 
@@ -17,7 +17,7 @@ def derive(term: Term, name: str, seeds: Sequence[Index]) -> Term:
         for k, f in enumerate(one.factors):
             rest = (*one.factors[:k], f._replace(exponent=f.exponent - 1), *one.factors[k + 1 :])
             products += [
-                Product(one.coefficient * f.exponent * d.coefficient, rest + d.factors)
+                product_of([Product(one.coefficient * f.exponent, rest), d])
                 for d in derive_atom(f.atom, f.indices, name, seeds)
             ]
     return Term((*term.axes, *seeds), products)
@@ -63,7 +63,7 @@ def at_indices(term: Term, indices: Sequence[Index], name: str, seeds: Sequence[
 
 
 def times(coefficient: Fraction, factors: tuple[Factor, ...], products: Iterator[Product]) -> Iterator[Product]:
-    return (Product(coefficient * one.coefficient, factors + one.factors) for one in products)
+    return (product_of([Product(coefficient, factors), one]) for one in products)
 
 
 def derive_lanes(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
@@ -82,10 +82,8 @@ def derive_lanes(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Seque
 
 def derive_elementwise(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
     for position, x in enumerate(atom.args):
-        if not any(depends(f.atom, name) for one in x.products for f in one.factors):
-            continue
         formula = slope(atom.op, position)
-        if formula is None:
+        if formula is None or not any(depends(f.atom, name) for one in x.products for f in one.factors):
             continue
         partial = TermReader(formula, dict(zip("xyz", atom.args, strict=False))).run()
         whole = as_product(partial)
