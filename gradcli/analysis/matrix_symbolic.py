@@ -60,9 +60,8 @@ class Inputs:
             for name in given:
                 own = self.shapes[name]
                 if len(own) != 2 or own[0] != own[1]:
-                    raise GradcliError(
-                        f"{option}: '{name}' is no square matrix", hint=f"--shape {name}=n,n", kind="shape"
-                    )
+                    hint = f"--shape {name}=n,n"
+                    raise GradcliError(f"{option}: '{name}' is no square matrix", hint=hint, kind="shape")
         if not self.wrt:
             raise GradcliError("the program has no inputs, so there is nothing to differentiate", kind="name")
 
@@ -105,9 +104,8 @@ def matrix_formulas(
     if not isinstance(program, ExpressionProgram):
         raise GradcliError(f"--matrix needs an expression, and {program.title} is none", hint=BY_ELEMENTS)
     try:
-        return derive_matrix_formulas(
-            Inputs(program, shapes, request.wrt, tuple(symmetric), tuple(spd)), request, order, code, steps
-        )
+        inputs = Inputs(program, shapes, request.wrt, tuple(symmetric), tuple(spd))
+        return derive_matrix_formulas(inputs, request, order, code, steps)
     except RecursionError:
         raise GradcliError("the formulas are nested too deeply", hint=BY_ELEMENTS, kind="limit") from None
 
@@ -170,25 +168,20 @@ def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[d
     """
     scalar = Term((), output.products) if all(d == 1 for d in output.dims) else output
     terms: dict[str, Term] = {}
-    notes: list[str] = []
-    left_out: list[str] = []
     for k, name in enumerate(inputs.wrt):
         first = derive(scalar, name, [Index(d) for d in inputs.shapes[name]])
-        pairs = [(f"{name}/{other}", other) for other in inputs.wrt[k:]] if order == 2 else [(name, "")]
-        for label, other in pairs:
-            term = derive(first, other, [Index(d) for d in inputs.shapes[other]]) if other else first
-            if len(term.axes) > 2:
-                left_out.append(label)
-            else:
-                terms[label] = term
+        if order == 1:
+            terms[name] = first
+        for other in inputs.wrt[k:] if order == 2 else ():
+            terms[f"{name}/{other}"] = derive(first, other, [Index(d) for d in inputs.shapes[other]])
+    left_out = [label for label, term in terms.items() if len(term.axes) > 2]
+    terms = {label: term for label, term in terms.items() if label not in left_out}
     if left_out and (named or not terms):
         what = "block" if order == 2 else "Jacobian"
         raise GradcliError(
             f"the {what} for {left_out[0]} has more than two axes, and no matrix form", hint=BY_ELEMENTS, kind="shape"
         )
-    if left_out:
-        notes.append(f"{', '.join(left_out)}: more than two axes, so there is no matrix form")
-    return terms, notes
+    return terms, [f"{', '.join(left_out)}: more than two axes, so there is no matrix form"] if left_out else []
 
 
 class FormulaWriter:
@@ -259,14 +252,11 @@ def regular_point(
     for attempt in range(TRIES):
         lengths = dict(zip(inputs.dims, map(int, rng.permutation(choices)), strict=False))
         values = inputs.draw(lengths, STYLES[attempt % len(STYLES)], rng)
-        beside = {
-            n: x * (1 + 1e-13 * rng.standard_normal(np.shape(x))) for n, x in values.items() if n in inputs.shapes
-        }
+        beside = {n: values[n] * (1 + 1e-13 * rng.standard_normal(values[n].shape)) for n in inputs.shapes}
         try:
             with np.errstate(all="ignore"):
-                engine, moved = (
-                    engine_derivatives(inputs, at, programs, out, kind) for at in (values, values | beside)
-                )
+                engine = engine_derivatives(inputs, values, programs, out, kind)
+                moved = engine_derivatives(inputs, values | beside, programs, out, kind)
                 value = evaluate(inputs.program, values, out)
                 numbers = {name: evaluate(program, values) for name, program in programs.items()}
         except GradcliError as error:

@@ -208,16 +208,14 @@ def cancel_inverse(one: Product, axes: tuple[Index, ...]) -> Product | None:
             if g is f or g.exponent != 1 or not (whole or (inner is not None and g.atom.key == inner.atom.key)):
                 continue
             straight = whole or (inner is not None and tuple(inner.indices) == argument.axes)
-            (i, j), (k, m) = f.indices, g.indices if straight else g.indices[::-1]
-            orders = [(i, j, k, m)]
-            if f.atom.symmetric:
-                orders += [(j, i, k, m), (i, j, m, k), (j, i, m, k)]
-            for i, j, k, m in orders:
-                for bound, end, other, start in ((j, i, k, m), (i, j, m, k)):
-                    uses = sum(h.indices.count(bound) for h in one.factors)
-                    if bound is other and bound not in axes and uses == 2:
-                        rest = tuple(h for h in one.factors if h is not f and h is not g)
-                        return Product(one.coefficient, (*rest, Factor(Atom("delta"), (end, start))))
+            behind = g.indices if straight else g.indices[::-1]
+            for p, q in ((1, 0), (0, 1), (0, 0), (1, 1))[: 4 if f.atom.symmetric else 2]:
+                bound = f.indices[p]
+                uses = sum(h.indices.count(bound) for h in one.factors)
+                if bound is behind[q] and bound not in axes and uses == 2:
+                    rest = tuple(h for h in one.factors if h is not f and h is not g)
+                    delta = Factor(Atom("delta"), (f.indices[1 - p], behind[1 - q]))
+                    return Product(one.coefficient, (*rest, delta))
     return None
 
 

@@ -18,6 +18,9 @@ class Formula(NamedTuple):
     latex: str
     pretty: str = ""
 
+    def document(self) -> dict[str, str]:
+        return {"text": self.text, "latex": self.latex}
+
 
 class Derivative(NamedTuple):
     """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for."""
@@ -69,18 +72,17 @@ class Formulas(NamedTuple):
     def document(self) -> dict[str, Any]:
         def describe(d: Derivative) -> dict[str, Any]:
             more = {} if d.value is None else {"at": d.value}
-            return {"name": d.name, "text": d.formula.text, "latex": d.formula.latex, **more}
+            return {"name": d.name, **d.formula.document(), **more}
 
         matrix = self.matrix and {
             **self.matrix._asdict(),
             "entries": [[d.formula.text for d in row] for row in self.matrix.entries],
         }
-        steps = [{"text": s.text, "latex": s.latex} for s in self.steps]
         return {
             "order": self.order,
             "value": [describe(d) for d in self.value],
             "derivatives": [describe(d) for d in self.derivatives],
-            **present(output=self.output, matrix=matrix, steps=steps),
+            **present(output=self.output, matrix=matrix, steps=[s.document() for s in self.steps]),
         }
 
 
@@ -121,23 +123,16 @@ class MatrixFormulas(NamedTuple):
         return ((d.name, d.formula.text) for d in self.derivatives)
 
     def document(self) -> dict[str, Any]:
-        steps = [{"text": s.text, "latex": s.latex} for s in self.steps]
         return {
             "order": self.order,
             "kind": self.kind,
-            "value": [{"name": "value", "text": self.value.text, "latex": self.value.latex}],
+            "value": [{"name": "value", **self.value.document()}],
             "derivatives": [
-                {
-                    "name": d.name,
-                    "text": d.formula.text,
-                    "latex": d.formula.latex,
-                    "shape": list(d.dims),
-                    "agreement": d.agreement,
-                }
+                {"name": d.name, **d.formula.document(), "shape": list(d.dims), "agreement": d.agreement}
                 for d in self.derivatives
             ],
             "shapes": {name: list(dims) for name, dims in self.shapes.items()},
-            **present(output=self.output, steps=steps),
+            **present(output=self.output, steps=[s.document() for s in self.steps]),
         }
 
 

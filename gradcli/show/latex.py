@@ -177,12 +177,11 @@ def render_matrixformulas(result: MatrixFormulas, style: Style) -> str:
     bold = {n: symbol(n) if not dims else bold_symbol(n) for n, dims in result.shapes.items()}
     lines = []
     for d in result.derivatives:
-        parts = d.name.split("/")
-        power = "^{2}" if len(parts) > 1 else ""
-        below = " ".join(
-            rf"\partial {bold[p]}" + (r"\, \partial " + bold[p] + r"^\top" if parts.count(p) == 2 else "")
-            for p in dict.fromkeys(parts)
-        )
+        first, *second = d.name.split("/")
+        power = "^{2}" if second else ""
+        below = " ".join(rf"\partial {bold[p]}" for p in (first, *second))
+        if second == [first]:
+            below = rf"\partial {bold[first]}\, \partial {bold[first]}^\top"
         lines.append(rf"\frac{{\partial{power} {function}}}{{{below}}} = {d.formula.latex}" + "\n")
     return "".join(lines)
 
