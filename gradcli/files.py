@@ -1,11 +1,12 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and where the pages of the manual are."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import BinaryIO
 
 
@@ -28,3 +29,20 @@ def current_umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def find_pages(commands: Iterable[str]) -> dict[str, Path]:
+    """Return the manual's pages by topic: those beside the source, else those that were installed with the package.
+
+    Those of commands come first, in their order, the others by name.
+    """
+    from importlib import metadata
+
+    source = Path(__file__).parents[1] / "man"
+    paths = list(source.glob("gradcli*.[1-9]"))
+    if not paths:
+        files = metadata.files("gradcli") or ()
+        paths = [Path(str(file.locate())).resolve() for file in files if "share/man/" in file.as_posix()]
+    pages = {path.stem.removeprefix("gradcli-"): path for path in paths if path.is_file()}
+    order = [name for name in ("gradcli", *commands) if name in pages]
+    return {name: pages[name] for name in [*order, *sorted(pages.keys() - order)]}

@@ -232,9 +232,10 @@ def functions(ctx: click.Context, param: click.Parameter, incomplete: str) -> It
 
 
 def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    from .commands.help import find_pages
+    from ..files import find_pages
 
-    return items(find_pages(), incomplete)
+    root = ctx.find_root()
+    return items(find_pages(root.command.list_commands(root)), incomplete)  # type: ignore[attr-defined]
 
 
 def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:

@@ -65,7 +65,7 @@ GROUPS = {
 }
 """The commands by what they are for, with what each gives."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
-HOMES = {"eval": "grad", **dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "transforms")}
+HOMES = dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "transforms")
 """The modules of commands that have none of their own."""
 COMPLETE = "_GRADCLI_COMPLETE"
 """The variable by which a completion script asks what may follow."""

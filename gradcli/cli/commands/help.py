@@ -5,22 +5,18 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from importlib import metadata
 from pathlib import Path
 
 import click
 
 from ...errors import GradcliError, did_you_mean
+from ...files import find_pages
 from ...request import Request
 from ...show.mdoc import render_page, unescape
 from .. import messages, output
-from ..main import COMMANDS
 from ..messages import Command
 from ..option_table import import_completion
 from ..output import Output, terminal_size
-
-ORDER = ("gradcli", *COMMANDS)
-"""The first topics; the others follow by name."""
 
 
 @click.command(cls=Command, epilog="Examples: gradcli help; gradcli help grad; gradcli help expressions")
@@ -30,7 +26,10 @@ def help(topic: str | None) -> None:
 
     On a terminal the page is shown by man, where there is one; elsewhere as plain text.
     """
-    pages = find_pages()
+    context = click.get_current_context().find_root()
+    pages = find_pages(context.command.list_commands(context))  # type: ignore[attr-defined]
+    if not pages:
+        raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' tells of a command")
     shown = Output(Request(command="help", format="text"), ("text",))
     if topic is None:
         shown.write("".join(f"{name}\t{title_of(path)}\n" for name, path in pages.items()))
@@ -43,20 +42,6 @@ def help(topic: str | None) -> None:
         return
     text = render_page(path.read_text(encoding="utf-8"), terminal_size()[0])
     shown.write(text if shown.unicode else re.sub("[‘’]", "'", text))
-
-
-def find_pages() -> dict[str, Path]:
-    """Return the manual's pages by topic: those beside the source, else those that were installed with the package."""
-    source = Path(__file__).parents[3] / "man"
-    paths = list(source.glob("gradcli*.[1-9]"))
-    if not paths:
-        files = metadata.files("gradcli") or ()
-        paths = [Path(str(file.locate())).resolve() for file in files if "share/man/" in file.as_posix()]
-    pages = {path.stem.removeprefix("gradcli-"): path for path in paths if path.is_file()}
-    if not pages:
-        raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' tells of a command")
-    order = [name for name in ORDER if name in pages]
-    return {name: pages[name] for name in [*order, *sorted(pages.keys() - order)]}
 
 
 def title_of(path: Path) -> str:
