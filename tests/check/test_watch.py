@@ -186,6 +186,8 @@ def work(k): return minimize(f, np.ones(2)*k, jac=g, options={{"maxiter": 2}}).n
 if __name__ == "__main__":
     with multiprocessing.get_context("{method}").Pool(2) as pool:
         print(len(pool.map(work, [3, 4, 5])))
+        pool.close()
+        pool.join()
 """)
     done = gradcli("watch", "-f", "tsv", "--", sys.executable, "fit.py", cwd=tmp_path)
     assert (done.stdout, done.returncode) == ("3\n", 1), done.stderr
