@@ -41,10 +41,13 @@ def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: E
 
 
 def bend_of(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Return for each interval how far it is from a straight line: what its slopes, or their change, do not explain."""
+    """Return for each interval how far it is from a straight line: what its slopes, or their change, do not explain.
+
+    Intervals are between neighbours along the last axis.
+    """
     step = np.diff(x)
     with np.errstate(all="ignore"):
-        unexplained = np.abs(np.diff(value) - step * (slope[1:] + slope[:-1]) / 2)
+        unexplained = np.abs(np.diff(value) - step * (slope[..., 1:] + slope[..., :-1]) / 2)
         bend = unexplained + step * np.abs(np.diff(slope))
     return np.where(np.isfinite(bend), bend, 0.0)
 
@@ -64,8 +67,7 @@ def bisect_bends(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: 
             break
         at = (left[0] + right[0]) / 2
         middle = np.array([at, *evaluate(at)])
-        lower = bend_of_pairs(left, middle)
-        upper = bend_of_pairs(middle, right)
+        lower, upper = bend_of(*np.stack([left, middle, right], axis=-1)).T
         hit = ~np.isfinite(middle).all(axis=0)
         keep_left = lower >= upper
         left = np.where(hit | ~keep_left, middle, left)
@@ -74,10 +76,6 @@ def bisect_bends(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: 
             kept = hit | (np.maximum(lower, upper) > SMOOTH * first) | ~np.isfinite(left + right).all(axis=0)
             left, right, first = left[:, kept], right[:, kept], first[kept]
     return (left[0] + right[0]) / 2
-
-
-def bend_of_pairs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    return np.array([bend_of(*pair)[0] for pair in np.stack([left, right], axis=-1).transpose(1, 0, 2)])
 
 
 def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, lines_of_file
+from ..errors import lines_of_file
 from ..lang.limits import Bound
-from ..program.claim import Claim, call_failed, callable_name
+from ..program.claim import Claim, callable_name, failing_as
 from ..program.elsewhere.framework import framework_call
 from ..program.hand_written import HandWritten
 from ..request import Request
@@ -131,7 +131,7 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
     if report.verdict == "fail":
         notes = (f"at {values_text(point_of(use))} (call {use.number})", *notes)
     if report.verdict == "pass":  # what all points together show
-        report = max((r for _, r in reports if r.verdict == "pass"), key=resolution)
+        report = max((r for _, r in reports if r.verdict == "pass"), key=lambda r: r.resolution)
     seconds = sum(r.seconds for _, r in reports)
     file, line = report.file, report.line
     if inspect.isclass(use.claim):
@@ -140,10 +140,6 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
     points = sum(r.seconds > 0 for _, r in reports)  # for the others no time was left
     return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, report)
-
-
-def resolution(report: CheckReport) -> float:
-    return max((item.resolution or 0.0 for item in report.inputs), default=0.0)
 
 
 def line_of_class(name: str, file: str | None, line: int | None) -> int | None:
@@ -254,25 +250,25 @@ def change_since(use: Any) -> str:
         ("derivative", use.claim, use.args, use.claimed),
     )
     for what, function, args, then in calls:
-        try:
+        with failing_as(callable_name(function)):
             now = function(*with_point(use, args, xs))
-        except ENDINGS:
-            raise
-        except BaseException as error:
-            raise call_failed(callable_name(function), error) from error
         if then is not None and not is_close(then, now):
-            return f"changed since: at this point the {what} gave {brief(then)} in the run, and gives {brief(now)} now"
+            return describe_change(what, then, now)
     return ""
 
 
-def is_close(then: Any, now: Any) -> bool:
+def is_close(then: Any, now: Any, room: float = SAME) -> bool:
+    """Return whether two results are the same; room: how much they may differ, relative to the largest element."""
     try:
         a, b = (np.asarray(x.toarray() if hasattr(x, "toarray") else x, complex) for x in (then, now))
     except (TypeError, ValueError):  # a linear operator
         return True
-    return a.shape == b.shape and bool(
-        np.allclose(a, b, rtol=SAME, atol=SAME * np.abs(a).max(initial=0.0), equal_nan=True)
-    )
+    atol = room * np.abs(a).max(initial=0.0)
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=room, atol=atol, equal_nan=True))
+
+
+def describe_change(what: str, then: Any, now: Any) -> str:
+    return f"changed since: at this point the {what} gave {brief(then)} in the run, and gives {brief(now)} now"
 
 
 def brief(x: Any) -> str:
@@ -303,8 +299,6 @@ def framework_claim(use: Any, title: str) -> Claim:
         value = np.concatenate([x.reshape(-1).astype(float) for x in then if x.dtype.kind == "f"])
         unit = max(np.finfo(x.dtype).eps for x in then if x.dtype.kind == "f")
         now = claim.value_here().reshape(-1)
-        if now.shape == value.shape and not np.allclose(
-            now, value, rtol=1e3 * unit, atol=1e3 * unit * np.abs(value).max(initial=0)
-        ):
-            claim.doubt = f"changed since: the function gave {brief(value)} in the run, and gives {brief(now)} now"
+        if now.shape == value.shape and not is_close(value, now, 1e3 * unit):
+            claim.doubt = describe_change("function", value, now)
     return claim

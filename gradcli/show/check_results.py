@@ -252,6 +252,11 @@ class CheckReport:
     def passed(self) -> bool:
         return self.verdict == "pass"
 
+    @property
+    def resolution(self) -> float:
+        """The largest resolution of an input: a relative error above it would have been seen in any."""
+        return max((item.resolution or 0.0 for item in self.inputs), default=0.0)
+
     def __bool__(self) -> bool:
         return self.passed
 

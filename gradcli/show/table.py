@@ -269,11 +269,12 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
     for item, head in zip(result.derivatives, heads, strict=True):
         text = verdict_text(item.report, style, widest)
         text.append(f"{visible(head[0]):<{widths[0]}}  ", "bold").append(f"{visible(head[1]):<{widths[1]}}", "dim")
-        seen = max((each.resolution or 0.0 for each in item.report.inputs), default=0.0)
-        uses = f"  {item.uses}" + (f", errors above {seen:.0g} would have been seen" if item.report.passed else "")
-        parts.append(
-            text.append(uses, "dim") if item.report.passed else text.append(uses).append(reasons(item.report, style))
-        )
+        uses = f"  {item.uses}"
+        if item.report.passed:
+            text.append(f"{uses}, errors above {item.report.resolution:.0g} would have been seen", "dim")
+        else:
+            text.append(uses).append(reasons(item.report, style))
+        parts.append(text)
     count, wrong = len(result.derivatives), result.checks.count("fail")
     open_ones = [f"{n} {word}" for word in ("inconclusive", "error") if (n := result.checks.count(word))]
     words = ", ".join([f"{wrong} wrong of {count} derivative{'s' * (count != 1)}", *open_ones])

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import sys
 
-from gradcli_watch_importlib_bootstrap import Use, Watch, copied, held_by, judge_all, place_of
+from gradcli_watch_importlib_bootstrap import Use, Watch, copied, identify, judge_all
 
 LARGE = 100_000
 """Elements beyond which arguments of a framework's function are copied at calls number 1, 2, 4, 8, ... only."""
@@ -14,17 +14,17 @@ LARGE = 100_000
 
 def note_framework(engine, role, function, named, args, wrt, result):
     """Note a call of a function that has a derivative of its own in a framework. named: what says where it stands."""
-    derivative = Watch.current.derivative(role, named)
+    derivative = Watch.current.derivative(role, identify(named))
     derivative.calls += 1
     if any(wrt):
-        derivative.keep(Use(derivative.calls, engine, function, named, args, None, None, result, *[None] * 4, wrt))
+        derivative.keep(Use(derivative.calls, engine, function, named, args, value=result, wrt=wrt))
 
 
 def is_due(function, sizes):
     """Return whether the arguments of the next call are copied: all small ones, large ones ever more rarely."""
     if sum(sizes) <= LARGE:
         return True
-    found = Watch.current.derivatives.get((place_of(function)[0], 0, held_by(function)))
+    found = Watch.current.derivatives.get(identify(function)[0])
     calls = 1 if found is None else found.calls + 1
     return calls & (calls - 1) == 0
 

@@ -57,7 +57,9 @@ OLDEST = (3, 11)
 PATIENCE = 60.0
 """Seconds that judging may take in addition to what the run took."""
 
-Use = collections.namedtuple("Use", "number kind function claim args place x value claimed columns base first wrt")
+Use = collections.namedtuple(
+    "Use", "number kind function claim args place x value claimed columns base first wrt", defaults=[None] * 8
+)
 """A use of a derivative. number: of the call. kind: how it is judged. function: what it is the derivative of. args: of
 the call; place: where the point stands in them; x: a copy of that. value, claimed: copies of what function (or base)
 and derivative gave in the run, None where that is not known. columns: whether it runs down the columns. base, first: of
@@ -104,18 +106,28 @@ class Watch:
     def __init__(self, settings):
         self.settings, self.points, self.derivatives, self.start = settings, settings["points"], {}, time.monotonic()
 
-    def derivative(self, role, function, part=0):
-        """Return the entry of a derivative: a function, or a part of what one returns; two solvers share one.
-
-        What a library wraps around the functions of its users is another derivative for each of them.
-        """
-        key, file, line, name = place_of(function)
-        key = key, part, held_by(function)
+    def derivative(self, role, identity):
+        """Return the entry of a derivative, by what `identify` gave; two solvers share one."""
+        key, file, line, name = identity
         found = self.derivatives.get(key)
         if found is None:
             judge_at_termination()
             found = self.derivatives[key] = Derivative(role, name, file, line, self.points)
         return found
+
+
+Noted = collections.namedtuple("Noted", "parameter identity claim kind function base of")
+"""A derivative in one call of a solver, as far as it is the same for all of its uses: see Use. parameter: what takes
+it; of: the parameter that takes what it is the derivative of."""
+
+
+def identify(function, part=0):
+    """Return a key, file, line and name of a derivative: a function, or a part of what one returns.
+
+    What a library wraps around the functions of its users is another derivative for each of them.
+    """
+    key, file, line, name = place_of(function)
+    return (key, part, held_by(function)), file, line, name
 
 
 def judge_at_termination():
@@ -224,26 +236,24 @@ class Solve:
                 derivative.first = derivative.last if derivative.first is use else derivative.first
             self.waiting = None
 
-    def note_parts(self, parameters, args, kwargs, result):
-        """Note a call of f that returns its derivatives, too: those of these parameters, in order."""
+    def note_parts(self, parts, args, kwargs, result):
+        """Note a call of f that returns its derivatives, too, in order."""
         self.x, self.value = self.point(args), copied(result[0])
-        for i, parameter in enumerate(parameters, 1):
-            base = part_of(self.f, 0) if i > 1 else None
-            claim, function = part_of(self.f, i), part_of(self.f, i - 1)
-            self.note(parameter, claim, "whole", function, base, "fprime", args, kwargs, result[i], part=i)
+        for noted, element in zip(parts, result[1:], strict=False):
+            self.note(noted, args, kwargs, element)
 
-    def note(self, parameter, claim, kind, function, base, of, args, kwargs, result, part=0):
-        derivative = self.watch.derivative(f"{parameter} of {self.role}", claim, part)
-        first = self.noted.get(of)
-        self.noted[parameter] = derivative
+    def note(self, noted, args, kwargs, result):
+        derivative = self.watch.derivative(f"{noted.parameter} of {self.role}", noted.identity)
+        first = self.noted.get(noted.of)
+        self.noted[noted.parameter] = derivative
         derivative.calls += 1
         x = self.point(args)
         known = self.x is not None and is_same(x, self.x)
         value = self.value if known else None
-        if kwargs:
-            function, claim, base = (f and functools.partial(f, **kwargs) for f in (function, claim, base))
-        use = Use(derivative.calls, kind, function, claim, args, self.place, x, value, copied(result), self.columns,
-                  base, first, None)  # fmt: skip
+        functions = noted.function, noted.claim, noted.base
+        function, claim, base = (f and functools.partial(f, **kwargs) for f in functions) if kwargs else functions
+        use = Use(derivative.calls, noted.kind, function, claim, args, self.place, x, value, copied(result),
+                  self.columns, base, first)  # fmt: skip
         number = value if getattr(value, "size", 1) == 1 else None
         rose = number is not None and self.before is not None and bool(number > self.before)
         self.before = self.before if number is None else number
@@ -253,7 +263,8 @@ class Solve:
 
     def handed(self, parameter, claim, kind, function, base=None, of=None):
         """Return what is handed over in place of a derivative."""
-        return Handed(claim, functools.partial(self.note, parameter, claim, kind, function, base, of))
+        noted = Noted(parameter, identify(claim), claim, kind, function, base, of)
+        return Handed(claim, functools.partial(self.note, noted))
 
 
 def bare(x):
@@ -277,8 +288,10 @@ def hand_over(watch, entry, given):
     for parameter, of in entry.claims.items():
         claim = bare(given.get(parameter))
         if claim is True or (claim is None and entry.name in PAIRED and not given.get("approx_grad")):
-            parts.append(parameter)
-            functions[parameter], value = part_of(f, len(parts)), part_of(f, 0)
+            i, value = len(parts) + 1, part_of(f, 0)
+            functions[parameter] = claim = part_of(f, i)
+            base = value if i > 1 else None
+            parts.append(Noted(parameter, identify(claim, i), claim, "whole", part_of(f, i - 1), base, of))
         elif is_function(claim):
             functions[parameter] = claim
             kind = "product" if parameter in PRODUCTS else "each" if entry.name == "newton" else "whole"
