@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -131,6 +131,26 @@ def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | 
     return Value(program.title, value_of(run), run.output_name)
 
 
+def points_over(
+    over: Mapping[str, tuple[float, float]], given: Mapping[str, Any], points: int
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return points between the ends of each range, and the coordinates of all points of their grid, by name.
+
+    Raises GradcliError for an input that has a value as well.
+    """
+    refuse_values(over, given)
+    axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
+    grid = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
+    return axes, dict(zip(axes, grid, strict=True))
+
+
+def refuse_values(over: Iterable[str], given: Mapping[str, Any]) -> None:
+    """Raise GradcliError for an input that has a value as well as a range."""
+    for name in over:
+        if name in given:
+            raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...")
+
+
 def compute_values(
     program: Program,
     given: Mapping[str, np.ndarray],
@@ -142,13 +162,10 @@ def compute_values(
 
     Raises GradcliError for an output that is no single number, and as a run does.
     """
-    if both := [name for name in over if name in given]:
-        raise GradcliError(f"'{both[0]}' has a value and a range", hint=f"leave out {both[0]}=...")
-    axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
-    grid = np.meshgrid(*axes.values(), indexing="ij")
+    axes, grid = points_over(over, given, points)
     values = []
     with silence_prints(program):
-        for point in zip(*(x.ravel() for x in grid), strict=True):
+        for point in zip(*grid.values(), strict=True):
             result = compute_value(program, {**given, **dict(zip(axes, point, strict=True))}, out)
             if result.value.size != 1:
                 raise GradcliError(
@@ -157,7 +174,7 @@ def compute_values(
                     kind="shape",
                 )
             values.append(result.value.ravel()[0])
-    return Values(program.title, axes, np.reshape(values, grid[0].shape), result.output)
+    return Values(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), result.output)
 
 
 def value_of(run: Run) -> np.ndarray:

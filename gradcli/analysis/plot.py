@@ -13,6 +13,7 @@ from ..errors import GradcliError
 from ..program.base import Program, check_number
 from ..show.results import Break, Sampled
 from .breaks import find_breaks
+from .gradient import points_over
 from .sweep.rows import Interpreted, Question
 
 
@@ -27,11 +28,7 @@ def sample_plot(
 
     points: along each input. Raises GradcliError for an output that is no real number, and for what `run` raises.
     """
-    for name in over:
-        if name in given:
-            raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...")
-    axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
-    grid = dict(zip(axes, (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij")), strict=True))
+    axes, grid = points_over(over, given, points)
     first = {name: x[0] for name, x in grid.items()}
     label = check_plotted_output(program, {**given, **first}, list(grid), out)
     evaluate = Interpreted(Question(program, given, tuple(grid), tuple(grid), (out,)), gaps=False)

@@ -20,7 +20,7 @@ from ..rules.exact import map_elements, without_field
 from ..show.formula_results import LongNumbers, Loss, Precision
 from ..tape.anomaly import Observation, observation_of
 from . import graph
-from .gradient import compute_gradient, run_backward, run_for, value_of
+from .gradient import compute_gradient, refuse_values, run_backward, run_for, value_of
 from .graph import Labels
 from .plot import check_plotted_output
 from .trace import BackwardRecorder, Event
@@ -391,8 +391,7 @@ def measure_precision(
     Raises GradcliError for an output that is no real number.
     """
     name, low, high = over
-    if name in given:
-        raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...")
+    refuse_values([name], given)
     x = points_between(low, high, points, np.dtype(dtype))
     output = check_plotted_output(program, {**given, name: x[-1]}, [name], request.out, "measured")
     with silence_prints(program):

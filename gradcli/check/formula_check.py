@@ -105,14 +105,14 @@ class FormulaCheck(Check):
     def try_out(self, at: Mapping[str, np.ndarray]) -> None:
         """Raise GradcliError for a formula that cannot be evaluated at a point, or is of no single number."""
         leaves = {name: tensor(x) for name, x in at.items()}
-        output = self.formulas.run(leaves)[0]
+        output, names = self.formulas.run(leaves)
         if self.second:
             self.refuse_second(output._data, at)
         for formula in self.claimed:
             tangents = {f"v_{name}": leaves[name] for name in formula.names}
             v = output if formula.option == "vjp" else leaves[formula.names[0]]
             vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
-            self.formulas.value_of(formula, leaves, vectors)
+            self.formulas.value_of(formula, names, vectors)
 
     def refuse_second(self, output: np.ndarray, at: Mapping[str, np.ndarray]) -> None:
         """Raise GradcliError where second derivatives are not checked."""
@@ -234,4 +234,5 @@ class HessianClaim(HandWritten):
         return np.array([np.nan if x is None else float(x) for x in slopes]).reshape(self.at[self.by].shape)
 
     def slopes(self, *arrays: np.ndarray) -> dict[str, np.ndarray]:
-        return {name: self.claim.formula(formula, arrays, {}) for name, formula in self.slope_formulas.items()}
+        values = self.claim.evaluate_formulas(list(self.slope_formulas.values()), arrays, {})
+        return dict(zip(self.slope_formulas, values, strict=True))

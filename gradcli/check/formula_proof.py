@@ -89,12 +89,13 @@ def pairs_of(program: FormulaProgram, formula: Formula, symbols: Mapping[str, An
     """Yield sympy's derivative and the claimed one, element by element."""
     with exactly(Symbolic()), no_grad():
         leaves = {name: Tensor._wrap(x, None) for name, x in symbols.items()}
-        output = program.run(leaves)[0]._data
+        result, names = program.run(leaves)
+        output = result._data
         tangents = {f"v_{name}": symbols_for(f"v_{name}", np.shape(symbols[name])) for name in formula.names}
         v = symbols_for("v", np.shape(output)) if formula.option == "vjp" else tangents[f"v_{formula.names[0]}"]
         vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
         tensors = {name: Tensor._wrap(x, None) for name, x in vectors.items()}
-        claimed = formulas_of(program.value_of(formula, leaves, tensors)._data)
+        claimed = formulas_of(program.value_of(formula, names, tensors)._data)
         rows = formulas_of(output)
     if formula.option == "jvp":
         slopes = ({n: differentiate([e], as_expressions(symbols[n])) for n in formula.names} for e in rows)

@@ -108,10 +108,10 @@ class FormulaProgram:
         evaluator = Evaluator(self.program.parsed, self.request)
         return lift_number(evaluator.run(leaves, self.request.out)), evaluator.names
 
-    def value_of(self, formula: Formula, leaves: Mapping[str, Any], vectors: Mapping[str, Any]) -> Any:
-        """Return what a formula gives, as a Tensor. Raises GradcliError, at the place in the formula."""
+    def value_of(self, formula: Formula, names: Mapping[str, Any], vectors: Mapping[str, Any]) -> Any:
+        """Return what a formula gives, as a Tensor. names: those of a run. Raises GradcliError, at the place in it."""
         try:
-            return lift_number(Evaluator(formula.parsed, self.request).run({**self.run(leaves)[1], **vectors}))
+            return lift_number(Evaluator(formula.parsed, self.request).run({**names, **vectors}))
         except GradcliError as error:
             error.message = f"--{formula.option}: {error.message}"
             error.span = error.span or formula.parsed.span(formula.parsed.statements[0].value)
@@ -168,25 +168,36 @@ class FormulaClaim(HandWritten):
     def leaves(self, arrays: Iterable[np.ndarray]) -> dict[str, Any]:
         return {name: tensor(np.asarray(x)) for name, x in zip(self.at, arrays, strict=True)}
 
-    def formula(self, formula: Formula, arrays: Iterable[np.ndarray], vectors: Arrays) -> np.ndarray:
-        """Return the value of a formula. Raises CallError."""
-        given = {name: tensor(np.asarray(x)) for name, x in vectors.items() if name in formula.vectors}
+    def evaluate_formulas(
+        self, formulas: Sequence[Formula], arrays: Iterable[np.ndarray], vectors: Arrays
+    ) -> list[np.ndarray]:
+        """Return the values of formulas, after one run of the program. Raises CallError."""
+        given = {name: tensor(np.asarray(x)) for name, x in vectors.items()}
         try:
             with no_grad(), np.errstate(all="ignore"):
-                return np.asarray(self.program.value_of(formula, self.leaves(arrays), given)._data)
+                names = self.program.run(self.leaves(arrays))[1]
+                own = ({name: given[name] for name in formula.vectors} for formula in formulas)
+                values = [self.program.value_of(f, names, v) for f, v in zip(formulas, own, strict=True)]
+                return [np.asarray(value._data) for value in values]
         except GradcliError as error:
             raise CallError(error.message) from error
 
+    def gradients(self, option: str, arrays: Iterable[np.ndarray], vectors: Arrays) -> dict[str, np.ndarray]:
+        """Return the values of the formulas of --grad, or --vjp, by their inputs."""
+        formulas = self.by_option[option]
+        values = self.evaluate_formulas(formulas, arrays, vectors)
+        return {formula.names[0]: value for formula, value in zip(formulas, values, strict=True)}
+
     def grad_formula(self, *arrays: np.ndarray) -> dict[str, np.ndarray]:
-        return {formula.names[0]: self.formula(formula, arrays, {}) for formula in self.by_option["grad"]}
+        return self.gradients("grad", arrays, {})
 
     def vjp_formula(self, cotangent: np.ndarray, *arrays: np.ndarray) -> dict[str, np.ndarray]:
-        return {f.names[0]: self.formula(f, arrays, {"v": cotangent}) for f in self.by_option["vjp"]}
+        return self.gradients("vjp", arrays, {"v": cotangent})
 
     def jvp_formula(self, tangents: Sequence[np.ndarray], *arrays: np.ndarray) -> np.ndarray:
         (formula,) = self.by_option["jvp"]
         vectors = {f"v_{name}": x for name, x in zip(self.at, tangents, strict=True)}
-        return self.formula(formula, arrays, {**vectors, "v": vectors[f"v_{formula.names[0]}"]})
+        return self.evaluate_formulas([formula], arrays, {**vectors, "v": vectors[f"v_{formula.names[0]}"]})[0]
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         every = tuple(tangents.get(name, np.zeros_like(x)) for name, x in arrays.items())

@@ -193,10 +193,10 @@ def artifact(file: str) -> dict[str, str]:
     """Return a file's address: below the current folder relative to it, as code scanning wants it."""
     from urllib.parse import quote
 
-    path = Path(file).absolute()
-    if path.is_relative_to(Path.cwd()):
-        return {"uri": quote(bytes(path.relative_to(Path.cwd()))), "uriBaseId": "SRCROOT"}
-    return {"uri": path.as_uri()}
+    path = Path(relative_path(file))
+    if path.is_absolute():
+        return {"uri": path.as_uri()}
+    return {"uri": quote(bytes(path)), "uriBaseId": "SRCROOT"}
 
 
 WRITERS = {
