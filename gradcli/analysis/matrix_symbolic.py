@@ -299,7 +299,7 @@ def engine_derivatives(
 
 def python_code(title: str, inputs: Inputs, value: Form, forms: Mapping[str, Form]) -> str:
     """Return a NumPy function with the value and the derivatives, each common part computed once."""
-    from ..exact.printing import UniqueNames, doc, identifier
+    from ..exact.printing import UniqueNames, python_function
 
     names = UniqueNames([(name, ()) for name in inputs.shapes], [*keyword.kwlist, "np"])
     used = {name: names.parameters[name] for name in inputs.shapes}
@@ -307,19 +307,13 @@ def python_code(title: str, inputs: Inputs, value: Form, forms: Mapping[str, For
     names.taken.update(name for name, _ in parts)
     writer = Python({used[name]: own for name, own in inputs.shapes.items()})
     write = lambda form: writer.write(rename_inputs(form, used))  # noqa: E731
-    returned = [names.free("value")]
-    body = [*(f"    {name} = {write(form)}" for name, form in parts), f"    {returned[0]} = {write(value)}"]
-    for label, form in zip(forms, slopes, strict=True):
-        returned.append(names.free(f"d_{identifier(label)}"))
-        body.append(f"    {returned[-1]} = {write(form)}")
+    common = [(name, write(form)) for name, form in parts]
+    texts = dict(zip(forms, map(write, slopes), strict=True))
+    function = python_function(names, used.values(), title, common, write(value), texts)
     head = "import numpy as np\n"
     if writer.special:
         head += f"from scipy.special import {', '.join(sorted(writer.special))}\n"
-    arguments = ", ".join(used.values())
-    return (
-        f'{head}\n\ndef value_and_gradient({arguments}):\n    """Value and derivatives of {doc(title)}."""\n'
-        + "\n".join([*body, f"    return {', '.join(returned)}", ""])
-    )
+    return f"{head}\n\n{function}"
 
 
 def rename_inputs(form: Form, names: Mapping[str, str]) -> Form:

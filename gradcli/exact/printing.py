@@ -270,14 +270,30 @@ def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivative
     names = UniqueNames(inputs, keyword.kwlist)
     printer = _Python(names)
     parts, word, slopes = print_all(names, printer, value, derivatives)
-    returned = [names.free("value")]
-    body = [f"    {name} = {part}" for name, part in (*parts, (returned[0], word))]
-    for (derivative, shape, _), words in zip(derivatives, slopes, strict=True):
-        returned.append(names.free(f"d_{identifier(derivative)}"))
-        body.append(f"    {returned[-1]} = {nest_lists(words, shape)}")
-    arguments = ", ".join(names.parameters[name] for name, _ in inputs)
-    lines = [f"def value_and_gradient({arguments}):", f'    """Value and derivatives of {doc(target)}."""', *body]
-    return printer.imports() + "\n".join([*lines, f"    return {', '.join(returned)}", ""])
+    texts = {label: nest_lists(words, shape) for (label, shape, _), words in zip(derivatives, slopes, strict=True)}
+    arguments = [names.parameters[name] for name, _ in inputs]
+    return printer.imports() + python_function(names, arguments, target, parts, word, texts)
+
+
+def python_function(
+    names: UniqueNames,
+    arguments: Iterable[str],
+    target: str,
+    parts: Iterable[tuple[str, str]],
+    value: str,
+    derivatives: Mapping[str, str],
+) -> str:
+    """Return the text of value_and_gradient. parts: common parts, by name; derivatives: what each is, by its label."""
+    returned = {names.free("value"): value}
+    returned |= {names.free(f"d_{identifier(label)}"): text for label, text in derivatives.items()}
+    lines = [
+        f"def value_and_gradient({', '.join(arguments)}):",
+        f'    """Value and derivatives of {doc(target)}."""',
+        *(f"    {name} = {text}" for name, text in (*parts, *returned.items())),
+        f"    return {', '.join(returned)}",
+        "",
+    ]
+    return "\n".join(lines)
 
 
 class _C(C99CodePrinter):
