@@ -125,8 +125,9 @@ def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Itera
 
 
 def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> WatchedDerivative:
-    """Return what was found at the points of one derivative as one report."""
-    use, report = min(reports, key=lambda pair: RANK.index(pair[1].verdict))
+    """Return what was found at the points of one derivative as one report; those without time left count last."""
+    judged = [pair for pair in reports if pair[1].seconds > 0]
+    use, report = min(judged or reports, key=lambda pair: RANK.index(pair[1].verdict))
     notes = report.notes
     if report.verdict == "fail":
         notes = (f"at {values_text(point_of(use))} (call {use.number})", *notes)
@@ -138,8 +139,7 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
         line = line_of_class(derivative.name, file, line)
     here = os.path.relpath(file) if file and file.startswith(os.getcwd() + os.sep) else file
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
-    points = sum(r.seconds > 0 for _, r in reports)  # for the others no time was left
-    return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, report)
+    return WatchedDerivative(derivative.role, derivative.name, len(judged), derivative.calls, report)
 
 
 def line_of_class(name: str, file: str | None, line: int | None) -> int | None:

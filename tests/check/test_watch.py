@@ -1,13 +1,14 @@
 """Right and wrong derivatives are told apart, and the command notices nothing; tests/cases/watch.txt has the rest."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gradcli.check import watched
 from gradcli.check.in_command.gradcli_watch_importlib_bootstrap import Derivative, Use
-from gradcli.check.watched import numeric_gradient, read_line
+from gradcli.check.watched import numeric_gradient, read_line, worst_of
 from gradcli.show.check_results import CheckReport
 from tests.command import gradcli, run
 
@@ -243,6 +244,16 @@ def test_numeric_gradient():
     expected = np.exp(0.5) * np.array([np.sin(2.0), np.cos(2.0)])
     assert np.allclose(numeric_gradient(lambda x: np.exp(x[0]) * np.sin(x[1]), x), expected, rtol=1e-11, atol=0)
     assert np.allclose(numeric_gradient(lambda x: x**3, x, each=True), 3 * x**2, rtol=1e-11, atol=0)
+
+
+def test_a_point_without_time_left_hides_no_error():
+    derivative = SimpleNamespace(role="jac of minimize", name="g", calls=4)
+    hung = CheckReport("g", None, None, "error", 30.0, message="this takes longer than 30 s")
+    late = CheckReport("g", None, None, "inconclusive", 0.0, message="not judged")
+    use = SimpleNamespace(claim=len)
+    found = worst_of(derivative, [(use, late), (use, hung)])
+    assert (found.report.verdict, found.points) == ("error", 1)
+    assert worst_of(derivative, [(use, late)]).report.verdict == "inconclusive"
 
 
 def test_half_a_line_is_no_report():
