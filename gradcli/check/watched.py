@@ -128,18 +128,23 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
     """Return what was found at the points of one derivative as one report; those without time left count last."""
     judged = [pair for pair in reports if pair[1].seconds > 0]
     use, report = min(judged or reports, key=lambda pair: RANK.index(pair[1].verdict))
-    notes = report.notes
+    notes, points = report.notes, len(judged)
     if report.verdict == "fail":
         notes = (f"at {values_text(point_of(use))} (call {use.number})", *notes)
     if report.verdict == "pass":  # what all points together show
-        report = max((r for _, r in reports if r.verdict == "pass"), key=lambda r: r.resolution)
+        passed = [r for _, r in reports if r.verdict == "pass"]
+        undecided = [r for _, r in reports if r.verdict != "pass"]
+        report, points = max(passed, key=lambda r: r.resolution), len(passed)
+        if undecided:
+            counted = f"{len(undecided)} of {len(reports)} points not decided"
+            notes = (*report.notes, f"{counted}: {undecided[0].message or undecided[0].verdict}")
     seconds = sum(r.seconds for _, r in reports)
     file, line = report.file, report.line
     if inspect.isclass(use.claim):
         line = line_of_class(derivative.name, file, line)
     here = os.path.relpath(file) if file and file.startswith(os.getcwd() + os.sep) else file
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
-    return WatchedDerivative(derivative.role, derivative.name, len(judged), derivative.calls, report)
+    return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, report)
 
 
 def line_of_class(name: str, file: str | None, line: int | None) -> int | None:

@@ -188,9 +188,10 @@ class HandWritten(Claim):
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         assert self.backward is not None
         what, products = callable_name(self.backward), {}
-        parts = self.parts_of(
-            self.call(self.backward, arrays, what, cotangent if cotangent.ndim else cotangent[()]), what
-        )
+        given = cotangent.copy() if cotangent.ndim else cotangent[()]
+        parts = self.parts_of(self.call(self.backward, arrays, what, given), what)
+        if not np.array_equal(given, cotangent, equal_nan=True):
+            raise CallError(f"{what} changes its cotangent in place; it must work on a copy")
         for name in self.wrt:
             x = self.at[name]
             raw = plain_array(parts[name], f"{what} for '{name}'")
