@@ -1,5 +1,6 @@
 """What a declared check may not ask for, an error of that check and of no other; and what a check loads."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,27 @@ def test_good_arguments_are_taken():
     )
     assert report.verdict == "pass"
     assert check_gradient(lambda x: x * x, lambda x: 2 * x, 2.0, rtol=np.float32(1e-3), atol=0, eps=1e-6)
+
+
+def test_a_backward_that_changes_its_cotangent_is_an_error():
+    def clamp_backward(g, x):
+        g[x < 0] = 0
+        return g
+
+    report = check_gradient(lambda x: np.maximum(x, 0), vjp=clamp_backward, at={"x": np.array([-1.0, 2.0])})
+    assert report.verdict == "error"
+    assert report.message is not None
+    assert "changes its cotangent in place" in report.message
+
+
+@pytest.mark.parametrize("option", [3, True, "l2"])
+def test_a_wrong_gradient_at_drawn_points_beside_an_option_fails(option, tmp_path):
+    source = "def f(x, option): return (x**2).sum()\ndef wrong(x, option): return 3 * x\n"
+    (tmp_path / "f.py").write_text(source, encoding="utf-8")
+    words = ["gradcheck", "f.py:f", "--grad", "wrong", "--shape", "x=3", "--arg", f"option={json.dumps(option)}"]
+    result = subprocess.run([sys.executable, "-m", "gradcli", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert result.stdout.startswith("fail\t"), result.stdout + result.stderr
+    assert result.returncode == 1
 
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "gradients.py"
