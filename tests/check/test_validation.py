@@ -76,7 +76,8 @@ def test_a_wrong_gradient_at_drawn_points_beside_an_option_fails(option, tmp_pat
     source = "def f(x, option): return (x**2).sum()\ndef wrong(x, option): return 3 * x\n"
     (tmp_path / "f.py").write_text(source, encoding="utf-8")
     words = ["gradcheck", "f.py:f", "--grad", "wrong", "--shape", "x=3", "--arg", f"option={json.dumps(option)}"]
-    result = subprocess.run([sys.executable, "-m", "gradcli", *words], cwd=tmp_path, capture_output=True, text=True)
+    command = [sys.executable, "-m", "gradcli", *words]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.stdout.startswith("fail\t"), result.stdout + result.stderr
     assert result.returncode == 1
 
