@@ -62,18 +62,23 @@ class HandWritten(Claim):
         if grad is None and vjp is None:
             self.claims = "jvp"
 
-    def call(self, function: Callable, arrays: Arrays, what: str, *before: Any) -> Any:
-        """Call on copies of the arrays. Raises CallError when it raises, or changes one of them."""
-        copies = [x.copy() if x.ndim else x[()] for x in arrays.values()]
+    def call(
+        self, function: Callable, arrays: Arrays, what: str, *before: Any, cotangent: np.ndarray | None = None
+    ) -> Any:
+        """Call on copies of the cotangent and the arrays. Raises CallError when it raises, or changes one of them."""
+        named = {f"argument '{name}'": x for name, x in arrays.items()}
+        if cotangent is not None:
+            named = {"cotangent": cotangent, **named}
+        copies = [x.copy() if x.ndim else x[()] for x in named.values()]
         given = [np.asarray(x) for x in copies]
         try:
             with np.errstate(all="ignore"), failing_as(what):
                 result = function(*before, *copies)
         finally:
             ForkedCopy.end()
-        for (name, x), copy in zip(arrays.items(), given, strict=True):
+        for (name, x), copy in zip(named.items(), given, strict=True):
             if (x.shape != copy.shape or not (x == copy).all()) and not np.array_equal(x, copy, equal_nan=True):
-                raise CallError(f"{what} changes its argument '{name}' in place; it must work on a copy")
+                raise CallError(f"{what} changes its {name} in place; it must work on a copy")
         return result
 
     def evaluate(self, arrays: Arrays) -> Any:
@@ -188,10 +193,7 @@ class HandWritten(Claim):
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         assert self.backward is not None
         what, products = callable_name(self.backward), {}
-        given = cotangent.copy() if cotangent.ndim else cotangent[()]
-        parts = self.parts_of(self.call(self.backward, arrays, what, given), what)
-        if not np.array_equal(given, cotangent, equal_nan=True):
-            raise CallError(f"{what} changes its cotangent in place; it must work on a copy")
+        parts = self.parts_of(self.call(self.backward, arrays, what, cotangent=cotangent), what)
         for name in self.wrt:
             x = self.at[name]
             raw = plain_array(parts[name], f"{what} for '{name}'")
