@@ -242,7 +242,7 @@ class Check:
                 name: np.round(x, digits) + 0.0 if np.asarray(x).dtype.kind == "f" else x  # and no -0.0
                 for name, x in drawn.items()
             }
-            if any(np.any((rounded[name] == 0) & (x != 0)) for name, x in drawn.items() if isinstance(x, np.ndarray)):
+            if any(((rounded[name] == 0) & (x != 0)).any() for name, x in drawn.items() if rounded[name] is not x):
                 continue
             again = run_check(functools.partial(self.claim, rounded), self.place(request.seed), request, self.watch)
             if again.verdict == "fail":
