@@ -137,7 +137,7 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
         report, points = max(passed, key=lambda r: r.resolution), len(passed)
         if undecided:
             counted = f"{len(undecided)} of {len(reports)} points not decided"
-            notes = (*report.notes, f"{counted}: {undecided[0].message or undecided[0].verdict}")
+            notes = (*notes, f"{counted}: {undecided[0].message or undecided[0].verdict}")
     seconds = sum(r.seconds for _, r in reports)
     file, line = report.file, report.line
     if inspect.isclass(use.claim):

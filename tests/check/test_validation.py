@@ -10,6 +10,7 @@ import pytest
 
 from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
+from tests.command import gradcli
 
 BAD = [
     ({"at": {"x": [[1], [1, 2]]}}, "the value of 'x' is no array of numbers"),
@@ -76,8 +77,7 @@ def test_a_wrong_gradient_at_drawn_points_beside_an_option_fails(option, tmp_pat
     source = "def f(x, option): return (x**2).sum()\ndef wrong(x, option): return 3 * x\n"
     (tmp_path / "f.py").write_text(source, encoding="utf-8")
     words = ["gradcheck", "f.py:f", "--grad", "wrong", "--shape", "x=3", "--arg", f"option={json.dumps(option)}"]
-    command = [sys.executable, "-m", "gradcli", *words]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    result = gradcli(*words, cwd=tmp_path)
     assert result.stdout.startswith("fail\t"), result.stdout + result.stderr
     assert result.returncode == 1
 

@@ -14,6 +14,7 @@ from ...files import find_pages
 from ...request import Request
 from ...show.mdoc import render_page, unescape
 from .. import messages, output
+from ..main import COMMANDS
 from ..messages import Command
 from ..option_table import import_completion
 from ..output import Output, terminal_size
@@ -26,8 +27,7 @@ def help(topic: str | None) -> None:
 
     On a terminal the page is shown by man, where there is one; elsewhere as plain text.
     """
-    context = click.get_current_context().find_root()
-    pages = find_pages(context.command.list_commands(context))  # type: ignore[attr-defined]
+    pages = find_pages(COMMANDS)
     if not pages:
         raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' tells of a command")
     shown = Output(Request(command="help", format="text"), ("text",))
