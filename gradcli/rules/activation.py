@@ -15,19 +15,14 @@ from .exact import exact_log_softmax, exact_logsumexp, exact_softmax
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import as_floats, conjugate, negative_axes, rank, sum_kept, unreduce
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
-from .table import LANES, REAL, REDUCTION, A, Sample, composition, elementwise, general
+from .table import LANES, REAL, REDUCTION, A, Sample, composition, elementwise, general, rule
 from .transcendental import sigmoid, sigmoid_slope, tanh_slope
 
 GELU_CUBIC = 0.044715
 
 
-def logsigmoid_forward(x):
-    """-log(1 + exp(-x)) as min(x, 0) - log1p(exp(-|x|))."""
-    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
-
-
 logsigmoid = elementwise(
-    logsigmoid_forward,
+    lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))),
     lambda _, x: sigmoid(-x),
     name="logsigmoid",
     scipy="log_expit",
@@ -44,11 +39,6 @@ def softplus(x, *, beta, threshold):
     return np.where(z > threshold, x, (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / beta)
 
 
-def softplus_dx(_, x, *, beta, threshold):
-    """sigmoid(beta x), and 1 on the linear part."""
-    return np.where(x * beta > threshold, 1.0, sigmoid(x * beta))
-
-
 def softplus_twin(params):
     """Return the formula with a threshold."""
     if params.get("threshold") is None:
@@ -63,7 +53,10 @@ def softplus_signature(x, beta=1.0, threshold=None):
 
 softplus_entry = elementwise(
     softplus,
-    softplus_dx,
+    rule(
+        "sigmoid(beta x), and 1 on the linear part",
+        lambda _, x, *, beta, threshold: np.where(x * beta > threshold, 1.0, sigmoid(x * beta)),
+    ),
     bind=softplus_signature,
     torch="softplus(input, beta=1.0, threshold=20.0)",
     complex=False,
@@ -201,14 +194,12 @@ elementwise(
 )
 
 
-def hardswish_dx(_, x):
-    """x / 3 + 1/2 between -3 and 3, 0 below, 1 above."""
-    return np.where(x <= -3, 0.0, np.where(x < 3, x / 3 + 0.5, 1.0))
-
-
 elementwise(
     lambda x: x * (np.minimum(np.maximum(x + 3, 0), 6) / 6),
-    hardswish_dx,
+    rule(
+        "x / 3 + 1/2 between -3 and 3, 0 below, 1 above",
+        lambda _, x: np.where(x <= -3, 0.0, np.where(x < 3, x / 3 + 0.5, 1.0)),
+    ),
     name="hardswish",
     complex=False,
     twin="Piecewise((x, x >= 3), (0, x <= -3), (x * (x + 3) / 6, True))",
@@ -317,11 +308,6 @@ elementwise(
 )
 
 
-def silu_dx(_, x):
-    """s(x) (1 + x s(-x)) with the sigmoid s."""
-    return sigmoid(x) * (1 + x * sigmoid(-x))
-
-
 def mish_dx(_, x):
     """tanh(r) + x tanh'(r) sigmoid(x) with r = softplus(x)."""
     r = soft_ramp(x)
@@ -336,7 +322,7 @@ def soft_ramp(x):
 
 elementwise(
     lambda x: x * sigmoid(x),
-    silu_dx,
+    rule("s(x) (1 + x s(-x)) with the sigmoid s", lambda _, x: sigmoid(x) * (1 + x * sigmoid(-x))),
     name="silu",
     aliases=("swish",),
     twin="x / (1 + exp(-x))",

@@ -22,6 +22,7 @@ from .table import (
     first_operand,
     general,
     no_gradient,
+    rule,
     second_operand,
 )
 
@@ -117,16 +118,6 @@ clip = elementwise(
 )
 
 
-def where_dx(g, out_shape, condition, x_shape, _y):
-    """g where x was chosen; 0 elsewhere, even where g is infinite."""
-    return fit(np.where(condition, g, 0.0), x_shape, len(out_shape))
-
-
-def where_dy(g, out_shape, condition, _x, y_shape):
-    """g where y was chosen."""
-    return fit(np.where(condition, 0.0, g), y_shape, len(out_shape))
-
-
 def exact_where(field, *operands):
     """x where the condition holds, else y."""
     from .exact import map_elements, without_field  # these are loaded with exact numbers alone
@@ -138,8 +129,14 @@ general(
     "where",
     np.where,
     no_gradient,
-    where_dx,
-    where_dy,
+    rule(
+        "g where x was chosen; 0 elsewhere, even where g is infinite",
+        lambda g, out_shape, condition, x_shape, _y: fit(np.where(condition, g, 0.0), x_shape, len(out_shape)),
+    ),
+    rule(
+        "g where y was chosen",
+        lambda g, out_shape, condition, _x, y_shape: fit(np.where(condition, 0.0, g), y_shape, len(out_shape)),
+    ),
     batch=batch_aligned,
     numpy=(np.where,),
     promote=(1, 2),

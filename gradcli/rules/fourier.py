@@ -14,7 +14,7 @@ import numpy as np
 from .index import Index, put
 from .movement import roll
 from .shapes import as_int, as_shape, negative_axis, rank, shape_of
-from .table import A, Sample, composition, linear, numpy_function
+from .table import A, Sample, composition, linear, numpy_function, rule
 
 NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
 
@@ -34,13 +34,17 @@ def dft_forward(x, *, axis, inverse, scale):
     return multiply_by(np.fft.fftn(x, axes=axis), scale)
 
 
-def dft_vjp(g, _, _x, *, axis, inverse, scale):
-    """The same sums in the other direction."""
-    return dft(g, axis=axis, inverse=not inverse, scale=scale)
-
-
 dft = linear(
-    "dft", dft_forward, dft_vjp, node="FftC2C", samples=(), public=False, doc="Discrete Fourier transform over axes."
+    "dft",
+    dft_forward,
+    rule(
+        "The same sums in the other direction",
+        lambda g, _, _x, *, axis, inverse, scale: dft(g, axis=axis, inverse=not inverse, scale=scale),
+    ),
+    node="FftC2C",
+    samples=(),
+    public=False,
+    doc="Discrete Fourier transform over axes.",
 )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .movement import ravel
 from .shapes import as_array, as_int, as_shape, at_axis, count_shape, lead_of, negative_axis, rank, shape_of, size_of
-from .table import SELECTION, A, Sample, general, linear, numpy_function
+from .table import SELECTION, A, Sample, general, linear, numpy_function, rule
 
 
 def join_signature(xs, axis=0):
@@ -58,11 +58,6 @@ def stack_signature(xs, axis=0):
     return xs, {"axis": negative_axis(axis, rank(xs[0]) + 1)}
 
 
-def stack_vjp(g, position, _, _xs, *, axis):
-    """The slice of g at this array's place."""
-    return g[at_axis(axis, position)]
-
-
 def batch_tile(_size, operands, _flags, params):
     """Every axis that the repetitions add goes behind the leading one."""
     (x,), reps = operands, params["reps"]
@@ -73,7 +68,7 @@ def batch_tile(_size, operands, _flags, params):
 general(
     "stack",
     lambda *xs, axis: np.stack(xs, axis=axis),
-    stack_vjp,
+    rule("The slice of g at this array's place", lambda g, position, _, _xs, *, axis: g[at_axis(axis, position)]),
     arity=None,
     bind=stack_signature,
     numpy=(np.stack,),

@@ -10,7 +10,7 @@ import numpy as np
 from .activation import logsigmoid, sigmoid
 from .index import Index, put
 from .shapes import negative_axes, rank, shape_of, unreduce
-from .table import POSITIVE, A, Sample, elementwise, general, linear
+from .table import POSITIVE, A, Sample, elementwise, general, linear, rule
 
 LOWEST_LOG = -100.0
 SMALLEST = float(np.float32(1e-12))
@@ -64,16 +64,14 @@ def square_loss_dx(g, _out, x, y, *, axis, total):
     return 2 / total * (x - y) * unreduce(g, x.shape, axis, False)
 
 
-def square_loss_dy(g, _out, x, y, *, axis, total):
-    """2 g (y - x) / total."""
-    return square_loss_dx(g, None, y, x, axis=axis, total=total)
-
-
 loss_entry(
     "square_loss",
     square,
     square_loss_dx,
-    square_loss_dy,
+    rule(
+        "2 g (y - x) / total",
+        lambda g, _out, x, y, *, axis, total: square_loss_dx(g, None, y, x, axis=axis, total=total),
+    ),
     node="MseLoss",
     doc="Sum of the squared differences of two arrays of one shape, over total: the loss behind mse_loss.",
 )
@@ -106,21 +104,14 @@ loss_entry(
 )
 
 
-def logit_loss_dx(g, _out, x, t, *, axis, total):
-    """(sigmoid(x) - t) g / total."""
-    return (sigmoid(x) - t) * unreduce(g, x.shape, axis, False) / total
-
-
-def logit_loss_dt(g, _out, x, _t, *, axis, total):
-    """-x g / total."""
-    return -x * unreduce(g, x.shape, axis, False) / total
-
-
 loss_entry(
     "logit_loss",
     lambda x, t: (1 - t) * x - logsigmoid.forward(x),
-    logit_loss_dx,
-    logit_loss_dt,
+    rule(
+        "(sigmoid(x) - t) g / total",
+        lambda g, _out, x, t, *, axis, total: (sigmoid(x) - t) * unreduce(g, x.shape, axis, False) / total,
+    ),
+    rule("-x g / total", lambda g, _out, x, _t, *, axis, total: -x * unreduce(g, x.shape, axis, False) / total),
     node="BinaryCrossEntropyWithLogits",
     doc="The same of sigmoid(x): the loss behind binary_cross_entropy_with_logits.",
 )

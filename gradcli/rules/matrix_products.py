@@ -23,51 +23,11 @@ from .shapes import (
     shape_of,
     swap_last_axes,
 )
-from .table import PRODUCT, A, Sample, batch_aligned, general, numpy_function
+from .table import PRODUCT, A, Sample, batch_aligned, general, numpy_function, rule
 
 PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))
 
 # -- one primitive per pair of ranks --------------------------------------------------------------
-
-
-def inner_dx(g, _, _x, y):
-    """g y."""
-    return g[..., None] * y.conj()
-
-
-def inner_dy(g, _, x, _y):
-    """g x."""
-    return g[..., None] * x.conj()
-
-
-def mv_dx(g, _, _x, y):
-    """The outer product of g and y."""
-    return g[..., :, None] * y.conj()
-
-
-def mv_dy(g, _, x, _y):
-    """x^H g."""
-    return g @ x.conj()
-
-
-def vm_dx(g, _, _x, y):
-    """g y^H."""
-    return g @ adjoint(y)
-
-
-def vm_dy(g, _, x, _y):
-    """The outer product of x and g."""
-    return x.conj()[:, None] * g[..., None, :]
-
-
-def mm_dx(g, out_shape, x_shape, y):
-    """g y^H, summed over broadcast batch axes."""
-    return fit(g @ adjoint(y), x_shape, len(out_shape))
-
-
-def mm_dy(g, out_shape, x, y_shape):
-    """x^H g, summed over broadcast batch axes."""
-    return fit(adjoint(x) @ g, y_shape, len(out_shape))
 
 
 def batch_inner(_size, operands, flags, _params):
@@ -91,8 +51,8 @@ def batch_vm(_size, operands, flags, _params):
 inner = general(
     "vector_dot",
     np.matmul,
-    inner_dx,
-    inner_dy,
+    rule("g y", lambda g, _, _x, y: g[..., None] * y.conj()),
+    rule("g x", lambda g, _, x, _y: g[..., None] * x.conj()),
     node="Dot",
     batch=batch_inner,
     promote=None,
@@ -103,8 +63,8 @@ inner = general(
 mv = general(
     "matrix_vector",
     np.matmul,
-    mv_dx,
-    mv_dy,
+    rule("The outer product of g and y", lambda g, _, _x, y: g[..., :, None] * y.conj()),
+    rule("x^H g", lambda g, _, x, _y: g @ x.conj()),
     node="Mv",
     batch=batch_mv,
     promote=None,
@@ -116,8 +76,8 @@ mv = general(
 vm = general(
     "vector_matrix",
     np.matmul,
-    vm_dx,
-    vm_dy,
+    rule("g y^H", lambda g, _, _x, y: g @ adjoint(y)),
+    rule("The outer product of x and g", lambda g, _, x, _y: x.conj()[:, None] * g[..., None, :]),
     node="SqueezeBackward4",
     batch=batch_vm,
     promote=None,
@@ -129,8 +89,14 @@ vm = general(
 mm = general(
     "matrix_product",
     np.matmul,
-    mm_dx,
-    mm_dy,
+    rule(
+        "g y^H, summed over broadcast batch axes",
+        lambda g, out_shape, x_shape, y: fit(g @ adjoint(y), x_shape, len(out_shape)),
+    ),
+    rule(
+        "x^H g, summed over broadcast batch axes",
+        lambda g, out_shape, x, y_shape: fit(adjoint(x) @ g, y_shape, len(out_shape)),
+    ),
     node=lambda x_shape, params: "Mm" if len(x_shape) == 2 else "Bmm",
     batch=batch_aligned,
     promote=None,
@@ -139,21 +105,6 @@ mm = general(
     pattern=PRODUCT,
     doc="A B over the last two axes",
 )
-
-
-def affine_db(g, _out, _b, _x, _w):
-    """g summed over the rows."""
-    return g.sum(axis=-2)
-
-
-def affine_dx(g, _out, _b, _x, w):
-    """g conj(w)."""
-    return g @ w.conj()
-
-
-def affine_dw(g, _out, _b, x, _w):
-    """g^T conj(x)."""
-    return swap_last_axes(g) @ x.conj()
 
 
 def batch_affine(_size, operands, flags, _params):
@@ -165,9 +116,9 @@ def batch_affine(_size, operands, flags, _params):
 general(
     "affine",
     lambda b, x, w: x @ swap_last_axes(w) + b,
-    affine_db,
-    affine_dx,
-    affine_dw,
+    rule("g summed over the rows", lambda g, _out, _b, _x, _w: g.sum(axis=-2)),
+    rule("g conj(w)", lambda g, _out, _b, _x, w: g @ w.conj()),
+    rule("g^T conj(x)", lambda g, _out, _b, x, _w: swap_last_axes(g) @ x.conj()),
     node="Addmm",
     batch=batch_affine,
     promote=None,
@@ -307,11 +258,6 @@ def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return moveaxis(a[..., ahead] * b[..., behind] - a[..., behind] * b[..., ahead], -1, axisc)
 
 
-def einsum_forward(*xs, inputs, output):
-    """Contract; an ellipsis in front lets every array carry leading axes."""
-    return np.einsum(",".join(inputs) + "->" + output, *xs, optimize=len(xs) > 2)
-
-
 def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
     """Contract g with the other operands to this operand's indices."""
     others = [x.conj() for i, x in enumerate(xs) if i != position]
@@ -447,7 +393,7 @@ def count_summed(subscripts: Any, *xs: Any) -> int:
 
 contract = general(
     "einsum",
-    einsum_forward,
+    lambda *xs, inputs, output: np.einsum(",".join(inputs) + "->" + output, *xs, optimize=len(xs) > 2),
     einsum_vjp,
     batch=batch_contract,
     arity=None,

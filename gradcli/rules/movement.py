@@ -8,14 +8,9 @@ import numpy as np
 
 from .exact import exact_astype, keep_numbers
 from .shapes import Shape, as_int, as_shape, count_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
-from .table import SELECTION, A, Sample, linear, numpy_function
+from .table import SELECTION, A, Sample, linear, numpy_function, rule
 
 # -- how these work behind one more leading axis --------------------------------------------------
-
-
-def batch_with_shape(size, operands, _flags, params):
-    """A wanted shape grows by the leading axis."""
-    return operands, {**params, "shape": (size, *params["shape"])}
 
 
 def batch_broadcast(size, operands, _flags, params):
@@ -43,20 +38,15 @@ def fill_in_length(old: Shape, wanted: Shape) -> Shape:
     return wanted
 
 
-def reshape_vjp(g, _, x_shape, *, shape):
-    """The old shape again."""
-    return g.reshape(lead_of(g, shape) + x_shape)
-
-
 reshape = linear(
     "reshape",
     lambda x, *, shape: x.reshape(shape),
-    reshape_vjp,
+    rule("The old shape again", lambda g, _, x_shape, *, shape: g.reshape(lead_of(g, shape) + x_shape)),
     bind=reshape_signature,
     node="View",
     numpy=(np.reshape,),
     view=True,
-    batch=batch_with_shape,
+    batch=lambda size, operands, _flags, params: (operands, {**params, "shape": (size, *params["shape"])}),
     samples=(Sample(A(3, 4), (2, 6)), Sample(A(3, 4), -1), Sample(A(1), ())),
     pattern=SELECTION,
     doc="The same elements in another shape.",
@@ -75,15 +65,10 @@ def expand_signature(x, axis):
     return (x,), {"axis": negative_axes(tuple(map(as_int, axes)), rank(x) + len(axes))}
 
 
-def expand_vjp(g, _, _x, *, axis):
-    """The axes taken away again."""
-    return g.squeeze(tuple(axis))
-
-
 linear(
     "expand_dims",
     lambda x, *, axis: np.expand_dims(x, axis),
-    expand_vjp,
+    rule("The axes taken away again", lambda g, _, _x, *, axis: g.squeeze(tuple(axis))),
     bind=expand_signature,
     aliases=("unsqueeze",),
     node="Unsqueeze",
@@ -124,15 +109,10 @@ linear(
 )
 
 
-def broadcast_vjp(g, _, x_shape, *, shape):
-    """Summed over the repeated axes."""
-    return fit(g, x_shape, len(shape))
-
-
 linear(
     "broadcast_to",
     lambda x, *, shape: np.broadcast_to(x, shape),
-    broadcast_vjp,
+    rule("Summed over the repeated axes", lambda g, _, x_shape, *, shape: fit(g, x_shape, len(shape))),
     bind=lambda x, *shape: ((x,), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}),
     node="Expand",
     numpy=(np.broadcast_to,),
@@ -145,11 +125,6 @@ linear(
 )
 
 # -- order of axes --------------------------------------------------------------------------------
-
-
-def batch_swap(size, operands, _flags, params):
-    """A 0-d operand has no axes to exchange, and must not exchange its leading one."""
-    return operands, params if operands[0].ndim > 1 else {"axis1": 0, "axis2": 0}
 
 
 def permute_axes(x, axes):
@@ -197,20 +172,10 @@ transpose = linear(
 )
 
 
-def swap_forward(x, *, axis1, axis2):
-    """Two axes exchanged; a 0-d array has none to exchange."""
-    return x.swapaxes(axis1, axis2) if x.ndim else x[...]
-
-
-def swap_vjp(g, _, _x, *, axis1, axis2):
-    """The same exchange."""
-    return g if axis1 == axis2 else g.swapaxes(axis1, axis2)
-
-
 linear(
     "swapaxes",
-    swap_forward,
-    swap_vjp,
+    lambda x, *, axis1, axis2: x.swapaxes(axis1, axis2) if x.ndim else x[...],
+    rule("The same exchange", lambda g, _, _x, *, axis1, axis2: g if axis1 == axis2 else g.swapaxes(axis1, axis2)),
     bind=lambda x, axis1, axis2: (
         (x,),
         {"axis1": negative_axis(axis1, rank(x)), "axis2": negative_axis(axis2, rank(x))},
@@ -219,7 +184,10 @@ linear(
     torch="transpose swapaxes swapdims(input, dim0, dim1)",
     numpy=(np.swapaxes,),
     view=True,
-    batch=batch_swap,
+    batch=lambda size, operands, _flags, params: (
+        operands,
+        params if operands[0].ndim > 1 else {"axis1": 0, "axis2": 0},
+    ),
     samples=(Sample(A(3, 4), 0, 1), Sample(A(2, 3, 4), 0, -1)),
     pattern=SELECTION,
     doc="Two axes exchanged.",
@@ -299,15 +267,10 @@ linear(
 )
 
 
-def flip_vjp(g, _, _x, *, axis):
-    """Flipped again."""
-    return np.flip(g, axis)
-
-
 flip = linear(
     "flip",
     lambda x, *, axis: np.flip(x, axis).copy(),
-    flip_vjp,
+    rule("Flipped again", lambda g, _, _x, *, axis: np.flip(g, axis)),
     bind=lambda x, axis=None: ((x,), {"axis": negative_axes(axis, rank(x))}),
     numpy=(np.flip,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
@@ -316,15 +279,10 @@ flip = linear(
 )
 
 
-def roll_vjp(g, _, _x, *, shift, axis):
-    """Rolled back."""
-    return np.roll(g, tuple(-s for s in shift), axis)
-
-
 roll_axes = linear(
     "roll_axes",
     lambda x, *, shift, axis: np.roll(x, shift, axis),
-    roll_vjp,
+    rule("Rolled back", lambda g, _, _x, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis)),
     node="Roll",
     samples=(),
     public=False,

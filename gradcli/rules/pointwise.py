@@ -7,23 +7,8 @@ import numpy as np
 from .exact import exact_angle, exact_part
 from .shapes import as_floats, dtype_of, is_complex, mask, shape_of
 from .special import scipy_function
-from .table import POSITIVE, A, Sample, constant, elementwise, general, linear, numpy_function
+from .table import POSITIVE, A, Sample, constant, elementwise, general, linear, numpy_function, rule
 from .transcendental import positive, within
-
-
-def real_vjp(g, _, _x):
-    """g is the cotangent of the real part alone."""
-    return g
-
-
-def imag_vjp(g, _, _x):
-    """i g."""
-    return g * 1j
-
-
-def conj_vjp(g, _, _x):
-    """conj(g)."""
-    return g.conj()
 
 
 def angle_vjp(g, _, x):
@@ -38,7 +23,7 @@ def angle_vjp(g, _, x):
 real_part = linear(
     "real_part",
     np.real,
-    real_vjp,
+    rule("g is the cotangent of the real part alone", lambda g, _, _x: g),
     node="Real",
     view=True,
     samples=(),
@@ -49,7 +34,7 @@ real_part = linear(
 imag_part = linear(
     "imag_part",
     np.imag,
-    imag_vjp,
+    rule("i g", lambda g, _, _x: g * 1j),
     node="Imag",
     view=True,
     samples=(),
@@ -74,7 +59,7 @@ def imag(x):
 linear(
     "conj",
     np.conjugate,
-    conj_vjp,
+    rule("conj(g)", lambda g, _, _x: g.conj()),
     aliases=("conjugate", "conj_physical"),
     numpy=(np.conjugate,),
     doc="Complex conjugate.",
@@ -112,20 +97,13 @@ def pairs_signature(x):
     return (x,), {}
 
 
-def pairs_vjp(g, _, _x):
-    """The pairs as complex numbers."""
-    return pairs_as_complex(np.ascontiguousarray(g) if isinstance(g, np.ndarray) else g)
-
-
-def complex_vjp(g, _, _x):
-    """Real and imaginary parts as pairs; the cotangent of something complex may be real."""
-    return complex_as_pairs(g if g.dtype.kind == "c" else g + 0j)
-
-
 complex_as_pairs = linear(
     "view_as_real",
     lambda x: np.asarray(x)[..., None].view(x.real.dtype),
-    pairs_vjp,
+    rule(
+        "The pairs as complex numbers",
+        lambda g, _, _x: pairs_as_complex(np.ascontiguousarray(g) if isinstance(g, np.ndarray) else g),
+    ),
     bind=complex_signature,
     torch="view_as_real(input)",
     view=True,
@@ -136,7 +114,10 @@ complex_as_pairs = linear(
 pairs_as_complex = linear(
     "view_as_complex",
     view_as_complex,
-    complex_vjp,
+    rule(
+        "Real and imaginary parts as pairs; the cotangent of something complex may be real",
+        lambda g, _, _x: complex_as_pairs(g if g.dtype.kind == "c" else g + 0j),
+    ),
     bind=pairs_signature,
     torch="view_as_complex(input)",
     view=True,
@@ -159,15 +140,10 @@ elementwise(
 )
 
 
-def scale_vjp(g, _, _x, *, exponent):
-    """The same scaling."""
-    return scale_exponent(g, exponent=exponent)
-
-
 scale_exponent = linear(
     "scale_exponent",
     lambda x, *, exponent: np.ldexp(x, exponent),
-    scale_vjp,
+    rule("The same scaling", lambda g, _, _x, *, exponent: scale_exponent(g, exponent=exponent)),
     bind=lambda x, exponent: ((x,), {"exponent": exponent}),
     complex=False,
     node="Ldexp",
@@ -215,33 +191,18 @@ elementwise(
 # -- entropies ------------------------------------------------------------------------------------
 
 
-def xlogy_dx(_, x, y):
-    """log y, and 0 where x = 0 and y <= 0."""
-    return np.where((x == 0) & (y <= 0), 0.0, np.log(y))
-
-
-def xlogy_dy(_, x, y):
-    """x / y."""
-    return x / np.where(x == 0, y, positive(y))
-
-
-def xlog1py_dy(_, x, y):
-    """x / (y + 1)."""
-    return x / np.where(x == 0, y + 1, positive(y + 1))
-
-
-def xlog1py_dx(_, x, y):
-    """log(1 + y), and 0 where x = 0 and y <= -1."""
-    return np.where((x == 0) & (y <= -1), 0.0, np.log1p(y))
-
-
 scipy_function(
-    "xlogy", xlogy_dx, xlogy_dy, domain=((0.1, 3.0), POSITIVE), twin="x * log(y)", doc="x log(y), 0 where x = 0."
+    "xlogy",
+    rule("log y, and 0 where x = 0 and y <= 0", lambda _, x, y: np.where((x == 0) & (y <= 0), 0.0, np.log(y))),
+    rule("x / y", lambda _, x, y: x / np.where(x == 0, y, positive(y))),
+    domain=((0.1, 3.0), POSITIVE),
+    twin="x * log(y)",
+    doc="x log(y), 0 where x = 0.",
 )
 scipy_function(
     "xlog1py",
-    xlog1py_dx,
-    xlog1py_dy,
+    rule("log(1 + y), and 0 where x = 0 and y <= -1", lambda _, x, y: np.where((x == 0) & (y <= -1), 0.0, np.log1p(y))),
+    rule("x / (y + 1)", lambda _, x, y: x / np.where(x == 0, y + 1, positive(y + 1))),
     node="SpecialXlog1Py",
     domain=((0.1, 3.0), (-0.8, 3.0)),
     twin="x * log(1 + y)",

@@ -9,7 +9,7 @@ import numpy as np
 from .arithmetic import direction
 from .exact import exact_extreme, exact_mean, exact_norm, exact_std, exact_var
 from .shapes import conjugate, kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
-from .table import REDUCTION, A, Sample, constant, general, linear, no_gradient
+from .table import REDUCTION, A, Sample, constant, general, linear, no_gradient, rule
 
 REDUCTIONS = (
     Sample(A(3, 4)),
@@ -36,20 +36,13 @@ def count(shape, axis):
 # -- sums and means ------------------------------------------------------------------------------
 
 
-def sum_vjp(g, _, x_shape, *, axis, keepdims):
-    """Spread g back over the summed axes."""
-    return spread(g, x_shape, axis, keepdims)
-
-
-def mean_vjp(g, _, x_shape, *, axis, keepdims):
-    """Spread g / n back over the n averaged elements."""
-    return spread(g / max(count(x_shape, axis), 1), x_shape, axis, keepdims)
-
-
 linear(
     "sum",
     lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
-    sum_vjp,
+    rule(
+        "Spread g back over the summed axes",
+        lambda g, _, x_shape, *, axis, keepdims: spread(g, x_shape, axis, keepdims),
+    ),
     bind=reduction_signature,
     node=lambda x_shape, params: "Sum" if len(params["axis"]) == len(x_shape) else "SumBackward1",
     torch="sum(input, dim=None, keepdim=False, *, dtype=None) -> SumBackward0, SumBackward1",
@@ -62,7 +55,10 @@ linear(
 linear(
     "mean",
     lambda x, *, axis, keepdims: np.mean(x, axis=axis, keepdims=keepdims),
-    mean_vjp,
+    rule(
+        "Spread g / n back over the n averaged elements",
+        lambda g, _, x_shape, *, axis, keepdims: spread(g / max(count(x_shape, axis), 1), x_shape, axis, keepdims),
+    ),
     bind=reduction_signature,
     node=lambda x_shape, params: "Mean" if len(params["axis"]) == len(x_shape) else "MeanBackward1",
     torch="mean(input, dim=None, keepdim=False, *, dtype=None)",

@@ -17,7 +17,7 @@ import numpy as np
 from .index import Index, put
 from .movement import moveaxis
 from .shapes import Shape, at_axis, negative_axis, rank
-from .table import NAMES, A, Sample, general, linear, with_axis
+from .table import NAMES, A, Sample, general, linear, rule, with_axis
 
 
 def at(x: Any, *items: Any) -> Any:
@@ -75,22 +75,12 @@ def windows_signature(x, windows):
     return (x,), {"windows": windows}
 
 
-def unfold_vjp(g, _, _x, *, windows):
-    """The windows of g added up."""
-    return fold_windows(g, windows=windows)
-
-
-def fold_vjp(g, _, _x, *, windows):
-    """The windows of g."""
-    return unfold_windows(g, windows=windows)
-
-
 LINE = Windows((5,), (3,), (2,), (1,), ((1, 1),), (3,))
 PLANE = Windows((4, 5), (2, 2), (1, 2), (2, 1), ((0, 0), (1, 0)), (2, 3))
 unfold_windows = linear(
     "unfold_windows",
     lambda x, *, windows: windows.take(x).copy(),
-    unfold_vjp,
+    rule("The windows of g added up", lambda g, _, _x, *, windows: fold_windows(g, windows=windows)),
     bind=windows_signature,
     node="Im2Col",
     samples=(Sample(A(2, 5), LINE), Sample(A(4, 5), PLANE)),
@@ -100,7 +90,7 @@ unfold_windows = linear(
 fold_windows = linear(
     "fold_windows",
     lambda x, *, windows: windows.put(x),
-    fold_vjp,
+    rule("The windows of g", lambda g, _, _x, *, windows: unfold_windows(g, windows=windows)),
     bind=windows_signature,
     node="Col2Im",
     samples=(Sample(A(2, 3, 3), LINE), Sample(A(2, 3, 2, 2), PLANE)),

@@ -13,7 +13,7 @@ import numpy as np
 
 from .exact import Field, NoTwinError, by_name, map_elements, without_field
 from .shapes import adjoint, fit, is_complex, rank, shape_of
-from .table import A, Sample, batch_aligned, composition, general, numpy_function
+from .table import A, Sample, batch_aligned, composition, general, numpy_function, rule
 
 
 def over_stacks(function: Callable) -> Callable:
@@ -138,16 +138,11 @@ def matrix_signature(x):
     return (x,), {}
 
 
-def inv_vjp(g, out, _):
-    """-A^-H g A^-H."""
-    return -(adjoint(out) @ g @ adjoint(out))
-
-
 SQUARE = (Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)))
 inv = general(
     "inv",
     np.linalg.inv,
-    inv_vjp,
+    rule("-A^-H g A^-H", lambda g, out, _: -(adjoint(out) @ g @ adjoint(out))),
     bind=square_signature,
     aliases=("inverse",),
     torch=("inverse(input: square)", "linalg.inv(A: square)"),
@@ -253,16 +248,11 @@ def solve_da(g, out, a, b_shape):
     return fit(grad, a.shape, max(len(b_shape), a.ndim))
 
 
-def solve_db(g, out_shape, a, b_shape):
-    """A^-H g."""
-    return fit(solve_columns(adjoint(a), g), b_shape, len(out_shape))
-
-
 solve_columns = general(
     "solve_columns",
     np.linalg.solve,
     solve_da,
-    solve_db,
+    rule("A^-H g", lambda g, out_shape, a, b_shape: fit(solve_columns(adjoint(a), g), b_shape, len(out_shape))),
     node="LinalgSolveEx",
     batch=batch_aligned,
     promote=None,

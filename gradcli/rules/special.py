@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_array, as_floats, in_floats_of
-from .table import POSITIVE, A, Primitive, Sample, composition, elementwise
+from .table import POSITIVE, A, Primitive, Sample, composition, elementwise, rule
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 SQRT_2PI = math.sqrt(2 * math.pi)
@@ -159,14 +159,12 @@ hazard_excess: Primitive = elementwise(
 )
 
 
-def hazard_dx(out, x):
-    """-out (x + out); in the lower tail, where x and out cancel, by the slope of their sum."""
-    return np.where(x < 0, hazard_excess(np.where(x < 0, x, 0.0), n=1) - 1, -out * (x + out))
-
-
 hazard = elementwise(
     lambda x: SQRT_2_OVER_PI / erfcx(-SQRT_HALF * x),
-    hazard_dx,
+    rule(
+        "-out (x + out); in the lower tail, where x and out cancel, by the slope of their sum",
+        lambda out, x: np.where(x < 0, hazard_excess(np.where(x < 0, x, 0.0), n=1) - 1, -out * (x + out)),
+    ),
     name="normal_hazard",
     complex=False,
     public=False,
@@ -221,14 +219,9 @@ def polygamma_forward(x, *, n):
     return scipy.special.polygamma(n, x).astype(x.dtype) if n else digamma(x)
 
 
-def polygamma_dx(_, x, *, n):
-    """The next order."""
-    return polygamma(x, n=n + 1)
-
-
 polygamma = elementwise(
     polygamma_forward,
-    polygamma_dx,
+    rule("The next order", lambda _, x, *, n: polygamma(x, n=n + 1)),
     name="polygamma",
     bind=polygamma_signature,
     complex=False,

@@ -2,8 +2,9 @@
 
 An entry is made by one call of `elementwise`, `linear`, `general`, `constant` or `composition`; nothing else has to
 be edited to add one (a new module is listed in `MODULES` of the package). What `gradcli ops` prints as its
-derivative is the lambda, or the first line of the docstring of a function: a formula. A rule's parameter names say
-what is kept for backward: `x` keeps the array, `x_shape` only its shape, a name that begins with `_` nothing.
+derivative is the lambda, the formula beside it (`rule`), or the first line of a function's docstring. A rule's
+parameter names say what is kept for backward: `x` keeps the array, `x_shape` only its shape, a name that begins with
+`_` nothing.
 
 - elementwise: one partial derivative per operand, `partial(out, x, y)` or a number; the constructor
   multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate.
@@ -304,6 +305,12 @@ def bind_parameters(signature: str, forward: Callable, operands: int) -> Callabl
         return None
     given = ", ".join(f"{name!r}: {name}" for name in params)
     return eval(f"lambda {text}: (({', '.join(names[:operands])},), {{{given}}})")
+
+
+def rule(formula: str, function: Callable) -> Callable:
+    """Return a rule of one line under the formula that `gradcli ops` prints for it."""
+    function.__name__, function.__doc__ = "rule", formula
+    return function
 
 
 def no_gradient(_g, *_, **__):

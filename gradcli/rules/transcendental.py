@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .shapes import as_floats, is_complex
-from .table import POSITIVE, Primitive, elementwise
+from .table import POSITIVE, Primitive, elementwise, rule
 
 LN2, LN10 = math.log(2), math.log(10)
 INSIDE = (-0.9, 0.9)
@@ -44,12 +44,15 @@ elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
 elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
 
 
-def expm1_dx(out, x_or_none):
-    """exp(x), which out + 1 is without the digits of the left tail."""
-    return out + 1 if x_or_none is None else np.exp(x_or_none)
-
-
-elementwise(np.expm1, expm1_dx, twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
+elementwise(
+    np.expm1,
+    rule(
+        "exp(x), which out + 1 is without the digits of the left tail",
+        lambda out, x_or_none: out + 1 if x_or_none is None else np.exp(x_or_none),
+    ),
+    twin="exp(x) - 1",
+    doc="exp(x) - 1, accurate near 0.",
+)
 elementwise(
     np.log,
     lambda _, x: 1 / positive(x),
@@ -109,14 +112,12 @@ sigmoid_slope: Primitive = elementwise(
 )
 
 
-def sigmoid_dx(out, x_or_none):
-    """out * (1 - out)."""
-    return out * (1 - out) if x_or_none is None else sigmoid_slope(out, x_or_none)
-
-
 sigmoid = elementwise(
     logistic_forward,
-    sigmoid_dx,
+    rule(
+        "out * (1 - out)",
+        lambda out, x_or_none: out * (1 - out) if x_or_none is None else sigmoid_slope(out, x_or_none),
+    ),
     name="sigmoid",
     aliases=("expit",),
     twin="1 / (1 + exp(-x))",
@@ -164,13 +165,8 @@ elementwise(np.tan, lambda out, _: 1 + out * out, domain=((-1.2, 1.2),), twin="t
 # cut has two sides; 1 - x and x + 1 do not.
 
 
-def arcsin_slope_forward(x):
-    """1 / sqrt(1 - x^2)."""
-    return 1 / np.sqrt(-(x - 1) * (x - -1) if np.iscomplexobj(x) else (1 - x) * (1 + x))
-
-
 arcsin_slope = elementwise(
-    arcsin_slope_forward,
+    lambda x: 1 / np.sqrt(-(x - 1) * (x - -1) if np.iscomplexobj(x) else (1 - x) * (1 + x)),
     lambda out, x: x * out * out * out,
     name="arcsin_slope",
     domain=(INSIDE,),
@@ -274,20 +270,22 @@ tanh_slope: Primitive = elementwise(
 )
 
 
-def tanh_dx(out, x_or_none):
-    """1 - out^2."""
-    return 1 - out * out if x_or_none is None else tanh_slope(out, x_or_none)
+elementwise(
+    np.tanh,
+    rule("1 - out^2", lambda out, x_or_none: 1 - out * out if x_or_none is None else tanh_slope(out, x_or_none)),
+    twin="tanh(x)",
+    doc="Hyperbolic tangent.",
+)
 
 
-elementwise(np.tanh, tanh_dx, twin="tanh(x)", doc="Hyperbolic tangent.")
-
-
-def arcsinh_dx(_, x):
-    """1 / sqrt(x**2 + 1)."""
-    return 1 / (np.sqrt(x * x - -1) if is_complex(x) else np.hypot(x, 1.0))
-
-
-elementwise(np.arcsinh, arcsinh_dx, aliases=("asinh",), node="Asinh", twin="asinh(x)", doc="Inverse hyperbolic sine.")
+elementwise(
+    np.arcsinh,
+    rule("1 / sqrt(x**2 + 1)", lambda _, x: 1 / (np.sqrt(x * x - -1) if is_complex(x) else np.hypot(x, 1.0))),
+    aliases=("asinh",),
+    node="Asinh",
+    twin="asinh(x)",
+    doc="Inverse hyperbolic sine.",
+)
 elementwise(
     np.arccosh,
     lambda _, x: 1 / (np.sqrt(x - 1) * np.sqrt(x - -1)),
