@@ -10,7 +10,7 @@ import numpy as np
 from .scipy_special import of_order
 from .shapes import as_floats
 from .special import from_scipy, half_turns, scipy_function
-from .table import POSITIVE, TABLE, A, Sample, elementwise
+from .table import POSITIVE, TABLE, A, Sample, elementwise, real_elementwise
 
 hyp0f1 = from_scipy("hyp0f1")
 
@@ -94,12 +94,11 @@ SCALED: list[tuple[str, Any, str]] = [
     ("scaled_k0", scaled_k0_forward, "n-th derivative of scaled_modified_bessel_k0."),
 ]
 for name, forward, doc in SCALED:
-    elementwise(
+    real_elementwise(
         forward,
         lambda _, x, *, n, name=name: TABLE[name](x, n=n + 1),
         name=name,
         bind=lambda x, n: ((x,), {"n": n}),
-        complex=False,
         public=False,
         domain=(POSITIVE,),
         samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
@@ -204,20 +203,18 @@ def airy(which):
     return lambda x: every(x)[which]
 
 
-airy_ai: Any = elementwise(
+airy_ai: Any = real_elementwise(
     airy(0),
     lambda _, x: airy_slope(x),
     name="airy_ai",
-    complex=False,
     slope="the derivative of the Airy function Ai",
     twin="airyai(x)",
     doc="Airy function Ai.",
 )
-airy_slope: Any = elementwise(
+airy_slope: Any = real_elementwise(
     airy(1),
     lambda _, x: x * airy_ai(x),
     name="airy_ai_slope",
-    complex=False,
     twin="airyaiprime(x)",
     doc="Derivative of the Airy function Ai.",
 )
@@ -256,11 +253,10 @@ spherical: Any = elementwise(
     samples=(Sample(A(3, 4), 1, 1), Sample(A(3), 2, 1, True)),
     doc="Spherical Bessel function of the first kind of order n at x, or at pi x, over its argument to the power k.",
 )
-elementwise(
+real_elementwise(
     lambda x: spherical_forward(x, n=0, k=0, turns=False),
     lambda _, x: 0.0 - spherical(x, n=1, k=0, turns=False),
     name="spherical_bessel_j0",
-    complex=False,
     slope="(cos(x) - sin(x) / x) / x",
     twin="Piecewise((1, Eq(x, 0)), (sin(x) / x, True))",
     doc="Spherical Bessel function of the first kind, order 0: sin(x) / x.",

@@ -42,7 +42,6 @@ dft = linear(
         lambda g, _, _x, *, axis, inverse, scale: dft(g, axis=axis, inverse=not inverse, scale=scale),
     ),
     node="FftC2C",
-    samples=(),
     public=False,
     doc="Discrete Fourier transform over axes.",
 )
@@ -75,7 +74,6 @@ rdft = linear(
     lambda x, *, axis, scale: multiply_by(np.fft.rfft(x, axis=axis), scale),
     rdft_vjp,
     node="FftR2C",
-    samples=(),
     public=False,
     doc="The first half of the spectrum of real numbers along an axis.",
 )
@@ -84,7 +82,6 @@ hdft = linear(
     lambda x, *, axis, n, scale: multiply_by(np.fft.irfft(x, n, axis, norm="forward"), scale),
     hdft_vjp,
     node="FftC2R",
-    samples=(),
     public=False,
     doc="The n real numbers whose (conjugated, unscaled) half spectrum is given.",
 )

@@ -182,7 +182,6 @@ put = linear(
     rule("The taken elements of g", lambda g, out_shape, _, *, index, lead: getitem(g, index=index)),
     node="Put",
     batch=lambda size, operands, _flags, params: (operands, {**params, "lead": (size, *params["lead"])}),
-    samples=(),
     public=False,
     pattern=SELECTION,
     doc="Zeros with the given elements added at an index.",

@@ -10,7 +10,7 @@ import numpy as np
 from .activation import logsigmoid, sigmoid
 from .index import Index, put
 from .shapes import negative_axes, rank, shape_of, unreduce
-from .table import POSITIVE, A, Sample, elementwise, general, linear, rule
+from .table import POSITIVE, A, Sample, general, linear, real_elementwise, rule
 
 LOWEST_LOG = -100.0
 SMALLEST = float(np.float32(1e-12))
@@ -21,12 +21,11 @@ def x_log_x(x):
     return x * np.log(np.where(x == 0, 1.0, x))
 
 
-elementwise(
+real_elementwise(
     x_log_x,
     lambda _, x: np.log(x) + 1,
     name="x_log_x",
     node="Xlogy",
-    complex=False,
     domain=(POSITIVE,),
     public=False,
     twin="x * log(x)",

@@ -140,9 +140,7 @@ def pinv_vjp(g, out, x, *, absolute, relative):
     return rows - x @ (p @ rows) + columns - (columns @ p) @ x - ph @ g @ ph
 
 
-pinv_outputs = general(
-    "pinv_output", pinv_forward, pinv_vjp, node="LinalgPinv", samples=(), public=False, doc="Pseudo-inverse."
-)
+pinv_outputs = general("pinv_output", pinv_forward, pinv_vjp, node="LinalgPinv", public=False, doc="Pseudo-inverse.")
 
 
 def pinv_with(x, absolute, relative, hermitian=False):

@@ -242,6 +242,7 @@ clone = linear(
     lambda x: x.copy(),
     clone_vjp,
     torch="clone(input, *, memory_format=None)",
+    samples=(Sample(A(3, 4)), Sample(A()), Sample(A(0))),
     public=False,
     pattern=SELECTION,
     doc="A copy, through which gradients flow.",
@@ -251,19 +252,12 @@ linear(
     lambda x: x,
     clone_vjp,
     node="CopyBackwards",
-    samples=(),
     public=False,
     exact=keep_numbers,
     doc="What is about to be copied into other memory.",
 )
 linear(
-    "alias",
-    lambda x: x,
-    clone_vjp,
-    samples=(),
-    public=False,
-    pattern=SELECTION,
-    doc="The array itself, with a node of its own.",
+    "alias", lambda x: x, clone_vjp, public=False, pattern=SELECTION, doc="The array itself, with a node of its own."
 )
 
 
@@ -284,7 +278,6 @@ roll_axes = linear(
     lambda x, *, shift, axis: np.roll(x, shift, axis),
     rule("Rolled back", lambda g, _, _x, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis)),
     node="Roll",
-    samples=(),
     public=False,
     pattern=SELECTION,
     doc="Elements rolled along negative axes.",

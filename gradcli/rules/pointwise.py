@@ -7,7 +7,7 @@ import numpy as np
 from .exact import exact_angle, exact_part
 from .shapes import as_floats, dtype_of, is_complex, mask, shape_of
 from .special import scipy_function
-from .table import POSITIVE, A, Sample, constant, elementwise, general, linear, numpy_function, rule
+from .table import POSITIVE, A, Sample, constant, elementwise, general, linear, numpy_function, real_elementwise, rule
 from .transcendental import positive, within
 
 
@@ -26,7 +26,6 @@ real_part = linear(
     rule("g is the cotangent of the real part alone", lambda g, _, _x: g),
     node="Real",
     view=True,
-    samples=(),
     public=False,
     exact=exact_part(0),
     doc="Real part of a complex array.",
@@ -37,7 +36,6 @@ imag_part = linear(
     rule("i g", lambda g, _, _x: g * 1j),
     node="Imag",
     view=True,
-    samples=(),
     public=False,
     exact=exact_part(1),
     doc="Imaginary part of a complex array.",
@@ -107,7 +105,6 @@ complex_as_pairs = linear(
     bind=complex_signature,
     torch="view_as_real(input)",
     view=True,
-    samples=(),
     public=False,
     doc="Real and imaginary parts as a last axis of length 2.",
 )
@@ -121,7 +118,6 @@ pairs_as_complex = linear(
     bind=pairs_signature,
     torch="view_as_complex(input)",
     view=True,
-    samples=(),
     public=False,
     doc="Complex numbers from a last axis of length 2.",
 )
@@ -129,11 +125,10 @@ pairs_as_complex = linear(
 # -- fractions and replacements -------------------------------------------------------------------
 
 
-elementwise(
+real_elementwise(
     lambda x: x - np.trunc(x),
     1,
     name="frac",
-    complex=False,
     domain=((1.05, 1.45),),
     twin="x - sign(x) * floor(abs(x))",
     doc="Fractional part x - trunc(x), with the sign of x.",
@@ -240,22 +235,20 @@ def logit_dx(_, x, *, eps):
     return np.where(limited, 0.0, logit_slope(np.where(limited, 0.5, x)))
 
 
-logit_slope = elementwise(
+logit_slope = real_elementwise(
     lambda x: 1 / (x * (1 - x)),
     lambda out, x: (2 * x - 1) * out * out,  # of products of x and 1 - x, both terms may be infinite
     name="logit_slope",
-    complex=False,
     public=False,
     domain=((0.05, 0.95),),
     doc="1 / (x (1 - x)).",
 )
 
 
-elementwise(
+real_elementwise(
     logit_forward,
     logit_dx,
     torch="logit(input, eps=None)",
-    complex=False,
     domain=((0.05, 0.95),),
     samples=(Sample(A(3, 4)), Sample(A(), eps=0.01), Sample(A(5), eps=0.3)),
     twin="log(x / (1 - x))",
@@ -269,11 +262,10 @@ constant(np.heaviside, arity=2, doc="0 where x < 0, 1 where x > 0, y where x = 0
 constant(np.isneginf, doc="True where x is minus infinity.", numpy=(np.isneginf,))
 constant(np.isposinf, doc="True where x is plus infinity.", numpy=(np.isposinf,))
 constant(np.isreal, doc="True where the imaginary part is 0.", numpy=(np.isreal,))
-elementwise(
+real_elementwise(
     np.nextafter,
     lambda _, x, y: mask(x != y, x),
     0,
-    complex=False,
     doc="The next number after x in the direction of y.",
     subgradient="0 where x = y",
 )

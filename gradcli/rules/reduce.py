@@ -322,7 +322,6 @@ norm_slope = general(
     norm_slope_forward,
     norm_slope_vjp,
     no_gradient,
-    samples=(),
     public=False,
     doc="Derivative of a norm of order ord, without digits lost beside a large element; out is that norm of x.",
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from .shapes import in_floats_of
 from .special import PROBABILITY, digamma, exp_square, from_scipy, half_turns, kummer, scipy_function
-from .table import POSITIVE, A, Sample, elementwise
+from .table import POSITIVE, A, Sample, real_elementwise
 from .transcendental import positive
 
 # -- functions of one operand --------------------------------------------------------------------
@@ -39,12 +39,11 @@ def log_ratio_forward(x, *, n):
     return np.where(near, series, ratio).astype(x.dtype)
 
 
-log_ratio: Any = elementwise(
+log_ratio: Any = real_elementwise(
     log_ratio_forward,
     lambda _, x, *, n: -log_ratio(x, n=n + 1),
     name="log_ratio",
     bind=lambda x, n: ((x,), {"n": n}),
-    complex=False,
     public=False,
     domain=(POSITIVE,),
     samples=(Sample(A(3, 4), 0), Sample(A(3), 1)),
@@ -79,11 +78,10 @@ scipy_function(
     twin="expint(1, x)",
     doc="Exponential integral E1.",
 )
-exp_over: Any = elementwise(
+exp_over: Any = real_elementwise(
     lambda x: np.exp(x) / x,
     lambda out, x: out * (1 - 1 / x),  # of out - out / x, both may be infinite
     name="exp_over",
-    complex=False,
     public=False,
     domain=(POSITIVE,),
     doc="exp(x) / x.",
@@ -142,12 +140,11 @@ def of_order(
 ) -> Any:
     """Enter a function of x, the last of its operands: of scipy's unless given."""
     function = function or from_scipy(name)
-    return elementwise(
+    return real_elementwise(
         lambda x, *, order: function(*(in_floats_of(x, n) for n in order), x),
         slope,
         name=name,
         bind=orders_signature(name, len(orders)),
-        complex=False,
         domain=(domain,),
         samples=(Sample(*orders, A(3, 4)), Sample(*(np.array([n, n + 1]) for n in orders), A(3, 2))),
         scipy="yn" if name == "yv" else "",
@@ -215,12 +212,11 @@ def divergence(x, y):
     return np.where(near, series, from_scipy("kl_div")(x, y))
 
 
-elementwise(
+real_elementwise(
     divergence,
     lambda _, x, y: np.log(x / y),
     lambda _, x, y: 1 - x / y,
     name="kl_div",
-    complex=False,
     domain=(POSITIVE, POSITIVE),
     twin="x * log(x / y) - x + y",
     doc="Divergence x log(x / y) - x + y.",

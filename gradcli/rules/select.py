@@ -87,7 +87,6 @@ pick = general(
     pick_dx,
     no_gradient,
     node="Gather",
-    samples=(),
     public=False,
     doc="Elements picked per lane along a negative axis by positions that may themselves be computed.",
 )
@@ -97,7 +96,6 @@ unpick = general(
     unpick_dg,
     no_gradient,
     node="ScatterAdd",
-    samples=(),
     public=False,
     doc="Zeros with elements added per lane at positions along a negative axis.",
 )
@@ -119,7 +117,6 @@ sort_axis = general(
     lambda x, *, axis: np.take_along_axis(x, sorting_positions(x, axis), axis),
     sort_vjp,
     node="Sort",
-    samples=(),
     public=False,
     doc="Elements in rising order along a negative axis.",
 )
@@ -175,7 +172,6 @@ last_diagonal = linear(
     diagonal_vjp,
     node="Diagonal",
     view=True,
-    samples=(),
     public=False,
     doc="Diagonals over the last two axes.",
 )
@@ -302,7 +298,6 @@ general(
     lambda x, *, axis: np.unique(x, axis=axis),
     unique_vjp,
     node=lambda _, params: "Unique2" if params["axis"] is None else "UniqueDim",
-    samples=(),
     public=False,
     doc="The different elements (slices along axis) in rising order, as PyTorch has them: without a gradient.",
 )

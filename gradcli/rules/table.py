@@ -84,29 +84,17 @@ BINARY_SAMPLES = (
 )
 
 
-def kept_by(rule: Any, skip: int) -> tuple[int, ...]:
-    """Return what `rule` wants saved, one of SKIP, ARRAY, SHAPE per parameter after the first `skip`."""
-    if not callable(rule):
-        return ()
-    code = rule.__code__
-    names = code.co_varnames[skip : code.co_argcount]
-    return tuple(SKIP if n.startswith("_") else SHAPE if n.endswith(("_shape", "_shapes")) else ARRAY for n in names)
-
-
-def spared_by(rule: Any, skip: int) -> tuple[int, ...]:
-    """Return the places, in what is saved, of what `rule` takes as None where it was changed in place since."""
-    if not callable(rule):
-        return ()
-    code = rule.__code__
-    names = code.co_varnames[skip : code.co_argcount]
-    return tuple(place for place, name in enumerate(names) if name.endswith("_or_none"))
+def kept_as(name: str) -> int:
+    """Return what a rule's parameter of this name wants saved: SKIP, ARRAY or SHAPE."""
+    return SKIP if name.startswith("_") else SHAPE if name.endswith(("_shape", "_shapes")) else ARRAY
 
 
 class Primitive:
     """One entry. Call it with canonical operands and parameters; `function` takes the user's arguments.
 
     What users see: aliases, doc, public (whether the language has it), subgradient (what it is at kinks), slope (the
-    derivative in words), domain (where it is tested, and may be computed), samples. bind: from the user's arguments
+    derivative in words), domain (where it is tested, and may be computed), samples (none where it is not public, unless
+    given). bind: from the user's arguments
     to operands and parameters, `lambda x, c: ((x, c), {})`; it gives them their names. node, variants: the name of
     its nodes (of a composition, of the last one, where PyTorch has one operation); those for a number on the left, on
     the right. numpy, folds, scipy: functions, methods of ufuncs and
@@ -155,6 +143,8 @@ class Primitive:
         self.name = name
         self.kind = kind
         self.forward = forward
+        if not options.get("public", True):
+            options.setdefault("samples", ())
         if isinstance(options.get("torch"), str):
             options["torch"] = (options["torch"],)
         if not options.keys() <= OPTIONS.keys():
@@ -166,10 +156,13 @@ class Primitive:
             self.bind = bind_parameters(self.torch[0], forward, self.arity or 1)
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if self.arity is not None else 2)
-        self.keeps = tuple(kept_by(rule, skip) for rule in rules)
+        codes = [rule.__code__ if callable(rule) else None for rule in rules]
+        names = [code.co_varnames[skip : code.co_argcount] if code else () for code in codes]
+        self.keeps = tuple(tuple(map(kept_as, part)) for part in names)
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
-        self.spares = frozenset(place for rule in rules for place in spared_by(rule, skip))
+        # what a rule takes as None where it was changed in place since
+        self.spares = frozenset(i for part in names for i, name in enumerate(part) if name.endswith("_or_none"))
         self._register()
 
     def _register(self) -> None:
@@ -244,7 +237,7 @@ class Primitive:
         """Return a callable whose signature is the one users see."""
         if self.kind == "composition":
             return self.forward
-        return self.bind or (unary_signature, binary_signature, ternary_signature)[(self.arity or 1) - 1]
+        return self.bind or SIGNATURES[(self.arity or 1) - 1]
 
     def _call(self, target: Callable, args: tuple, kwargs: dict) -> Any:
         try:
@@ -317,26 +310,10 @@ def no_gradient(_g, *_, **__):
     """Give an operand that only steers (a condition, an index) no gradient."""
 
 
-def first_operand(_out, x, _y):
-    """x; what the product x y has with respect to y."""
-    return x
-
-
-def second_operand(_out, _x, y):
-    """y; what the product x y has with respect to x."""
-    return y
-
-
-def unary_signature(x):
-    """The user's view of a function of one array."""
-
-
-def binary_signature(x, y):
-    """The user's view of a function of two arrays."""
-
-
-def ternary_signature(x, y, z):
-    """The user's view of a function of three arrays."""
+first_operand = rule("x; what the product x y has with respect to y", lambda _out, x, _y: x)
+second_operand = rule("y; what the product x y has with respect to x", lambda _out, _x, y: y)
+SIGNATURES: tuple[Callable, ...] = (lambda x: None, lambda x, y: None, lambda x, y, z: None)
+"""The user's view of functions of one, two and three arrays."""
 
 
 def elementwise(forward: Callable, *partials: Any, name: str | None = None, **options: Any) -> Primitive:
@@ -351,6 +328,9 @@ def elementwise(forward: Callable, *partials: Any, name: str | None = None, **op
     options.setdefault("promote", None)
     options.setdefault("numpy", (forward,) if is_ufunc else ())
     return Primitive(name or forward.__name__, "elementwise", forward, partials, arity=len(partials), **options)
+
+
+real_elementwise = functools.partial(elementwise, complex=False)
 
 
 def linear(name: str, forward: Callable, vjp: Callable, **options: Any) -> Primitive:

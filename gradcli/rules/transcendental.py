@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .shapes import as_floats, is_complex
-from .table import POSITIVE, Primitive, elementwise, rule
+from .table import POSITIVE, Primitive, elementwise, real_elementwise, rule
 
 LN2, LN10 = math.log(2), math.log(10)
 INSIDE = (-0.9, 0.9)
@@ -144,11 +144,10 @@ logaddexp = elementwise(
     twin="log(exp(x) + exp(y))",
     doc="log(exp(x) + exp(y)) without overflow.",
 )
-elementwise(
+real_elementwise(
     np.logaddexp2,
     lambda _, x, y: sigmoid((x - y) * LN2),
     lambda _, x, y: sigmoid((y - x) * LN2),
-    complex=False,
     node="Logaddexp2",
     twin="log(2**x + 2**y) / log(2)",
     doc="log2(2**x + 2**y) without overflow.",
@@ -209,37 +208,34 @@ def over_square_sum(numerator, x, y):
     return numerator / length / length
 
 
-elementwise(
+real_elementwise(
     np.arctan2,
     lambda _, x, y: over_square_sum(y, x, y),
     lambda _, x, y: -over_square_sum(x, x, y),
     aliases=("atan2",),
     node="Atan2",
-    complex=False,
     domain=((-3.0, -0.3), (0.3, 3.0)),
     twin="atan2(x, y)",
     doc="Angle of the point (y, x): atan2(ordinate, abscissa), in radians.",
     subgradient="0 at (0, 0)",
 )
-elementwise(
+real_elementwise(
     np.deg2rad,
     math.pi / 180,
     node="Deg2Rad",
     aliases=("radians",),
     slope="pi / 180",
     numpy=(np.deg2rad, np.radians),
-    complex=False,
     twin="x * pi / 180",
     doc="Degrees to radians.",
 )
-elementwise(
+real_elementwise(
     np.rad2deg,
     180 / math.pi,
     node="Rad2Deg",
     aliases=("degrees",),
     slope="180 / pi",
     numpy=(np.rad2deg, np.degrees),
-    complex=False,
     twin="x * 180 / pi",
     doc="Radians to degrees.",
 )
