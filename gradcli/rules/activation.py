@@ -15,10 +15,12 @@ from .exact import exact_log_softmax, exact_logsumexp, exact_softmax
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import as_floats, conjugate, negative_axes, rank, sum_kept, unreduce
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
-from .table import LANES, REAL, REDUCTION, A, Sample, composition, elementwise, general, real_elementwise, rule
+from .table import LANES, REAL, REDUCTION, A, Sample, elementwise, general, numpy_function, real_elementwise, rule
 from .transcendental import sigmoid, sigmoid_slope, tanh_slope
 
 GELU_CUBIC = 0.044715
+GELU_OF_TANH = "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))"
+SOFTPLUS_OF_THRESHOLD = "Piecewise((x, beta * x > threshold), (log(1 + exp(beta * x)) / beta, True))"
 
 
 logsigmoid = real_elementwise(
@@ -38,29 +40,20 @@ def softplus(x, *, beta, threshold):
     return np.where(z > threshold, x, (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / beta)
 
 
-def softplus_twin(params):
-    """Return the formula with a threshold."""
-    if params.get("threshold") is None:
-        return None
-    return "Piecewise((x, beta * x > threshold), (log(1 + exp(beta * x)) / beta, True))"
-
-
-def softplus_signature(x, beta=1.0, threshold=None):
-    """Bind softplus; without a threshold the function is smooth everywhere."""
-    return (x,), {"beta": beta, "threshold": math.inf if threshold is None else threshold}
-
-
 softplus_entry = real_elementwise(
     softplus,
     rule(
         "sigmoid(beta x), and 1 on the linear part",
         lambda _, x, *, beta, threshold: np.where(x * beta > threshold, 1.0, sigmoid(x * beta)),
     ),
-    bind=softplus_signature,
+    bind=lambda x, beta=1.0, threshold=None: (
+        (x,),
+        {"beta": beta, "threshold": math.inf if threshold is None else threshold},
+    ),
     torch="softplus(input, beta=1.0, threshold=20.0)",
     samples=(Sample(A(3, 4)), Sample(A(3), beta=2.0), Sample(A(3), threshold=1.0)),
     twin="log(1 + exp(beta * x)) / beta",
-    twin_of=softplus_twin,
+    twin_of=lambda params: None if params.get("threshold") is None else SOFTPLUS_OF_THRESHOLD,
     doc="Smooth ramp log(1 + exp(beta x)) / beta.",
 )
 real_elementwise(
@@ -125,12 +118,6 @@ def gelu_dx(_, x, *, approximate):
     return normal_cdf(x) + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
-def gelu_twin(params):
-    """Return the formula of the tanh approximation."""
-    tanh = "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))"
-    return tanh if params.get("approximate") == "tanh" else None
-
-
 def gelu_signature(x, approximate="none"):
     """Bind gelu; raises ValueError for an unknown approximation."""
     if approximate not in ("none", "tanh"):
@@ -145,7 +132,7 @@ real_elementwise(
     domain=(REAL,),
     samples=(Sample(A(3, 4)), Sample(A(3), approximate="tanh")),
     twin="x * (1 + erf(x / sqrt(2))) / 2",
-    twin_of=gelu_twin,
+    twin_of=lambda params: GELU_OF_TANH if params.get("approximate") == "tanh" else None,
     doc="x times the standard normal distribution function.",
 )
 
@@ -321,16 +308,13 @@ real_elementwise(
 )
 
 
+@numpy_function(Sample(A(2, 3, 2), A(3)), Sample(A(4), A(1)), Sample(A(2, 3), A()), subgradient="the weight at 0")
 def prelu(x, weight):
     """x where positive, weight x elsewhere, with a weight per channel (axis 1)."""
     if rank(weight) == 1:
         weight = weight.reshape((-1,) + (1,) * (rank(x) - 2) if rank(x) > 1 else ())
     return np.where(x > 0, x, weight * x)
 
-
-composition(
-    prelu, samples=(Sample(A(2, 3, 2), A(3)), Sample(A(4), A(1)), Sample(A(2, 3), A())), subgradient="the weight at 0"
-)
 
 # -- exponentials of axes -------------------------------------------------------------------------
 
@@ -380,9 +364,9 @@ general(
 )
 
 
-def softmax_forward(x, *, axis):
-    """exp(x) normalised over axis."""
-    e = np.exp(x - largest(x, axis))
+def softmax_of(shifted, axis):
+    """exp(shifted) normalised over axis."""
+    e = np.exp(shifted)
     return e / np.add.reduce(e, axis=axis, keepdims=True)
 
 
@@ -393,12 +377,6 @@ def softmax_vjp(g, out, _x_shape, *, axis):
     at_top = (size == largest(size, axis)).astype(s.dtype)
     scaled = s * (g - sum_kept(at_top * g, axis) / sum_kept(at_top, axis))
     return scaled - s * sum_kept(scaled, axis)
-
-
-def finite_softmax_forward(x, *, axis):
-    """The same; beside an infinite element the others are 0."""
-    e = np.exp(x - finite_max(x, axis))
-    return e / np.add.reduce(e, axis=axis, keepdims=True)
 
 
 def log_softmax_forward(x, *, axis):
@@ -425,7 +403,7 @@ WHOLE_NUMBERS = "\"{name}_{{last}}kernel_impl\" not implemented for '{{type}}'"
 SOFTMAXES = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=1), Sample(A()))
 softmax = general(
     "softmax",
-    softmax_forward,
+    lambda x, *, axis: softmax_of(x - largest(x, axis), axis),
     softmax_vjp,
     bind=softmax_signature,
     torch="softmax(input, dim=None, *, dtype=None)",
@@ -437,7 +415,7 @@ softmax = general(
 )
 finite_softmax = general(
     "finite_softmax",
-    finite_softmax_forward,
+    lambda x, *, axis: softmax_of(x - finite_max(x, axis), axis),
     softmax_vjp,
     node="Softmax",
     public=False,

@@ -144,11 +144,6 @@ def exact_part(place: int) -> Callable:
     return lambda field, x: map_elements(lambda e: field.parts(e)[place], (without_field(x),))
 
 
-def keep_numbers(_: Field, x: Any, **__: Any) -> Any:
-    """The same numbers."""
-    return x
-
-
 def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -> Any:
     """Another type: exact numbers have none, but whole numbers to index with are plain integers."""
     if dtype.kind not in "iu":

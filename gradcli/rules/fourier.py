@@ -88,7 +88,14 @@ hdft = linear(
 
 # -- transforms ----------------------------------------------------------------------------------
 
-KINDS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+KINDS = {
+    "fft": "Discrete Fourier transform",
+    "ifft": "Inverse discrete Fourier transform",
+    "rfft": "First half of the Fourier transform of real numbers",
+    "irfft": "Real numbers from the first half of their Fourier transform",
+    "hfft": "Real Fourier transform of a sequence of which one half is given, the other being its conjugate",
+    "ihfft": "First half of the inverse Fourier transform of real numbers",
+}
 
 
 def scale_of(kind, norm, count):
@@ -193,15 +200,7 @@ def many_axes(kind, default):
     return function
 
 
-DOCS = {
-    "fft": "Discrete Fourier transform",
-    "ifft": "Inverse discrete Fourier transform",
-    "rfft": "First half of the Fourier transform of real numbers",
-    "irfft": "Real numbers from the first half of their Fourier transform",
-    "hfft": "Real Fourier transform of a sequence of which one half is given, the other being its conjugate",
-    "ihfft": "First half of the inverse Fourier transform of real numbers",
-}
-for _kind in KINDS:
+for _kind, _doc in KINDS.items():
     for _name, _first, _default in ((_kind, "n", -1), (f"{_kind}2", "s", (-2, -1)), (f"{_kind}n", "s", None)):
         composition(
             one_axis(_kind) if _name == _kind else many_axes(_kind, _default),
@@ -210,7 +209,7 @@ for _kind in KINDS:
             samples=(),
             public=False,
             torch=f"fft.{_name}(input, {_first}=None, dim={_default}, norm=None)",
-            doc=f"{DOCS[_kind]}{'' if _name == _kind else ' over axes'}.",
+            doc=f"{_doc}{'' if _name == _kind else ' over axes'}.",
         )
 
 

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from .movement import ravel
-from .shapes import as_array, as_int, as_shape, at_axis, count_shape, lead_of, negative_axis, rank, shape_of, size_of
+from .shapes import (
+    as_array,
+    as_int,
+    as_shape,
+    at_axis,
+    check_rank,
+    count_shape,
+    lead_of,
+    negative_axis,
+    rank,
+    shape_of,
+    size_of,
+)
 from .table import SELECTION, A, Sample, general, linear, numpy_function, rule
 
 
@@ -123,12 +137,6 @@ def add_axes(x, ndim):
     return x.reshape((1,) * (ndim - len(shape)) + shape)
 
 
-def column(x):
-    """Return a vector (or a number) as a column; other arrays as they are."""
-    x = as_array(x)
-    return x.reshape((-1, 1)) if rank(x) < 2 else x
-
-
 @numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
 def hstack(xs):
     """Arrays joined along the second axis (the first, for vectors)."""
@@ -151,7 +159,7 @@ def dstack(xs):
 @numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
 def column_stack(xs):
     """Arrays joined along the second axis; vectors are columns."""
-    return concatenate.function([column(x) for x in xs], 1)
+    return concatenate.function([x if rank(x) > 1 else x.reshape((-1, 1)) for x in map(as_array, xs)], 1)
 
 
 @numpy_function(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0))
@@ -187,7 +195,14 @@ def atleast_3d(*xs):
 @numpy_function(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]]))
 def block(arrays):
     """Arrays in nested lists put together as blocks."""
-    return _block(arrays, *_depth_and_rank(arrays), 0)
+    depth, ndim = _depth_and_rank(arrays)
+
+    def join(part, level):
+        if not isinstance(part, list):
+            return add_axes(part, 0).reshape((1,) * (max(ndim, depth) - rank(part)) + shape_of(part))
+        return concatenate.function([join(x, level + 1) for x in part], level - depth)
+
+    return join(arrays, 0)
 
 
 def _depth_and_rank(arrays) -> tuple[int, int]:
@@ -196,18 +211,6 @@ def _depth_and_rank(arrays) -> tuple[int, int]:
         return 0, rank(arrays)
     pairs = [_depth_and_rank(x) for x in arrays]
     return 1 + max(d for d, _ in pairs), max(n for _, n in pairs)
-
-
-def _block(arrays, depth, ndim, level):
-    if not isinstance(arrays, list):
-        return add_axes(arrays, 0).reshape((1,) * (max(ndim, depth) - rank(arrays)) + shape_of(arrays))
-    return concatenate.function([_block(x, depth, ndim, level + 1) for x in arrays], level - depth)
-
-
-def cut(x, axis, cuts):
-    """Return the parts of x between the given places along a negative axis."""
-    edges = zip([0, *cuts], [*cuts, shape_of(x)[axis]], strict=True)
-    return tuple(x[at_axis(axis, slice(a, b))] for a, b in edges)
 
 
 def cut_places(indices_or_sections, length):
@@ -225,7 +228,9 @@ def cut_places(indices_or_sections, length):
 def array_split(x, indices_or_sections, axis=0):
     """Cut x into so many parts of nearly one size, or at the given indices, along axis (several results)."""
     axis = negative_axis(axis, rank(x))
-    return cut(x, axis, cut_places(indices_or_sections, shape_of(x)[axis]))
+    length = shape_of(x)[axis]
+    edges = [0, *cut_places(indices_or_sections, length), length]
+    return tuple(x[at_axis(axis, slice(a, b))] for a, b in pairwise(edges))
 
 
 @numpy_function(rounds=lambda x, sections, axis=0: sections)
@@ -238,29 +243,25 @@ def split(x, indices_or_sections, axis=0):
     return array_split(x, indices_or_sections, axis)
 
 
-def split_axis(x, indices_or_sections, name, least, axis):
-    """Split along one certain axis; raises ValueError for arrays of fewer axes than `least`."""
-    if rank(x) < least:
-        raise ValueError(f"{name} needs an array of at least {least} axes, got shape {shape_of(x)}")
-    return split(x, indices_or_sections, axis)
-
-
 @numpy_function()
 def hsplit(x, indices_or_sections):
     """Cut x along the second axis (the first, for vectors) (several results)."""
-    return split_axis(x, indices_or_sections, "hsplit", 1, 1 if rank(x) > 1 else 0)
+    check_rank(x, "hsplit", 1)
+    return split(x, indices_or_sections, 1 if rank(x) > 1 else 0)
 
 
 @numpy_function()
 def vsplit(x, indices_or_sections):
     """Cut x along the first axis (several results)."""
-    return split_axis(x, indices_or_sections, "vsplit", 2, 0)
+    check_rank(x, "vsplit", 2)
+    return split(x, indices_or_sections, 0)
 
 
 @numpy_function()
 def dsplit(x, indices_or_sections):
     """Cut x along the third axis (several results)."""
-    return split_axis(x, indices_or_sections, "dsplit", 3, 2)
+    check_rank(x, "dsplit", 3)
+    return split(x, indices_or_sections, 2)
 
 
 @numpy_function(rounds=lambda x, axis=0: shape_of(x)[as_int(axis)])

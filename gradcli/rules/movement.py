@@ -6,8 +6,20 @@ import math
 
 import numpy as np
 
-from .exact import exact_astype, keep_numbers
-from .shapes import Shape, as_int, as_shape, count_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
+from .exact import exact_astype
+from .shapes import (
+    Shape,
+    as_int,
+    as_shape,
+    check_rank,
+    count_shape,
+    fit,
+    lead_of,
+    negative_axes,
+    negative_axis,
+    rank,
+    shape_of,
+)
 from .table import SELECTION, A, Sample, linear, numpy_function, rule
 
 # -- how these work behind one more leading axis --------------------------------------------------
@@ -133,14 +145,6 @@ def permute_axes(x, axes):
     return x.transpose((*range(lead), *(a + x.ndim for a in axes)))
 
 
-def invert_permutation(axes):
-    """Return the permutation that undoes `axes` (negative positions)."""
-    back = [0] * len(axes)
-    for i, a in enumerate(axes):
-        back[a] = i - len(axes)
-    return tuple(back)
-
-
 def transpose_signature(x, axes=None, *more):
     """Bind transpose(x), transpose(x, axes) and transpose(x, 1, 0, 2); without axes all are reversed."""
     ndim = rank(x)
@@ -154,7 +158,9 @@ def transpose_signature(x, axes=None, *more):
 
 def transpose_vjp(g, _, _x, *, axes):
     """The inverse permutation."""
-    return np.transpose(g, (*range(g.ndim - len(axes)), *(a + g.ndim for a in invert_permutation(axes))))
+    lead, n = g.ndim - len(axes), len(axes)
+    back = sorted(range(n), key=lambda i: axes[i])
+    return np.transpose(g, (*range(lead), *(lead + i for i in back)))
 
 
 transpose = linear(
@@ -253,7 +259,7 @@ linear(
     clone_vjp,
     node="CopyBackwards",
     public=False,
-    exact=keep_numbers,
+    exact=lambda _field, x: x,
     doc="What is about to be copied into other memory.",
 )
 linear(
@@ -299,20 +305,15 @@ def roll(x, shift, axis=None):
 @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
 def fliplr(x):
     """Reversed along the second axis."""
-    return flip.function(x, _needs(x, "fliplr", 2))
+    check_rank(x, "fliplr", 2)
+    return flip.function(x, 1)
 
 
 @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
 def flipud(x):
     """Reversed along the first axis."""
-    return flip.function(x, _needs(x, "flipud", 1))
-
-
-def _needs(x, name, axes) -> int:
-    """Return the last of so many axes; raises ValueError where x has fewer."""
-    if rank(x) < axes:
-        raise ValueError(f"{name} needs an array of at least {axes} axes, got shape {shape_of(x)}")
-    return axes - 1
+    check_rank(x, "flipud", 1)
+    return flip.function(x, 0)
 
 
 @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), node="Rot90")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,7 @@ def reduction_signature(x, axis=None, keepdims=False):
 
 def count(shape, axis):
     """Return how many elements each reduction runs over."""
-    total = 1
-    for i in axis:
-        total *= shape[i]
-    return total
+    return math.prod([shape[i] for i in axis])
 
 
 # -- sums and means ------------------------------------------------------------------------------
@@ -139,38 +137,23 @@ def arg_signature(x, axis=None, keepdims=False):
     return (x,), {"axis": None if axis is None else negative_axis(axis, rank(x)), "keepdims": bool(keepdims)}
 
 
-ARGS: list[Any] = [np.argmax, np.argmin]
-for function in ARGS:
-    constant(
-        lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
-        name=function.__name__,
-        bind=arg_signature,
-        numpy=(function,),
-        samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=1)),
-        doc=f"Index of the {'largest' if function is np.argmax else 'smallest'} element along axis.",
-    )
-TESTS: list[tuple[Any, Any, str]] = [
-    (np.all, np.logical_and, "True where all elements are true"),
-    (np.any, np.logical_or, "True where any element is true"),
+COUNTS: list[tuple[Any, Any, tuple, str]] = [
+    (np.argmax, arg_signature, (), "Index of the largest element along axis."),
+    (np.argmin, arg_signature, (), "Index of the smallest element along axis."),
+    (np.all, reduction_signature, (np.logical_and.reduce,), "True where all elements are true over axis."),
+    (np.any, reduction_signature, (np.logical_or.reduce,), "True where any element is true over axis."),
+    (np.count_nonzero, reduction_signature, (), "Number of non-zero elements over axis."),
 ]
-for function, ufunc, doc in TESTS:
+for function, bind, folds, doc in COUNTS:
     constant(
         lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
         name=function.__name__,
-        bind=reduction_signature,
+        bind=bind,
         numpy=(function,),
-        folds=(ufunc.reduce,),
-        samples=REDUCTIONS[:2],
-        doc=f"{doc} over axis.",
+        folds=folds,
+        samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=1)) if bind is arg_signature else REDUCTIONS[:2],
+        doc=doc,
     )
-constant(
-    lambda x, *, axis, keepdims: np.count_nonzero(x, axis=axis, keepdims=keepdims),
-    name="count_nonzero",
-    bind=reduction_signature,
-    numpy=(np.count_nonzero,),
-    samples=REDUCTIONS[:2],
-    doc="Number of non-zero elements over axis.",
-)
 
 # -- spread ---------------------------------------------------------------------------------------
 
@@ -186,26 +169,22 @@ def subtract_mean(x, axis):
     return x - sum_kept(x, axis) / max(count(x.shape, axis), 1)
 
 
-def deviation_scale(shape, axis, correction):
-    """n - correction; nan-making 0 when there are too few elements."""
-    return max(count(shape, axis) - correction, 0)
-
-
-def over(x, n):
-    """x / n where n may be 0 (nan or inf, as in PyTorch)."""
-    return x / n if n else x * np.inf
+def per_degree_of_freedom(x, shape, axis, correction):
+    """x / (n - correction); nan or inf, as in PyTorch, where there are too few elements."""
+    freedom = max(count(shape, axis) - correction, 0)
+    return x / freedom if freedom else x * np.inf
 
 
 def var_forward(x, *, axis, keepdims, correction):
     """Mean squared distance from the mean, n - correction in the denominator."""
     deviation = x - np.mean(x, axis=axis, keepdims=True)
     squares = np.add.reduce((deviation * deviation.conj()).real, axis=axis, keepdims=keepdims)
-    return over(squares, deviation_scale(np.shape(x), axis, correction))
+    return per_degree_of_freedom(squares, np.shape(x), axis, correction)
 
 
 def var_vjp(g, _, x, *, axis, keepdims, correction):
     """g times 2 (x - mean) / (n - correction)."""
-    scale = over(unreduce(g, x.shape, axis, keepdims) * 2.0, deviation_scale(x.shape, axis, correction))
+    scale = per_degree_of_freedom(unreduce(g, x.shape, axis, keepdims) * 2.0, x.shape, axis, correction)
     return scale * subtract_mean(x, axis)
 
 
@@ -213,7 +192,7 @@ def std_vjp(g, out, x, *, axis, keepdims, correction):
     """(x - mean) / ((n - correction) std), and 0 where std is 0 (PyTorch's choice)."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
     ratio = np.where(out == 0, 0.0, g / np.where(out == 0, 1.0, out))
-    return over(ratio, deviation_scale(x.shape, axis, correction)) * subtract_mean(x, axis)
+    return per_degree_of_freedom(ratio, x.shape, axis, correction) * subtract_mean(x, axis)
 
 
 SPREADS = (*REDUCTIONS[:4], Sample(A(3, 4), axis=1, correction=1))

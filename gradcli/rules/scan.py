@@ -7,7 +7,7 @@ import numpy as np
 from .exact import exact_logcumsumexp
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugate, fit, negative_axis, rank, unreduce
-from .table import LANES, REDUCTION, A, Sample, batch_aligned, composition, general, linear, numpy_function, rule
+from .table import LANES, REDUCTION, A, Sample, batch_aligned, general, linear, numpy_function, rule
 from .transcendental import logaddexp
 
 # -- products and cumulative products -------------------------------------------------------------
@@ -30,14 +30,9 @@ def shift_right(x):
     return np.concatenate([np.zeros_like(x[..., :1]), x[..., :-1]], axis=-1)
 
 
-def shift_left(x):
-    """x[..., k+1] with 0 behind."""
-    return np.concatenate([x[..., 1:], np.zeros_like(x[..., :1])], axis=-1)
-
-
 def backward_scan(a, g):
     """s[k] = g[k] + a[k+1] s[k+1]: the transposed recurrence."""
-    return linear_scan(shift_left(conjugate(a))[..., ::-1], g[..., ::-1])[..., ::-1]
+    return linear_scan(shift_right(conjugate(a)[..., ::-1]), g[..., ::-1])[..., ::-1]
 
 
 linear_scan = general(
@@ -204,11 +199,7 @@ logcumsumexp_along = general(
 )
 
 
+@numpy_function(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)), node="Logcumsumexp")
 def logcumsumexp(x, axis=None):
     """Logarithm of the cumulative sum of exponentials along axis."""
     return along(logcumsumexp_along, x, axis)
-
-
-composition(
-    logcumsumexp, node="Logcumsumexp", samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)))
-)

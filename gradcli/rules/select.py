@@ -19,7 +19,7 @@ from .shapes import (
     shape_of,
     size_of,
 )
-from .table import SELECTION, TEST, A, Sample, constant, general, linear, no_gradient, numpy_function
+from .table import SELECTION, TEST, A, Sample, constant, general, linear, no_gradient, numpy_function, rule
 
 # -- along an axis --------------------------------------------------------------------------------
 
@@ -228,24 +228,14 @@ def triangle_signature(name):
     return bind
 
 
-def triu_vjp(g, _, _x, *, k):
-    """The same triangle of g."""
-    return np.triu(g, k)
-
-
-def tril_vjp(g, _, _x, *, k):
-    """The same triangle of g."""
-    return np.tril(g, k)
-
-
-for function, vjp, doc in [
-    (np.triu, triu_vjp, "Upper triangle: 0 below the k-th diagonal."),
-    (np.tril, tril_vjp, "Lower triangle: 0 above the k-th diagonal."),
+for function, doc in [
+    (np.triu, "Upper triangle: 0 below the k-th diagonal."),
+    (np.tril, "Lower triangle: 0 above the k-th diagonal."),
 ]:
     linear(
         function.__name__,
         lambda x, *, k, function=function: function(x, k),
-        vjp,
+        rule("The same triangle of g", lambda g, _, _x, *, k, function=function: function(g, k)),
         bind=triangle_signature(function.__name__),
         numpy=(function,),
         samples=(Sample(A(3, 4)), Sample(A(3, 3), 1), Sample(A(2, 3, 3), -1)),

@@ -13,7 +13,7 @@ import numpy as np
 
 from .exact import Field, NoTwinError, by_name, map_elements, without_field
 from .shapes import adjoint, fit, is_complex, rank, shape_of
-from .table import A, Sample, batch_aligned, composition, general, numpy_function, rule
+from .table import A, Sample, batch_aligned, general, numpy_function, rule
 
 
 def over_stacks(function: Callable) -> Callable:
@@ -81,7 +81,6 @@ def exact_det(field: Field, a: np.ndarray) -> Any:
 
 
 def exact_slogdet(field: Field, a: Any) -> tuple[Any, Any]:
-    """The determinant's sign and the logarithm of its size."""
     det = without_field(exact_det(field, a))
     return by_name(field, "sign", det), by_name(field, "log", by_name(field, "abs", det))
 
@@ -111,16 +110,11 @@ def exact_cholesky(field: Field, a: np.ndarray) -> np.ndarray:
 
 def exact_solve_triangular(field: Field, a: Any, b: Any, *, lower: bool, unit: bool) -> Any:
     """The solution of a x = b where only a triangle of a counts."""
-    a = without_field(a)
-    half = np.tril(a, -int(unit)) if lower else np.triu(a, int(unit))
+    half = triangle(without_field(a), lower, unit)
     if unit:
-        half = half + np.eye(a.shape[-1])
-    return exact_solve(field, numbers_of(field, half), b)
-
-
-def numbers_of(field: Field, x: np.ndarray) -> np.ndarray:
-    """Return an array whose elements, zeros that NumPy put there included, are the field's."""
-    return map_elements(lambda e: e if field.is_element(e) else field.number(e), (x,))
+        half = half + np.eye(half.shape[-1])
+    numbers = map_elements(lambda e: e if field.is_element(e) else field.number(e), (half,))  # NumPy's zeros, too
+    return exact_solve(field, numbers, b)
 
 
 def square_signature(x):
@@ -232,13 +226,11 @@ def slogdet(x):
     return SlogdetResult(*slogdet_outputs(x))
 
 
+@numpy_function(torch="logdet(input: square)")
 def logdet(x):
     """Logarithm of the determinant; nan where it is negative."""
     sign, value = slogdet(x)
     return np.log(sign) + value if is_complex(sign) else np.where(sign < 0, np.nan, value)
-
-
-composition(logdet, samples=(), torch="logdet(input: square)")
 
 
 def solve_da(g, out, a, b_shape):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_array, as_floats, in_floats_of
-from .table import POSITIVE, A, Primitive, Sample, composition, elementwise, real_elementwise, rule
+from .table import POSITIVE, A, Primitive, Sample, elementwise, numpy_function, real_elementwise, rule
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 SQRT_2PI = math.sqrt(2 * math.pi)
@@ -244,22 +244,20 @@ gammaln = scipy_function(
 )
 
 
+@numpy_function(
+    Sample(A(3, 4), 3),
+    Sample(A(), 1),
+    aliases=("multigammaln",),
+    rounds=lambda x, p: p,
+    domain=((2.2, 5.0),),
+    doc="Logarithm of the multivariate gamma function of dimension p.",
+)
 def mvlgamma(x, p):
     """p (p - 1) / 4 log(pi) + sum of lgamma(x - j/2) for j < p."""
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1, not {p}")
     total = gammaln(x) + math.log(math.pi) * (p * (p - 1) / 4)
     return sum((gammaln(x - j / 2) for j in range(1, p)), total)
-
-
-composition(
-    mvlgamma,
-    aliases=("multigammaln",),
-    rounds=lambda x, p: p,
-    domain=((2.2, 5.0),),
-    samples=(Sample(A(3, 4), 3), Sample(A(), 1)),
-    doc="Logarithm of the multivariate gamma function of dimension p.",
-)
 
 
 # -- functions of an order that is not differentiated ---------------------------------------------

@@ -145,19 +145,14 @@ def from_triangle(a, lower=True):
     return hermitian_of(a, lower=lower)
 
 
-def is_lower(triangle):
-    """Return whether NumPy's UPLO means the lower triangle. Raises ValueError for other words."""
-    if str(triangle).upper() not in ("L", "U"):
-        raise ValueError(f"UPLO must be 'L' or 'U', not {triangle!r}")
-    return str(triangle).upper() == "L"
-
-
 @numpy_function(
     home=np.linalg, public=False, torch="linalg.eigh(A: square, UPLO='L')", doc="Eigenvalues and vectors, Hermitian."
 )
 def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
-    return EighResult(*eigh_outputs(from_triangle(a, is_lower(UPLO))))
+    if str(UPLO).upper() not in ("L", "U"):
+        raise ValueError(f"UPLO must be 'L' or 'U', not {UPLO!r}")
+    return EighResult(*eigh_outputs(from_triangle(a, str(UPLO).upper() == "L")))
 
 
 @numpy_function(
@@ -213,13 +208,13 @@ eig_outputs = general(
 )
 
 
+@numpy_function(public=False, torch="linalg.eig(A: square)")
 def complex_eig(a):
     """Eigenvalues and eigenvectors of a square matrix, always complex."""
     (a,), _ = square_signature(a)
     return EigResult(*eig_outputs(a, real=a.dtype.kind != "c"))
 
 
-composition(complex_eig, public=False, samples=(), torch="linalg.eig(A: square)")
 composition(
     lambda a: complex_eig(a).eigenvalues,
     name="complex_eigvals",

@@ -7,7 +7,8 @@ parameter names say what is kept for backward: `x` keeps the array, `x_shape` on
 `_` nothing.
 
 - elementwise: one partial derivative per operand, `partial(out, x, y)` or a number; the constructor
-  multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate.
+  multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate (`real_elementwise`:
+  complex operands have no derivative).
 - linear: one vector-Jacobian product, `vjp(g, out, x, **params)`; forward mode is the primitive itself.
 - general: a vector-Jacobian product per operand, or a single one with an operand number where the number of
   operands is open (`vjp(g, position, out, xs, **params)`).
