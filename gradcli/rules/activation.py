@@ -119,7 +119,6 @@ def gelu_dx(_, x, *, approximate):
 
 
 def gelu_signature(x, approximate="none"):
-    """Bind gelu; raises ValueError for an unknown approximation."""
     if approximate not in ("none", "tanh"):
         raise ValueError(f"gelu: approximate must be 'none' or 'tanh', not {approximate!r}")
     return (x,), {"approximate": approximate}
@@ -223,7 +222,6 @@ def scaled_elu_dx(_, x, *, alpha, scale, rate):
 
 
 def celu_signature(x, alpha=1.0):
-    """Bind celu. Raises RuntimeError for alpha = 0."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return (x,), {"alpha": alpha, "scale": 1.0, "rate": 1.0 / alpha}

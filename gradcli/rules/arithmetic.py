@@ -133,7 +133,6 @@ general(
         lambda g, out_shape, condition, _x, y_shape: fit(np.where(condition, 0.0, g), y_shape, len(out_shape)),
     ),
     batch=batch_aligned,
-    numpy=(np.where,),
     promote=(1, 2),
     samples=(Sample(TEST, A(3, 4), A(3, 4)), Sample(TEST, A(4), A(3, 1)), Sample(TEST, A(), 1.0)),
     twin="Piecewise((y, x), (z, True))",

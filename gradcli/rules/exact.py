@@ -123,12 +123,10 @@ def exact_var(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, co
 
 
 def exact_std(field: Field, x: Any, **params: Any) -> Any:
-    """The square root of the variance."""
     return by_name(field, "sqrt", without_field(exact_var(field, x, **params)))
 
 
 def exact_mean(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """The mean over axes."""
     x = without_field(x)
     result = sum_axes(x, axis) / field.number(int(np.prod([x.shape[a] for a in axis])))
     return result if keepdims else squeeze_axes(result, axis)

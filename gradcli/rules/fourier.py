@@ -110,7 +110,6 @@ def scale_of(kind, norm, count):
 
 
 def as_complex(x):
-    """x with complex elements."""
     return x if x.dtype.kind == "c" else x.astype(np.result_type(np.dtype(x.dtype), np.complex64))
 
 
@@ -214,7 +213,6 @@ for _kind, _doc in KINDS.items():
 
 
 def roll_half(x, axes, sign):
-    """Roll by half of each axis."""
     axes = tuple(range(rank(x))) if axes is None else as_shape(axes)
     lengths = [shape_of(x)[a] for a in axes]
     return roll(x, tuple(n // 2 if sign > 0 else -(n // 2) for n in lengths), axes) if axes else x

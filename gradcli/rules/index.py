@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import Shape, as_int, fit, lead_of, rank, shape_of
-from .table import SELECTION, A, Sample, general, linear, rule
+from .table import SELECTION, A, Sample, general, rule, selection
 
 
 def plain_item(item: Any) -> Any:
@@ -153,7 +153,7 @@ def batch_set(size, operands, flags, params):
     return (x, value), params
 
 
-getitem = linear(
+getitem = selection(
     "getitem",
     lambda x, *, index, label=None: index.take(x),
     getitem_vjp,
@@ -173,17 +173,15 @@ getitem = linear(
         Sample(A(), ()),
     ),
     public=False,
-    pattern=SELECTION,
     doc="Elements x[index]; any NumPy index.",
 )
-put = linear(
+put = selection(
     "put_zeros",
     lambda g, *, index, lead: index.put(g, lead),
     rule("The taken elements of g", lambda g, out_shape, _, *, index, lead: getitem(g, index=index)),
     node="Put",
     batch=lambda size, operands, _flags, params: (operands, {**params, "lead": (size, *params["lead"])}),
     public=False,
-    pattern=SELECTION,
     doc="Zeros with the given elements added at an index.",
 )
 

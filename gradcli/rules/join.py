@@ -20,7 +20,7 @@ from .shapes import (
     shape_of,
     size_of,
 )
-from .table import SELECTION, A, Sample, general, linear, numpy_function, rule
+from .table import SELECTION, A, Sample, general, numpy_function, rule, selection
 
 
 def join_signature(xs, axis=0):
@@ -50,7 +50,6 @@ concatenate = general(
     bind=join_signature,
     aliases=("concat", "cat"),
     node="Cat",
-    numpy=(np.concatenate,),
     promote=None,
     samples=(Sample([A(2, 3), A(1, 3)]), Sample([A(2, 3), A(2, 1), A(2, 2)], axis=-1), Sample([A(3)])),
     pattern=SELECTION,
@@ -85,7 +84,6 @@ general(
     rule("The slice of g at this array's place", lambda g, position, _, _xs, *, axis: g[at_axis(axis, position)]),
     arity=None,
     bind=stack_signature,
-    numpy=(np.stack,),
     promote=None,
     samples=(Sample([A(2, 3), A(2, 3)]), Sample([A(2, 3), A(2, 3)], axis=-1), Sample([A(), A(), A()])),
     pattern=SELECTION,
@@ -108,16 +106,14 @@ def tile_vjp(g, _, x_shape, *, reps):
     return g.reshape(lead + split).sum(axis=copies).reshape(lead + x_shape)
 
 
-linear(
+selection(
     "tile",
     lambda x, *, reps: np.tile(x, reps),
     tile_vjp,
     bind=tile_signature,
     node="Repeat",
     batch=batch_tile,
-    numpy=(np.tile,),
     samples=(Sample(A(2, 3), (2, 1)), Sample(A(3), 2), Sample(A(2), (2, 3)), Sample(A(), 3)),
-    pattern=SELECTION,
     size=lambda x, *reps: size_of(x) * count_shape(*reps),
     doc="The array repeated as a block.",
 )

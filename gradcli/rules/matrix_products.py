@@ -398,7 +398,6 @@ contract = general(
     batch=batch_contract,
     arity=None,
     bind=einsum_signature,
-    numpy=(np.einsum,),
     promote=None,
     samples=(
         Sample("ij,jk->ik", A(2, 3), A(3, 4)),

@@ -20,7 +20,7 @@ from .shapes import (
     rank,
     shape_of,
 )
-from .table import SELECTION, A, Sample, linear, numpy_function, rule
+from .table import A, Sample, linear, numpy_function, rule, selection
 
 # -- how these work behind one more leading axis --------------------------------------------------
 
@@ -50,17 +50,15 @@ def fill_in_length(old: Shape, wanted: Shape) -> Shape:
     return wanted
 
 
-reshape = linear(
+reshape = selection(
     "reshape",
     lambda x, *, shape: x.reshape(shape),
     rule("The old shape again", lambda g, _, x_shape, *, shape: g.reshape(lead_of(g, shape) + x_shape)),
     bind=reshape_signature,
     node="View",
-    numpy=(np.reshape,),
     view=True,
     batch=lambda size, operands, _flags, params: (operands, {**params, "shape": (size, *params["shape"])}),
     samples=(Sample(A(3, 4), (2, 6)), Sample(A(3, 4), -1), Sample(A(1), ())),
-    pattern=SELECTION,
     doc="The same elements in another shape.",
 )
 
@@ -77,17 +75,15 @@ def expand_signature(x, axis):
     return (x,), {"axis": negative_axes(tuple(map(as_int, axes)), rank(x) + len(axes))}
 
 
-linear(
+selection(
     "expand_dims",
     lambda x, *, axis: np.expand_dims(x, axis),
     rule("The axes taken away again", lambda g, _, _x, *, axis: g.squeeze(tuple(axis))),
     bind=expand_signature,
     aliases=("unsqueeze",),
     node="Unsqueeze",
-    numpy=(np.expand_dims,),
     view=True,
     samples=(Sample(A(3, 4), 1), Sample(A(3), (0, -1)), Sample(A(), 0)),
-    pattern=SELECTION,
     doc="A new axis of length 1.",
 )
 
@@ -108,30 +104,26 @@ def squeeze_vjp(g, _, x_shape, *, axis):
     return g.reshape(g.shape[:lead] + x_shape)
 
 
-linear(
+selection(
     "squeeze",
     lambda x, *, axis: np.squeeze(x, axis),
     squeeze_vjp,
     bind=squeeze_signature,
-    numpy=(np.squeeze,),
     view=True,
     samples=(Sample(A(3, 1, 4)), Sample(A(1, 3, 1), 0), Sample(A(1, 3, 1), (0, 2))),
-    pattern=SELECTION,
     doc="Axes of length 1 removed.",
 )
 
 
-linear(
+selection(
     "broadcast_to",
     lambda x, *, shape: np.broadcast_to(x, shape),
     rule("Summed over the repeated axes", lambda g, _, x_shape, *, shape: fit(g, x_shape, len(shape))),
     bind=lambda x, *shape: ((x,), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}),
     node="Expand",
-    numpy=(np.broadcast_to,),
     view=True,
     batch=batch_broadcast,
     samples=(Sample(A(4), (3, 4)), Sample(A(3, 1), (2, 3, 4)), Sample(A(), (2,))),
-    pattern=SELECTION,
     size=lambda x, *shape: count_shape(*shape),
     doc="The array repeated, without a copy, to a larger shape.",
 )
@@ -163,22 +155,20 @@ def transpose_vjp(g, _, _x, *, axes):
     return np.transpose(g, (*range(lead), *(lead + i for i in back)))
 
 
-transpose = linear(
+transpose = selection(
     "transpose",
     lambda x, *, axes: permute_axes(x, axes),
     transpose_vjp,
     bind=transpose_signature,
     aliases=("permute", "permute_dims"),
     node="Permute",
-    numpy=(np.transpose,),
     view=True,
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), (1, 2, 0)), Sample(A(5))),
-    pattern=SELECTION,
     doc="Axes in another order; reversed unless given.",
 )
 
 
-linear(
+selection(
     "swapaxes",
     lambda x, *, axis1, axis2: x.swapaxes(axis1, axis2) if x.ndim else x[...],
     rule("The same exchange", lambda g, _, _x, *, axis1, axis2: g if axis1 == axis2 else g.swapaxes(axis1, axis2)),
@@ -188,14 +178,12 @@ linear(
     ),
     node="Transpose",
     torch="transpose swapaxes swapdims(input, dim0, dim1)",
-    numpy=(np.swapaxes,),
     view=True,
     batch=lambda size, operands, _flags, params: (
         operands,
         params if operands[0].ndim > 1 else {"axis1": 0, "axis2": 0},
     ),
     samples=(Sample(A(3, 4), 0, 1), Sample(A(2, 3, 4), 0, -1)),
-    pattern=SELECTION,
     doc="Two axes exchanged.",
 )
 
@@ -224,7 +212,7 @@ def astype_vjp(g, _, _x, *, dtype, source):
     return (g.real if source.kind != "c" and g.dtype.kind == "c" else g).astype(source)
 
 
-linear(
+selection(
     "astype",
     lambda x, *, dtype, source: x.astype(dtype),
     astype_vjp,
@@ -233,7 +221,6 @@ linear(
     samples=(Sample(A(3, 4), np.float64),),
     public=False,
     exact=exact_astype,
-    pattern=SELECTION,
     doc="The elements in another type.",
 )
 
@@ -243,14 +230,13 @@ def clone_vjp(g, _, _x):
     return g
 
 
-clone = linear(
+clone = selection(
     "clone",
     lambda x: x.copy(),
     clone_vjp,
     torch="clone(input, *, memory_format=None)",
     samples=(Sample(A(3, 4)), Sample(A()), Sample(A(0))),
     public=False,
-    pattern=SELECTION,
     doc="A copy, through which gradients flow.",
 )
 linear(
@@ -262,30 +248,25 @@ linear(
     exact=lambda _field, x: x,
     doc="What is about to be copied into other memory.",
 )
-linear(
-    "alias", lambda x: x, clone_vjp, public=False, pattern=SELECTION, doc="The array itself, with a node of its own."
-)
+selection("alias", lambda x: x, clone_vjp, public=False, doc="The array itself, with a node of its own.")
 
 
-flip = linear(
+flip = selection(
     "flip",
     lambda x, *, axis: np.flip(x, axis).copy(),
     rule("Flipped again", lambda g, _, _x, *, axis: np.flip(g, axis)),
     bind=lambda x, axis=None: ((x,), {"axis": negative_axes(axis, rank(x))}),
-    numpy=(np.flip,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
-    pattern=SELECTION,
     doc="Order of the elements reversed along axis.",
 )
 
 
-roll_axes = linear(
+roll_axes = selection(
     "roll_axes",
     lambda x, *, shift, axis: np.roll(x, shift, axis),
     rule("Rolled back", lambda g, _, _x, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis)),
     node="Roll",
     public=False,
-    pattern=SELECTION,
     doc="Elements rolled along negative axes.",
 )
 

@@ -66,7 +66,6 @@ general(
     "angle",
     lambda x: np.angle(x if x.dtype.kind == "c" else x + 0.0),  # -0.0 counts as positive, as in PyTorch
     angle_vjp,
-    numpy=(np.angle,),
     exact=exact_angle,
     doc="Argument of a complex number.",
     subgradient="0 at 0",
@@ -214,17 +213,13 @@ scipy_function(
 )
 
 
+LIMITED = "Piecewise((eps, x < eps), (1 - eps, x > 1 - eps), (x, True))"
+
+
 def logit_forward(x, *, eps):
-    """log(x / (1 - x))."""
     x = as_floats(x)
     z = x if eps is None else np.clip(x, eps, 1 - eps)
     return np.log(z / (1 - z))
-
-
-def logit_twin(params):
-    """Return the formula where x is limited."""
-    limited = "Piecewise((eps, x < eps), (1 - eps, x > 1 - eps), (x, True))"
-    return None if params.get("eps") is None else f"log({limited} / (1 - {limited}))"
 
 
 def logit_dx(_, x, *, eps):
@@ -252,7 +247,7 @@ real_elementwise(
     domain=((0.05, 0.95),),
     samples=(Sample(A(3, 4)), Sample(A(), eps=0.01), Sample(A(5), eps=0.3)),
     twin="log(x / (1 - x))",
-    twin_of=logit_twin,
+    twin_of=lambda params: None if params.get("eps") is None else f"log({LIMITED} / (1 - {LIMITED}))",
     doc="log(x / (1 - x)), the inverse of the logistic function.",
 )
 
@@ -269,9 +264,5 @@ real_elementwise(
     doc="The next number after x in the direction of y.",
     subgradient="0 where x = y",
 )
-WHOLE: list[tuple[np.ufunc, str, str]] = [
-    (np.gcd, "gcd", "Greatest common divisor of integers."),
-    (np.lcm, "lcm", "Least common multiple of integers."),
-]
-for ufunc, name, doc in WHOLE:
-    constant(ufunc, name=name, arity=2, promote=None, samples=(), doc=doc)
+constant(np.gcd, arity=2, promote=None, samples=(), doc="Greatest common divisor of integers.")
+constant(np.lcm, arity=2, promote=None, samples=(), doc="Least common multiple of integers.")

@@ -125,7 +125,6 @@ general(
     lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
     prod_vjp,
     bind=reduction_signature,
-    numpy=(np.prod,),
     folds=(np.multiply.reduce,),
     torch="prod(input, dim=None, keepdim=False, *, dtype=None) -> ProdBackward0, ProdBackward1",
     samples=REDUCTIONS,

@@ -19,7 +19,7 @@ from .shapes import (
     shape_of,
     size_of,
 )
-from .table import SELECTION, TEST, A, Sample, constant, general, linear, no_gradient, numpy_function, rule
+from .table import TEST, A, Sample, constant, general, linear, no_gradient, numpy_function, rule, selection
 
 # -- along an axis --------------------------------------------------------------------------------
 
@@ -232,14 +232,13 @@ for function, doc in [
     (np.triu, "Upper triangle: 0 below the k-th diagonal."),
     (np.tril, "Lower triangle: 0 above the k-th diagonal."),
 ]:
-    linear(
+    selection(
         function.__name__,
         lambda x, *, k, function=function: function(x, k),
         rule("The same triangle of g", lambda g, _, _x, *, k, function=function: function(g, k)),
         bind=triangle_signature(function.__name__),
         numpy=(function,),
         samples=(Sample(A(3, 4)), Sample(A(3, 3), 1), Sample(A(2, 3, 3), -1)),
-        pattern=SELECTION,
         doc=doc,
     )
 

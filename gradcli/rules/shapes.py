@@ -163,7 +163,6 @@ def lead_of(g: Any, shape: Shape) -> Shape:
 
 
 def swap_last_axes(x: Any) -> Any:
-    """Return `x` with its last two axes swapped."""
     return x.swapaxes(-1, -2)
 
 
@@ -199,7 +198,6 @@ def count_product(shape: Any) -> int:
 
 
 def size_of(x: Any) -> int:
-    """Return the number of elements of a value."""
     return count_product(shape_of(x))
 
 
@@ -229,7 +227,6 @@ def count_matrix(x: Any, y: Any) -> int:
 
 
 def count_pairs(x: Any, y: Any, *_: Any, **__: Any) -> int:
-    """Return how many pairs of elements there are."""
     return size_of(x) * size_of(y)
 
 

@@ -20,11 +20,6 @@ from .shapes import Shape, at_axis, negative_axis, rank
 from .table import NAMES, A, Sample, general, linear, rule, with_axis
 
 
-def at(x: Any, *items: Any) -> Any:
-    """Return x indexed along its last axes."""
-    return x[(..., *items)]
-
-
 class Windows(NamedTuple):
     """Where windows lie: `out` windows of `kernel` elements, `dilation` apart, every `stride` elements.
 
@@ -57,7 +52,7 @@ class Windows(NamedTuple):
         view = np.lib.stride_tricks.sliding_window_view(x, span, axis=tuple(range(-n, 0)))
         starts = (slice(0, s * (m - 1) + 1, s) for s, m in zip(self.stride, self.out, strict=True))
         steps = (slice(None, None, d) for d in self.dilation)
-        return at(view, *starts, *steps)
+        return view[(..., *starts, *steps)]
 
     def put(self, columns: np.ndarray) -> np.ndarray:
         """Return windows lead + out + kernel added up where they overlap: lead + size."""
@@ -65,9 +60,9 @@ class Windows(NamedTuple):
         padded = tuple(m + a + b for m, (a, b) in zip(self.size, self.padding, strict=True))
         result = np.zeros(columns.shape[: columns.ndim - 2 * n] + padded, columns.dtype)
         for place in product(*map(range, self.kernel)):
-            result[self.parts(place)] += at(columns, *place)
+            result[self.parts(place)] += columns[(..., *place)]
         inside = (slice(a, a + m) for m, (a, _) in zip(self.size, self.padding, strict=True))
-        return at(result, *inside)
+        return result[(..., *inside)]
 
 
 def windows_signature(x, windows):
@@ -178,48 +173,26 @@ def weigh_forward(x, y, *, windows):
     return out.reshape(*out.shape[:2], x.shape[2], *windows.kernel)
 
 
-def fold_leading_axes(function: Callable, g: Any, ndim: int, into: int, out_of: int) -> Any:
-    """Apply a function of `ndim` axes to g; its leading axes go folded into one axis and come out of another."""
-    lead, shape = g.shape[: g.ndim - ndim], g.shape[g.ndim - ndim :]
+def multiply(name: str, g: Any, other: Any, windows: Windows, into: int, out_of: int, behind: bool = False) -> Any:
+    """Return one of the three products of g and the conjugate of another operand; behind: in the other order.
+
+    Leading axes of g go folded into one of its axes and come out of another one of the result.
+    """
+
+    def product(part: Any) -> Any:
+        operands = (other.conj(), part) if behind else (part, other.conj())
+        return NAMES[name](*operands, windows=windows)
+
+    lead, shape = g.shape[: g.ndim - other.ndim], g.shape[g.ndim - other.ndim :]
     if not lead:
-        return function(g)
+        return product(g)
     count = math.prod(lead)
     moved = np.moveaxis(g.reshape((count, *shape)), 0, into)
-    out = function(moved.reshape((*shape[:into], count * shape[into], *shape[into + 1 :])))
+    out = product(moved.reshape((*shape[:into], count * shape[into], *shape[into + 1 :])))
     shape = out.shape
     parted = out.reshape((*shape[:out_of], count, shape[out_of] // count, *shape[out_of + 1 :]))
     moved = np.moveaxis(parted, out_of, 0)
     return moved.reshape((*lead, *moved.shape[1:]))
-
-
-def convolve_dx(g, _out, _x, w, *, windows):
-    """x from g and w."""
-    return fold_leading_axes(lambda y: unconvolve(y, w.conj(), windows=windows), g, w.ndim, 0, 0)
-
-
-def convolve_dw(g, _out, x, _w, *, windows):
-    """w from x and g; leading axes are more outputs."""
-    return fold_leading_axes(lambda y: weigh(x.conj(), y, windows=windows), g, x.ndim, 2, 1)
-
-
-def unconvolve_dy(g, _out, _y, w, *, windows):
-    """y from g and w."""
-    return fold_leading_axes(lambda x: convolve(x, w.conj(), windows=windows), g, w.ndim, 0, 0)
-
-
-def unconvolve_dw(g, _out, y, _w, *, windows):
-    """w from g and y; leading axes are more channels."""
-    return fold_leading_axes(lambda x: weigh(x, y.conj(), windows=windows), g, y.ndim, 2, 2)
-
-
-def weigh_dx(g, _out, _x, y, *, windows):
-    """x from y and g."""
-    return fold_leading_axes(lambda w: unconvolve(y.conj(), w, windows=windows), g, y.ndim, 2, 2)
-
-
-def weigh_dy(g, _out, x, _y, *, windows):
-    """y from x and g."""
-    return fold_leading_axes(lambda w: convolve(x.conj(), w, windows=windows), g, x.ndim, 1, 2)
 
 
 def batch_groups(name: str, places: tuple[int, int, int]) -> Callable:
@@ -243,9 +216,8 @@ def batch_groups(name: str, places: tuple[int, int, int]) -> Callable:
 
 def product_entry(
     name: str, forward: Callable, *vjps: Callable, shapes: tuple, doc: str, groups: tuple[int, int, int]
-) -> Any:
-    """Enter one of the three products."""
-    return general(
+) -> None:
+    general(
         name,
         forward,
         *vjps,
@@ -260,29 +232,36 @@ def product_entry(
 
 
 X, W, Y = ((2, 1, 2, 5), (1, 2, 1, 4, 5)), ((1, 3, 2, 3), (2, 2, 1, 2, 2)), ((2, 1, 3, 3), (1, 2, 2, 2, 3))
-convolve = product_entry(
-    "convolve_windows",
+CONVOLVE, UNCONVOLVE, WEIGH = "convolve_windows", "unconvolve_windows", "convolve_weight"
+product_entry(
+    CONVOLVE,
     convolve_forward,
-    convolve_dx,
-    convolve_dw,
+    rule("x from g and w", lambda g, _out, _x, w, *, windows: multiply(UNCONVOLVE, g, w, windows, 0, 0)),
+    rule(
+        "w from x and g; leading axes are more outputs",
+        lambda g, _out, x, _w, *, windows: multiply(WEIGH, g, x, windows, 2, 1, behind=True),
+    ),
     shapes=tuple(zip(X, W, strict=True)),
     groups=(1, 0, 1),
     doc="Sums of products of windows and weights.",
 )
-unconvolve = product_entry(
-    "unconvolve_windows",
+product_entry(
+    UNCONVOLVE,
     unconvolve_forward,
-    unconvolve_dy,
-    unconvolve_dw,
+    rule("y from g and w", lambda g, _out, _y, w, *, windows: multiply(CONVOLVE, g, w, windows, 0, 0)),
+    rule(
+        "w from g and y; leading axes are more channels",
+        lambda g, _out, y, _w, *, windows: multiply(WEIGH, g, y, windows, 2, 2),
+    ),
     shapes=tuple(zip(Y, W, strict=True)),
     groups=(1, 0, 1),
     doc="The transpose of a convolution with respect to its input.",
 )
-weigh = product_entry(
-    "convolve_weight",
+product_entry(
+    WEIGH,
     weigh_forward,
-    weigh_dx,
-    weigh_dy,
+    rule("x from y and g", lambda g, _out, _x, y, *, windows: multiply(UNCONVOLVE, g, y, windows, 2, 2, behind=True)),
+    rule("y from x and g", lambda g, _out, x, _y, *, windows: multiply(CONVOLVE, g, x, windows, 1, 2, behind=True)),
     shapes=tuple(zip(X, Y, strict=True)),
     groups=(1, 1, 0),
     doc="The transpose of a convolution with respect to its weights.",

@@ -63,18 +63,15 @@ def pivots(field: Field, column: np.ndarray, start: int) -> list[int]:
 
 @over_stacks
 def exact_inverse(field: Field, a: np.ndarray) -> np.ndarray:
-    """The inverse of a matrix."""
     return eliminate(field, a, identity(field, len(a)))[0]
 
 
 def identity(field: Field, n: int) -> np.ndarray:
-    """The identity matrix."""
     return map_elements(field.number, (np.eye(n).astype(object),))
 
 
 @over_stacks
 def exact_det(field: Field, a: np.ndarray) -> Any:
-    """The determinant of a matrix."""
     if not field.lazy_pieces:
         return field.functions["matrix"](a).det(method="berkowitz")
     return eliminate(field, a, identity(field, len(a)))[1]
@@ -87,7 +84,6 @@ def exact_slogdet(field: Field, a: Any) -> tuple[Any, Any]:
 
 @over_stacks
 def exact_solve(field: Field, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The solution of a x = b."""
     return eliminate(field, a, b)[0]
 
 
@@ -306,7 +302,6 @@ def triangular_db(g, out_shape, a, b_shape, *, lower, unit):
 
 
 def triangular_signature(a, b, lower=False, unit=False):
-    """Bind solve_triangular."""
     (a,), _ = square_signature(a)
     return (a, b), {"lower": bool(lower), "unit": bool(unit)}
 

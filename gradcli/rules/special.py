@@ -207,7 +207,6 @@ def polygamma_signature(n, x):
 
 
 def polygamma_forward(x, *, n):
-    """n-th derivative of digamma."""
     import scipy.special
 
     x = as_floats(as_array(x))

@@ -71,7 +71,6 @@ SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
 
 
 def diagonals(x):
-    """The diagonals of the last two axes."""
     return np.diagonal(x, 0, -2, -1)
 
 
@@ -169,7 +168,6 @@ def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
 
 
 def eig_forward(x, *, real):
-    """Complex eigenvalues and vectors."""
     w, v = np.linalg.eig(x)
     kind = np.result_type(x.dtype, np.complex64)
     return w.astype(kind, copy=False), v.astype(kind, copy=False)
@@ -244,7 +242,6 @@ def eigvals(a):
 
 
 def skew(x):
-    """x - x^H."""
     return x - adjoint(x)
 
 

@@ -9,7 +9,8 @@ parameter names say what is kept for backward: `x` keeps the array, `x_shape` on
 - elementwise: one partial derivative per operand, `partial(out, x, y)` or a number; the constructor
   multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate (`real_elementwise`:
   complex operands have no derivative).
-- linear: one vector-Jacobian product, `vjp(g, out, x, **params)`; forward mode is the primitive itself.
+- linear: one vector-Jacobian product, `vjp(g, out, x, **params)`; forward mode is the primitive itself. `selection`:
+  the elements are some of the operand's.
 - general: a vector-Jacobian product per operand, or a single one with an operand number where the number of
   operands is open (`vjp(g, position, out, xs, **params)`).
 - constant: no derivative (comparisons, index finding).
@@ -331,17 +332,27 @@ def elementwise(forward: Callable, *partials: Any, name: str | None = None, **op
     return Primitive(name or forward.__name__, "elementwise", forward, partials, arity=len(partials), **options)
 
 
+def namesake(name: str, home: Any = np) -> tuple:
+    """Return the function of this name in NumPy, where it is there: an old one may lack it."""
+    return (getattr(home, name),) if hasattr(home, name) else ()
+
+
 real_elementwise = functools.partial(elementwise, complex=False)
 
 
 def linear(name: str, forward: Callable, vjp: Callable, **options: Any) -> Primitive:
     """Enter a function that is linear in its operand, with `vjp(g, out, x, **params)`."""
+    options.setdefault("numpy", namesake(name) if options.get("public", True) else ())
     return Primitive(name, "linear", forward, (vjp,), **options)
+
+
+selection = functools.partial(linear, pattern=SELECTION)
 
 
 def general(name: str, forward: Callable, *vjps: Callable, **options: Any) -> Primitive:
     """Enter a function with one named vector-Jacobian product per operand, or one for any (arity=None)."""
     options.setdefault("arity", len(vjps))
+    options.setdefault("numpy", namesake(name) if options.get("public", True) else ())
     return Primitive(name, "general", forward, vjps, **options)
 
 
@@ -364,8 +375,7 @@ def numpy_function(*samples: Sample, home: Any = np, **options: Any) -> Callable
 
     def enter(function: Any) -> Any:
         name = options.get("name", function.__name__).rpartition(".")[2]
-        same = (getattr(home, name),) if hasattr(home, name) else ()  # an old NumPy may lack it
-        composition(function, numpy=same, samples=samples, **options)
+        composition(function, numpy=namesake(name, home), samples=samples, **options)
         return function
 
     return enter

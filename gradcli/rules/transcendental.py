@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .shapes import as_floats, is_complex
-from .table import POSITIVE, Primitive, elementwise, real_elementwise, rule
+from .table import POSITIVE, REAL, Interval, Primitive, elementwise, real_elementwise, rule
 
 LN2, LN10 = math.log(2), math.log(10)
 INSIDE = (-0.9, 0.9)
@@ -173,32 +174,22 @@ arcsin_slope = elementwise(
     public=False,
     doc="Derivative of the inverse sine, with an infinite slope of its own at both ends.",
 )
-elementwise(
-    np.arcsin,
-    lambda _, x: arcsin_slope(x),
-    aliases=("asin",),
-    node="Asin",
-    domain=(INSIDE,),
-    twin="asin(x)",
-    doc="Inverse sine, in radians.",
-)
-elementwise(
-    np.arccos,
-    lambda _, x: -arcsin_slope(x),
-    aliases=("acos",),
-    node="Acos",
-    domain=(INSIDE,),
-    twin="acos(x)",
-    doc="Inverse cosine, in radians.",
-)
-elementwise(
-    np.arctan,
-    lambda _, x: 1 / (1 + x * x),
-    aliases=("atan",),
-    node="Atan",
-    twin="atan(x)",
-    doc="Inverse tangent, in radians.",
-)
+INVERSES: list[tuple[np.ufunc, str, Any, Interval]] = [
+    (np.arcsin, "sine", lambda _, x: arcsin_slope(x), INSIDE),
+    (np.arccos, "cosine", lambda _, x: -arcsin_slope(x), INSIDE),
+    (np.arctan, "tangent", lambda _, x: 1 / (1 + x * x), REAL),
+]
+for ufunc, word, slope, domain in INVERSES:
+    short = ufunc.__name__.replace("arc", "a")
+    elementwise(
+        ufunc,
+        slope,
+        aliases=(short,),
+        node=short.title(),
+        domain=(domain,),
+        twin=f"{short}(x)",
+        doc=f"Inverse {word}, in radians.",
+    )
 
 
 def over_square_sum(numerator, x, y):
@@ -219,26 +210,20 @@ real_elementwise(
     doc="Angle of the point (y, x): atan2(ordinate, abscissa), in radians.",
     subgradient="0 at (0, 0)",
 )
-real_elementwise(
-    np.deg2rad,
-    math.pi / 180,
-    node="Deg2Rad",
-    aliases=("radians",),
-    slope="pi / 180",
-    numpy=(np.deg2rad, np.radians),
-    twin="x * pi / 180",
-    doc="Degrees to radians.",
-)
-real_elementwise(
-    np.rad2deg,
-    180 / math.pi,
-    node="Rad2Deg",
-    aliases=("degrees",),
-    slope="180 / pi",
-    numpy=(np.rad2deg, np.degrees),
-    twin="x * 180 / pi",
-    doc="Radians to degrees.",
-)
+for ufunc, alias, node, factor, text, doc in (
+    (np.deg2rad, np.radians, "Deg2Rad", math.pi / 180, "pi / 180", "Degrees to radians."),
+    (np.rad2deg, np.degrees, "Rad2Deg", 180 / math.pi, "180 / pi", "Radians to degrees."),
+):
+    real_elementwise(
+        ufunc,
+        factor,
+        node=node,
+        aliases=(alias.__name__,),
+        slope=text,
+        numpy=(ufunc, alias),
+        twin=f"x * {text}",
+        doc=doc,
+    )
 
 # -- hyperbolic -----------------------------------------------------------------------------------
 
