@@ -59,8 +59,6 @@ class Optimizer:
         param_group["params"] = listed
         self.param_groups.append({**self.defaults, **param_group})
 
-    # -- steps ------------------------------------------------------------------------------------
-
     def step(self, closure: Callable | None = None) -> Any:
         """Change every parameter that has a gradient. closure: computes the loss anew, which is returned."""
         loss = None

@@ -141,13 +141,17 @@ def batch_or_loop(
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
             outputs, build = flatten(func(*args, **kwargs))
-            return [unwrap_level(x, kind, size, func) for x in outputs], build
+            shown = [tensor_only(x, func) for x in outputs]  # what all points share is repeated
+            return [x._value if type(x) is kind else x.unsqueeze(0).expand(size, *x.shape) for x in shown], build
     except NotBatchableError as reason:
         if not loops.allowed and reason.strict:
             raise RuntimeError(str(reason)) from None
         if not size:
             raise ValueError("vmap: a function that cannot be batched needs at least one point") from reason
-        log_loop(func, reason)
+        import logging
+
+        text = "%s cannot be batched and is called point by point: %s"
+        logging.getLogger("gradcli").info(text, mapped_name(func), reason)
     rows: list[list[Tensor]] = []
     for i in range(size):
         args, kwargs = rebuild([x if d is None else x[i] for x, d in zip(leaves, dims, strict=True)])
@@ -162,14 +166,6 @@ class loops:  # noqa: N801 - a namespace
     allowed = True
 
 
-def log_loop(func: Callable, reason: Exception) -> None:
-    import logging
-
-    logging.getLogger("gradcli").info(
-        "%s cannot be batched and is called point by point: %s", mapped_name(func), reason
-    )
-
-
 def tensor_only(x: Any, func: Callable) -> Tensor:
     """Return a result. Raises ValueError for what is no tensor."""
     if not isinstance(x, Tensor):
@@ -179,13 +175,6 @@ def tensor_only(x: Any, func: Callable) -> Tensor:
             "out_dims= to None for output?"
         )
     return x
-
-
-def unwrap_level(x: Any, kind: type, size: int, func: Callable) -> Tensor:
-    """Return a result with its hidden axis shown; a result that all points share is repeated."""
-    if type(tensor_only(x, func)) is kind:
-        return x._value
-    return x.unsqueeze(0).expand(size, *x.shape)
 
 
 def join_results(parts: list[tuple[list, Callable]], out_dims: Any) -> Any:

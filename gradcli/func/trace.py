@@ -114,16 +114,13 @@ def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[No
     """
     if wanted is not None and wanted < 1:
         raise ValueError(f"chunk_size must be positive, got {wanted}")
-    step = wanted or affordable_rows(rows, row_bytes, starts)
+    step = wanted
+    if step is None:
+        saved = (x for node in reachable(starts) if not node.leaf for x in node.kept or ())
+        widest = max((x.nbytes for x in saved if is_array(x)), default=0)
+        step = max(1, min(rows, ROWS, int(SHARE * free_memory() / (4 * max(row_bytes, widest, 1)))))
     for start in range(0, rows, step):
         yield start, min(start + step, rows)
-
-
-def affordable_rows(rows: int, row_bytes: int, starts: Iterable[Node]) -> int:
-    saved = (x for node in reachable(starts) if not node.leaf for x in node.kept or ())
-    widest = max((x.nbytes for x in saved if is_array(x)), default=0)
-    bytes_per_row = 4 * max(row_bytes, widest, 1)
-    return max(1, min(rows, ROWS, int(SHARE * free_memory() / bytes_per_row)))
 
 
 Argnums = int | tuple[int, ...]
@@ -152,12 +149,14 @@ class Trace:
         """Take in what the function returned. Raises RuntimeError for results that are no tensors."""
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
-                raise RuntimeError(f"with has_aux=True the function must return (output, aux), got {kind(result)}")
+                raise RuntimeError(
+                    f"with has_aux=True the function must return (output, aux), got {type(result).__name__}"
+                )
             result, self.aux = result
         leaves, self.build_outputs = flatten(result)
         for x in leaves:
             if not isinstance(x, Tensor):
-                raise RuntimeError(f"the function must return tensors, got {kind(x)}")
+                raise RuntimeError(f"the function must return tensors, got {type(x).__name__}")
         self.outputs = [lift(x) for x in leaves]
         self.nested = self.wanted and leads_elsewhere(self.outputs, self.inputs)
         self.aux = self.public(self.aux)
@@ -172,10 +171,6 @@ class Trace:
     def values(self) -> Any:
         """Return the function's results as the caller may have them."""
         return self.public(self.build_outputs([cover(x) for x in self.outputs]))
-
-
-def kind(x: Any) -> str:
-    return type(x).__name__
 
 
 def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool:
@@ -200,22 +195,20 @@ def fresh(x: Any) -> Tensor:
     return entry("alias").function(bare)
 
 
-def choose_arguments(args: tuple, argnums: Argnums) -> tuple:
-    """Return the positional arguments that argnums names. Raises RuntimeError for positions there are not."""
-    places = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    for i in places:
-        if not isinstance(i, int) or not -len(args) <= i < len(args):
-            raise RuntimeError(f"argnums {argnums!r} does not fit a call with {len(args)} positional arguments")
-    return tuple(i % len(args) for i in places)
-
-
 def trace_function(
     func: Callable, args: tuple, kwargs: dict, argnums: Argnums | None = 0, has_aux: bool = False
 ) -> Trace:
-    """Call func on fresh inputs in place of the arguments that argnums names (None: all of them)."""
+    """Call func on fresh inputs in place of the arguments that argnums names (None: all of them).
+
+    Raises RuntimeError for arguments that there are not.
+    """
     wanted = state.grad
-    places = tuple(range(len(args))) if argnums is None else choose_arguments(args, argnums)
     single = argnums is not None and not isinstance(argnums, tuple | list)
+    chosen: Any = range(len(args)) if argnums is None else (argnums,) if single else argnums
+    for i in chosen:
+        if not isinstance(i, int) or not -len(args) <= i < len(args):
+            raise RuntimeError(f"argnums {argnums!r} does not fit a call with {len(args)} positional arguments")
+    places = [i % len(args) for i in chosen]
     with enable_grad():
         given = [args[i] for i in places]
         leaves, build = flatten(given[0] if single else tuple(given))

@@ -15,7 +15,7 @@ from ..tape.backward import outline_of
 from ..tape.hooks import RemovableHandle, check_hook_result
 from ..tape.memory import track_view
 from ..tape.modes import state
-from ..tape.node import COUNTED, Node, OutputNode, Rule, Slots, new_node, to_parents
+from ..tape.node import COUNTED, OutputNode, Rule, new_node, to_parents
 from ..tape.record import outline
 from ..tape.tensor import Tensor
 
@@ -104,7 +104,10 @@ def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
     called: set[int] = set()
     try:
         args = before_forward(module, args)
-        full, old = backward_hooks(module)
+        full: list[Callable] = []
+        old: list[Callable] = []
+        for owner in (everywhere, module):
+            (full if owner._is_full_backward_hook else old).extend(owner._backward_hooks.values())
         pre = [*everywhere._backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
         watch = BackwardWatch(module, full, pre) if full or pre else None
         if watch is not None:
@@ -168,15 +171,6 @@ def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
 
 def hook_name(hook: Any) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
-
-
-def backward_hooks(module: Any) -> tuple[list[Callable], list[Callable]]:
-    """Return the full backward hooks and those of the old kind."""
-    full: list = []
-    old: list = []
-    for owner in (everywhere, module):
-        (full if owner._is_full_backward_hook else old).extend(owner._backward_hooks.values())
-    return full, old
 
 
 # -- full backward hooks --------------------------------------------------------------------------
@@ -281,12 +275,9 @@ class BackwardWatch:
         )
 
 
-def pass_unchanged(node: Node, g: Slots) -> tuple:
-    """Hand every cotangent on as it came, None where there is none."""
-    return tuple([g.get(i) for i in range(len(node.parents))])
-
-
-IDENTITY = Rule("BackwardHookFunctionBackward", to_parents(pass_unchanged))
+IDENTITY = Rule(
+    "BackwardHookFunctionBackward", to_parents(lambda node, g: tuple([g.get(i) for i in range(len(node.parents))]))
+)
 
 
 def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:

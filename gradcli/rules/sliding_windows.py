@@ -179,16 +179,16 @@ def multiply(name: str, g: Any, other: Any, windows: Windows, into: int, out_of:
     Leading axes of g go folded into one of its axes and come out of another one of the result.
     """
 
-    def product(part: Any) -> Any:
+    def compute(part: Any) -> Any:
         operands = (other.conj(), part) if behind else (part, other.conj())
         return NAMES[name](*operands, windows=windows)
 
     lead, shape = g.shape[: g.ndim - other.ndim], g.shape[g.ndim - other.ndim :]
     if not lead:
-        return product(g)
+        return compute(g)
     count = math.prod(lead)
     moved = np.moveaxis(g.reshape((count, *shape)), 0, into)
-    out = product(moved.reshape((*shape[:into], count * shape[into], *shape[into + 1 :])))
+    out = compute(moved.reshape((*shape[:into], count * shape[into], *shape[into + 1 :])))
     shape = out.shape
     parted = out.reshape((*shape[:out_of], count, shape[out_of] // count, *shape[out_of + 1 :]))
     moved = np.moveaxis(parted, out_of, 0)
