@@ -81,7 +81,6 @@ def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
 
 
 def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str:
-    """Return PyTorch's message for operands with other numbers of axes."""
     if name == "mm":
         return "self must be a matrix" if first != 2 else "mat2 must be a matrix"
     if name == "bmm":

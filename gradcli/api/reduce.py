@@ -142,7 +142,6 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 
 def enter_median(name: str, doc: str, ignore_nan: bool) -> None:
-    """Enter median or nanmedian."""
 
     def function(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         x = operand(input)

@@ -28,7 +28,6 @@ def check_reduction(reduction: str) -> None:
 
 
 def reduce_losses(values: Any, reduction: str) -> Any:
-    """Return the mean, the sum, or the values themselves."""
     check_reduction(reduction)
     return values if reduction == "none" else getattr(values, reduction)()
 

@@ -27,8 +27,6 @@ from .table import (
     second_operand,
 )
 
-# -- steps ----------------------------------------------------------------------------------------
-
 flat = real_elementwise(
     lambda value, x: np.positive(np.broadcast_arrays(value, x)[0]),
     1,

@@ -212,19 +212,14 @@ for _kind, _doc in KINDS.items():
         )
 
 
-def roll_half(x, axes, sign):
-    axes = tuple(range(rank(x))) if axes is None else as_shape(axes)
-    lengths = [shape_of(x)[a] for a in axes]
-    return roll(x, tuple(n // 2 if sign > 0 else -(n // 2) for n in lengths), axes) if axes else x
+def enter_shift(name: str, sign: int, doc: str) -> None:
+    """Enter what rolls an array by half of each axis."""
+
+    @numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name=f"fft.{name}", public=False, doc=doc)
+    def function(x, axes=None):
+        axes = tuple(range(rank(x))) if axes is None else as_shape(axes)
+        return roll(x, tuple(sign * (shape_of(x)[a] // 2) for a in axes), axes) if axes else x
 
 
-@numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name="fft.fftshift", public=False)
-def fftshift(x, axes=None):
-    """The zero frequency moved to the middle."""
-    return roll_half(x, axes, 1)
-
-
-@numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name="fft.ifftshift", public=False)
-def ifftshift(x, axes=None):
-    """fftshift undone."""
-    return roll_half(x, axes, -1)
+enter_shift("fftshift", 1, "The zero frequency moved to the middle.")
+enter_shift("ifftshift", -1, "fftshift undone.")

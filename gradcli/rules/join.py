@@ -164,28 +164,18 @@ def append(x, values, axis=None):
     return concatenate.function((as_array(x), as_array(values)), axis)
 
 
-def atleast(ndim, xs):
-    """Return each array with at least ndim axes: one array, or a tuple of several."""
-    out = tuple(add_axes(x, ndim) for x in xs)
-    return out[0] if len(out) == 1 else out
+def enter_atleast(ndim: int, doc: str) -> None:
+    """Enter what gives arrays so many axes: one array, or a tuple of several."""
+
+    @numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)), name=f"atleast_{ndim}d", doc=doc)
+    def function(*xs):
+        out = tuple(add_axes(x, ndim) for x in xs)
+        return out[0] if len(out) == 1 else out
 
 
-@numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
-def atleast_1d(*xs):
-    """Arrays with at least one axis."""
-    return atleast(1, xs)
-
-
-@numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
-def atleast_2d(*xs):
-    """Arrays with at least two axes; vectors become rows."""
-    return atleast(2, xs)
-
-
-@numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
-def atleast_3d(*xs):
-    """Arrays with at least three axes."""
-    return atleast(3, xs)
+enter_atleast(1, "Arrays with at least one axis.")
+enter_atleast(2, "Arrays with at least two axes; vectors become rows.")
+enter_atleast(3, "Arrays with at least three axes.")
 
 
 @numpy_function(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]]))
@@ -239,25 +229,20 @@ def split(x, indices_or_sections, axis=0):
     return array_split(x, indices_or_sections, axis)
 
 
-@numpy_function()
-def hsplit(x, indices_or_sections):
-    """Cut x along the second axis (the first, for vectors) (several results)."""
-    check_rank(x, "hsplit", 1)
-    return split(x, indices_or_sections, 1 if rank(x) > 1 else 0)
+def enter_split(name: str, least: int, axis: int, words: str) -> None:
+    """Enter a split along a certain axis, of arrays of at least so many."""
+
+    @numpy_function(
+        name=name, doc=f"Cut x along the {words} axis{' (the first, for vectors)' * (least == 1)} (several results)."
+    )
+    def function(x, indices_or_sections):
+        check_rank(x, name, least)
+        return split(x, indices_or_sections, min(axis, rank(x) - 1))
 
 
-@numpy_function()
-def vsplit(x, indices_or_sections):
-    """Cut x along the first axis (several results)."""
-    check_rank(x, "vsplit", 2)
-    return split(x, indices_or_sections, 0)
-
-
-@numpy_function()
-def dsplit(x, indices_or_sections):
-    """Cut x along the third axis (several results)."""
-    check_rank(x, "dsplit", 3)
-    return split(x, indices_or_sections, 2)
+enter_split("hsplit", 1, 1, "second")
+enter_split("vsplit", 2, 0, "first")
+enter_split("dsplit", 3, 2, "third")
 
 
 @numpy_function(rounds=lambda x, axis=0: shape_of(x)[as_int(axis)])

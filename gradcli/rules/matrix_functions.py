@@ -188,8 +188,6 @@ constant(
     doc="How many singular values are not 0.",
 )
 
-# -- exponential ---------------------------------------------------------------------------------
-
 
 def exp_forward(x):
     """The exponential by scaling and squaring."""

@@ -22,8 +22,6 @@ from .shapes import (
 )
 from .table import A, Sample, linear, numpy_function, rule, selection
 
-# -- how these work behind one more leading axis --------------------------------------------------
-
 
 def batch_broadcast(size, operands, _flags, params):
     """The operand keeps its leading axis in front of those that broadcasting adds."""

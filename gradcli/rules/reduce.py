@@ -31,9 +31,6 @@ def count(shape, axis):
     return math.prod([shape[i] for i in axis])
 
 
-# -- sums and means ------------------------------------------------------------------------------
-
-
 linear(
     "sum",
     lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
@@ -215,9 +212,6 @@ general(
     doc="Standard deviation over axis; divides by n - correction, with correction 0 unless given.",
     subgradient="0 where all elements are equal",
 )
-
-
-# -- standardizing -----------------------------------------------------------------------------
 
 
 def standardize_forward(x, *, axis, eps):

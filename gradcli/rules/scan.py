@@ -10,8 +10,6 @@ from .shapes import conjugate, fit, negative_axis, rank, unreduce
 from .table import LANES, REDUCTION, A, Sample, batch_aligned, general, linear, numpy_function, rule
 from .transcendental import logaddexp
 
-# -- products and cumulative products -------------------------------------------------------------
-
 
 def scan_forward(a, b):
     """y[k] = a[k] y[k-1] + b[k] along the last axis, y[-1] = 0."""

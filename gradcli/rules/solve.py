@@ -335,8 +335,6 @@ def solve_right(a, b):
 
 TRIANGLE = "Its lower triangle is read, and the gradient is the symmetric one, as in PyTorch."
 
-# -- Cholesky ------------------------------------------------------------------------------------
-
 
 def cholesky_vjp(g, out, _):
     """Murray 2016, "Differentiation of the Cholesky decomposition": the symmetric form."""
