@@ -148,10 +148,7 @@ def batch_or_loop(
             raise RuntimeError(str(reason)) from None
         if not size:
             raise ValueError("vmap: a function that cannot be batched needs at least one point") from reason
-        import logging
-
-        text = "%s cannot be batched and is called point by point: %s"
-        logging.getLogger("gradcli").info(text, mapped_name(func), reason)
+        log_loop(func, reason)
     rows: list[list[Tensor]] = []
     for i in range(size):
         args, kwargs = rebuild([x if d is None else x[i] for x, d in zip(leaves, dims, strict=True)])
@@ -164,6 +161,13 @@ class loops:  # noqa: N801 - a namespace
     """Whether a function that asks for numbers, as in `if x > 0`, is called point by point."""
 
     allowed = True
+
+
+def log_loop(func: Callable, reason: Exception) -> None:
+    import logging
+
+    text = "%s cannot be batched and is called point by point: %s"
+    logging.getLogger("gradcli").info(text, mapped_name(func), reason)
 
 
 def tensor_only(x: Any, func: Callable) -> Tensor:

@@ -342,17 +342,12 @@ def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarr
     chunks = []
     for wanted in groups_of(record, count):
         seeds = seeds_of(record.inputs, colours, wanted)
-        chunk = push_rows(record, seeds, len(wanted))
+        chunk = join_rows(push_all(record, seeds, False), len(wanted), record.outputs)
         if turned:
             upwards = [Tensor._wrap(s._data * (1j if is_complex(s) else 0.0), None) for s in seeds]
-            chunk = chunk + 1j * push_rows(record, upwards, len(wanted))
+            chunk = chunk + 1j * join_rows(push_all(record, upwards, False), len(wanted), record.outputs)
         chunks.append(chunk)
     return np.concatenate(chunks)
-
-
-def push_rows(record: Trace, seeds: list[Tensor], count: int) -> np.ndarray:
-    """Return the tangents of all outputs as rows, one per seed."""
-    return join_rows(push_all(record, list(seeds), False), count, record.outputs)
 
 
 def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:

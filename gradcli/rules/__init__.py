@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .table import BY_FOLD, BY_NUMPY, BY_SCIPY, BY_TORCH, NAMES, TABLE, Primitive, Sample
+from .table import BY_FOLD, BY_NUMPY, BY_SCIPY, BY_TORCH, NAMES, TABLE, Primitive
 
 MODULES = tuple(
     """
@@ -80,17 +80,3 @@ def full_table() -> dict[str, Primitive]:
     while _load_next():
         pass
     return TABLE
-
-
-__all__ = [
-    "MODULES",
-    "Primitive",
-    "Sample",
-    "by_fold",
-    "by_numpy",
-    "by_scipy",
-    "by_torch",
-    "entry",
-    "full_table",
-    "lookup",
-]

@@ -17,8 +17,9 @@ hyp0f1 = from_scipy("hyp0f1")
 # -- of any order ---------------------------------------------------------------------------------
 
 
-def neighbours(name: str, before: float, after: float, extra: Any = None, shown: str = "") -> Any:
-    """Return the slope before f(v - 1) + after f(v + 1) of a Bessel function, plus extra(out, x)."""
+def neighbours(name: str, before: float, after: float) -> Any:
+    """Return the slope before f(v - 1) + after f(v + 1) of a Bessel function, plus that of its scale."""
+    extra, shown = SCALES.get(name, (None, ""))
 
     def slope(out, x, *, order):
         (v,) = order
@@ -29,24 +30,25 @@ def neighbours(name: str, before: float, after: float, extra: Any = None, shown:
     return slope
 
 
-BESSEL: list[tuple[str, Any, str, str]] = [
-    ("jv", neighbours("jv", 0.5, -0.5), "Bessel function of the first kind of order v at x.", "besselj(v, x)"),
-    ("yv", neighbours("yv", 0.5, -0.5), "Bessel function of the second kind of order v at x.", "bessely(v, x)"),
-    ("iv", neighbours("iv", 0.5, 0.5), "Modified Bessel function of the first kind of order v.", "besseli(v, x)"),
-    ("kv", neighbours("kv", -0.5, -0.5), "Modified Bessel function of the second kind.", "besselk(v, x)"),
+BESSEL: list[tuple[str, float, float, str, str]] = [
+    ("jv", 0.5, -0.5, "Bessel function of the first kind of order v at x.", "besselj(v, x)"),
+    ("yv", 0.5, -0.5, "Bessel function of the second kind of order v at x.", "bessely(v, x)"),
+    ("iv", 0.5, 0.5, "Modified Bessel function of the first kind of order v.", "besseli(v, x)"),
+    ("kv", -0.5, -0.5, "Modified Bessel function of the second kind.", "besselk(v, x)"),
     (
         "ive",
-        neighbours("ive", 0.5, 0.5, lambda out, x: -np.sign(x) * out, " - sign(x) * ive(v, x)"),
+        0.5,
+        0.5,
         "exp(-|x|) times the modified Bessel function of the first kind.",
         "exp(-abs(x)) * besseli(v, x)",
     ),
-    (
-        "kve",
-        neighbours("kve", -0.5, -0.5, lambda out, x: out, " + kve(v, x)"),
-        "exp(x) times the modified Bessel function of the second kind.",
-        "exp(x) * besselk(v, x)",
-    ),
+    ("kve", -0.5, -0.5, "exp(x) times the modified Bessel function of the second kind.", "exp(x) * besselk(v, x)"),
 ]
+SCALES: dict[str, tuple[Any, str]] = {
+    "ive": (lambda out, x: -np.sign(x) * out, " - sign(x) * ive(v, x)"),
+    "kve": (lambda out, x: out, " + kve(v, x)"),
+}
+"""What the slope of the scale adds."""
 
 
 def iv_forward(v, x):
@@ -57,8 +59,10 @@ def iv_forward(v, x):
 
 
 family: dict[str, Any] = {
-    name: of_order(name, slope, doc, twin, (1.5,), function=iv_forward if name == "iv" else None)
-    for name, slope, doc, twin in BESSEL
+    name: of_order(
+        name, neighbours(name, before, after), doc, twin, (1.5,), function=iv_forward if name == "iv" else None
+    )
+    for name, before, after, doc, twin in BESSEL
 }
 
 # -- of orders 0 and 1 ----------------------------------------------------------------------------

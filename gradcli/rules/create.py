@@ -19,7 +19,7 @@ for function, doc in MAKERS:
         lambda *, shape, function=function: function(shape),
         name=function.__name__,
         arity=0,
-        bind=lambda *shape: ((), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}),
+        bind=lambda *shape: ((), {"shape": as_shape(*shape)}),
         samples=(),
         size=count_shape,
         doc=doc,

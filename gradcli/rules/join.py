@@ -232,17 +232,15 @@ def split(x, indices_or_sections, axis=0):
 def enter_split(name: str, least: int, axis: int, words: str) -> None:
     """Enter a split along a certain axis, of arrays of at least so many."""
 
-    @numpy_function(
-        name=name, doc=f"Cut x along the {words} axis{' (the first, for vectors)' * (least == 1)} (several results)."
-    )
+    @numpy_function(name=name, doc=f"Cut x along the {words} (several results).")
     def function(x, indices_or_sections):
         check_rank(x, name, least)
         return split(x, indices_or_sections, min(axis, rank(x) - 1))
 
 
-enter_split("hsplit", 1, 1, "second")
-enter_split("vsplit", 2, 0, "first")
-enter_split("dsplit", 3, 2, "third")
+enter_split("hsplit", 1, 1, "second axis (the first, for vectors)")
+enter_split("vsplit", 2, 0, "first axis")
+enter_split("dsplit", 3, 2, "third axis")
 
 
 @numpy_function(rounds=lambda x, axis=0: shape_of(x)[as_int(axis)])

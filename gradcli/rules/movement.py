@@ -32,12 +32,6 @@ def batch_broadcast(size, operands, _flags, params):
 # -- shape ---------------------------------------------------------------------------------------
 
 
-def reshape_signature(x, *shape):
-    """Bind reshape(x, 2, 3) and reshape(x, (2, 3)); one length may be -1."""
-    wanted = as_shape(shape[0] if len(shape) == 1 else shape)
-    return (x,), {"shape": fill_in_length(shape_of(x), wanted)}
-
-
 def fill_in_length(old: Shape, wanted: Shape) -> Shape:
     """Return `wanted` with its -1 replaced; raises ValueError when the sizes do not match."""
     size, known = math.prod(old), math.prod([n for n in wanted if n != -1])
@@ -52,7 +46,7 @@ reshape = selection(
     "reshape",
     lambda x, *, shape: x.reshape(shape),
     rule("The old shape again", lambda g, _, x_shape, *, shape: g.reshape(lead_of(g, shape) + x_shape)),
-    bind=reshape_signature,
+    bind=lambda x, *shape: ((x,), {"shape": fill_in_length(shape_of(x), as_shape(*shape))}),
     node="View",
     view=True,
     batch=lambda size, operands, _flags, params: (operands, {**params, "shape": (size, *params["shape"])}),
@@ -88,24 +82,17 @@ selection(
 
 def squeeze_signature(x, axis=None):
     """Bind squeeze; without axis all axes of length 1 go."""
-    shape = shape_of(x)
-    if axis is None:
-        axes = tuple(i - len(shape) for i, n in enumerate(shape) if n == 1)
-    else:
-        axes = negative_axes(axis, len(shape))
-    return (x,), {"axis": axes}
-
-
-def squeeze_vjp(g, _, x_shape, *, axis):
-    """The axes of length 1 put back."""
-    lead = g.ndim - len(x_shape) + len(axis)
-    return g.reshape(g.shape[:lead] + x_shape)
+    ones = tuple(i - rank(x) for i, n in enumerate(shape_of(x)) if n == 1)
+    return (x,), {"axis": ones if axis is None else negative_axes(axis, rank(x))}
 
 
 selection(
     "squeeze",
     lambda x, *, axis: np.squeeze(x, axis),
-    squeeze_vjp,
+    rule(
+        "The axes of length 1 put back",
+        lambda g, _, x_shape, *, axis: g.reshape(g.shape[: g.ndim - len(x_shape) + len(axis)] + x_shape),
+    ),
     bind=squeeze_signature,
     view=True,
     samples=(Sample(A(3, 1, 4)), Sample(A(1, 3, 1), 0), Sample(A(1, 3, 1), (0, 2))),
@@ -117,7 +104,7 @@ selection(
     "broadcast_to",
     lambda x, *, shape: np.broadcast_to(x, shape),
     rule("Summed over the repeated axes", lambda g, _, x_shape, *, shape: fit(g, x_shape, len(shape))),
-    bind=lambda x, *shape: ((x,), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}),
+    bind=lambda x, *shape: ((x,), {"shape": as_shape(*shape)}),
     node="Expand",
     view=True,
     batch=batch_broadcast,

@@ -183,28 +183,26 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     return moveaxis(out, -1, 0).reshape(shape_of(q) + (kept_shape(shape_of(x), axis) if keepdims else lead))
 
 
-def enter_ranked(nan: str, quantiles: str, percentiles: str, medians: str) -> None:
-    """Enter quantile, percentile and median, or those that leave nan out, each with what its help says of nan."""
+def enter_ranked(nan: str, ending: str, between: str = "", of_two: str = "") -> None:
+    """Enter quantile, percentile and median, or those that leave nan out; what their help says more or less."""
     ranks, ignore_nan = "Elements of the ranks q, between 0 and", nan != ""
     signature = f"{nan}quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')"
 
-    @numpy_function(*RANKED, name=f"{nan}quantile", torch=signature, doc=f"{ranks} 1, over axis{quantiles}.")
+    @numpy_function(*RANKED, name=f"{nan}quantile", torch=signature, doc=f"{ranks} 1, over axis{between}{ending}.")
     def quantile(x, q, axis=None, *, method="linear", keepdims=False):
         return ranked_value(x, q, axis, keepdims, method, ignore_nan)
 
-    @numpy_function(*PERCENTS, name=f"{nan}percentile", doc=f"{ranks} 100, over axis{percentiles}.")
+    @numpy_function(*PERCENTS, name=f"{nan}percentile", doc=f"{ranks} 100, over axis{ending}.")
     def percentile(x, q, axis=None, *, method="linear", keepdims=False):
         return ranked_value(x, as_array(q) / 100, axis, keepdims, method, ignore_nan)
 
-    @numpy_function(*REDUCED, name=f"{nan}median", doc=f"Middle element over axis{medians}.")
+    @numpy_function(*REDUCED, name=f"{nan}median", doc=f"Middle element over axis{of_two}{ending}.")
     def median(x, axis=None, *, keepdims=False):
         return ranked_value(x, 0.5, axis, keepdims, "linear", ignore_nan)
 
 
-enter_ranked(
-    "", ", interpolated between neighbours; nan if one is", "; nan if one is", ", the mean of two; nan if one is"
-)
-enter_ranked("nan", ", nan left out", ", nan left out", ", nan left out")
+enter_ranked("", "; nan if one is", ", interpolated between neighbours", ", the mean of two")
+enter_ranked("nan", ", nan left out")
 
 
 # -- reductions that ignore nan ------------------------------------------------------------------

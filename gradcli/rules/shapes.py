@@ -56,11 +56,10 @@ def in_type_of(x: Any, other: Any) -> Any:
     return other.astype(dtype_of(x)) if x.dtype.kind == "f" else other
 
 
-def as_shape(shape: Any) -> Shape:
-    """Return an int or a sequence of ints (also integral floats and 0-d arrays) as a tuple of ints."""
-    if rank(shape) == 0:
-        return (as_int(shape),)
-    return tuple(as_int(n) for n in shape)
+def as_shape(*shape: Any) -> Shape:
+    """Return ints, or one sequence of them (also integral floats and 0-d arrays), as a tuple of ints."""
+    given = shape[0] if len(shape) == 1 else shape
+    return tuple(as_int(n) for n in given) if rank(given) else (as_int(given),)
 
 
 def as_int(n: Any) -> int:
@@ -210,7 +209,7 @@ def count_steps(start: Any, stop: Any = None, step: Any = 1) -> int:
 
 def count_shape(*shape: Any) -> int:
     """Return how many elements zeros(2, 3) or zeros((2, 3)) has."""
-    return count_product(as_shape(shape[0] if len(shape) == 1 else shape))
+    return count_product(as_shape(*shape))
 
 
 def count_repeated(x: Any, repeats: Any, axis: Any = None) -> int:

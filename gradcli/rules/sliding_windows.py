@@ -65,18 +65,13 @@ class Windows(NamedTuple):
         return result[(..., *inside)]
 
 
-def windows_signature(x, windows):
-    """Bind a function of an array and its windows."""
-    return (x,), {"windows": windows}
-
-
 LINE = Windows((5,), (3,), (2,), (1,), ((1, 1),), (3,))
 PLANE = Windows((4, 5), (2, 2), (1, 2), (2, 1), ((0, 0), (1, 0)), (2, 3))
 unfold_windows = linear(
     "unfold_windows",
     lambda x, *, windows: windows.take(x).copy(),
     rule("The windows of g added up", lambda g, _, _x, *, windows: fold_windows(g, windows=windows)),
-    bind=windows_signature,
+    bind=lambda x, windows: ((x,), {"windows": windows}),
     node="Im2Col",
     samples=(Sample(A(2, 5), LINE), Sample(A(4, 5), PLANE)),
     public=False,
@@ -86,7 +81,7 @@ fold_windows = linear(
     "fold_windows",
     lambda x, *, windows: windows.put(x),
     rule("The windows of g", lambda g, _, _x, *, windows: unfold_windows(g, windows=windows)),
-    bind=windows_signature,
+    bind=lambda x, windows: ((x,), {"windows": windows}),
     node="Col2Im",
     samples=(Sample(A(2, 3, 3), LINE), Sample(A(2, 3, 2, 2), PLANE)),
     public=False,
