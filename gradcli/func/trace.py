@@ -183,10 +183,7 @@ def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool
 
 
 def fresh(x: Any) -> Tensor:
-    """Return a tensor with the same numbers and a node of its own, under all levels.
-
-    Raises RuntimeError for numbers that have no gradient.
-    """
+    """Return a tensor with the same numbers and a node of its own, under all levels. RuntimeError for integers."""
     bare = lift(x) if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
     if bare._data.dtype.kind not in "fc":
         raise RuntimeError(f"only floating point and complex inputs can be differentiated, got {bare.dtype}")
@@ -198,10 +195,7 @@ def fresh(x: Any) -> Tensor:
 def trace_function(
     func: Callable, args: tuple, kwargs: dict, argnums: Argnums | None = 0, has_aux: bool = False
 ) -> Trace:
-    """Call func on fresh inputs in place of the arguments that argnums names (None: all of them).
-
-    Raises RuntimeError for arguments that there are not.
-    """
+    """Call func on fresh inputs in place of the arguments that argnums names (None: all); RuntimeError for others."""
     wanted = state.grad
     single = argnums is not None and not isinstance(argnums, tuple | list)
     chosen: Any = range(len(args)) if argnums is None else (argnums,) if single else argnums

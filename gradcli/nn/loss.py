@@ -112,10 +112,7 @@ def check_target(x: Tensor, target: Tensor) -> None:
 def class_losses(
     scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, smoothing: float = 0.0
 ) -> Tensor:
-    """Return -scores of the target classes, weighed; the mean divides by the sum of the weights.
-
-    Raises IndexError for no class.
-    """
+    """Return -scores of the target classes, weighed; the mean is over the sum of weights. IndexError for no class."""
     check_target(scores, target)
     check_reduction(reduction)
     shape = tuple(scores.shape)
@@ -138,10 +135,7 @@ def class_losses(
 def loss_at_each(
     scores: Tensor, classes: np.ndarray, places: np.ndarray, weight: Tensor | None, reduction: str, smoothing: float
 ) -> Tensor:
-    """Return class_losses composed of simpler operations: one per place, smoothed, or with gradients of weights.
-
-    places: which classes count.
-    """
+    """Return class_losses, at the places that count, one by one, smoothed, or with gradients of the weights."""
     axis = 0 if scores.ndim == 1 else 1
     taken = pick_positions(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
     losses = -taken.squeeze(axis)

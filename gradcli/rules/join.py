@@ -199,24 +199,20 @@ def _depth_and_rank(arrays) -> tuple[int, int]:
     return 1 + max(d for d, _ in pairs), max(n for _, n in pairs)
 
 
-def cut_places(indices_or_sections, length):
-    """Return where to cut an axis: the given places, or those that make so many parts of nearly one size."""
-    if rank(indices_or_sections) > 0:
-        return [as_int(i) for i in indices_or_sections]
-    parts = as_int(indices_or_sections)
-    if parts < 1:
-        raise ValueError(f"the number of parts must be larger than 0, not {parts}")
-    small, larger = divmod(length, parts)
-    return [i * small + min(i, larger) for i in range(1, parts)]
-
-
 @numpy_function(rounds=lambda x, sections, axis=0: sections)
 def array_split(x, indices_or_sections, axis=0):
     """Cut x into so many parts of nearly one size, or at the given indices, along axis (several results)."""
     axis = negative_axis(axis, rank(x))
     length = shape_of(x)[axis]
-    edges = [0, *cut_places(indices_or_sections, length), length]
-    return tuple(x[at_axis(axis, slice(a, b))] for a, b in pairwise(edges))
+    if rank(indices_or_sections) > 0:
+        places = [as_int(i) for i in indices_or_sections]
+    else:
+        parts = as_int(indices_or_sections)
+        if parts < 1:
+            raise ValueError(f"the number of parts must be larger than 0, not {parts}")
+        small, larger = divmod(length, parts)
+        places = [i * small + min(i, larger) for i in range(1, parts)]
+    return tuple(x[at_axis(axis, slice(a, b))] for a, b in pairwise([0, *places, length]))
 
 
 @numpy_function(rounds=lambda x, sections, axis=0: sections)

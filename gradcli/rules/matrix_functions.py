@@ -153,7 +153,6 @@ def pinv_with(x, absolute, relative, hermitian=False):
     doc="Pseudo-inverse of Moore and Penrose.",
 )
 def pinv(a, rcond=None, hermitian=False, *, rtol=1e-15):
-    """Pseudo-inverse of Moore and Penrose; singular values up to rcond times the largest count as 0."""
     relative = rcond if rcond is not None else default_tolerance(a) if rtol is None else rtol
     return pinv_with(a, 0.0, relative, hermitian)
 
@@ -235,7 +234,6 @@ matrix_exp = general(
     doc="A square matrix multiplied n times with itself.",
 )
 def matrix_power(a, n):
-    """A multiplied n times with itself, of its inverse for negative n."""
     (a,), _ = square_signature(a)
     n = as_int(n)
     if n < 0:

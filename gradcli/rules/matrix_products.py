@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import string
 from typing import Any
 
@@ -48,45 +49,40 @@ def batch_vm(_size, operands, flags, _params):
     return x @ y if not flags[1] else (x[..., None, :] @ y).squeeze(-2) if flags[0] else x @ y
 
 
-inner = general(
+matrix_entry = functools.partial(general, promote=None, public=False)
+inner = matrix_entry(
     "vector_dot",
     np.matmul,
     rule("g y", lambda g, _, _x, y: g[..., None] * y.conj()),
     rule("g x", lambda g, _, x, _y: g[..., None] * x.conj()),
     node="Dot",
     batch=batch_inner,
-    promote=None,
     samples=(Sample(A(3), A(3)),),
-    public=False,
     doc="x . y",
 )
-mv = general(
+mv = matrix_entry(
     "matrix_vector",
     np.matmul,
     rule("The outer product of g and y", lambda g, _, _x, y: g[..., :, None] * y.conj()),
     rule("x^H g", lambda g, _, x, _y: g @ x.conj()),
     node="Mv",
     batch=batch_mv,
-    promote=None,
     samples=(Sample(A(3, 4), A(4)),),
-    public=False,
     pattern=PRODUCT,
     doc="A x",
 )
-vm = general(
+vm = matrix_entry(
     "vector_matrix",
     np.matmul,
     rule("g y^H", lambda g, _, _x, y: g @ adjoint(y)),
     rule("The outer product of x and g", lambda g, _, x, _y: x.conj()[:, None] * g[..., None, :]),
     node="SqueezeBackward4",
     batch=batch_vm,
-    promote=None,
     samples=(Sample(A(3), A(3, 4)),),
-    public=False,
     pattern=PRODUCT,
     doc="x A",
 )
-mm = general(
+mm = matrix_entry(
     "matrix_product",
     np.matmul,
     rule(
@@ -99,9 +95,7 @@ mm = general(
     ),
     node=lambda x_shape, params: "Mm" if len(x_shape) == 2 else "Bmm",
     batch=batch_aligned,
-    promote=None,
     samples=(Sample(A(3, 4), A(4, 2)), Sample(A(2, 3, 4), A(2, 4, 2)), Sample(A(2, 1, 3, 4), A(3, 4, 2))),
-    public=False,
     pattern=PRODUCT,
     doc="A B over the last two axes",
 )
@@ -113,7 +107,7 @@ def batch_affine(_size, operands, flags, _params):
     return x @ swap_last_axes(w) + (b[..., None, :] if flags[0] else b)
 
 
-general(
+matrix_entry(
     "affine",
     lambda b, x, w: x @ swap_last_axes(w) + b,
     rule("g summed over the rows", lambda g, _out, _b, _x, _w: g.sum(axis=-2)),
@@ -121,9 +115,7 @@ general(
     rule("g^T conj(x)", lambda g, _out, _b, x, _w: swap_last_axes(g) @ x.conj()),
     node="Addmm",
     batch=batch_affine,
-    promote=None,
     samples=(Sample(A(2), A(4, 3), A(2, 3)),),
-    public=False,
     pattern=PRODUCT,
     doc="x w^T + b for matrices x and w",
 )

@@ -133,10 +133,7 @@ def kept_shape(shape: Shape, axes: Shape) -> Shape:
 
 
 def unreduce(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
-    """Give the cotangent of a reduction its reduced axes back, with length 1.
-
-    g: shape lead + reduced shape; returns lead + kept_shape(shape, axis).
-    """
+    """Give the cotangent of a reduction, of shape lead + reduced shape, its reduced axes back, with length 1."""
     if keepdims:
         return g
     lead = g.ndim - (len(shape) - len(axis))

@@ -33,16 +33,6 @@ class Windows(NamedTuple):
     padding: tuple[tuple[int, int], ...]
     out: Shape
 
-    def parts(self, place: Shape) -> tuple:
-        """Return the index, in the padded array, of the elements at one place of all windows."""
-        return (
-            ...,
-            *(
-                slice(k * d, k * d + s * (n - 1) + 1, s)
-                for k, d, s, n in zip(place, self.dilation, self.stride, self.out, strict=True)
-            ),
-        )
-
     def take(self, x: np.ndarray) -> np.ndarray:
         """Return the windows of an array lead + size, as lead + out + kernel (mostly a read-only view)."""
         n = len(self.size)
@@ -60,7 +50,9 @@ class Windows(NamedTuple):
         padded = tuple(m + a + b for m, (a, b) in zip(self.size, self.padding, strict=True))
         result = np.zeros(columns.shape[: columns.ndim - 2 * n] + padded, columns.dtype)
         for place in product(*map(range, self.kernel)):
-            result[self.parts(place)] += columns[(..., *place)]
+            steps = zip(place, self.dilation, self.stride, self.out, strict=True)
+            elements = (slice(k * d, k * d + s * (n - 1) + 1, s) for k, d, s, n in steps)
+            result[(..., *elements)] += columns[(..., *place)]
         inside = (slice(a, a + m) for m, (a, _) in zip(self.size, self.padding, strict=True))
         return result[(..., *inside)]
 
@@ -190,33 +182,27 @@ def multiply(name: str, g: Any, other: Any, windows: Windows, into: int, out_of:
     return moved.reshape((*lead, *moved.shape[1:]))
 
 
-def batch_groups(name: str, places: tuple[int, int, int]) -> Callable:
-    """Return the rule for one more leading axis: it becomes part of the groups, which stand at `places`.
-
-    places: the axis of the groups in both operands and in the result.
-    """
-
-    def batch(size, operands, flags, params):
-        moved = []
-        for x, flag, place in zip(operands, flags, places, strict=False):
-            x = np.moveaxis(x if flag else with_axis(x, size), 0, place)
-            moved.append(x.reshape((*x.shape[:place], size * x.shape[place + 1], *x.shape[place + 2 :])))
-        out = NAMES[name](*moved, **params)
-        place = places[2]
-        parted = out.reshape((*out.shape[:place], size, out.shape[place] // size, *out.shape[place + 1 :]))
-        return np.moveaxis(parted, place, 0)
-
-    return batch
-
-
 def product_entry(
     name: str, forward: Callable, *vjps: Callable, shapes: tuple, doc: str, groups: tuple[int, int, int]
 ) -> None:
+    """Enter one of the three products; groups: the axis of the groups in both operands and in the result."""
+
+    def batch(size, operands, flags, params):
+        """One more leading axis becomes part of the groups."""
+        moved = []
+        for x, flag, place in zip(operands, flags, groups, strict=False):
+            x = np.moveaxis(x if flag else with_axis(x, size), 0, place)
+            moved.append(x.reshape((*x.shape[:place], size * x.shape[place + 1], *x.shape[place + 2 :])))
+        out = NAMES[name](*moved, **params)
+        place = groups[2]
+        parted = out.reshape((*out.shape[:place], size, out.shape[place] // size, *out.shape[place + 1 :]))
+        return np.moveaxis(parted, place, 0)
+
     general(
         name,
         forward,
         *vjps,
-        batch=batch_groups(name, groups),
+        batch=batch,
         bind=lambda x, y, windows: ((x, y), {"windows": windows}),
         node="Convolution",
         promote=None,

@@ -160,7 +160,6 @@ def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}",
 )
 def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
-    """Eigenvalues of a Hermitian matrix in rising order, of which one triangle is read."""
     return eigh(a, UPLO).eigenvalues
 
 

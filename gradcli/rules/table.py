@@ -18,8 +18,6 @@ parameter names say what is kept for backward: `x` keeps the array, `x_shape` on
 
 A cotangent may have more leading axes than the output: the batch rank is `g.ndim - out.ndim`.
 
-Primitives behind one more leading axis: the forward pass for many points at once.
-
 An entry's `batch(size, operands, flags, params)` returns the operands and parameters for the call on operands
 of which those flagged have a leading axis of length `size`; it may return the finished result instead. Without
 one, elementwise entries align ranks from the right, and others get a leading axis on every operand.
@@ -288,10 +286,7 @@ def parameters_of(signature: str) -> str:
 
 
 def bind_parameters(signature: str, forward: Callable, operands: int) -> Callable | None:
-    """Return what binds the arguments of PyTorch's signature, under NumPy's names, to forward's parameters.
-
-    None where it has none.
-    """
+    """Return what binds the arguments of PyTorch's signature, under NumPy's names, to forward's parameters, if any."""
     text = parameters_of(signature).replace("input", "x", 1).replace("other", "y", 1)
     names = eval(f"lambda {text}: 0").__code__.co_varnames
     code = getattr(forward, "__code__", None)
