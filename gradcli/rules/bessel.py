@@ -201,14 +201,9 @@ k1e: Any = scipy_function(
 )
 
 
-def airy(which):
-    """Return one of scipy's four Airy functions."""
-    every = from_scipy("airy")
-    return lambda x: every(x)[which]
-
-
+airy = from_scipy("airy")
 airy_ai: Any = real_elementwise(
-    airy(0),
+    lambda x: airy(x)[0],
     lambda _, x: airy_slope(x),
     name="airy_ai",
     slope="the derivative of the Airy function Ai",
@@ -216,7 +211,7 @@ airy_ai: Any = real_elementwise(
     doc="Airy function Ai.",
 )
 airy_slope: Any = real_elementwise(
-    airy(1),
+    lambda x: airy(x)[1],
     lambda _, x: x * airy_ai(x),
     name="airy_ai_slope",
     twin="airyaiprime(x)",

@@ -20,15 +20,6 @@ class NoTwinError(Exception):
     """An operation has no exact twin. Its message names it and says why."""
 
 
-def rounded_alone(name: str) -> Callable:
-    """Return the refusal of an operation whose usual way is a rounded approximation, on numbers of any kind."""
-
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise NoTwinError(f"{name} has no exact twin")
-
-    return refuse
-
-
 def map_elements(function: Callable, operands: tuple) -> Any:
     """Apply a function of elements over broadcast object arrays; a 0-d result is an array, too."""
     with np.errstate(all="ignore"):

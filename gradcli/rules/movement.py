@@ -210,11 +210,7 @@ selection(
 )
 
 
-def clone_vjp(g, _, _x):
-    """The same cotangent."""
-    return g
-
-
+clone_vjp = rule("The same cotangent", lambda g, _, _x: g)
 clone = selection(
     "clone",
     lambda x: x.copy(),

@@ -122,8 +122,11 @@ scipy_function(
 # -- functions of an order or of shapes that are not differentiated ------------------------------
 
 
-def orders_signature(name: str, count: int) -> Any:
-    """Return what binds name(order, ..., x). Raises RuntimeError when one of the first operands requires grad."""
+def of_order(
+    name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: Any = POSITIVE, function: Any = None
+) -> Any:
+    """Enter a function of x, the last of its operands: of scipy's unless given."""
+    function, count = function or from_scipy(name), len(orders)
 
     def bind(*operands):
         if len(operands) != count + 1:
@@ -132,19 +135,11 @@ def orders_signature(name: str, count: int) -> Any:
             raise RuntimeError(f"{name} has a derivative with respect to its last operand only")
         return operands[count:], {"order": tuple(getattr(x, "_data", x) for x in operands[:count])}
 
-    return bind
-
-
-def of_order(
-    name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: Any = POSITIVE, function: Any = None
-) -> Any:
-    """Enter a function of x, the last of its operands: of scipy's unless given."""
-    function = function or from_scipy(name)
     return real_elementwise(
         lambda x, *, order: function(*(in_floats_of(x, n) for n in order), x),
         slope,
         name=name,
-        bind=orders_signature(name, len(orders)),
+        bind=bind,
         domain=(domain,),
         samples=(Sample(*orders, A(3, 4)), Sample(*(np.array([n, n + 1]) for n in orders), A(3, 2))),
         scipy="yn" if name == "yv" else "",
