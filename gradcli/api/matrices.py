@@ -77,9 +77,6 @@ def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
     return x
 
 
-# -- products --------------------------------------------------------------------------------------
-
-
 def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str:
     if name == "mm":
         return "self must be a matrix" if first != 2 else "mat2 must be a matrix"

@@ -118,18 +118,19 @@ def use_randomness(randomness: str) -> Iterator[None]:
     if randomness == "same" or (randomness == "error" and loops.allowed):
         yield
         return
-    error = NotBatchableError("random numbers are drawn for each point") if randomness == "different" else None
-    before, random_numbers.rng = random_numbers.rng, NoDraws(error or RuntimeError(RANDOM))  # type: ignore[assignment]
+    error = (
+        NotBatchableError("random numbers are drawn for each point")
+        if randomness == "different"
+        else RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
+        )
+    )
+    before, random_numbers.rng = random_numbers.rng, NoDraws(error)  # type: ignore[assignment]
     try:
         yield
     finally:
         random_numbers.rng = before
-
-
-RANDOM = (
-    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-    "randomness flags on vmap or perform the randomness operation out of vmap"
-)
 
 
 def batch_or_loop(

@@ -19,10 +19,6 @@ from ..tape.node import COUNTED, OutputNode, Rule, new_node, to_parents
 from ..tape.record import outline
 from ..tape.tensor import Tensor
 
-MIXED = (
-    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
-)
-
 
 class HookLists:
     """The hooks of one module, or of all: dictionaries from handle ids to functions.
@@ -91,7 +87,10 @@ class HookLists:
 
     def _check_backward_kind(self, full: bool) -> None:
         if self._is_full_backward_hook is (not full):
-            raise RuntimeError(MIXED)
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only "
+                "one of them."
+            )
         self.__dict__["_is_full_backward_hook"] = full
 
 
@@ -311,12 +310,6 @@ def put_at(grads: tuple, places: list[int], count: int) -> tuple:
 
 # -- backward hooks of the old kind ---------------------------------------------------------------
 
-OLD_KIND = (
-    "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be "
-    "removed in future versions. This hook will be missing some grad_input. Please use register_full_backward_hook "
-    "to get the documented behavior."
-)
-
 
 def first_tensor(result: Any) -> Any:
     """Return the first tensor in a module's result; None where there is none."""
@@ -342,7 +335,13 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
             node.register_prehook(lambda outs, hook=hook: run_hook_on_view(module, hook, shape, outs))
     if (shape is not None or not is_one_operation(args, result, node)) and not module.__dict__.get("_warned_of_hooks"):
         module.__dict__["_warned_of_hooks"] = True
-        warnings.warn(OLD_KIND, FutureWarning, stacklevel=4)
+        warnings.warn(
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will "
+            "be removed in future versions. This hook will be missing some grad_input. Please use "
+            "register_full_backward_hook to get the documented behavior.",
+            FutureWarning,
+            stacklevel=4,
+        )
 
 
 def shape_of_product(node: Any, result: Any) -> tuple[int, ...] | None:

@@ -14,8 +14,6 @@ from .table import POSITIVE, TABLE, A, Sample, elementwise, real_elementwise
 
 hyp0f1 = from_scipy("hyp0f1")
 
-# -- of any order ---------------------------------------------------------------------------------
-
 
 def neighbours(name: str, before: float, after: float) -> Any:
     """Return the slope before f(v - 1) + after f(v + 1) of a Bessel function, plus that of its scale."""

@@ -24,9 +24,6 @@ def multiply_by(x, scale):
     return x if scale == 1 else x * scale
 
 
-# -- primitives ----------------------------------------------------------------------------------
-
-
 def dft_forward(x, *, axis, inverse, scale):
     """Sums of x exp(-+ 2 pi i j k / n) over axes, times scale."""
     if inverse:

@@ -242,8 +242,6 @@ for function, doc in [
         doc=doc,
     )
 
-CHOICES = [A(3, 4), A(4), A()]
-
 
 @numpy_function(Sample(np.array([True, False, True]), A(3, 2), axis=0))
 def compress(condition, x, axis=None):
@@ -302,9 +300,6 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
     return (values, *rest) if rest else values
 
 
-# -- choosing ------------------------------------------------------------------------------------
-
-
 @numpy_function(Sample([TEST, ~TEST[::-1]], [A(3, 4), A(3, 4)], 1.0))
 def select(condlist, choicelist, default=0):
     """The element of the first choice whose condition holds, else the default."""
@@ -316,7 +311,7 @@ def select(condlist, choicelist, default=0):
     return out
 
 
-@numpy_function(Sample(np.array([[0, 1, 2, 0]]), CHOICES))
+@numpy_function(Sample(np.array([[0, 1, 2, 0]]), [A(3, 4), A(4), A()]))
 def choose(index, choices):
     """The element of the choice that the index names, place by place."""
     choices = [as_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
