@@ -21,10 +21,7 @@ from .wrap import METHOD_FORMS, public
 
 
 def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
-    """Return an index tensor as an array. Raises RuntimeError for other types and IndexError out of bounds.
-
-    dim: the axis that it is for, None for all of them.
-    """
+    """Return an index tensor as an array; RuntimeError for other types, IndexError out of bounds. dim: None for all."""
     places = as_raw(index)
     if places.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): expected an index tensor of integers, got {places.dtype}")

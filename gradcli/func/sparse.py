@@ -46,10 +46,7 @@ class Pattern:
         return self.matrix
 
     def gather(self, places: np.ndarray, shape: tuple) -> Pattern:
-        """Return the pattern of a result whose elements depend on several of these each.
-
-        places: their numbers, a row per element; -1 for none.
-        """
+        """Return the pattern of elements that depend on several of these each: their numbers in a row, -1 for none."""
         from scipy.sparse import csr_array
 
         kept = places >= 0
@@ -218,10 +215,7 @@ TRIES = 6
 
 
 def sparse_jacobian(func: Callable, *args: Any, argnums: Argnums, has_aux: bool, **kwargs: Any) -> Any:
-    """Return the Jacobian of func as scipy.sparse arrays of shape (output.numel(), input.numel()).
-
-    Raises GradcliError when the Jacobian is not sparse.
-    """
+    """Return the Jacobian of func as scipy.sparse arrays (outputs, inputs); GradcliError where it is not sparse."""
     record = trace_function(func, args, kwargs, argnums, has_aux)
     if record.lead:
         raise RuntimeError("a sparse Jacobian cannot be computed under vmap")
@@ -299,10 +293,7 @@ def color_greedily(
 def color_by_input(
     rows: np.ndarray, columns: np.ndarray, edges: np.ndarray, size: int, by_row: Any
 ) -> tuple[np.ndarray, int]:
-    """Return a colouring of the columns, cyclic within each input where that is valid, and its size.
-
-    edges: where each input's columns begin, and where the last ends.
-    """
+    """Return a colouring of the columns, cyclic within each input where valid, and its size; edges: of the inputs."""
     inputs = np.searchsorted(edges, columns, side="right") - 1
     colours, first = np.zeros(size, int), 0
     for k in range(len(edges) - 1):

@@ -22,10 +22,7 @@ Rebuild = Callable[[list], Any]
 
 
 def flatten(tree: Any) -> tuple[list, Rebuild]:
-    """Return the leaves of a nested structure, and a function that puts other leaves in their places.
-
-    Dictionaries are walked in the order of their sorted keys, and put together in their own.
-    """
+    """Return the leaves of a nested structure, dictionaries by sorted keys, and what puts others in their places."""
     leaves: list = []
     build = _walk(tree, leaves)
 
@@ -57,10 +54,7 @@ def _walk(tree: Any, leaves: list) -> Callable[[Any], Any]:
 
 
 def spread_prefix(prefix: Any, tree: Any, what: str) -> list:
-    """Return one item of `prefix` per leaf of `tree`, where prefix is a single item or has the tree's outer form.
-
-    Raises ValueError when it has another form.
-    """
+    """Return one item of `prefix`, an item or a structure like the tree, per leaf of `tree`; ValueError for others."""
     if prefix is None or isinstance(prefix, int):
         return [prefix] * len(flatten(tree)[0])
     if isinstance(tree, dict) and isinstance(prefix, dict) and set(tree) == set(prefix):
@@ -265,10 +259,7 @@ def assemble_blocks(record: Trace, blocks: list[list[Tensor]], has_aux: bool) ->
 
 
 def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = False) -> list[list[Tensor]]:
-    """Return for every output its blocks, one per input, of shape lead + output.shape + input.shape.
-
-    retain: keep the graph, which is freed otherwise.
-    """
+    """Return the blocks of every output, one per input: lead + output.shape + input.shape. retain: keep the graph."""
     check_jacobian_size(record)
     return [
         rows_of(record, out, chunk_size, not retain and i == len(record.outputs) - 1)

@@ -120,10 +120,7 @@ loss_entry(
 
 
 def class_index(classes: np.ndarray, places: np.ndarray | None, shape: tuple[int, ...]) -> Index:
-    """Return the index of the scores of one class per place, for scores of shape (N, C, ...) or (C,).
-
-    classes: shape (N, ...) or (). places: which of them count, of the same shape; None for all.
-    """
+    """Return the index of one class per place in scores (N, C, ...) or (C,); places: those that count, None for all."""
     if len(shape) == 2 and places is None:
         return Index.of_places((np.arange(shape[0]), classes), shape)
     places = np.ones(classes.shape, bool) if places is None else places

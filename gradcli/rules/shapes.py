@@ -72,10 +72,7 @@ def as_int(n: Any) -> int:
 
 
 def negative_axes(axis: Any, ndim: int) -> Shape:
-    """Return `axis` (None for all, an int or a sequence) as sorted negative axes.
-
-    Raises numpy.exceptions.AxisError when an axis is out of range, ValueError for repeated ones.
-    """
+    """Return axis (None: all) as sorted negative axes. AxisError for one out of range, ValueError for repeated ones."""
     if axis is None:
         return tuple(range(-ndim, 0))
     if type(axis) is int and -ndim <= axis < ndim:
@@ -107,10 +104,7 @@ def lay_along(x: Any, axis: int) -> Any:
 
 
 def fit(g: Any, shape: Shape, ndim: int) -> Any:
-    """Sum the cotangent `g` of a broadcast result of rank `ndim` back to an operand's `shape`.
-
-    g: shape lead + (broadcast shape); returns shape lead + `shape`.
-    """
+    """Sum the cotangent g (lead + broadcast shape) of a result of rank ndim to an operand's shape: lead + `shape`."""
     lead = g.ndim - ndim
     missing = ndim - len(shape)
     if g.shape[lead:] == shape:

@@ -220,10 +220,7 @@ class Primitive:
         return (numbers[0] and self.variants[0]) or (numbers[-1] and self.variants[1]) or self.node
 
     def function(self, *args: Any, **kwargs: Any) -> Any:
-        """Call with NumPy's arguments, such as `axis=` and `keepdims=`.
-
-        Raises TypeError naming the function and its parameters when the arguments do not fit.
-        """
+        """Call with NumPy's arguments, such as `axis=`. Raises TypeError naming the parameters when they do not fit."""
         if self.kind == "composition":
             return self._call(self.forward, args, kwargs)
         if self.bind is None:
@@ -377,10 +374,7 @@ def numpy_function(*samples: Sample, home: Any = np, **options: Any) -> Callable
 
 
 def batched_call(primitive: Primitive, operands: Sequence, flags: Sequence[bool], size: int, params: dict) -> Any:
-    """Call a primitive on operands of which those flagged have a leading axis of length `size`.
-
-    Returns what the primitive returns, with that leading axis in front.
-    """
+    """Call a primitive on operands of which those flagged have a leading axis of length `size`, as the result has."""
     if primitive.batch is not None:
         result = primitive.batch(size, tuple(operands), tuple(flags), params)
         if not isinstance(result, tuple) or not isinstance(result[1], dict):
