@@ -15,7 +15,7 @@ MODULES = tuple(
     """
     arithmetic transcendental reduce movement index matrix_products activation create join select scan
     numpy_functions solve spectral matrix_functions fourier special pointwise sliding_windows losses differences
-    scipy_special bessel
+    scipy_special
     """.split()
 )
 _pending = list(MODULES)
