@@ -157,10 +157,7 @@ def vectors(v: Any, like: list[Tensor], many: bool, name: str) -> list[Tensor]:
 
 
 def check_vectors(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tensor, ...] | None:
-    """Return the given vectors, None for none. Raises RuntimeError when they are needed, or do not fit.
-
-    like: what they belong to, outputs for vjp and inputs otherwise.
-    """
+    """Return the given vectors (None for none), one for each of `like`. RuntimeError if needed or they do not fit."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"

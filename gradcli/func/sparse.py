@@ -325,10 +325,7 @@ def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> 
 
 
 def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
-    """Return J times the sum of the columns of each colour: shape (count, outputs).
-
-    For real outputs of complex inputs J holds dL/dRe + i dL/dIm.
-    """
+    """Return J times the sum of the columns of each colour: (count, outputs); dL/dRe + i dL/dIm if outputs are real."""
     turned = any(is_complex(x) for x in record.inputs) and not any(is_complex(out) for out in record.outputs)
     chunks = []
     for wanted in groups_of(record, count):

@@ -212,10 +212,7 @@ def cross_entropy(
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target (log(target) - input) for log-probabilities input; 'batchmean' divides the sum by the first length."""
-    if log_target:
-        losses = target.exp() * (target - input)
-    else:
-        losses = entry("x_log_x")(target) - target * input
+    losses = target.exp() * (target - input) if log_target else entry("x_log_x")(target) - target * input
     if reduction == "batchmean":
         return losses.sum() / (input.shape[0] or math.nan) if input.ndim else losses
     return reduce_losses(losses, reduction)

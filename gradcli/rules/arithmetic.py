@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 
@@ -429,8 +430,6 @@ for ufunc, aliases, doc in COMPARISONS:
     )
 constant(np.logical_not, doc="True where x is false.")
 constant(np.invert, aliases=("bitwise_not",), doc="Not, of booleans; complemented bits, of integers.")
-for ufunc, name, doc in (
-    (np.left_shift, "bitwise_left_shift", "x times 2 to the power y, of integers."),
-    (np.right_shift, "bitwise_right_shift", "x over 2 to the power y rounded down, of integers."),
-):
-    constant(ufunc, name=name, arity=2, promote=None, samples=(), doc=doc)
+of_integers = functools.partial(constant, arity=2, promote=None, samples=())
+of_integers(np.left_shift, name="bitwise_left_shift", doc="x times 2 to the power y, of integers.")
+of_integers(np.right_shift, name="bitwise_right_shift", doc="x over 2 to the power y rounded down, of integers.")

@@ -60,7 +60,10 @@ def number_elements(shape):
 def widths_of(pad_width, ndim):
     """Return (before, after) for every axis."""
     if isinstance(pad_width, dict):
-        return [np.broadcast_to(pad_width.get(i, pad_width.get(i - ndim, 0)), 2).tolist() for i in range(ndim)]
+        return [
+            np.broadcast_to(pad_width[i] if i in pad_width else pad_width.get(i - ndim, 0), 2).tolist()
+            for i in range(ndim)
+        ]
     return np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
 
 

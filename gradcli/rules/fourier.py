@@ -8,6 +8,7 @@ elements of a half spectrum, which stand for two, weighted.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def dft_forward(x, *, axis, inverse, scale):
     return multiply_by(np.fft.fftn(x, axes=axis), scale)
 
 
-dft = linear(
+dft: Any = linear(
     "dft",
     dft_forward,
     rule(

@@ -208,7 +208,7 @@ def set_forward(x, value, *, index, label=None):
     return out
 
 
-replace = general(
+replace: Any = general(
     "setitem",
     set_forward,
     rule(

@@ -262,10 +262,7 @@ def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
 
 
 def expand_subscripts(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
-    """Return operand and output subscripts with ellipses replaced by letters and the output written out.
-
-    Raises ValueError for a subscript string that does not fit the operands.
-    """
+    """Return operand and output subscripts, with letters for ellipses, written out; ValueError if they do not fit."""
     text = subscripts.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .exact import exact_angle, exact_part
@@ -107,7 +109,7 @@ complex_as_pairs = linear(
     public=False,
     doc="Real and imaginary parts as a last axis of length 2.",
 )
-pairs_as_complex = linear(
+pairs_as_complex: Any = linear(
     "view_as_complex",
     view_as_complex,
     rule(
@@ -134,7 +136,7 @@ real_elementwise(
 )
 
 
-scale_exponent = linear(
+scale_exponent: Any = linear(
     "scale_exponent",
     lambda x, *, exponent: np.ldexp(x, exponent),
     rule("The same scaling", lambda g, _, _x, *, exponent: scale_exponent(g, exponent=exponent)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .exact import exact_logcumsumexp
@@ -132,7 +134,7 @@ general(
 )
 
 
-cumsum_along = linear(
+cumsum_along: Any = linear(
     "cumsum_along",
     lambda x, *, axis: np.add.accumulate(x, axis=axis),
     rule(

@@ -12,7 +12,7 @@ from .special import PROBABILITY, digamma, exp_square, from_scipy, half_turns, k
 from .table import POSITIVE, TABLE, A, Sample, elementwise, real_elementwise
 from .transcendental import positive
 
-# -- functions of one operand --------------------------------------------------------------------
+# -- functions of one operand ----------------------------------------------------------------------
 
 
 def rgamma_slope(x):
@@ -119,7 +119,7 @@ scipy_function(
 )
 
 
-# -- functions of an order or of shapes that are not differentiated ------------------------------
+# -- functions of an order or of shapes that are not differentiated --------------------------------
 
 
 def of_order(
@@ -164,7 +164,7 @@ of_order(
 )
 
 
-# -- functions of two operands -------------------------------------------------------------------
+# -- functions of two operands ---------------------------------------------------------------------
 
 
 def log_beta_slope(_, x, y):
@@ -271,7 +271,7 @@ family: dict[str, Any] = {
     for name, before, after, doc, twin in BESSEL
 }
 
-# -- Bessel functions of orders 0 and 1 ----------------------------------------------------------------------------
+# -- Bessel functions of orders 0 and 1 ------------------------------------------------------------
 
 
 def integrate_peak(x, n, step, curve):
@@ -425,7 +425,7 @@ airy_slope: Any = real_elementwise(
 )
 
 
-# -- spherical Bessel functions ---------------------------------------------------------------------------------
+# -- spherical Bessel functions --------------------------------------------------------------------
 
 
 def spherical_forward(x, *, n, k, turns):

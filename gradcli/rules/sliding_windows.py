@@ -39,16 +39,16 @@ class Windows(NamedTuple):
         if any(map(any, self.padding)):
             x = np.pad(x, ((0, 0),) * (x.ndim - n) + self.padding)
         span = tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))
-        view = np.lib.stride_tricks.sliding_window_view(x, span, axis=tuple(range(-n, 0)))
+        view: Any = np.lib.stride_tricks.sliding_window_view(x, span, axis=tuple(range(-n, 0)))
         starts = (slice(0, s * (m - 1) + 1, s) for s, m in zip(self.stride, self.out, strict=True))
         steps = (slice(None, None, d) for d in self.dilation)
         return view[(..., *starts, *steps)]
 
-    def put(self, columns: np.ndarray) -> np.ndarray:
+    def put(self, columns: Any) -> np.ndarray:
         """Return windows lead + out + kernel added up where they overlap: lead + size."""
         n = len(self.size)
         padded = tuple(m + a + b for m, (a, b) in zip(self.size, self.padding, strict=True))
-        result = np.zeros(columns.shape[: columns.ndim - 2 * n] + padded, columns.dtype)
+        result: Any = np.zeros(columns.shape[: columns.ndim - 2 * n] + padded, columns.dtype)
         for place in product(*map(range, self.kernel)):
             steps = zip(place, self.dilation, self.stride, self.out, strict=True)
             elements = (slice(k * d, k * d + s * (n - 1) + 1, s) for k, d, s, n in steps)
@@ -69,7 +69,7 @@ unfold_windows = linear(
     public=False,
     doc="Windows over the last axes.",
 )
-fold_windows = linear(
+fold_windows: Any = linear(
     "fold_windows",
     lambda x, *, windows: windows.put(x),
     rule("The windows of g", lambda g, _, _x, *, windows: unfold_windows(g, windows=windows)),

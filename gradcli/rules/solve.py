@@ -235,7 +235,7 @@ def solve_da(g, out, a, b_shape):
     return fit(grad, a.shape, max(len(b_shape), a.ndim))
 
 
-solve_columns = general(
+solve_columns: Any = general(
     "solve_columns",
     np.linalg.solve,
     solve_da,

@@ -213,7 +213,7 @@ def polygamma_forward(x, *, n):
     return scipy.special.polygamma(n, x).astype(x.dtype) if n else digamma(x)
 
 
-polygamma = real_elementwise(
+polygamma: Any = real_elementwise(
     polygamma_forward,
     rule("The next order", lambda _, x, *, n: polygamma(x, n=n + 1)),
     name="polygamma",
