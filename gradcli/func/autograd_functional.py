@@ -37,11 +37,7 @@ def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
 
 
 def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str) -> tuple[Trace, bool, bool]:
-    """Return one recorded call, and whether inputs and outputs are tuples.
-
-    Raises TypeError for inputs or outputs that are neither a Tensor nor a tuple of Tensors, RuntimeError for
-    outputs outside the graph when `strict` demands that all are in it.
-    """
+    """Return one recorded call, and whether inputs and outputs are tuples; strict: RuntimeError outside the graph."""
     given = check_tensors(inputs, f"The inputs given to {name}")
     several = False
 

@@ -233,10 +233,7 @@ def sparse_jacobian(func: Callable, *args: Any, argnums: Argnums, has_aux: bool,
 
 
 def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
-    """Return the Jacobian of all outputs for all inputs, and how many products it took.
-
-    mode: "fwd" for products with columns, "rev" for products with rows, "auto" for the fewer.
-    """
+    """Return the Jacobian of all outputs for all inputs, and how many products it took; mode: fwd, rev, or auto."""
     from scipy.sparse import csr_array, vstack
 
     total = sum(x._data.size for x in record.inputs)

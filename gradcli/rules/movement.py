@@ -264,18 +264,15 @@ def roll(x, shift, axis=None):
     return roll_axes(x, shift=shift, axis=tuple(axes))
 
 
-@numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
-def fliplr(x):
-    """Reversed along the second axis."""
-    check_rank(x, "fliplr", 2)
-    return flip.function(x, 1)
+def enter_flip(name: str, axis: int, doc: str) -> None:
+    @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), name=name, doc=doc)
+    def function(x):
+        check_rank(x, name, axis + 1)
+        return flip.function(x, axis)
 
 
-@numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
-def flipud(x):
-    """Reversed along the first axis."""
-    check_rank(x, "flipud", 1)
-    return flip.function(x, 0)
+enter_flip("fliplr", 1, "Reversed along the second axis.")
+enter_flip("flipud", 0, "Reversed along the first axis.")
 
 
 @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), node="Rot90")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .exact import exact_logcumsumexp
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugate, fit, negative_axis, rank, unreduce
-from .table import LANES, REDUCTION, A, Sample, batch_aligned, general, linear, numpy_function, rule
+from .table import LANES, REDUCTION, A, Primitive, Sample, batch_aligned, general, linear, numpy_function, rule
 from .transcendental import logaddexp
 
 
@@ -134,7 +132,7 @@ general(
 )
 
 
-cumsum_along: Any = linear(
+cumsum_along: Primitive = linear(
     "cumsum_along",
     lambda x, *, axis: np.add.accumulate(x, axis=axis),
     rule(

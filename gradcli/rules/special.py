@@ -182,8 +182,7 @@ def half_turns(x):
     return sign * np.sin(math.pi * (x - whole)), sign * np.cos(math.pi * (x - whole))
 
 
-# -- Kummer's function, with which derivatives of scaled functions do not cancel --------------------
-
+# With Kummer's function, derivatives of scaled functions do not cancel.
 hyp1f1 = from_scipy("hyp1f1")
 kummer: Primitive = real_elementwise(
     lambda x, *, a, b: hyp1f1(a, b, x),
