@@ -6,20 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from .movement import ravel
-from .shapes import (
-    as_array,
-    as_int,
-    as_shape,
-    at_axis,
-    check_rank,
-    count_shape,
-    lead_of,
-    negative_axis,
-    rank,
-    shape_of,
-    size_of,
-)
+from .movement import check_rank, ravel
+from .shapes import as_array, as_int, as_shape, at_axis, count_shape, lead_of, negative_axis, rank, shape_of, size_of
 from .table import SELECTION, A, Sample, general, numpy_function, rule, selection
 
 

@@ -7,19 +7,7 @@ import math
 import numpy as np
 
 from .exact import exact_astype
-from .shapes import (
-    Shape,
-    as_int,
-    as_shape,
-    check_rank,
-    count_shape,
-    fit,
-    lead_of,
-    negative_axes,
-    negative_axis,
-    rank,
-    shape_of,
-)
+from .shapes import Shape, as_int, as_shape, count_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
 from .table import A, Sample, linear, numpy_function, rule, selection
 
 
@@ -262,6 +250,11 @@ def roll(x, shift, axis=None):
     if len(shift) == 1:
         shift = shift * len(axes)
     return roll_axes(x, shift=shift, axis=tuple(axes))
+
+
+def check_rank(x, name: str, least: int) -> None:
+    if rank(x) < least:
+        raise ValueError(f"{name} needs an array of at least {least} axes, got shape {shape_of(x)}")
 
 
 def enter_flip(name: str, axis: int, doc: str) -> None:

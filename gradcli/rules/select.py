@@ -6,19 +6,7 @@ import numpy as np
 
 from .index import Index, getitem, put
 from .movement import moveaxis
-from .shapes import (
-    as_array,
-    as_int,
-    at_axis,
-    count_repeated,
-    lay_along,
-    lead_of,
-    negative_axis,
-    rank,
-    raw,
-    shape_of,
-    size_of,
-)
+from .shapes import as_array, as_int, at_axis, count_repeated, lay_along, negative_axis, rank, raw, shape_of, size_of
 from .table import TEST, A, Sample, constant, general, linear, no_gradient, numpy_function, rule, selection
 
 # -- along an axis --------------------------------------------------------------------------------
@@ -78,7 +66,7 @@ def unpick_forward(g, indices, *, axis, length):
 
 def unpick_dg(g, out_shape, _, indices, *, axis, length):
     """The picked elements of g."""
-    return pick(g, np.broadcast_to(indices, lead_of(g, out_shape) + tuple(indices.shape)), axis=axis)
+    return pick(g, np.broadcast_to(indices, g.shape[: g.ndim - len(out_shape)] + tuple(indices.shape)), axis=axis)
 
 
 pick = general(

@@ -88,11 +88,6 @@ def negative_axis(axis: int, ndim: int) -> int:
     return axis - (ndim or 1)
 
 
-def check_rank(x: Any, name: str, least: int) -> None:
-    if rank(x) < least:
-        raise ValueError(f"{name} needs an array of at least {least} axes, got shape {shape_of(x)}")
-
-
 def at_axis(axis: int, item: Any) -> tuple:
     """Return the index that applies `item` to one negative axis."""
     return (..., item) + (slice(None),) * (-axis - 1)
