@@ -70,8 +70,9 @@ selection(
 
 def squeeze_signature(x, axis=None):
     """Bind squeeze; without axis all axes of length 1 go."""
-    ones = tuple(i - rank(x) for i, n in enumerate(shape_of(x)) if n == 1)
-    return (x,), {"axis": ones if axis is None else negative_axes(axis, rank(x))}
+    if axis is None:
+        return (x,), {"axis": tuple(i - rank(x) for i, n in enumerate(shape_of(x)) if n == 1)}
+    return (x,), {"axis": negative_axes(axis, rank(x))}
 
 
 selection(

@@ -94,19 +94,18 @@ class Primitive:
 
     What users see: aliases, doc, public (whether the language has it), subgradient (what it is at kinks), slope (the
     derivative in words), domain (where it is tested, and may be computed), samples (none where it is not public, unless
-    given). bind: from the user's arguments
-    to operands and parameters, `lambda x, c: ((x, c), {})`; it gives them their names. node, variants: the name of
-    its nodes (of a composition, of the last one, where PyTorch has one operation); those for a number on the left, on
-    the right. numpy, folds, scipy: functions, methods of ufuncs and
-    the name in scipy.special that it stands for. arity: the number of operands, None for any. outputs: of results.
-    promote: the places of the operands that are cast to a common type, None for all. view: whether the result shares
-    the operand's memory. complex: whether complex operands have a derivative; holomorphic: whether the partial is to
-    be conjugated for them. pair: computes both cotangents at once, where that is better than two products. batch:
-    how it runs with a leading axis, where the rules of shapes do not say it. exact: on the field's numbers; twin,
-    twin_of: the formula instead, or that for given parameters. pattern: which operands an element depends on. size,
-    rounds: how many elements a call makes, and how often it goes round; both are bounded. torch: PyTorch's signatures,
-    such as "softmax(input, dim=None, *, dtype=None)"; `api/signature.py` says what may stand in one. floats_only: what
-    PyTorch says of whole numbers where it refuses them.
+    given). bind: from the user's arguments to operands and parameters, `lambda x, c: ((x, c), {})`; it gives them their
+    names. node, variants: the name of its nodes (of a composition, of the last one, where PyTorch has one operation);
+    those for a number on the left, on the right. numpy, folds, scipy: functions, methods of ufuncs and the name in
+    scipy.special that it stands for. arity: the number of operands, None for any. outputs: of results. promote: the
+    places of the operands that are cast to a common type, None for all. view: whether the result shares the operand's
+    memory. complex: whether complex operands have a derivative; holomorphic: whether the partial is to be conjugated
+    for them. pair: computes both cotangents at once, where that is better than two products. batch: how it runs with a
+    leading axis, where the rules of shapes do not say it. exact: on the field's numbers; twin, twin_of: the formula
+    instead, or that for given parameters. pattern: which operands an element depends on. size, rounds: how many
+    elements a call makes, and how often it goes round; both are bounded. torch: PyTorch's signatures, such as
+    "softmax(input, dim=None, *, dtype=None)"; `api/signature.py` says what may stand in one. floats_only: what PyTorch
+    says of whole numbers where it refuses them.
     """
 
     aliases: tuple[str, ...] = ()
