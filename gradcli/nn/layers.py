@@ -36,12 +36,12 @@ class Layer(Module):
 
     def extra_repr(self) -> str:
         names = [name for name in self._shown.split() if name != "inplace" or self.inplace]
-        return ", ".join(
-            f"bias={self.bias is not None}"
-            if name == "bias"
-            else str(getattr(self, name[1:]) if name.startswith("=") else f"{name}={getattr(self, name)!r}")
-            for name in names
-        )
+        return ", ".join(map(self._show, names))
+
+    def _show(self, name: str) -> str:
+        if name == "bias":
+            return f"bias={self.bias is not None}"
+        return str(getattr(self, name[1:])) if name.startswith("=") else f"{name}={getattr(self, name)!r}"
 
 
 class Applied(Layer):
