@@ -27,8 +27,6 @@ FUNCTIONS: dict[str, Any] = {name: resolve(f"linalg.{name}") for name in FROM_TA
 vector_norm = FUNCTIONS["vector_norm"]
 globals().update(FUNCTIONS)
 
-# -- QR ------------------------------------------------------------------------------------------
-
 
 @on_matrices()
 def qr(A: Tensor, mode: str = "reduced") -> QRResult:
@@ -36,9 +34,6 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:
     if mode == "r":
         return QRResult(Tensor._wrap(np.zeros(0, A.dtype), None), entry("qr").function(A, "r"))
     return entry("qr").function(A, mode)
-
-
-# -- products and powers -------------------------------------------------------------------------
 
 
 def multi_dot(tensors: Any) -> Tensor:

@@ -59,8 +59,6 @@ class Optimizer:
         param_group["params"] = listed
         self.param_groups.append({**self.defaults, **param_group})
 
-    # -- steps ------------------------------------------------------------------------------------
-
     def step(self, closure: Callable | None = None) -> Any:
         """Change every parameter that has a gradient. closure: computes the loss anew, which is returned."""
         loss = None
@@ -194,26 +192,21 @@ class Adam(Optimizer):
             data *= 1 - float(group["lr"]) * group["weight_decay"]
         elif group["weight_decay"]:
             grad = grad + group["weight_decay"] * data
-        buffers = [as_real(state[name]._array()) for name in names]
-        step(as_real(data), as_real(grad), buffers, state["step"].item(), group)
+        data, grad = as_real(data), as_real(grad)
+        mean, squares, *largest = (as_real(state[name]._array()) for name in names)
+        (beta1, beta2), count = group["betas"], state["step"].item()
+        mean += (1 - beta1) * (grad - mean)
+        squares *= beta2
+        squares += (1 - beta2) * grad * grad
+        if largest:
+            squares = np.maximum(largest[0], squares, out=largest[0])
+        root = np.sqrt(squares) / math.sqrt(1 - beta2**count) + group["eps"]
+        data -= float(group["lr"]) / (1 - beta1**count) * mean / root
 
 
 def as_real(raw: np.ndarray) -> np.ndarray:
     """Return the memory of complex numbers as pairs of real ones."""
     return np.atleast_1d(raw).view(raw.real.dtype) if raw.dtype.kind == "c" else raw
-
-
-def step(data: np.ndarray, grad: np.ndarray, buffers: list[np.ndarray], count: float, group: dict[str, Any]) -> None:
-    """Change real data in place; buffers: the running means of g and g^2, and the largest of these for amsgrad."""
-    beta1, beta2 = group["betas"]
-    mean, squares, *largest = buffers
-    mean += (1 - beta1) * (grad - mean)
-    squares *= beta2
-    squares += (1 - beta2) * grad * grad
-    if largest:
-        squares = np.maximum(largest[0], squares, out=largest[0])
-    root = np.sqrt(squares) / math.sqrt(1 - beta2**count) + group["eps"]
-    data -= float(group["lr"]) / (1 - beta1**count) * mean / root
 
 
 class AdamW(Adam):

@@ -37,15 +37,12 @@ def in_place(function: Callable, name: str) -> Callable:
     """Return the form of a method that writes its result into its tensor."""
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return inplace.update(self, lambda: function(self, *args, **kwargs))
-
-    def change_shape(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if name[:-1] not in SHAPES_IN_PLACE:
+            return inplace.update(self, lambda: function(self, *args, **kwargs))
         inplace.check_allowed(self, inplace.NOTHING)
         with set_grad_enabled(not self.is_leaf):
             return inplace.take_form(self, function(self, *args, **kwargs))
 
-    if name[:-1] in SHAPES_IN_PLACE:
-        change = change_shape
     return rename_function(change, name, f"In-place form of {name[:-1]}.")
 
 

@@ -110,9 +110,6 @@ def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08,
     return Tensor._wrap(np.isclose(as_raw(input), as_raw(other), rtol, atol, equal_nan), None)
 
 
-# -- in place ------------------------------------------------------------------------------------
-
-
 @public
 def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Take over another tensor's elements."""

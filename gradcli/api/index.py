@@ -19,14 +19,9 @@ from ..tape.tensor import Tensor, as_operand, as_raw
 from .shape import expand
 from .wrap import METHOD_FORMS, public
 
-# -- indices -------------------------------------------------------------------------------------
-
 
 def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
-    """Return an index tensor as an array. Raises RuntimeError for other types and IndexError out of bounds.
-
-    dim: the axis that it is for, None for all of them.
-    """
+    """Return an index tensor as an array; RuntimeError for other types, IndexError out of bounds. dim: None for all."""
     places = as_raw(index)
     if places.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): expected an index tensor of integers, got {places.dtype}")
@@ -84,9 +79,6 @@ def takes_scalars(function: Callable) -> Callable:
         return function(as_vector(input), *args, **kwargs).reshape(())
 
     return call
-
-
-# -- replacing and adding ------------------------------------------------------------------------
 
 
 def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
@@ -187,7 +179,7 @@ def trace(input: Tensor) -> Tensor:
     return entry("trace").function(input)
 
 
-# -- strides -------------------------------------------------------------------------------------
+# -- by conditions -------------------------------------------------------------------------------
 
 
 @public

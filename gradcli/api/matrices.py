@@ -77,11 +77,7 @@ def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
     return x
 
 
-# -- products --------------------------------------------------------------------------------------
-
-
 def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str:
-    """Return PyTorch's message for operands with other numbers of axes."""
     if name == "mm":
         return "self must be a matrix" if first != 2 else "mat2 must be a matrix"
     if name == "bmm":
@@ -121,18 +117,14 @@ def matmul(input: Any, other: Any) -> Tensor:
     return multiply_matrices(input, other)
 
 
-def add_scaled(input: Tensor, added: Tensor, beta: float, alpha: float) -> Tensor:
-    """beta * input + alpha * added; a beta of 0 ignores the input, nan and all."""
-    added = added if alpha == 1 else added * alpha
-    if beta == 0:
-        return added + np.where(True, 0.0, input)
-    return (input if beta == 1 else input * beta) + added
-
-
 @public(node="AddmmBackward0")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2."""
-    return add_scaled(input, multiply_matrices(mat1, mat2), beta, alpha)
+    product = multiply_matrices(mat1, mat2)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:  # nan in the input does not count
+        return product + np.where(True, 0.0, input)
+    return (input if beta == 1 else input * beta) + product
 
 
 @public(method=False)

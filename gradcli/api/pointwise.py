@@ -90,9 +90,6 @@ def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
     return dispatch(rounded, (input * 10.0**decimals,)) / 10.0**decimals
 
 
-# -- signs ----------------------------------------------------------------------------------------
-
-
 @public
 def sign(input: Tensor) -> Tensor:
     """-1, 0 or 1; booleans as they are. Raises RuntimeError for complex numbers, which have a direction instead."""
@@ -108,9 +105,6 @@ def sgn(input: Tensor) -> Tensor:
     return input.clone() if input.dtype.kind == "b" else dispatch(entry("sgn"), (input,))
 
 
-# -- products, powers, fractions ------------------------------------------------------------------
-
-
 @public
 def polygamma(n: Any, input: Any) -> Tensor:
     """n-th derivative of digamma; as a method input.polygamma(n)."""
@@ -122,17 +116,12 @@ def polygamma(n: Any, input: Any) -> Tensor:
 # -- parts of complex numbers ---------------------------------------------------------------------
 
 
-def parts(x: Tensor, y: Tensor, name: str) -> np.dtype:
-    """Return the complex type of two real tensors. Raises RuntimeError for other types."""
-    if x.dtype != y.dtype or x.dtype.dtype not in COMPLEX_OF:
-        raise RuntimeError(f"{name} needs two tensors of one floating-point type, got {x.dtype} and {y.dtype}")
-    return COMPLEX_OF[x.dtype.dtype]
-
-
 @public(method=False, node="ComplexBackward0")
 def complex_(real: Tensor, imag: Tensor) -> Tensor:
     """A complex tensor from its parts."""
-    parts(real, imag, "complex")  # put side by side: a product with 1j would make nan of infinite parts
+    if real.dtype != imag.dtype or real.dtype.dtype not in COMPLEX_OF:
+        raise RuntimeError(f"complex needs two tensors of one floating-point type, got {real.dtype} and {imag.dtype}")
+    # put side by side: a product with 1j would make nan of infinite parts
     pairs = entry("stack").function(np.broadcast_arrays(real, imag), axis=-1)
     return entry("clone")(entry("view_as_complex")(pairs))
 

@@ -17,28 +17,22 @@ from .wrap import offer, operand, public, stand_alone
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 
 
-def reduce_by_entry(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any = None, **params: Any) -> Tensor:
-    """Run a reduction of the table over dim (all when None or empty)."""
-    x = operand(input)
-    if dtype is not None:
-        x = x.to(dtype)
-    axis = negative_axes(None if dim == () or dim == [] else dim, max(x.ndim, 1) if dim is not None else x.ndim)
-    return dispatch(entry(name), (x,), {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, **params})
-
-
 def enter_variance(name: str, doc: str) -> None:
     """Enter a variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
 
     def function(
         input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
     ) -> Any:
-        if operand(input).dtype.kind not in "fcO":
+        x = operand(input)
+        if x.dtype.kind not in "fcO":
             raise RuntimeError("std and var only support floating point and complex dtypes")
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
-        return reduce_by_entry(name, input, dim, keepdim, correction=correction)
+        axis = negative_axes(None if dim == () or dim == [] else dim, max(x.ndim, 1) if dim is not None else x.ndim)
+        params = {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, "correction": correction}
+        return dispatch(entry(name), (x,), params)
 
     offer(name, function, doc)
 
@@ -66,32 +60,26 @@ def pick_only(x: Tensor) -> ValuesIndices:
     return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
 
 
-def find_extreme(name: str, input: Any, dim: Any, keepdim: bool) -> Any:
-    """The largest or smallest of all elements, per lane with its position, or of two tensors."""
-    x = operand(input)
-    if dim is None:
-        if not x._data.size:
-            raise RuntimeError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                "with the 'dim' argument."
-            )
-        whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
-        return relabel(whole, f"{name.title()}Backward1")
-    if isinstance(dim, Tensor):
-        return entry({"max": "maximum", "min": "minimum"}[name])(x, dim)
-    if x.ndim == 0:
-        return pick_only(x)
-    axis = negative_axis(dim, x.ndim)
-    find = np.argmax if name == "max" else np.argmin
-    indices = find(x._data, axis=axis, keepdims=True)
-    return pick_in_lanes(x, indices, axis, keepdim, f"{name.title()}Backward0")
-
-
 def enter_extreme(name: str, word: str) -> None:
-    """Enter max or min."""
+    """Enter max or min: of all elements, per lane with its position, or of two tensors."""
 
     def extreme(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        return find_extreme(name, input, dim, keepdim)
+        x = operand(input)
+        if dim is None:
+            if not x._data.size:
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                    "dim with the 'dim' argument."
+                )
+            whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
+            return relabel(whole, f"{name.title()}Backward1")
+        if isinstance(dim, Tensor):
+            return entry(f"{name}imum")(x, dim)
+        if x.ndim == 0:
+            return pick_only(x)
+        axis = negative_axis(dim, x.ndim)
+        indices = (np.argmax if name == "max" else np.argmin)(x._data, axis=axis, keepdims=True)
+        return pick_in_lanes(x, indices, axis, keepdim, f"{name.title()}Backward0")
 
     offer(name, extreme, f"The {word} element; with dim (values, indices); with a second tensor the {word} of both.")
 
@@ -154,7 +142,6 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 
 def enter_median(name: str, doc: str, ignore_nan: bool) -> None:
-    """Enter median or nanmedian."""
 
     def function(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         x = operand(input)

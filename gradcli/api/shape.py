@@ -138,11 +138,15 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return expand(input, tuple(size))
 
 
+def unpack_sequence(tensors: tuple) -> tuple:
+    """Return f(a, b) and f([a, b]) as (a, b)."""
+    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+
+
 @public(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple:
     """All tensors expanded to their common shape; those that have it as they are."""
-    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
-        tensors = tuple(tensors[0])
+    tensors = unpack_sequence(tensors)
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
     return tuple(x if tuple(x.shape) == shape else expand(x, shape) for x in tensors)
 
@@ -246,12 +250,6 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         raise RuntimeError(f"Tensors must have same number of dimensions: got {' and '.join(map(str, ranks))}")
     for x in parts[:1]:
         negative_axis(dim, x.ndim)
-    check_sizes(parts, dim)
-    return join_by_entry("concatenate", parts or tensors, dim)
-
-
-def check_sizes(parts: list[Tensor], dim: int) -> None:
-    """Raise RuntimeError unless tensors differ in length along dim only."""
     for place, x in enumerate(parts[1:], 1):
         for axis, (n, m) in enumerate(zip(parts[0].shape, x.shape, strict=True)):
             if n != m and axis != dim % x.ndim:
@@ -259,6 +257,7 @@ def check_sizes(parts: list[Tensor], dim: int) -> None:
                     f"Sizes of tensors must match except in dimension {dim % x.ndim}. Expected size {n} but got "
                     f"size {m} for tensor number {place} in the list."
                 )
+    return join_by_entry("concatenate", parts or tensors, dim)
 
 
 @public(method=False)
@@ -274,11 +273,6 @@ def stacking(name: str) -> Callable:
 
 for _name in ("hstack", "vstack", "row_stack", "dstack", "column_stack"):
     offer(_name, stacking(_name), entry(_name).doc, method=False)
-
-
-def sequence(tensors: tuple) -> tuple:
-    """Return f(a, b) and f([a, b]) as (a, b)."""
-    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
 
 
 # -- cutting -------------------------------------------------------------------------------------
@@ -324,13 +318,10 @@ def unbind(input: Tensor, dim: int = 0) -> tuple:
     return one_of_several(tuple(at(input, dim, i, "Unbind") for i in range(input.shape[dim])))
 
 
-# -- grids and choices ---------------------------------------------------------------------------
-
-
 @public(method=False)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     """Coordinate grids of vectors."""
-    vectors = tuple(operand(x) for x in sequence(tensors))
+    vectors = tuple(operand(x) for x in unpack_sequence(tensors))
     if not vectors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if any(x.ndim > 1 for x in vectors):

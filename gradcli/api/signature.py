@@ -26,7 +26,7 @@ from ..tape.record import cast, dispatch, name_nodes, relabel
 from ..tape.shape_errors import as_pytorch
 from ..tape.tensor import Tensor
 from .matrices import as_torch, check_operand
-from .wrap import METHODS, PUBLIC, as_tensor, guard, operand, records_as, rename_function, stand_alone
+from .wrap import METHODS, PUBLIC, guard, operand, records_as, rename_function, stand_alone
 
 TORCH_WORDS = {
     **dict.fromkeys(("axis", "axes"), ("dim", "dims")),
@@ -43,7 +43,6 @@ KINDS = {"floats": 0, "matrix": 2, "square": 2}
 
 
 def parameter_names(primitive: Primitive) -> tuple[str, ...]:
-    """Return the names of the arguments that users give."""
     code = primitive.signature_model().__code__
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -85,9 +84,10 @@ def from_table(primitive: Primitive) -> Callable:
         if args and isinstance(args[0], list | float | int):
             args = (operand(args[0]), *args[1:])
         try:
-            result = as_tensor(primitive.function(*args, **named))
+            result = primitive.function(*args, **named)
         except ValueError as error:
             raise as_pytorch(error) from None
+        result = tuple(map(operand, result)) if isinstance(result, tuple) else operand(result)
         if type(result) is Tensor and result._base is not None:
             stand_alone(result, args)
         return result
@@ -97,7 +97,6 @@ def from_table(primitive: Primitive) -> Callable:
 
 
 def from_signature(primitive: Primitive, signature: str, name: str) -> Callable:
-    """Return an entry as the function of this name and signature."""
     label = name.rpartition(".")[2]
     kind = re.search(r"\(\w+: (\w+)", signature)
     title = name if name.startswith("linalg.") else f"linalg.{primitive.name}"

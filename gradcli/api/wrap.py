@@ -24,13 +24,6 @@ METHOD_FORMS: dict[str, Callable] = {}
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 
 
-def as_tensor(x: Any) -> Any:
-    """Return a raw result as a Tensor, also inside a tuple."""
-    if isinstance(x, tuple):
-        return tuple(map(operand, x))
-    return operand(x)
-
-
 def operand(x: Any) -> Any:
     """Return a list or an array as a Tensor, so that it has a Tensor's methods."""
     return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
@@ -116,7 +109,6 @@ RESERVED = {"max_", "min_", "sum_", "all_", "any_", "pow_", "round_", "complex_"
 
 
 def rename_function(function: Callable, name: str, doc: str | None) -> Callable:
-    """Return a function under its own name."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function

@@ -37,11 +37,7 @@ def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
 
 
 def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str) -> tuple[Trace, bool, bool]:
-    """Return one recorded call, and whether inputs and outputs are tuples.
-
-    Raises TypeError for inputs or outputs that are neither a Tensor nor a tuple of Tensors, RuntimeError for
-    outputs outside the graph when `strict` demands that all are in it.
-    """
+    """Return one recorded call, and whether inputs and outputs are tuples; strict: RuntimeError outside the graph."""
     given = check_tensors(inputs, f"The inputs given to {name}")
     several = False
 
@@ -157,10 +153,7 @@ def vectors(v: Any, like: list[Tensor], many: bool, name: str) -> list[Tensor]:
 
 
 def check_vectors(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tensor, ...] | None:
-    """Return the given vectors, None for none. Raises RuntimeError when they are needed, or do not fit.
-
-    like: what they belong to, outputs for vjp and inputs otherwise.
-    """
+    """Return the given vectors (None for none), one for each of `like`. RuntimeError if needed or they do not fit."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"

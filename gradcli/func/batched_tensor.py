@@ -189,18 +189,13 @@ def level_class(level: int) -> type[Batched]:
     return type(f"Batched{level}", (Batched,), {"record_level": level + 1})
 
 
-def peel(x: Tensor) -> tuple[Tensor, list[int]]:
-    """Return the tensor under all levels, and its levels, outermost first: they are its first axes, in order."""
+def lift(x: Tensor) -> Tensor:
+    """Return the tensor under all levels with one leading axis for every level that is running."""
     levels = []
     while isinstance(x, Batched):
         levels.append(x.record_level - 1)
         x = x._value
-    return x, levels[::-1]
-
-
-def lift(x: Tensor) -> Tensor:
-    """Return the tensor under all levels with one leading axis for every level that is running."""
-    bare, levels = peel(x)
+    bare: Tensor = x
     for place, (level, size) in enumerate(active.levels):
         if level not in levels:
             bare = bare.unsqueeze(place)

@@ -176,7 +176,6 @@ class Forward:
 
 
 def kind_of(t: Any) -> str:
-    """Return the kind of a tangent's type, as NumPy names it."""
     return (t._data if isinstance(t, Tensor) else t).dtype.kind
 
 

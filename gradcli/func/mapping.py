@@ -118,18 +118,19 @@ def use_randomness(randomness: str) -> Iterator[None]:
     if randomness == "same" or (randomness == "error" and loops.allowed):
         yield
         return
-    error = NotBatchableError("random numbers are drawn for each point") if randomness == "different" else None
-    before, random_numbers.rng = random_numbers.rng, NoDraws(error or RuntimeError(RANDOM))  # type: ignore[assignment]
+    error = (
+        NotBatchableError("random numbers are drawn for each point")
+        if randomness == "different"
+        else RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
+        )
+    )
+    before, random_numbers.rng = random_numbers.rng, NoDraws(error)  # type: ignore[assignment]
     try:
         yield
     finally:
         random_numbers.rng = before
-
-
-RANDOM = (
-    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-    "randomness flags on vmap or perform the randomness operation out of vmap"
-)
 
 
 def batch_or_loop(
@@ -141,7 +142,8 @@ def batch_or_loop(
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
             outputs, build = flatten(func(*args, **kwargs))
-            return [unwrap_level(x, kind, size, func) for x in outputs], build
+            shown = [tensor_only(x, func) for x in outputs]  # what all points share is repeated
+            return [x._value if type(x) is kind else x.unsqueeze(0).expand(size, *x.shape) for x in shown], build
     except NotBatchableError as reason:
         if not loops.allowed and reason.strict:
             raise RuntimeError(str(reason)) from None
@@ -165,9 +167,8 @@ class loops:  # noqa: N801 - a namespace
 def log_loop(func: Callable, reason: Exception) -> None:
     import logging
 
-    logging.getLogger("gradcli").info(
-        "%s cannot be batched and is called point by point: %s", mapped_name(func), reason
-    )
+    text = "%s cannot be batched and is called point by point: %s"
+    logging.getLogger("gradcli").info(text, mapped_name(func), reason)
 
 
 def tensor_only(x: Any, func: Callable) -> Tensor:
@@ -179,13 +180,6 @@ def tensor_only(x: Any, func: Callable) -> Tensor:
             "out_dims= to None for output?"
         )
     return x
-
-
-def unwrap_level(x: Any, kind: type, size: int, func: Callable) -> Tensor:
-    """Return a result with its hidden axis shown; a result that all points share is repeated."""
-    if type(tensor_only(x, func)) is kind:
-        return x._value
-    return x.unsqueeze(0).expand(size, *x.shape)
 
 
 def join_results(parts: list[tuple[list, Callable]], out_dims: Any) -> Any:

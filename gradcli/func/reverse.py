@@ -155,10 +155,7 @@ def registered_places(module: Any) -> Iterator[tuple[str, dict, str]]:
 
 @contextlib.contextmanager
 def substitute_parameters(module: Any, tensors: Mapping[str, Any], tie_weights: bool = True) -> Iterator[None]:
-    """Put tensors in the place of parameters and buffers by name, and the old ones back at the end.
-
-    tie_weights: what is shared under several names is replaced under all of them.
-    """
+    """Put tensors in place of parameters and buffers by name, for a while; tie_weights: wherever one is shared."""
     known = [(name, registry, key, registry[key]) for name, registry, key in registered_places(module)]
     by_identity = {id(old): tensors[name] for name, _, _, old in known if name in tensors and old is not None}
     try:

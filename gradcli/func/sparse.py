@@ -46,10 +46,7 @@ class Pattern:
         return self.matrix
 
     def gather(self, places: np.ndarray, shape: tuple) -> Pattern:
-        """Return the pattern of a result whose elements depend on several of these each.
-
-        places: their numbers, a row per element; -1 for none.
-        """
+        """Return the pattern of elements that depend on several of these each: their numbers in a row, -1 for none."""
         from scipy.sparse import csr_array
 
         kept = places >= 0
@@ -218,10 +215,7 @@ TRIES = 6
 
 
 def sparse_jacobian(func: Callable, *args: Any, argnums: Argnums, has_aux: bool, **kwargs: Any) -> Any:
-    """Return the Jacobian of func as scipy.sparse arrays of shape (output.numel(), input.numel()).
-
-    Raises GradcliError when the Jacobian is not sparse.
-    """
+    """Return the Jacobian of func as scipy.sparse arrays (outputs, inputs); GradcliError where it is not sparse."""
     record = trace_function(func, args, kwargs, argnums, has_aux)
     if record.lead:
         raise RuntimeError("a sparse Jacobian cannot be computed under vmap")
@@ -239,10 +233,7 @@ def sparse_jacobian(func: Callable, *args: Any, argnums: Argnums, has_aux: bool,
 
 
 def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
-    """Return the Jacobian of all outputs for all inputs, and how many products it took.
-
-    mode: "fwd" for products with columns, "rev" for products with rows, "auto" for the fewer.
-    """
+    """Return the Jacobian of all outputs for all inputs, and how many products it took; mode: fwd, rev, or auto."""
     from scipy.sparse import csr_array, vstack
 
     total = sum(x._data.size for x in record.inputs)
@@ -299,10 +290,7 @@ def color_greedily(
 def color_by_input(
     rows: np.ndarray, columns: np.ndarray, edges: np.ndarray, size: int, by_row: Any
 ) -> tuple[np.ndarray, int]:
-    """Return a colouring of the columns, cyclic within each input where that is valid, and its size.
-
-    edges: where each input's columns begin, and where the last ends.
-    """
+    """Return a colouring of the columns, cyclic within each input where valid, and its size; edges: of the inputs."""
     inputs = np.searchsorted(edges, columns, side="right") - 1
     colours, first = np.zeros(size, int), 0
     for k in range(len(edges) - 1):
@@ -334,25 +322,17 @@ def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> 
 
 
 def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
-    """Return J times the sum of the columns of each colour: shape (count, outputs).
-
-    For real outputs of complex inputs J holds dL/dRe + i dL/dIm.
-    """
+    """Return J times the sum of the columns of each colour: (count, outputs); dL/dRe + i dL/dIm if outputs are real."""
     turned = any(is_complex(x) for x in record.inputs) and not any(is_complex(out) for out in record.outputs)
     chunks = []
     for wanted in groups_of(record, count):
         seeds = seeds_of(record.inputs, colours, wanted)
-        chunk = push_rows(record, seeds, len(wanted))
+        chunk = join_rows(push_all(record, seeds, False), len(wanted), record.outputs)
         if turned:
             upwards = [Tensor._wrap(s._data * (1j if is_complex(s) else 0.0), None) for s in seeds]
-            chunk = chunk + 1j * push_rows(record, upwards, len(wanted))
+            chunk = chunk + 1j * join_rows(push_all(record, upwards, False), len(wanted), record.outputs)
         chunks.append(chunk)
     return np.concatenate(chunks)
-
-
-def push_rows(record: Trace, seeds: list[Tensor], count: int) -> np.ndarray:
-    """Return the tangents of all outputs as rows, one per seed."""
-    return join_rows(push_all(record, list(seeds), False), count, record.outputs)
 
 
 def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,10 +23,7 @@ Rebuild = Callable[[list], Any]
 
 
 def flatten(tree: Any) -> tuple[list, Rebuild]:
-    """Return the leaves of a nested structure, and a function that puts other leaves in their places.
-
-    Dictionaries are walked in the order of their sorted keys, and put together in their own.
-    """
+    """Return the leaves of a nested structure, dictionaries by sorted keys, and what puts others in their places."""
     leaves: list = []
     build = _walk(tree, leaves)
 
@@ -57,10 +55,7 @@ def _walk(tree: Any, leaves: list) -> Callable[[Any], Any]:
 
 
 def spread_prefix(prefix: Any, tree: Any, what: str) -> list:
-    """Return one item of `prefix` per leaf of `tree`, where prefix is a single item or has the tree's outer form.
-
-    Raises ValueError when it has another form.
-    """
+    """Return one item of `prefix`, an item or a structure like the tree, per leaf of `tree`; ValueError for others."""
     if prefix is None or isinstance(prefix, int):
         return [prefix] * len(flatten(tree)[0])
     if isinstance(tree, dict) and isinstance(prefix, dict) and set(tree) == set(prefix):
@@ -80,13 +75,8 @@ ROWS = 4096
 
 def free_memory() -> int:
     """Return how many bytes are free: what Linux calls available, elsewhere the free pages."""
-    try:
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
+    with contextlib.suppress(OSError, StopIteration), open("/proc/meminfo") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -114,16 +104,13 @@ def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[No
     """
     if wanted is not None and wanted < 1:
         raise ValueError(f"chunk_size must be positive, got {wanted}")
-    step = wanted or affordable_rows(rows, row_bytes, starts)
+    step = wanted
+    if step is None:
+        saved = (x for node in reachable(starts) if not node.leaf for x in node.kept or ())
+        widest = max((x.nbytes for x in saved if is_array(x)), default=0)
+        step = max(1, min(rows, ROWS, int(SHARE * free_memory() / (4 * max(row_bytes, widest, 1)))))
     for start in range(0, rows, step):
         yield start, min(start + step, rows)
-
-
-def affordable_rows(rows: int, row_bytes: int, starts: Iterable[Node]) -> int:
-    saved = (x for node in reachable(starts) if not node.leaf for x in node.kept or ())
-    widest = max((x.nbytes for x in saved if is_array(x)), default=0)
-    bytes_per_row = 4 * max(row_bytes, widest, 1)
-    return max(1, min(rows, ROWS, int(SHARE * free_memory() / bytes_per_row)))
 
 
 Argnums = int | tuple[int, ...]
@@ -152,12 +139,14 @@ class Trace:
         """Take in what the function returned. Raises RuntimeError for results that are no tensors."""
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
-                raise RuntimeError(f"with has_aux=True the function must return (output, aux), got {kind(result)}")
+                raise RuntimeError(
+                    f"with has_aux=True the function must return (output, aux), got {type(result).__name__}"
+                )
             result, self.aux = result
         leaves, self.build_outputs = flatten(result)
         for x in leaves:
             if not isinstance(x, Tensor):
-                raise RuntimeError(f"the function must return tensors, got {kind(x)}")
+                raise RuntimeError(f"the function must return tensors, got {type(x).__name__}")
         self.outputs = [lift(x) for x in leaves]
         self.nested = self.wanted and leads_elsewhere(self.outputs, self.inputs)
         self.aux = self.public(self.aux)
@@ -174,10 +163,6 @@ class Trace:
         return self.public(self.build_outputs([cover(x) for x in self.outputs]))
 
 
-def kind(x: Any) -> str:
-    return type(x).__name__
-
-
 def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool:
     """Return whether the graph of the outputs has leaves that are not among the inputs."""
     own = {x._node for x in inputs}
@@ -188,10 +173,7 @@ def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool
 
 
 def fresh(x: Any) -> Tensor:
-    """Return a tensor with the same numbers and a node of its own, under all levels.
-
-    Raises RuntimeError for numbers that have no gradient.
-    """
+    """Return a tensor with the same numbers and a node of its own, under all levels. RuntimeError for integers."""
     bare = lift(x) if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
     if bare._data.dtype.kind not in "fc":
         raise RuntimeError(f"only floating point and complex inputs can be differentiated, got {bare.dtype}")
@@ -200,22 +182,17 @@ def fresh(x: Any) -> Tensor:
     return entry("alias").function(bare)
 
 
-def choose_arguments(args: tuple, argnums: Argnums) -> tuple:
-    """Return the positional arguments that argnums names. Raises RuntimeError for positions there are not."""
-    places = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    for i in places:
-        if not isinstance(i, int) or not -len(args) <= i < len(args):
-            raise RuntimeError(f"argnums {argnums!r} does not fit a call with {len(args)} positional arguments")
-    return tuple(i % len(args) for i in places)
-
-
 def trace_function(
     func: Callable, args: tuple, kwargs: dict, argnums: Argnums | None = 0, has_aux: bool = False
 ) -> Trace:
-    """Call func on fresh inputs in place of the arguments that argnums names (None: all of them)."""
+    """Call func on fresh inputs in place of the arguments that argnums names (None: all); RuntimeError for others."""
     wanted = state.grad
-    places = tuple(range(len(args))) if argnums is None else choose_arguments(args, argnums)
     single = argnums is not None and not isinstance(argnums, tuple | list)
+    chosen: Any = range(len(args)) if argnums is None else (argnums,) if single else argnums
+    for i in chosen:
+        if not isinstance(i, int) or not -len(args) <= i < len(args):
+            raise RuntimeError(f"argnums {argnums!r} does not fit a call with {len(args)} positional arguments")
+    places = [i % len(args) for i in chosen]
     with enable_grad():
         given = [args[i] for i in places]
         leaves, build = flatten(given[0] if single else tuple(given))
@@ -278,10 +255,7 @@ def assemble_blocks(record: Trace, blocks: list[list[Tensor]], has_aux: bool) ->
 
 
 def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = False) -> list[list[Tensor]]:
-    """Return for every output its blocks, one per input, of shape lead + output.shape + input.shape.
-
-    retain: keep the graph, which is freed otherwise.
-    """
+    """Return the blocks of every output, one per input: lead + output.shape + input.shape. retain: keep the graph."""
     check_jacobian_size(record)
     return [
         rows_of(record, out, chunk_size, not retain and i == len(record.outputs) - 1)

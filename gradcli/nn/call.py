@@ -15,13 +15,9 @@ from ..tape.backward import outline_of
 from ..tape.hooks import RemovableHandle, check_hook_result
 from ..tape.memory import track_view
 from ..tape.modes import state
-from ..tape.node import COUNTED, Node, OutputNode, Rule, Slots, new_node, to_parents
+from ..tape.node import COUNTED, OutputNode, Rule, new_node, to_parents
 from ..tape.record import outline
 from ..tape.tensor import Tensor
-
-MIXED = (
-    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
-)
 
 
 class HookLists:
@@ -91,7 +87,10 @@ class HookLists:
 
     def _check_backward_kind(self, full: bool) -> None:
         if self._is_full_backward_hook is (not full):
-            raise RuntimeError(MIXED)
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only "
+                "one of them."
+            )
         self.__dict__["_is_full_backward_hook"] = full
 
 
@@ -104,7 +103,10 @@ def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
     called: set[int] = set()
     try:
         args = before_forward(module, args)
-        full, old = backward_hooks(module)
+        full: list[Callable] = []
+        old: list[Callable] = []
+        for owner in (everywhere, module):
+            (full if owner._is_full_backward_hook else old).extend(owner._backward_hooks.values())
         pre = [*everywhere._backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
         watch = BackwardWatch(module, full, pre) if full or pre else None
         if watch is not None:
@@ -168,15 +170,6 @@ def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
 
 def hook_name(hook: Any) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
-
-
-def backward_hooks(module: Any) -> tuple[list[Callable], list[Callable]]:
-    """Return the full backward hooks and those of the old kind."""
-    full: list = []
-    old: list = []
-    for owner in (everywhere, module):
-        (full if owner._is_full_backward_hook else old).extend(owner._backward_hooks.values())
-    return full, old
 
 
 # -- full backward hooks --------------------------------------------------------------------------
@@ -281,12 +274,9 @@ class BackwardWatch:
         )
 
 
-def pass_unchanged(node: Node, g: Slots) -> tuple:
-    """Hand every cotangent on as it came, None where there is none."""
-    return tuple([g.get(i) for i in range(len(node.parents))])
-
-
-IDENTITY = Rule("BackwardHookFunctionBackward", to_parents(pass_unchanged))
+IDENTITY = Rule(
+    "BackwardHookFunctionBackward", to_parents(lambda node, g: tuple([g.get(i) for i in range(len(node.parents))]))
+)
 
 
 def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
@@ -320,12 +310,6 @@ def put_at(grads: tuple, places: list[int], count: int) -> tuple:
 
 # -- backward hooks of the old kind ---------------------------------------------------------------
 
-OLD_KIND = (
-    "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be "
-    "removed in future versions. This hook will be missing some grad_input. Please use register_full_backward_hook "
-    "to get the documented behavior."
-)
-
 
 def first_tensor(result: Any) -> Any:
     """Return the first tensor in a module's result; None where there is none."""
@@ -351,7 +335,13 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
             node.register_prehook(lambda outs, hook=hook: run_hook_on_view(module, hook, shape, outs))
     if (shape is not None or not is_one_operation(args, result, node)) and not module.__dict__.get("_warned_of_hooks"):
         module.__dict__["_warned_of_hooks"] = True
-        warnings.warn(OLD_KIND, FutureWarning, stacklevel=4)
+        warnings.warn(
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will "
+            "be removed in future versions. This hook will be missing some grad_input. Please use "
+            "register_full_backward_hook to get the documented behavior.",
+            FutureWarning,
+            stacklevel=4,
+        )
 
 
 def shape_of_product(node: Any, result: Any) -> tuple[int, ...] | None:

@@ -250,10 +250,7 @@ avg_pool1d, avg_pool2d = map(avg_pool, (1, 2))
 
 
 def find_maxima(data: np.ndarray, windows: Windows) -> np.ndarray:
-    """Return where, in each flattened plane, the first largest element of each window lies.
-
-    data: lead + windows.size; returns lead + windows.out.
-    """
+    """Return where, in flattened planes of data (lead + windows.size), each window's first maximum lies: lead + out."""
     plane = math.prod(windows.size)
     numbers = windows.take(np.arange(1, plane + 1).reshape(windows.size))  # 0 in the padding
     places = numbers.reshape(*windows.out, math.prod(windows.kernel)) - 1

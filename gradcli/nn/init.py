@@ -47,10 +47,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """Return how many inputs and outputs each element of a weight (out, in, ...) connects.
-
-    Raises ValueError below two axes.
-    """
+    """Return how many inputs and outputs an element of a weight (out, in, ...) connects; ValueError below two axes."""
     if tensor.ndim < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])

@@ -28,7 +28,6 @@ def check_reduction(reduction: str) -> None:
 
 
 def reduce_losses(values: Any, reduction: str) -> Any:
-    """Return the mean, the sum, or the values themselves."""
     check_reduction(reduction)
     return values if reduction == "none" else getattr(values, reduction)()
 
@@ -113,10 +112,7 @@ def check_target(x: Tensor, target: Tensor) -> None:
 def class_losses(
     scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, smoothing: float = 0.0
 ) -> Tensor:
-    """Return -scores of the target classes, weighed; the mean divides by the sum of the weights.
-
-    Raises IndexError for no class.
-    """
+    """Return -scores of the target classes, weighed; the mean is over the sum of weights. IndexError for no class."""
     check_target(scores, target)
     check_reduction(reduction)
     shape = tuple(scores.shape)
@@ -139,10 +135,7 @@ def class_losses(
 def loss_at_each(
     scores: Tensor, classes: np.ndarray, places: np.ndarray, weight: Tensor | None, reduction: str, smoothing: float
 ) -> Tensor:
-    """Return class_losses composed of simpler operations: one per place, smoothed, or with gradients of weights.
-
-    places: which classes count.
-    """
+    """Return class_losses, at the places that count, one by one, smoothed, or with gradients of the weights."""
     axis = 0 if scores.ndim == 1 else 1
     taken = pick_positions(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
     losses = -taken.squeeze(axis)
@@ -219,10 +212,7 @@ def cross_entropy(
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target (log(target) - input) for log-probabilities input; 'batchmean' divides the sum by the first length."""
-    if log_target:
-        losses = target.exp() * (target - input)
-    else:
-        losses = entry("x_log_x")(target) - target * input
+    losses = target.exp() * (target - input) if log_target else entry("x_log_x")(target) - target * input
     if reduction == "batchmean":
         return losses.sum() / (input.shape[0] or math.nan) if input.ndim else losses
     return reduce_losses(losses, reduction)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..api.create import empty, zeros
@@ -12,14 +13,6 @@ from .layers import dropout, fill_uniform, linear
 from .module import Module
 
 State = tuple[Tensor, ...]
-
-
-def tanh_step(x: Tensor, h: Tensor, state: State) -> State:
-    return ((x + h).tanh(),)
-
-
-def relu_step(x: Tensor, h: Tensor, state: State) -> State:
-    return ((x + h).relu(),)
 
 
 def lstm_step(x: Tensor, h: Tensor, state: State) -> State:
@@ -37,7 +30,12 @@ def gru_step(x: Tensor, h: Tensor, state: State) -> State:
     return (new + update * (state[0] - new),)
 
 
-STEPS = {"RNN_TANH": (tanh_step, 1), "RNN_RELU": (relu_step, 1), "LSTM": (lstm_step, 4), "GRU": (gru_step, 3)}
+STEPS: dict[str, tuple[Callable[..., State], int]] = {
+    "RNN_TANH": (lambda x, h, _: ((x + h).tanh(),), 1),
+    "RNN_RELU": (lambda x, h, _: ((x + h).relu(),), 1),
+    "LSTM": (lstm_step, 4),
+    "GRU": (gru_step, 3),
+}
 """For each kind, what one step computes and how many gates there are."""
 
 

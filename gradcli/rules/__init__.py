@@ -9,13 +9,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .table import BY_FOLD, BY_NUMPY, BY_SCIPY, BY_TORCH, NAMES, TABLE, Primitive, Sample
+from .table import BY_FOLD, BY_NUMPY, BY_SCIPY, BY_TORCH, NAMES, TABLE, Primitive
 
 MODULES = tuple(
     """
     arithmetic transcendental reduce movement index matrix_products activation create join select scan
     numpy_functions solve spectral matrix_functions fourier special pointwise sliding_windows losses differences
-    scipy_special bessel
+    scipy_special
     """.split()
 )
 _pending = list(MODULES)
@@ -80,17 +80,3 @@ def full_table() -> dict[str, Primitive]:
     while _load_next():
         pass
     return TABLE
-
-
-__all__ = [
-    "MODULES",
-    "Primitive",
-    "Sample",
-    "by_fold",
-    "by_numpy",
-    "by_scipy",
-    "by_torch",
-    "entry",
-    "full_table",
-    "lookup",
-]

@@ -15,24 +15,20 @@ from .exact import exact_log_softmax, exact_logsumexp, exact_softmax
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import as_floats, conjugate, negative_axes, rank, sum_kept, unreduce
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
-from .table import LANES, REAL, REDUCTION, A, Sample, composition, elementwise, general
+from .table import LANES, REAL, REDUCTION, A, Sample, elementwise, general, numpy_function, real_elementwise, rule
 from .transcendental import sigmoid, sigmoid_slope, tanh_slope
 
 GELU_CUBIC = 0.044715
+GELU_OF_TANH = "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))"
+SOFTPLUS_OF_THRESHOLD = "Piecewise((x, beta * x > threshold), (log(1 + exp(beta * x)) / beta, True))"
 
 
-def logsigmoid_forward(x):
-    """-log(1 + exp(-x)) as min(x, 0) - log1p(exp(-|x|))."""
-    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
-
-
-logsigmoid = elementwise(
-    logsigmoid_forward,
+logsigmoid = real_elementwise(
+    lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))),
     lambda _, x: sigmoid(-x),
     name="logsigmoid",
     scipy="log_expit",
     node="LogSigmoid",
-    complex=False,
     twin="-log(1 + exp(-x))",
     doc="Logarithm of the logistic function.",
 )
@@ -44,50 +40,36 @@ def softplus(x, *, beta, threshold):
     return np.where(z > threshold, x, (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / beta)
 
 
-def softplus_dx(_, x, *, beta, threshold):
-    """sigmoid(beta x), and 1 on the linear part."""
-    return np.where(x * beta > threshold, 1.0, sigmoid(x * beta))
-
-
-def softplus_twin(params):
-    """Return the formula with a threshold."""
-    if params.get("threshold") is None:
-        return None
-    return "Piecewise((x, beta * x > threshold), (log(1 + exp(beta * x)) / beta, True))"
-
-
-def softplus_signature(x, beta=1.0, threshold=None):
-    """Bind softplus; without a threshold the function is smooth everywhere."""
-    return (x,), {"beta": beta, "threshold": math.inf if threshold is None else threshold}
-
-
-softplus_entry = elementwise(
+softplus_entry = real_elementwise(
     softplus,
-    softplus_dx,
-    bind=softplus_signature,
+    rule(
+        "sigmoid(beta x), and 1 on the linear part",
+        lambda _, x, *, beta, threshold: np.where(x * beta > threshold, 1.0, sigmoid(x * beta)),
+    ),
+    bind=lambda x, beta=1.0, threshold=None: (
+        (x,),
+        {"beta": beta, "threshold": math.inf if threshold is None else threshold},
+    ),
     torch="softplus(input, beta=1.0, threshold=20.0)",
-    complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), beta=2.0), Sample(A(3), threshold=1.0)),
     twin="log(1 + exp(beta * x)) / beta",
-    twin_of=softplus_twin,
+    twin_of=lambda params: None if params.get("threshold") is None else SOFTPLUS_OF_THRESHOLD,
     doc="Smooth ramp log(1 + exp(beta x)) / beta.",
 )
-elementwise(
+real_elementwise(
     lambda x: np.maximum(x, 0),
     lambda out, _: step(out != 0, out),  # also 1 at nan, as in PyTorch
     name="relu",
-    complex=False,
     twin="Piecewise((0, x <= 0), (x, True))",
     doc="Ramp max(x, 0).",
     subgradient="0 at 0",
 )
 
 
-elementwise(
+real_elementwise(
     lambda x, *, negative_slope: np.where(x > 0, x, x * negative_slope),
     lambda _, x, *, negative_slope: step(x > 0, x) + negative_slope * step(~(x > 0), x),
     torch="leaky_relu(input, negative_slope=0.01)",
-    complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), negative_slope=0.2)),
     twin="Piecewise((x, x > 0), (negative_slope * x, True))",
     doc="x where positive, negative_slope * x elsewhere.",
@@ -100,11 +82,10 @@ def below_zero(x):
     return np.where(x < 0, x, 0.0)
 
 
-elementwise(
+real_elementwise(
     lambda x, *, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
     lambda _, x, *, alpha: np.where(x <= 0, alpha * np.exp(below_zero(x)), 1.0),
     torch="elu(input, alpha=1.0)",
-    complex=False,
     samples=(Sample(A(3, 4)), Sample(A(3), alpha=0.5)),
     twin="Piecewise((x, x > 0), (alpha * (exp(x) - 1), True))",
     doc="x where positive, alpha (exp(x) - 1) elsewhere.",
@@ -137,28 +118,20 @@ def gelu_dx(_, x, *, approximate):
     return normal_cdf(x) + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
-def gelu_twin(params):
-    """Return the formula of the tanh approximation."""
-    tanh = "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))"
-    return tanh if params.get("approximate") == "tanh" else None
-
-
 def gelu_signature(x, approximate="none"):
-    """Bind gelu; raises ValueError for an unknown approximation."""
     if approximate not in ("none", "tanh"):
         raise ValueError(f"gelu: approximate must be 'none' or 'tanh', not {approximate!r}")
     return (x,), {"approximate": approximate}
 
 
-elementwise(
+real_elementwise(
     gelu,
     gelu_dx,
     bind=gelu_signature,
-    complex=False,
     domain=(REAL,),
     samples=(Sample(A(3, 4)), Sample(A(3), approximate="tanh")),
     twin="x * (1 + erf(x / sqrt(2))) / 2",
-    twin_of=gelu_twin,
+    twin_of=lambda params: GELU_OF_TANH if params.get("approximate") == "tanh" else None,
     doc="x times the standard normal distribution function.",
 )
 
@@ -170,76 +143,67 @@ def inside(x, low, high):
     return step(~((x <= low) | (x >= high)), x)
 
 
-elementwise(
+real_elementwise(
     lambda x, *, min_val, max_val: np.minimum(np.maximum(x, min_val), max_val),
     lambda _, x, *, min_val, max_val: inside(x, min_val, max_val),
     torch="hardtanh(input, min_val=-1.0, max_val=1.0)",
-    complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), -0.5, 2.0)),
     twin="Piecewise((max_val, x >= max_val), (min_val, x <= min_val), (x, True))",
     doc="x limited to [min_val, max_val], -1 to 1 unless given.",
     subgradient="0 at a bound",
 )
-elementwise(
+real_elementwise(
     lambda x: np.minimum(np.maximum(x, 0), 6),
     lambda _, x: inside(x, 0, 6),
     name="relu6",
     node="Hardtanh",
-    complex=False,
     twin="Piecewise((6, x >= 6), (0, x <= 0), (x, True))",
     doc="x limited to [0, 6].",
     subgradient="0 at a bound",
 )
-elementwise(
+real_elementwise(
     lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
     lambda _, x: step((x > -3) & (x < 3), x) / 6,
     name="hardsigmoid",
-    complex=False,
     twin="Piecewise((1, x >= 3), (0, x <= -3), ((x + 3) / 6, True))",
     doc="Ramp from 0 at -3 to 1 at 3.",
     subgradient="0 at -3 and 3",
 )
 
 
-def hardswish_dx(_, x):
-    """x / 3 + 1/2 between -3 and 3, 0 below, 1 above."""
-    return np.where(x <= -3, 0.0, np.where(x < 3, x / 3 + 0.5, 1.0))
-
-
-elementwise(
+real_elementwise(
     lambda x: x * (np.minimum(np.maximum(x + 3, 0), 6) / 6),
-    hardswish_dx,
+    rule(
+        "x / 3 + 1/2 between -3 and 3, 0 below, 1 above",
+        lambda _, x: np.where(x <= -3, 0.0, np.where(x < 3, x / 3 + 0.5, 1.0)),
+    ),
     name="hardswish",
-    complex=False,
     twin="Piecewise((x, x >= 3), (0, x <= -3), (x * (x + 3) / 6, True))",
     doc="x times hardsigmoid(x).",
     subgradient="0 at -3, 1 at 3",
 )
-elementwise(
+real_elementwise(
     lambda x, *, lambd: np.where(abs(x) <= lambd, 0.0, x),
     lambda _, x, *, lambd: step(~(abs(x) <= lambd), x),
     torch="hardshrink(input, lambd=0.5)",
-    complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), lambd=1.0)),
     twin="Piecewise((x, abs(x) > lambd), (0, True))",
     doc="x where |x| > lambd, else 0.",
     subgradient="0 at -lambd and lambd",
 )
-elementwise(
+real_elementwise(
     lambda x, *, lambd: np.where(abs(x) <= lambd, 0.0 * x, x - lambd * np.sign(x)),
     lambda _, x, *, lambd: step(~(abs(x) <= lambd), x),
     torch="softshrink(input, lambd=0.5)",
-    complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), lambd=1.0)),
     twin="Piecewise((x - lambd * sign(x), abs(x) > lambd), (0, True))",
     doc="x moved towards 0 by lambd, 0 where |x| <= lambd.",
     subgradient="0 at -lambd and lambd",
 )
-elementwise(
+real_elementwise(
     lambda x, *, threshold, value: np.where(x <= threshold, value, x),
     lambda _, x, *, threshold, value: step(~(x <= threshold), x),
     torch="threshold(input, threshold, value)",
-    complex=False,
     samples=(Sample(A(3, 4), 0.5, -1.0),),
     twin="Piecewise((x, x > threshold), (value, True))",
     doc="x where it exceeds the threshold, else the value.",
@@ -258,40 +222,36 @@ def scaled_elu_dx(_, x, *, alpha, scale, rate):
 
 
 def celu_signature(x, alpha=1.0):
-    """Bind celu. Raises RuntimeError for alpha = 0."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return (x,), {"alpha": alpha, "scale": 1.0, "rate": 1.0 / alpha}
 
 
-elementwise(
+real_elementwise(
     scaled_elu,
     scaled_elu_dx,
     name="celu",
     node="Celu",
     bind=celu_signature,
-    complex=False,
     samples=(Sample(A(3, 4)), Sample(A(5), alpha=0.5)),
     twin="Piecewise((x, x > 0), (alpha * (exp(x / alpha) - 1), True))",
     doc="x where positive, alpha (exp(x / alpha) - 1) elsewhere.",
 )
-elementwise(
+real_elementwise(
     scaled_elu,
     scaled_elu_dx,
     name="selu",
     node="Elu",
     bind=lambda x: ((x,), {"alpha": SELU_ALPHA / SELU_UNIT, "scale": SELU_SCALE / SELU_UNIT, "rate": 1.0}),
-    complex=False,
     twin=f"Piecewise((x, x > 0), ((exp(x) - 1) * {SELU_ALPHA} / {SELU_UNIT}, True)) * {SELU_SCALE} / {SELU_UNIT}",
     doc="elu scaled so that it keeps mean 0 and variance 1 (Klambauer et al. 2017).",
     subgradient="1.7581 at 0",
 )
-elementwise(
+real_elementwise(
     lambda x: x / (1 + abs(x)),
     lambda _, x: 1 / (1 + abs(x)) ** 2,
     name="softsign",
     node="Div",
-    complex=False,
     twin="x / (1 + abs(x))",
     doc="x / (1 + |x|).",
 )
@@ -317,11 +277,6 @@ elementwise(
 )
 
 
-def silu_dx(_, x):
-    """s(x) (1 + x s(-x)) with the sigmoid s."""
-    return sigmoid(x) * (1 + x * sigmoid(-x))
-
-
 def mish_dx(_, x):
     """tanh(r) + x tanh'(r) sigmoid(x) with r = softplus(x)."""
     r = soft_ramp(x)
@@ -336,32 +291,28 @@ def soft_ramp(x):
 
 elementwise(
     lambda x: x * sigmoid(x),
-    silu_dx,
+    rule("s(x) (1 + x s(-x)) with the sigmoid s", lambda _, x: sigmoid(x) * (1 + x * sigmoid(-x))),
     name="silu",
     aliases=("swish",),
     twin="x / (1 + exp(-x))",
     doc="x times the logistic function of x.",
 )
-elementwise(
+real_elementwise(
     lambda x: x * np.tanh(soft_ramp(x)),
     mish_dx,
     name="mish",
-    complex=False,
     twin="x * tanh(log(1 + exp(x)))",
     doc="x tanh(softplus(x)).",
 )
 
 
+@numpy_function(Sample(A(2, 3, 2), A(3)), Sample(A(4), A(1)), Sample(A(2, 3), A()), subgradient="the weight at 0")
 def prelu(x, weight):
     """x where positive, weight x elsewhere, with a weight per channel (axis 1)."""
     if rank(weight) == 1:
         weight = weight.reshape((-1,) + (1,) * (rank(x) - 2) if rank(x) > 1 else ())
     return np.where(x > 0, x, weight * x)
 
-
-composition(
-    prelu, samples=(Sample(A(2, 3, 2), A(3)), Sample(A(4), A(1)), Sample(A(2, 3), A())), subgradient="the weight at 0"
-)
 
 # -- exponentials of axes -------------------------------------------------------------------------
 
@@ -411,9 +362,9 @@ general(
 )
 
 
-def softmax_forward(x, *, axis):
-    """exp(x) normalised over axis."""
-    e = np.exp(x - largest(x, axis))
+def softmax_of(shifted, axis):
+    """exp(shifted) normalised over axis."""
+    e = np.exp(shifted)
     return e / np.add.reduce(e, axis=axis, keepdims=True)
 
 
@@ -424,12 +375,6 @@ def softmax_vjp(g, out, _x_shape, *, axis):
     at_top = (size == largest(size, axis)).astype(s.dtype)
     scaled = s * (g - sum_kept(at_top * g, axis) / sum_kept(at_top, axis))
     return scaled - s * sum_kept(scaled, axis)
-
-
-def finite_softmax_forward(x, *, axis):
-    """The same; beside an infinite element the others are 0."""
-    e = np.exp(x - finite_max(x, axis))
-    return e / np.add.reduce(e, axis=axis, keepdims=True)
 
 
 def log_softmax_forward(x, *, axis):
@@ -456,7 +401,7 @@ WHOLE_NUMBERS = "\"{name}_{{last}}kernel_impl\" not implemented for '{{type}}'"
 SOFTMAXES = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=1), Sample(A()))
 softmax = general(
     "softmax",
-    softmax_forward,
+    lambda x, *, axis: softmax_of(x - largest(x, axis), axis),
     softmax_vjp,
     bind=softmax_signature,
     torch="softmax(input, dim=None, *, dtype=None)",
@@ -468,10 +413,9 @@ softmax = general(
 )
 finite_softmax = general(
     "finite_softmax",
-    finite_softmax_forward,
+    lambda x, *, axis: softmax_of(x - finite_max(x, axis), axis),
     softmax_vjp,
     node="Softmax",
-    samples=(),
     public=False,
     exact=exact_softmax,
     doc="Softmax as the slope of logsumexp, with zeros beside an infinite element.",

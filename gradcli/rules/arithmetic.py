@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 
@@ -22,17 +23,16 @@ from .table import (
     first_operand,
     general,
     no_gradient,
+    real_elementwise,
+    rule,
     second_operand,
 )
 
-# -- steps ----------------------------------------------------------------------------------------
-
-flat = elementwise(
+flat = real_elementwise(
     lambda value, x: np.positive(np.broadcast_arrays(value, x)[0]),
     1,
     0,
     name="flat",
-    complex=False,
     public=False,
     doc="value; x steers it in steps, so that its slope in x is 0.",
 )
@@ -52,38 +52,34 @@ def shared(other, equal, like):
     return mask(~other, like) - 0.5 * mask(equal, like)
 
 
-elementwise(
+real_elementwise(
     np.maximum,
     lambda _, x, y: shared(x < y, x == y, x),
     lambda _, x, y: shared(x > y, x == y, x),
-    complex=False,
     twin="maximum(x, y)",
     doc="Larger of two, element by element; nan if either is.",
     subgradient="1/2 to each at a tie, 1 to each at nan",
 )
-elementwise(
+real_elementwise(
     np.minimum,
     lambda _, x, y: shared(x > y, x == y, x),
     lambda _, x, y: shared(x < y, x == y, x),
-    complex=False,
     twin="minimum(x, y)",
     doc="Smaller of two, element by element; nan if either is.",
     subgradient="1/2 to each at a tie, 1 to each at nan",
 )
-elementwise(
+real_elementwise(
     np.fmax,
     lambda _, x, y: mask((x >= y) | np.isnan(y), x),
     lambda _, x, y: mask(~((x >= y) | np.isnan(y)), x),
-    complex=False,
     twin="Piecewise((x, x >= y), (y, True))",
     doc="Larger of two, ignoring nan.",
     subgradient="all to x at a tie",
 )
-elementwise(
+real_elementwise(
     np.fmin,
     lambda _, x, y: mask((x <= y) | np.isnan(y), x),
     lambda _, x, y: mask(~((x <= y) | np.isnan(y)), x),
-    complex=False,
     twin="Piecewise((x, x <= y), (y, True))",
     doc="Smaller of two, ignoring nan.",
     subgradient="all to x at a tie",
@@ -98,7 +94,7 @@ def clip_signature(x, min=None, max=None, *, a_min=None, a_max=None):
     return (x, -np.inf if low is None else low, np.inf if high is None else high), {}
 
 
-clip = elementwise(
+clip = real_elementwise(
     lambda x, low, high: np.minimum(np.maximum(x, low), high),
     lambda _, x, low, high: mask((x >= low) & (x <= high), x),
     lambda _, x, low, high: mask((x < low) & ((low < high) | (high == np.inf)), x),
@@ -108,23 +104,12 @@ clip = elementwise(
     numpy=(np.clip,),
     node="Clamp",
     bind=clip_signature,
-    complex=False,
     domain=(REAL, (-1.5, -1.3), (0.6, 0.8)),
     samples=(Sample(A(3, 4), -1.0, 1.0), Sample(A(3, 4), A(4), A(3, 1)), Sample(A(5), min=0.5), Sample(A(), max=1.0)),
     twin="Piecewise((z, x > z), (minimum(y, z), x < y), (x, True))",
     doc="x limited to the interval [min, max].",
     subgradient="1 at a bound",
 )
-
-
-def where_dx(g, out_shape, condition, x_shape, _y):
-    """g where x was chosen; 0 elsewhere, even where g is infinite."""
-    return fit(np.where(condition, g, 0.0), x_shape, len(out_shape))
-
-
-def where_dy(g, out_shape, condition, _x, y_shape):
-    """g where y was chosen."""
-    return fit(np.where(condition, 0.0, g), y_shape, len(out_shape))
 
 
 def exact_where(field, *operands):
@@ -138,10 +123,15 @@ general(
     "where",
     np.where,
     no_gradient,
-    where_dx,
-    where_dy,
+    rule(
+        "g where x was chosen; 0 elsewhere, even where g is infinite",
+        lambda g, out_shape, condition, x_shape, _y: fit(np.where(condition, g, 0.0), x_shape, len(out_shape)),
+    ),
+    rule(
+        "g where y was chosen",
+        lambda g, out_shape, condition, _x, y_shape: fit(np.where(condition, 0.0, g), y_shape, len(out_shape)),
+    ),
     batch=batch_aligned,
-    numpy=(np.where,),
     promote=(1, 2),
     samples=(Sample(TEST, A(3, 4), A(3, 4)), Sample(TEST, A(4), A(3, 1)), Sample(TEST, A(), 1.0)),
     twin="Piecewise((y, x), (z, True))",
@@ -262,30 +252,27 @@ elementwise(
     twin="1 / sqrt(x)",
     doc="One over the square root.",
 )
-elementwise(
+real_elementwise(
     np.cbrt,
     lambda out, _: 1 / (3 * out * out),
     domain=((-4.0, -0.2),),
-    complex=False,
     twin="cbrt(x)",
     doc="Cube root, real also for negative numbers.",
 )
-hypot_slope: Primitive = elementwise(
+hypot_slope: Primitive = real_elementwise(
     lambda x, y: x / np.hypot(x, y),
     lambda _, x, y: hypot_slope(y, x) * hypot_slope(y, x) / np.hypot(x, y),  # 1 - out^2 has no digits near 1
     lambda out, x, y: -out * hypot_slope(y, x) / np.hypot(x, y),
     name="hypot_slope",
-    complex=False,
     public=False,
     samples=(),
     twin="x / sqrt(x**2 + y**2)",
     doc="Derivative of the length of (x, y) with respect to x.",
 )
-elementwise(
+real_elementwise(
     np.hypot,
     lambda _, x, y: hypot_slope(x, y),
     lambda _, x, y: hypot_slope(y, x),
-    complex=False,
     twin="sqrt(x**2 + y**2)",
     doc="Length of the vector (x, y), without overflow.",
     subgradient="nan at (0, 0)",
@@ -338,19 +325,18 @@ ROUNDING: list[tuple[np.ufunc, str]] = [
 ]
 for ufunc, doc in ROUNDING:
     short = {"rint": "round"}.get(ufunc.__name__, ufunc.__name__)
-    elementwise(
+    real_elementwise(
         ufunc,
         0,
         name=short,
         aliases={"round": ("rint",), "trunc": ("fix",)}.get(short, ()),
         numpy={"round": (np.rint,), "trunc": (np.trunc, np.fix)}.get(short, (ufunc,)),
-        complex=False,
         domain=((1.05, 1.45),),
         twin=f"{short}(x)",
         doc=doc,
         subgradient="0 everywhere",
     )
-elementwise(
+real_elementwise(
     np.remainder,
     1,
     lambda _, x, y: -np.floor_divide(x, y),
@@ -358,29 +344,26 @@ elementwise(
     node="RemainderBackward1",
     variants=("RemainderBackward2", "RemainderBackward0"),
     domain=BETWEEN_JUMPS,
-    complex=False,
     twin="x - y * floor(x / y)",
     doc="Remainder with the sign of y, as Python's %.",
     subgradient="at the jumps the slope of the piece to the right",
 )
-elementwise(
+real_elementwise(
     np.fmod,
     1,
     lambda _, x, y: -trunc_divide(x, y),
     node="FmodBackward1",
     variants=(None, "FmodBackward0"),
     domain=BETWEEN_JUMPS,
-    complex=False,
     twin="x - y * trunc(x / y)",
     doc="Remainder with the sign of x, as C's fmod.",
 )
-elementwise(
+real_elementwise(
     np.floor_divide,
     0,
     0,
     node="FloorDivide",
     domain=BETWEEN_JUMPS,
-    complex=False,
     twin="floor(x / y)",
     doc="Quotient rounded down, as Python's //.",
     subgradient="0 everywhere",
@@ -395,24 +378,22 @@ def trunc_divide_forward(x, y):
     return quotient + ((quotient < 0) & (quotient * y != x))
 
 
-trunc_divide: Primitive = elementwise(
+trunc_divide: Primitive = real_elementwise(
     trunc_divide_forward,
     0,
     0,
     name="trunc_divide",
     node="Div",
     domain=BETWEEN_JUMPS,
-    complex=False,
     public=False,
     twin="trunc(x / y)",
     doc="Quotient rounded towards 0.",
     subgradient="0 everywhere",
 )
-elementwise(
+real_elementwise(
     np.copysign,
     lambda out, x, _: np.where(x == 0, 0.0, out / np.where(x == 0, 1.0, x)),
     0,
-    complex=False,
     twin="abs(x) * sign(y)",
     doc="Magnitude of x with the sign of y.",
     subgradient="0 where x = 0",
@@ -449,8 +430,6 @@ for ufunc, aliases, doc in COMPARISONS:
     )
 constant(np.logical_not, doc="True where x is false.")
 constant(np.invert, aliases=("bitwise_not",), doc="Not, of booleans; complemented bits, of integers.")
-for ufunc, name, doc in (
-    (np.left_shift, "bitwise_left_shift", "x times 2 to the power y, of integers."),
-    (np.right_shift, "bitwise_right_shift", "x over 2 to the power y rounded down, of integers."),
-):
-    constant(ufunc, name=name, arity=2, promote=None, samples=(), doc=doc)
+of_integers = functools.partial(constant, arity=2, promote=None, samples=())
+of_integers(np.left_shift, name="bitwise_left_shift", doc="x times 2 to the power y, of integers.")
+of_integers(np.right_shift, name="bitwise_right_shift", doc="x over 2 to the power y rounded down, of integers.")

@@ -10,7 +10,7 @@ from .join import concatenate
 from .movement import clone
 from .scan import cumprod_along
 from .select import diag
-from .shapes import Shape, as_array, as_int, as_shape, count_product, count_shape, count_steps, rank, shape_of, size_of
+from .shapes import as_array, as_int, as_shape, count_product, count_shape, count_steps, rank, shape_of, size_of
 from .table import A, Sample, composition, constant, numpy_function
 
 MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros of a shape."), (np.ones, "Ones of a shape.")]
@@ -19,7 +19,7 @@ for function, doc in MAKERS:
         lambda *, shape, function=function: function(shape),
         name=function.__name__,
         arity=0,
-        bind=lambda *shape: ((), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}),
+        bind=lambda *shape: ((), {"shape": as_shape(*shape)}),
         samples=(),
         size=count_shape,
         doc=doc,
@@ -62,7 +62,6 @@ def full(shape, value):
 
 @numpy_function(doc="Evenly spaced numbers, end points included.", size=lambda start, stop, num=50: as_int(num))
 def linspace(start, stop, num=50):
-    """num evenly spaced numbers from start to stop, both included."""
     n = as_int(num)
     if n < 0:
         raise ValueError(f"linspace: the number of points must not be negative, not {n}")
@@ -74,7 +73,6 @@ def linspace(start, stop, num=50):
     doc="Numbers evenly spaced on a logarithmic scale.", size=lambda start, stop, num=50, base=10: as_int(num)
 )
 def logspace(start, stop, num=50, base=10.0):
-    """num numbers from base**start to base**stop, evenly spaced in the exponent."""
     return base ** linspace(start, stop, num)
 
 
@@ -82,12 +80,6 @@ composition(full, samples=(), size=lambda shape, value=0: count_shape(shape))
 LIKE: list[tuple[Any, str]] = [(np.zeros_like, "Zeros in the shape of x."), (np.ones_like, "Ones in the shape of x.")]
 for function, doc in LIKE:
     constant(lambda x, function=function: function(x), name=function.__name__, numpy=(function,), samples=(), doc=doc)
-
-
-def spread_over(x, place, shape: Shape):
-    """Return the elements of x along the axis `place` of a grid of `shape`."""
-    x = as_array(x)
-    return clone(np.broadcast_to(x.reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1)), shape))
 
 
 @numpy_function(
@@ -104,10 +96,13 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     if indexing == "xy" and len(xs) > 1:
         order[:2] = 1, 0
     sizes = [int(np.prod(shape_of(xs[i]), dtype=int)) for i in order]
-    shapes = [
-        tuple(n if not sparse or k == i else 1 for k, n in zip(order, sizes, strict=True)) for i in range(len(xs))
-    ]
-    return tuple(spread_over(x, order.index(i), shapes[i]) for i, x in enumerate(xs))
+    grids = []
+    for i, x in enumerate(xs):
+        shape = tuple(n if not sparse or k == i else 1 for k, n in zip(order, sizes, strict=True))
+        place = order.index(i)
+        line = as_array(x).reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1))
+        grids.append(clone(np.broadcast_to(line, shape)))
+    return tuple(grids)
 
 
 @numpy_function(

@@ -31,8 +31,6 @@ from .shapes import (
 )
 from .table import A, Sample, constant, numpy_function
 
-# -- padding and resizing ------------------------------------------------------------------------
-
 
 @numpy_function(
     Sample(A(2, 3), 1),

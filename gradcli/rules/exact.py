@@ -20,15 +20,6 @@ class NoTwinError(Exception):
     """An operation has no exact twin. Its message names it and says why."""
 
 
-def rounded_alone(name: str) -> Callable:
-    """Return the refusal of an operation whose usual way is a rounded approximation, on numbers of any kind."""
-
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise NoTwinError(f"{name} has no exact twin")
-
-    return refuse
-
-
 def map_elements(function: Callable, operands: tuple) -> Any:
     """Apply a function of elements over broadcast object arrays; a 0-d result is an array, too."""
     with np.errstate(all="ignore"):
@@ -77,6 +68,16 @@ def sum_axes(x: Any, axis: tuple[int, ...]) -> np.ndarray:
     return np.add.reduce(without_field(x), axis=axis, keepdims=True) if axis else without_field(x)
 
 
+def exact_reduction(function: Callable) -> Callable:
+    """Return a reduction from a function that keeps the axes."""
+
+    def reduce(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, **params: Any) -> Any:
+        result = function(field, without_field(x), axis, **params)
+        return result if keepdims else squeeze_axes(result, axis)
+
+    return reduce
+
+
 def exact_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
     """exp(x) / sum(exp(x))."""
     e = by_name(field, "exp", without_field(x))
@@ -88,50 +89,45 @@ def exact_log_softmax(field: Field, x: Any, *, axis: tuple[int, ...]) -> Any:
     return without_field(x) - by_name(field, "log", sum_axes(by_name(field, "exp", without_field(x)), axis))
 
 
-def exact_logsumexp(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+@exact_reduction
+def exact_logsumexp(field: Field, x: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
     """log(sum(exp(x)))."""
-    result = by_name(field, "log", sum_axes(by_name(field, "exp", without_field(x)), axis))
-    return result if keepdims else squeeze_axes(result, axis)
+    return by_name(field, "log", sum_axes(by_name(field, "exp", x), axis))
 
 
-def exact_norm(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, ord: float) -> Any:
+@exact_reduction
+def exact_norm(field: Field, x: np.ndarray, axis: tuple[int, ...], ord: float) -> np.ndarray:
     """The p-norm over axes."""
-    size = by_name(field, "abs", without_field(x))
+    size = by_name(field, "abs", x)
     if ord == np.inf or ord == -np.inf:
-        return exact_extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=keepdims)
+        return exact_extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=True)
     if ord == 0:
         raise NoTwinError("the norm of order 0 counts, it is no formula")
     order = field.number(ord)
     if ord == 1:
-        result = sum_axes(size, axis)
-    elif ord == 2:
-        result = by_name(field, "sqrt", sum_axes(size * size, axis))
-    else:
-        result = sum_axes(size**order, axis) ** (1 / order)
-    return result if keepdims else squeeze_axes(result, axis)
+        return sum_axes(size, axis)
+    if ord == 2:
+        return by_name(field, "sqrt", sum_axes(size * size, axis))
+    return sum_axes(size**order, axis) ** (1 / order)
 
 
-def exact_var(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+@exact_reduction
+def exact_var(field: Field, x: np.ndarray, axis: tuple[int, ...], correction: float) -> np.ndarray:
     """Squared deviations from the mean over axes, divided by n - correction."""
-    x = without_field(x)
     n = int(np.prod([x.shape[a] for a in axis]))
     deviation = without_field(x - sum_axes(x, axis) / field.number(n))
     if any(field.is_complex(e) for e in deviation.ravel().tolist()):
         deviation = by_name(field, "abs", deviation)
-    result = sum_axes(deviation * deviation, axis) / field.number(n - correction)
-    return result if keepdims else squeeze_axes(result, axis)
+    return sum_axes(deviation * deviation, axis) / field.number(n - correction)
 
 
 def exact_std(field: Field, x: Any, **params: Any) -> Any:
-    """The square root of the variance."""
     return by_name(field, "sqrt", without_field(exact_var(field, x, **params)))
 
 
-def exact_mean(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """The mean over axes."""
-    x = without_field(x)
-    result = sum_axes(x, axis) / field.number(int(np.prod([x.shape[a] for a in axis])))
-    return result if keepdims else squeeze_axes(result, axis)
+@exact_reduction
+def exact_mean(field: Field, x: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
+    return sum_axes(x, axis) / field.number(int(np.prod([x.shape[a] for a in axis])))
 
 
 def exact_angle(field: Field, x: Any) -> Any:
@@ -142,11 +138,6 @@ def exact_angle(field: Field, x: Any) -> Any:
 def exact_part(place: int) -> Callable:
     """Return the real (0) or imaginary (1) parts."""
     return lambda field, x: map_elements(lambda e: field.parts(e)[place], (without_field(x),))
-
-
-def keep_numbers(_: Field, x: Any, **__: Any) -> Any:
-    """The same numbers."""
-    return x
 
 
 def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -> Any:

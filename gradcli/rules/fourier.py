@@ -14,7 +14,7 @@ import numpy as np
 from .index import Index, put
 from .movement import roll
 from .shapes import as_int, as_shape, negative_axis, rank, shape_of
-from .table import A, Sample, composition, linear, numpy_function
+from .table import A, Primitive, Sample, composition, linear, numpy_function, rule
 
 NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
 
@@ -24,9 +24,6 @@ def multiply_by(x, scale):
     return x if scale == 1 else x * scale
 
 
-# -- primitives ----------------------------------------------------------------------------------
-
-
 def dft_forward(x, *, axis, inverse, scale):
     """Sums of x exp(-+ 2 pi i j k / n) over axes, times scale."""
     if inverse:
@@ -34,13 +31,16 @@ def dft_forward(x, *, axis, inverse, scale):
     return multiply_by(np.fft.fftn(x, axes=axis), scale)
 
 
-def dft_vjp(g, _, _x, *, axis, inverse, scale):
-    """The same sums in the other direction."""
-    return dft(g, axis=axis, inverse=not inverse, scale=scale)
-
-
-dft = linear(
-    "dft", dft_forward, dft_vjp, node="FftC2C", samples=(), public=False, doc="Discrete Fourier transform over axes."
+dft: Primitive = linear(
+    "dft",
+    dft_forward,
+    rule(
+        "The same sums in the other direction",
+        lambda g, _, _x, *, axis, inverse, scale: dft(g, axis=axis, inverse=not inverse, scale=scale),
+    ),
+    node="FftC2C",
+    public=False,
+    doc="Discrete Fourier transform over axes.",
 )
 
 
@@ -71,7 +71,6 @@ rdft = linear(
     lambda x, *, axis, scale: multiply_by(np.fft.rfft(x, axis=axis), scale),
     rdft_vjp,
     node="FftR2C",
-    samples=(),
     public=False,
     doc="The first half of the spectrum of real numbers along an axis.",
 )
@@ -80,14 +79,20 @@ hdft = linear(
     lambda x, *, axis, n, scale: multiply_by(np.fft.irfft(x, n, axis, norm="forward"), scale),
     hdft_vjp,
     node="FftC2R",
-    samples=(),
     public=False,
     doc="The n real numbers whose (conjugated, unscaled) half spectrum is given.",
 )
 
 # -- transforms ----------------------------------------------------------------------------------
 
-KINDS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+KINDS = {
+    "fft": "Discrete Fourier transform",
+    "ifft": "Inverse discrete Fourier transform",
+    "rfft": "First half of the Fourier transform of real numbers",
+    "irfft": "Real numbers from the first half of their Fourier transform",
+    "hfft": "Real Fourier transform of a sequence of which one half is given, the other being its conjugate",
+    "ihfft": "First half of the inverse Fourier transform of real numbers",
+}
 
 
 def scale_of(kind, norm, count):
@@ -102,7 +107,6 @@ def scale_of(kind, norm, count):
 
 
 def as_complex(x):
-    """x with complex elements."""
     return x if x.dtype.kind == "c" else x.astype(np.result_type(np.dtype(x.dtype), np.complex64))
 
 
@@ -192,15 +196,7 @@ def many_axes(kind, default):
     return function
 
 
-DOCS = {
-    "fft": "Discrete Fourier transform",
-    "ifft": "Inverse discrete Fourier transform",
-    "rfft": "First half of the Fourier transform of real numbers",
-    "irfft": "Real numbers from the first half of their Fourier transform",
-    "hfft": "Real Fourier transform of a sequence of which one half is given, the other being its conjugate",
-    "ihfft": "First half of the inverse Fourier transform of real numbers",
-}
-for _kind in KINDS:
+for _kind, _doc in KINDS.items():
     for _name, _first, _default in ((_kind, "n", -1), (f"{_kind}2", "s", (-2, -1)), (f"{_kind}n", "s", None)):
         composition(
             one_axis(_kind) if _name == _kind else many_axes(_kind, _default),
@@ -209,24 +205,18 @@ for _kind in KINDS:
             samples=(),
             public=False,
             torch=f"fft.{_name}(input, {_first}=None, dim={_default}, norm=None)",
-            doc=f"{DOCS[_kind]}{'' if _name == _kind else ' over axes'}.",
+            doc=f"{_doc}{'' if _name == _kind else ' over axes'}.",
         )
 
 
-def roll_half(x, axes, sign):
-    """Roll by half of each axis."""
-    axes = tuple(range(rank(x))) if axes is None else as_shape(axes)
-    lengths = [shape_of(x)[a] for a in axes]
-    return roll(x, tuple(n // 2 if sign > 0 else -(n // 2) for n in lengths), axes) if axes else x
+def enter_shift(name: str, sign: int, doc: str) -> None:
+    """Enter what rolls an array by half of each axis."""
+
+    @numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name=f"fft.{name}", public=False, doc=doc)
+    def function(x, axes=None):
+        axes = tuple(range(rank(x))) if axes is None else as_shape(axes)
+        return roll(x, tuple(sign * (shape_of(x)[a] // 2) for a in axes), axes) if axes else x
 
 
-@numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name="fft.fftshift", public=False)
-def fftshift(x, axes=None):
-    """The zero frequency moved to the middle."""
-    return roll_half(x, axes, 1)
-
-
-@numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name="fft.ifftshift", public=False)
-def ifftshift(x, axes=None):
-    """fftshift undone."""
-    return roll_half(x, axes, -1)
+enter_shift("fftshift", 1, "The zero frequency moved to the middle.")
+enter_shift("ifftshift", -1, "fftshift undone.")

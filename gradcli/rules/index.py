@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import Shape, as_int, fit, lead_of, rank, shape_of
-from .table import SELECTION, A, Sample, general, linear
+from .table import SELECTION, A, Sample, general, rule, selection
 
 
 def plain_item(item: Any) -> Any:
@@ -142,16 +142,6 @@ def getitem_vjp(g, out_shape, x_shape, *, index, label=None):
     return put(g, index=index, lead=g.shape[: g.ndim - behind])
 
 
-def put_vjp(g, out_shape, _, *, index, lead):
-    """The taken elements of g."""
-    return getitem(g, index=index)
-
-
-def batch_put(size, operands, _flags, params):
-    """The leading axes of the result grow by one."""
-    return operands, {**params, "lead": (size, *params["lead"])}
-
-
 def batch_set(size, operands, flags, params):
     """The value keeps its leading axis in front of those that broadcasting adds."""
     x, value = operands
@@ -163,7 +153,7 @@ def batch_set(size, operands, flags, params):
     return (x, value), params
 
 
-getitem = linear(
+getitem = selection(
     "getitem",
     lambda x, *, index, label=None: index.take(x),
     getitem_vjp,
@@ -183,25 +173,17 @@ getitem = linear(
         Sample(A(), ()),
     ),
     public=False,
-    pattern=SELECTION,
     doc="Elements x[index]; any NumPy index.",
 )
-put = linear(
+put = selection(
     "put_zeros",
     lambda g, *, index, lead: index.put(g, lead),
-    put_vjp,
+    rule("The taken elements of g", lambda g, out_shape, _, *, index, lead: getitem(g, index=index)),
     node="Put",
-    batch=batch_put,
-    samples=(),
+    batch=lambda size, operands, _flags, params: (operands, {**params, "lead": (size, *params["lead"])}),
     public=False,
-    pattern=SELECTION,
     doc="Zeros with the given elements added at an index.",
 )
-
-
-def set_dx(g, _out, _x, _value, *, index, label=None):
-    """g with 0 at the replaced elements."""
-    return replace(g, 0.0, index=index)
 
 
 def set_dvalue(g, out_shape, _x, value_shape, *, index, label=None):
@@ -226,10 +208,13 @@ def set_forward(x, value, *, index, label=None):
     return out
 
 
-replace = general(
+replace: Any = general(
     "setitem",
     set_forward,
-    set_dx,
+    rule(
+        "g with 0 at the replaced elements",
+        lambda g, _out, _x, _value, *, index, label=None: replace(g, 0.0, index=index),
+    ),
     set_dvalue,
     bind=lambda x, index, value: ((x, value), {"index": Index(index, shape_of(x))}),
     node=lambda x_shape, params: params.get("label") or "CopySlices",

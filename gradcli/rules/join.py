@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from .movement import ravel
+from .movement import check_rank, ravel
 from .shapes import as_array, as_int, as_shape, at_axis, count_shape, lead_of, negative_axis, rank, shape_of, size_of
-from .table import SELECTION, A, Sample, general, linear, numpy_function
+from .table import SELECTION, A, Sample, general, numpy_function, rule, selection
 
 
 def join_signature(xs, axis=0):
@@ -36,7 +38,6 @@ concatenate = general(
     bind=join_signature,
     aliases=("concat", "cat"),
     node="Cat",
-    numpy=(np.concatenate,),
     promote=None,
     samples=(Sample([A(2, 3), A(1, 3)]), Sample([A(2, 3), A(2, 1), A(2, 2)], axis=-1), Sample([A(3)])),
     pattern=SELECTION,
@@ -58,11 +59,6 @@ def stack_signature(xs, axis=0):
     return xs, {"axis": negative_axis(axis, rank(xs[0]) + 1)}
 
 
-def stack_vjp(g, position, _, _xs, *, axis):
-    """The slice of g at this array's place."""
-    return g[at_axis(axis, position)]
-
-
 def batch_tile(_size, operands, _flags, params):
     """Every axis that the repetitions add goes behind the leading one."""
     (x,), reps = operands, params["reps"]
@@ -73,10 +69,9 @@ def batch_tile(_size, operands, _flags, params):
 general(
     "stack",
     lambda *xs, axis: np.stack(xs, axis=axis),
-    stack_vjp,
+    rule("The slice of g at this array's place", lambda g, position, _, _xs, *, axis: g[at_axis(axis, position)]),
     arity=None,
     bind=stack_signature,
-    numpy=(np.stack,),
     promote=None,
     samples=(Sample([A(2, 3), A(2, 3)]), Sample([A(2, 3), A(2, 3)], axis=-1), Sample([A(), A(), A()])),
     pattern=SELECTION,
@@ -99,16 +94,14 @@ def tile_vjp(g, _, x_shape, *, reps):
     return g.reshape(lead + split).sum(axis=copies).reshape(lead + x_shape)
 
 
-linear(
+selection(
     "tile",
     lambda x, *, reps: np.tile(x, reps),
     tile_vjp,
     bind=tile_signature,
     node="Repeat",
     batch=batch_tile,
-    numpy=(np.tile,),
     samples=(Sample(A(2, 3), (2, 1)), Sample(A(3), 2), Sample(A(2), (2, 3)), Sample(A(), 3)),
-    pattern=SELECTION,
     size=lambda x, *reps: size_of(x) * count_shape(*reps),
     doc="The array repeated as a block.",
 )
@@ -126,12 +119,6 @@ def add_axes(x, ndim):
     if ndim == 3 and shape:
         return x.reshape((1, *shape, 1) if len(shape) == 1 else (*shape, 1))
     return x.reshape((1,) * (ndim - len(shape)) + shape)
-
-
-def column(x):
-    """Return a vector (or a number) as a column; other arrays as they are."""
-    x = as_array(x)
-    return x.reshape((-1, 1)) if rank(x) < 2 else x
 
 
 @numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
@@ -156,7 +143,7 @@ def dstack(xs):
 @numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
 def column_stack(xs):
     """Arrays joined along the second axis; vectors are columns."""
-    return concatenate.function([column(x) for x in xs], 1)
+    return concatenate.function([x if rank(x) > 1 else x.reshape((-1, 1)) for x in map(as_array, xs)], 1)
 
 
 @numpy_function(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0))
@@ -165,34 +152,31 @@ def append(x, values, axis=None):
     return concatenate.function((as_array(x), as_array(values)), axis)
 
 
-def atleast(ndim, xs):
-    """Return each array with at least ndim axes: one array, or a tuple of several."""
-    out = tuple(add_axes(x, ndim) for x in xs)
-    return out[0] if len(out) == 1 else out
+def enter_atleast(ndim: int, doc: str) -> None:
+    """Enter what gives arrays so many axes: one array, or a tuple of several."""
+
+    @numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)), name=f"atleast_{ndim}d", doc=doc)
+    def function(*xs):
+        out = tuple(add_axes(x, ndim) for x in xs)
+        return out[0] if len(out) == 1 else out
 
 
-@numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
-def atleast_1d(*xs):
-    """Arrays with at least one axis."""
-    return atleast(1, xs)
-
-
-@numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
-def atleast_2d(*xs):
-    """Arrays with at least two axes; vectors become rows."""
-    return atleast(2, xs)
-
-
-@numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)))
-def atleast_3d(*xs):
-    """Arrays with at least three axes."""
-    return atleast(3, xs)
+enter_atleast(1, "Arrays with at least one axis.")
+enter_atleast(2, "Arrays with at least two axes; vectors become rows.")
+enter_atleast(3, "Arrays with at least three axes.")
 
 
 @numpy_function(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]]))
 def block(arrays):
     """Arrays in nested lists put together as blocks."""
-    return _block(arrays, *_depth_and_rank(arrays), 0)
+    depth, ndim = _depth_and_rank(arrays)
+
+    def join(part, level):
+        if not isinstance(part, list):
+            return add_axes(part, 0).reshape((1,) * (max(ndim, depth) - rank(part)) + shape_of(part))
+        return concatenate.function([join(x, level + 1) for x in part], level - depth)
+
+    return join(arrays, 0)
 
 
 def _depth_and_rank(arrays) -> tuple[int, int]:
@@ -203,34 +187,20 @@ def _depth_and_rank(arrays) -> tuple[int, int]:
     return 1 + max(d for d, _ in pairs), max(n for _, n in pairs)
 
 
-def _block(arrays, depth, ndim, level):
-    if not isinstance(arrays, list):
-        return add_axes(arrays, 0).reshape((1,) * (max(ndim, depth) - rank(arrays)) + shape_of(arrays))
-    return concatenate.function([_block(x, depth, ndim, level + 1) for x in arrays], level - depth)
-
-
-def cut(x, axis, cuts):
-    """Return the parts of x between the given places along a negative axis."""
-    edges = zip([0, *cuts], [*cuts, shape_of(x)[axis]], strict=True)
-    return tuple(x[at_axis(axis, slice(a, b))] for a, b in edges)
-
-
-def cut_places(indices_or_sections, length):
-    """Return where to cut an axis: the given places, or those that make so many parts of nearly one size."""
-    if rank(indices_or_sections) > 0:
-        return [as_int(i) for i in indices_or_sections]
-    parts = as_int(indices_or_sections)
-    if parts < 1:
-        raise ValueError(f"the number of parts must be larger than 0, not {parts}")
-    small, larger = divmod(length, parts)
-    return [i * small + min(i, larger) for i in range(1, parts)]
-
-
 @numpy_function(rounds=lambda x, sections, axis=0: sections)
 def array_split(x, indices_or_sections, axis=0):
     """Cut x into so many parts of nearly one size, or at the given indices, along axis (several results)."""
     axis = negative_axis(axis, rank(x))
-    return cut(x, axis, cut_places(indices_or_sections, shape_of(x)[axis]))
+    length = shape_of(x)[axis]
+    if rank(indices_or_sections) > 0:
+        places = [as_int(i) for i in indices_or_sections]
+    else:
+        parts = as_int(indices_or_sections)
+        if parts < 1:
+            raise ValueError(f"the number of parts must be larger than 0, not {parts}")
+        small, larger = divmod(length, parts)
+        places = [i * small + min(i, larger) for i in range(1, parts)]
+    return tuple(x[at_axis(axis, slice(a, b))] for a, b in pairwise([0, *places, length]))
 
 
 @numpy_function(rounds=lambda x, sections, axis=0: sections)
@@ -243,29 +213,18 @@ def split(x, indices_or_sections, axis=0):
     return array_split(x, indices_or_sections, axis)
 
 
-def split_axis(x, indices_or_sections, name, least, axis):
-    """Split along one certain axis; raises ValueError for arrays of fewer axes than `least`."""
-    if rank(x) < least:
-        raise ValueError(f"{name} needs an array of at least {least} axes, got shape {shape_of(x)}")
-    return split(x, indices_or_sections, axis)
+def enter_split(name: str, least: int, axis: int, words: str) -> None:
+    """Enter a split along a certain axis, of arrays of at least so many."""
+
+    @numpy_function(name=name, doc=f"Cut x along the {words} (several results).")
+    def function(x, indices_or_sections):
+        check_rank(x, name, least)
+        return split(x, indices_or_sections, min(axis, rank(x) - 1))
 
 
-@numpy_function()
-def hsplit(x, indices_or_sections):
-    """Cut x along the second axis (the first, for vectors) (several results)."""
-    return split_axis(x, indices_or_sections, "hsplit", 1, 1 if rank(x) > 1 else 0)
-
-
-@numpy_function()
-def vsplit(x, indices_or_sections):
-    """Cut x along the first axis (several results)."""
-    return split_axis(x, indices_or_sections, "vsplit", 2, 0)
-
-
-@numpy_function()
-def dsplit(x, indices_or_sections):
-    """Cut x along the third axis (several results)."""
-    return split_axis(x, indices_or_sections, "dsplit", 3, 2)
+enter_split("hsplit", 1, 1, "second axis (the first, for vectors)")
+enter_split("vsplit", 2, 0, "first axis")
+enter_split("dsplit", 3, 2, "third axis")
 
 
 @numpy_function(rounds=lambda x, axis=0: shape_of(x)[as_int(axis)])

@@ -10,7 +10,7 @@ import numpy as np
 from .activation import logsigmoid, sigmoid
 from .index import Index, put
 from .shapes import negative_axes, rank, shape_of, unreduce
-from .table import POSITIVE, A, Sample, elementwise, general, linear
+from .table import POSITIVE, A, Sample, general, linear, real_elementwise, rule
 
 LOWEST_LOG = -100.0
 SMALLEST = float(np.float32(1e-12))
@@ -21,12 +21,11 @@ def x_log_x(x):
     return x * np.log(np.where(x == 0, 1.0, x))
 
 
-elementwise(
+real_elementwise(
     x_log_x,
     lambda _, x: np.log(x) + 1,
     name="x_log_x",
     node="Xlogy",
-    complex=False,
     domain=(POSITIVE,),
     public=False,
     twin="x * log(x)",
@@ -53,27 +52,19 @@ def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> No
     )
 
 
-def square(x, y):
-    """(x - y)^2."""
-    difference = x - y
-    return difference * difference
-
-
 def square_loss_dx(g, _out, x, y, *, axis, total):
     """2 g (x - y) / total."""
     return 2 / total * (x - y) * unreduce(g, x.shape, axis, False)
 
 
-def square_loss_dy(g, _out, x, y, *, axis, total):
-    """2 g (y - x) / total."""
-    return square_loss_dx(g, None, y, x, axis=axis, total=total)
-
-
 loss_entry(
     "square_loss",
-    square,
+    lambda x, y: (x - y) ** 2,
     square_loss_dx,
-    square_loss_dy,
+    rule(
+        "2 g (y - x) / total",
+        lambda g, _out, x, y, *, axis, total: square_loss_dx(g, None, y, x, axis=axis, total=total),
+    ),
     node="MseLoss",
     doc="Sum of the squared differences of two arrays of one shape, over total: the loss behind mse_loss.",
 )
@@ -106,21 +97,14 @@ loss_entry(
 )
 
 
-def logit_loss_dx(g, _out, x, t, *, axis, total):
-    """(sigmoid(x) - t) g / total."""
-    return (sigmoid(x) - t) * unreduce(g, x.shape, axis, False) / total
-
-
-def logit_loss_dt(g, _out, x, _t, *, axis, total):
-    """-x g / total."""
-    return -x * unreduce(g, x.shape, axis, False) / total
-
-
 loss_entry(
     "logit_loss",
     lambda x, t: (1 - t) * x - logsigmoid.forward(x),
-    logit_loss_dx,
-    logit_loss_dt,
+    rule(
+        "(sigmoid(x) - t) g / total",
+        lambda g, _out, x, t, *, axis, total: (sigmoid(x) - t) * unreduce(g, x.shape, axis, False) / total,
+    ),
+    rule("-x g / total", lambda g, _out, x, _t, *, axis, total: -x * unreduce(g, x.shape, axis, False) / total),
     node="BinaryCrossEntropyWithLogits",
     doc="The same of sigmoid(x): the loss behind binary_cross_entropy_with_logits.",
 )
@@ -130,10 +114,7 @@ loss_entry(
 
 
 def class_index(classes: np.ndarray, places: np.ndarray | None, shape: tuple[int, ...]) -> Index:
-    """Return the index of the scores of one class per place, for scores of shape (N, C, ...) or (C,).
-
-    classes: shape (N, ...) or (). places: which of them count, of the same shape; None for all.
-    """
+    """Return the index of one class per place in scores (N, C, ...) or (C,); places: those that count, None for all."""
     if len(shape) == 2 and places is None:
         return Index.of_places((np.arange(shape[0]), classes), shape)
     places = np.ones(classes.shape, bool) if places is None else places

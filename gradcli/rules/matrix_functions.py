@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from math import prod
 
 import numpy as np
 
-from .exact import rounded_alone
+from .exact import NoTwinError
 from .matrix_products import matmul
 from .movement import moveaxis
 from .reduce import vector_norm
@@ -111,21 +110,16 @@ composition(
 # -- pseudo-inverse and least squares ------------------------------------------------------------
 
 
-def cutoff(values, absolute, relative):
-    """What singular values must exceed to count: max(absolute, relative * largest), kept with length 1."""
-    largest = np.max(values, axis=-1, initial=0)
-    return np.maximum(np.asarray(absolute, values.dtype), np.asarray(relative, values.dtype) * largest)[..., None]
-
-
 def default_tolerance(x):
     """The larger number of rows and columns times the unit of the last place."""
     return max(shape_of(x)[-2:]) * float(np.finfo(np.dtype(x.dtype)).eps)
 
 
 def pinv_forward(x, *, absolute, relative):
-    """V S^-1 U^H, without the singular values that are too small."""
+    """V S^-1 U^H, without the singular values that do not exceed max(absolute, relative * largest)."""
     u, s, vh = np.linalg.svd(x, False)
-    large = s > cutoff(s, absolute, relative)
+    cutoff = np.maximum(np.asarray(absolute, s.dtype), np.asarray(relative, s.dtype) * np.max(s, axis=-1, initial=0))
+    large = s > cutoff[..., None]
     inverse = np.where(large, 1 / np.where(large, s, 1), 0).astype(s.dtype)
     return adjoint(vh) @ (inverse[..., :, None] * adjoint(u))
 
@@ -140,9 +134,7 @@ def pinv_vjp(g, out, x, *, absolute, relative):
     return rows - x @ (p @ rows) + columns - (columns @ p) @ x - ph @ g @ ph
 
 
-pinv_outputs = general(
-    "pinv_output", pinv_forward, pinv_vjp, node="LinalgPinv", samples=(), public=False, doc="Pseudo-inverse."
-)
+pinv_outputs = general("pinv_output", pinv_forward, pinv_vjp, node="LinalgPinv", public=False, doc="Pseudo-inverse.")
 
 
 def pinv_with(x, absolute, relative, hermitian=False):
@@ -161,7 +153,6 @@ def pinv_with(x, absolute, relative, hermitian=False):
     doc="Pseudo-inverse of Moore and Penrose.",
 )
 def pinv(a, rcond=None, hermitian=False, *, rtol=1e-15):
-    """Pseudo-inverse of Moore and Penrose; singular values up to rcond times the largest count as 0."""
     relative = rcond if rcond is not None else default_tolerance(a) if rtol is None else rtol
     return pinv_with(a, 0.0, relative, hermitian)
 
@@ -196,8 +187,6 @@ constant(
     doc="How many singular values are not 0.",
 )
 
-# -- exponential ---------------------------------------------------------------------------------
-
 
 def exp_forward(x):
     """The exponential by scaling and squaring."""
@@ -206,6 +195,10 @@ def exp_forward(x):
     from scipy.linalg import expm
 
     return expm(x).astype(x.dtype, copy=False)
+
+
+def exact_exp(*_):
+    raise NoTwinError("matrix_exp has no exact twin")
 
 
 def exp_vjp(g, _, x):
@@ -230,7 +223,7 @@ matrix_exp = general(
     node="LinalgMatrixExp",
     domain=((-1.0, 1.0),),
     samples=SQUARE,
-    exact=rounded_alone("matrix_exp"),
+    exact=exact_exp,
     doc="Exponential of a square matrix.",
 )
 
@@ -245,7 +238,6 @@ matrix_exp = general(
     doc="A square matrix multiplied n times with itself.",
 )
 def matrix_power(a, n):
-    """A multiplied n times with itself, of its inverse for negative n."""
     (a,), _ = square_signature(a)
     n = as_int(n)
     if n < 0:
@@ -325,9 +317,9 @@ def tensorsolve(a, b, axes=None):
         moved = tuple(i % rank(a) for i in as_shape(axes))
         a = np.transpose(a, tuple(i for i in range(rank(a)) if i not in moved) + moved)
     shape = shape_of(a)[rank(b) :]
-    if prod(shape) != prod(shape_of(a)[: rank(b)]):
+    if math.prod(shape) != math.prod(shape_of(a)[: rank(b)]):
         raise ValueError(f"tensorsolve: the axes of an array of shape {shape_of(a)} do not make a square matrix")
-    return solve(a.reshape((-1, prod(shape))), b.reshape((-1,))).reshape(shape)
+    return solve(a.reshape((-1, math.prod(shape))), b.reshape((-1,))).reshape(shape)
 
 
 @numpy_function(Sample(A(4, 2, 2), ind=1), Sample(A(2, 3, 6)), home=np.linalg)
@@ -336,6 +328,6 @@ def tensorinv(a, ind=2):
     if ind <= 0:
         raise ValueError(f"tensorinv: ind must be positive, not {ind}")
     shape = shape_of(a)
-    if prod(shape[:ind]) != prod(shape[ind:]):
+    if math.prod(shape[:ind]) != math.prod(shape[ind:]):
         raise ValueError(f"tensorinv: the first {ind} axes of shape {shape} do not make a square matrix")
-    return inv(a.reshape((prod(shape[:ind]), -1))).reshape(shape[ind:] + shape[:ind])
+    return inv(a.reshape((math.prod(shape[:ind]), -1))).reshape(shape[ind:] + shape[:ind])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import string
 from typing import Any
 
@@ -23,51 +24,11 @@ from .shapes import (
     shape_of,
     swap_last_axes,
 )
-from .table import PRODUCT, A, Sample, batch_aligned, general, numpy_function
+from .table import PRODUCT, A, Sample, batch_aligned, general, numpy_function, rule
 
 PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))
 
 # -- one primitive per pair of ranks --------------------------------------------------------------
-
-
-def inner_dx(g, _, _x, y):
-    """g y."""
-    return g[..., None] * y.conj()
-
-
-def inner_dy(g, _, x, _y):
-    """g x."""
-    return g[..., None] * x.conj()
-
-
-def mv_dx(g, _, _x, y):
-    """The outer product of g and y."""
-    return g[..., :, None] * y.conj()
-
-
-def mv_dy(g, _, x, _y):
-    """x^H g."""
-    return g @ x.conj()
-
-
-def vm_dx(g, _, _x, y):
-    """g y^H."""
-    return g @ adjoint(y)
-
-
-def vm_dy(g, _, x, _y):
-    """The outer product of x and g."""
-    return x.conj()[:, None] * g[..., None, :]
-
-
-def mm_dx(g, out_shape, x_shape, y):
-    """g y^H, summed over broadcast batch axes."""
-    return fit(g @ adjoint(y), x_shape, len(out_shape))
-
-
-def mm_dy(g, out_shape, x, y_shape):
-    """x^H g, summed over broadcast batch axes."""
-    return fit(adjoint(x) @ g, y_shape, len(out_shape))
 
 
 def batch_inner(_size, operands, flags, _params):
@@ -88,72 +49,56 @@ def batch_vm(_size, operands, flags, _params):
     return x @ y if not flags[1] else (x[..., None, :] @ y).squeeze(-2) if flags[0] else x @ y
 
 
-inner = general(
+matrix_entry = functools.partial(general, promote=None, public=False)
+inner = matrix_entry(
     "vector_dot",
     np.matmul,
-    inner_dx,
-    inner_dy,
+    rule("g y", lambda g, _, _x, y: g[..., None] * y.conj()),
+    rule("g x", lambda g, _, x, _y: g[..., None] * x.conj()),
     node="Dot",
     batch=batch_inner,
-    promote=None,
     samples=(Sample(A(3), A(3)),),
-    public=False,
     doc="x . y",
 )
-mv = general(
+mv = matrix_entry(
     "matrix_vector",
     np.matmul,
-    mv_dx,
-    mv_dy,
+    rule("The outer product of g and y", lambda g, _, _x, y: g[..., :, None] * y.conj()),
+    rule("x^H g", lambda g, _, x, _y: g @ x.conj()),
     node="Mv",
     batch=batch_mv,
-    promote=None,
     samples=(Sample(A(3, 4), A(4)),),
-    public=False,
     pattern=PRODUCT,
     doc="A x",
 )
-vm = general(
+vm = matrix_entry(
     "vector_matrix",
     np.matmul,
-    vm_dx,
-    vm_dy,
+    rule("g y^H", lambda g, _, _x, y: g @ adjoint(y)),
+    rule("The outer product of x and g", lambda g, _, x, _y: x.conj()[:, None] * g[..., None, :]),
     node="SqueezeBackward4",
     batch=batch_vm,
-    promote=None,
     samples=(Sample(A(3), A(3, 4)),),
-    public=False,
     pattern=PRODUCT,
     doc="x A",
 )
-mm = general(
+mm = matrix_entry(
     "matrix_product",
     np.matmul,
-    mm_dx,
-    mm_dy,
+    rule(
+        "g y^H, summed over broadcast batch axes",
+        lambda g, out_shape, x_shape, y: fit(g @ adjoint(y), x_shape, len(out_shape)),
+    ),
+    rule(
+        "x^H g, summed over broadcast batch axes",
+        lambda g, out_shape, x, y_shape: fit(adjoint(x) @ g, y_shape, len(out_shape)),
+    ),
     node=lambda x_shape, params: "Mm" if len(x_shape) == 2 else "Bmm",
     batch=batch_aligned,
-    promote=None,
     samples=(Sample(A(3, 4), A(4, 2)), Sample(A(2, 3, 4), A(2, 4, 2)), Sample(A(2, 1, 3, 4), A(3, 4, 2))),
-    public=False,
     pattern=PRODUCT,
     doc="A B over the last two axes",
 )
-
-
-def affine_db(g, _out, _b, _x, _w):
-    """g summed over the rows."""
-    return g.sum(axis=-2)
-
-
-def affine_dx(g, _out, _b, _x, w):
-    """g conj(w)."""
-    return g @ w.conj()
-
-
-def affine_dw(g, _out, _b, x, _w):
-    """g^T conj(x)."""
-    return swap_last_axes(g) @ x.conj()
 
 
 def batch_affine(_size, operands, flags, _params):
@@ -162,17 +107,15 @@ def batch_affine(_size, operands, flags, _params):
     return x @ swap_last_axes(w) + (b[..., None, :] if flags[0] else b)
 
 
-general(
+matrix_entry(
     "affine",
     lambda b, x, w: x @ swap_last_axes(w) + b,
-    affine_db,
-    affine_dx,
-    affine_dw,
+    rule("g summed over the rows", lambda g, _out, _b, _x, _w: g.sum(axis=-2)),
+    rule("g conj(w)", lambda g, _out, _b, _x, w: g @ w.conj()),
+    rule("g^T conj(x)", lambda g, _out, _b, x, _w: swap_last_axes(g) @ x.conj()),
     node="Addmm",
     batch=batch_affine,
-    promote=None,
     samples=(Sample(A(2), A(4, 3), A(2, 3)),),
-    public=False,
     pattern=PRODUCT,
     doc="x w^T + b for matrices x and w",
 )
@@ -307,11 +250,6 @@ def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return moveaxis(a[..., ahead] * b[..., behind] - a[..., behind] * b[..., ahead], -1, axisc)
 
 
-def einsum_forward(*xs, inputs, output):
-    """Contract; an ellipsis in front lets every array carry leading axes."""
-    return np.einsum(",".join(inputs) + "->" + output, *xs, optimize=len(xs) > 2)
-
-
 def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
     """Contract g with the other operands to this operand's indices."""
     others = [x.conj() for i, x in enumerate(xs) if i != position]
@@ -324,10 +262,7 @@ def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
 
 
 def expand_subscripts(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
-    """Return operand and output subscripts with ellipses replaced by letters and the output written out.
-
-    Raises ValueError for a subscript string that does not fit the operands.
-    """
+    """Return operand and output subscripts, with letters for ellipses, written out; ValueError if they do not fit."""
     text = subscripts.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
@@ -447,12 +382,11 @@ def count_summed(subscripts: Any, *xs: Any) -> int:
 
 contract = general(
     "einsum",
-    einsum_forward,
+    lambda *xs, inputs, output: np.einsum(",".join(inputs) + "->" + output, *xs, optimize=len(xs) > 2),
     einsum_vjp,
     batch=batch_contract,
     arity=None,
     bind=einsum_signature,
-    numpy=(np.einsum,),
     promote=None,
     samples=(
         Sample("ij,jk->ik", A(2, 3), A(3, 4)),

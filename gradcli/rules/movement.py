@@ -6,16 +6,9 @@ import math
 
 import numpy as np
 
-from .exact import exact_astype, keep_numbers
+from .exact import exact_astype
 from .shapes import Shape, as_int, as_shape, count_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
-from .table import SELECTION, A, Sample, linear, numpy_function
-
-# -- how these work behind one more leading axis --------------------------------------------------
-
-
-def batch_with_shape(size, operands, _flags, params):
-    """A wanted shape grows by the leading axis."""
-    return operands, {**params, "shape": (size, *params["shape"])}
+from .table import A, Sample, linear, numpy_function, rule, selection
 
 
 def batch_broadcast(size, operands, _flags, params):
@@ -25,12 +18,6 @@ def batch_broadcast(size, operands, _flags, params):
 
 
 # -- shape ---------------------------------------------------------------------------------------
-
-
-def reshape_signature(x, *shape):
-    """Bind reshape(x, 2, 3) and reshape(x, (2, 3)); one length may be -1."""
-    wanted = as_shape(shape[0] if len(shape) == 1 else shape)
-    return (x,), {"shape": fill_in_length(shape_of(x), wanted)}
 
 
 def fill_in_length(old: Shape, wanted: Shape) -> Shape:
@@ -43,22 +30,15 @@ def fill_in_length(old: Shape, wanted: Shape) -> Shape:
     return wanted
 
 
-def reshape_vjp(g, _, x_shape, *, shape):
-    """The old shape again."""
-    return g.reshape(lead_of(g, shape) + x_shape)
-
-
-reshape = linear(
+reshape = selection(
     "reshape",
     lambda x, *, shape: x.reshape(shape),
-    reshape_vjp,
-    bind=reshape_signature,
+    rule("The old shape again", lambda g, _, x_shape, *, shape: g.reshape(lead_of(g, shape) + x_shape)),
+    bind=lambda x, *shape: ((x,), {"shape": fill_in_length(shape_of(x), as_shape(*shape))}),
     node="View",
-    numpy=(np.reshape,),
     view=True,
-    batch=batch_with_shape,
+    batch=lambda size, operands, _flags, params: (operands, {**params, "shape": (size, *params["shape"])}),
     samples=(Sample(A(3, 4), (2, 6)), Sample(A(3, 4), -1), Sample(A(1), ())),
-    pattern=SELECTION,
     doc="The same elements in another shape.",
 )
 
@@ -75,71 +55,49 @@ def expand_signature(x, axis):
     return (x,), {"axis": negative_axes(tuple(map(as_int, axes)), rank(x) + len(axes))}
 
 
-def expand_vjp(g, _, _x, *, axis):
-    """The axes taken away again."""
-    return g.squeeze(tuple(axis))
-
-
-linear(
+selection(
     "expand_dims",
     lambda x, *, axis: np.expand_dims(x, axis),
-    expand_vjp,
+    rule("The axes taken away again", lambda g, _, _x, *, axis: g.squeeze(tuple(axis))),
     bind=expand_signature,
     aliases=("unsqueeze",),
     node="Unsqueeze",
-    numpy=(np.expand_dims,),
     view=True,
     samples=(Sample(A(3, 4), 1), Sample(A(3), (0, -1)), Sample(A(), 0)),
-    pattern=SELECTION,
     doc="A new axis of length 1.",
 )
 
 
 def squeeze_signature(x, axis=None):
     """Bind squeeze; without axis all axes of length 1 go."""
-    shape = shape_of(x)
     if axis is None:
-        axes = tuple(i - len(shape) for i, n in enumerate(shape) if n == 1)
-    else:
-        axes = negative_axes(axis, len(shape))
-    return (x,), {"axis": axes}
+        return (x,), {"axis": tuple(i - rank(x) for i, n in enumerate(shape_of(x)) if n == 1)}
+    return (x,), {"axis": negative_axes(axis, rank(x))}
 
 
-def squeeze_vjp(g, _, x_shape, *, axis):
-    """The axes of length 1 put back."""
-    lead = g.ndim - len(x_shape) + len(axis)
-    return g.reshape(g.shape[:lead] + x_shape)
-
-
-linear(
+selection(
     "squeeze",
     lambda x, *, axis: np.squeeze(x, axis),
-    squeeze_vjp,
+    rule(
+        "The axes of length 1 put back",
+        lambda g, _, x_shape, *, axis: g.reshape(g.shape[: g.ndim - len(x_shape) + len(axis)] + x_shape),
+    ),
     bind=squeeze_signature,
-    numpy=(np.squeeze,),
     view=True,
     samples=(Sample(A(3, 1, 4)), Sample(A(1, 3, 1), 0), Sample(A(1, 3, 1), (0, 2))),
-    pattern=SELECTION,
     doc="Axes of length 1 removed.",
 )
 
 
-def broadcast_vjp(g, _, x_shape, *, shape):
-    """Summed over the repeated axes."""
-    return fit(g, x_shape, len(shape))
-
-
-linear(
+selection(
     "broadcast_to",
     lambda x, *, shape: np.broadcast_to(x, shape),
-    broadcast_vjp,
-    bind=lambda x, *shape: ((x,), {"shape": as_shape(shape[0] if len(shape) == 1 else shape)}),
+    rule("Summed over the repeated axes", lambda g, _, x_shape, *, shape: fit(g, x_shape, len(shape))),
+    bind=lambda x, *shape: ((x,), {"shape": as_shape(*shape)}),
     node="Expand",
-    numpy=(np.broadcast_to,),
     view=True,
     batch=batch_broadcast,
     samples=(Sample(A(4), (3, 4)), Sample(A(3, 1), (2, 3, 4)), Sample(A(), (2,))),
-    pattern=SELECTION,
     size=lambda x, *shape: count_shape(*shape),
     doc="The array repeated, without a copy, to a larger shape.",
 )
@@ -147,23 +105,10 @@ linear(
 # -- order of axes --------------------------------------------------------------------------------
 
 
-def batch_swap(size, operands, _flags, params):
-    """A 0-d operand has no axes to exchange, and must not exchange its leading one."""
-    return operands, params if operands[0].ndim > 1 else {"axis1": 0, "axis2": 0}
-
-
 def permute_axes(x, axes):
     """Transpose the trailing axes by negative positions; leading ones stay."""
     lead = x.ndim - len(axes)
     return x.transpose((*range(lead), *(a + x.ndim for a in axes)))
-
-
-def invert_permutation(axes):
-    """Return the permutation that undoes `axes` (negative positions)."""
-    back = [0] * len(axes)
-    for i, a in enumerate(axes):
-        back[a] = i - len(axes)
-    return tuple(back)
 
 
 def transpose_signature(x, axes=None, *more):
@@ -179,49 +124,40 @@ def transpose_signature(x, axes=None, *more):
 
 def transpose_vjp(g, _, _x, *, axes):
     """The inverse permutation."""
-    return np.transpose(g, (*range(g.ndim - len(axes)), *(a + g.ndim for a in invert_permutation(axes))))
+    lead, n = g.ndim - len(axes), len(axes)
+    back = sorted(range(n), key=lambda i: axes[i])
+    return np.transpose(g, (*range(lead), *(lead + i for i in back)))
 
 
-transpose = linear(
+transpose = selection(
     "transpose",
     lambda x, *, axes: permute_axes(x, axes),
     transpose_vjp,
     bind=transpose_signature,
     aliases=("permute", "permute_dims"),
     node="Permute",
-    numpy=(np.transpose,),
     view=True,
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), (1, 2, 0)), Sample(A(5))),
-    pattern=SELECTION,
     doc="Axes in another order; reversed unless given.",
 )
 
 
-def swap_forward(x, *, axis1, axis2):
-    """Two axes exchanged; a 0-d array has none to exchange."""
-    return x.swapaxes(axis1, axis2) if x.ndim else x[...]
-
-
-def swap_vjp(g, _, _x, *, axis1, axis2):
-    """The same exchange."""
-    return g if axis1 == axis2 else g.swapaxes(axis1, axis2)
-
-
-linear(
+selection(
     "swapaxes",
-    swap_forward,
-    swap_vjp,
+    lambda x, *, axis1, axis2: x.swapaxes(axis1, axis2) if x.ndim else x[...],
+    rule("The same exchange", lambda g, _, _x, *, axis1, axis2: g if axis1 == axis2 else g.swapaxes(axis1, axis2)),
     bind=lambda x, axis1, axis2: (
         (x,),
         {"axis1": negative_axis(axis1, rank(x)), "axis2": negative_axis(axis2, rank(x))},
     ),
     node="Transpose",
     torch="transpose swapaxes swapdims(input, dim0, dim1)",
-    numpy=(np.swapaxes,),
     view=True,
-    batch=batch_swap,
+    batch=lambda size, operands, _flags, params: (
+        operands,
+        params if operands[0].ndim > 1 else {"axis1": 0, "axis2": 0},
+    ),
     samples=(Sample(A(3, 4), 0, 1), Sample(A(2, 3, 4), 0, -1)),
-    pattern=SELECTION,
     doc="Two axes exchanged.",
 )
 
@@ -250,7 +186,7 @@ def astype_vjp(g, _, _x, *, dtype, source):
     return (g.real if source.kind != "c" and g.dtype.kind == "c" else g).astype(source)
 
 
-linear(
+selection(
     "astype",
     lambda x, *, dtype, source: x.astype(dtype),
     astype_vjp,
@@ -259,23 +195,18 @@ linear(
     samples=(Sample(A(3, 4), np.float64),),
     public=False,
     exact=exact_astype,
-    pattern=SELECTION,
     doc="The elements in another type.",
 )
 
 
-def clone_vjp(g, _, _x):
-    """The same cotangent."""
-    return g
-
-
-clone = linear(
+clone_vjp = rule("The same cotangent", lambda g, _, _x: g)
+clone = selection(
     "clone",
     lambda x: x.copy(),
     clone_vjp,
     torch="clone(input, *, memory_format=None)",
+    samples=(Sample(A(3, 4)), Sample(A()), Sample(A(0))),
     public=False,
-    pattern=SELECTION,
     doc="A copy, through which gradients flow.",
 )
 linear(
@@ -283,52 +214,29 @@ linear(
     lambda x: x,
     clone_vjp,
     node="CopyBackwards",
-    samples=(),
     public=False,
-    exact=keep_numbers,
+    exact=lambda _field, x: x,
     doc="What is about to be copied into other memory.",
 )
-linear(
-    "alias",
-    lambda x: x,
-    clone_vjp,
-    samples=(),
-    public=False,
-    pattern=SELECTION,
-    doc="The array itself, with a node of its own.",
-)
+selection("alias", lambda x: x, clone_vjp, public=False, doc="The array itself, with a node of its own.")
 
 
-def flip_vjp(g, _, _x, *, axis):
-    """Flipped again."""
-    return np.flip(g, axis)
-
-
-flip = linear(
+flip = selection(
     "flip",
     lambda x, *, axis: np.flip(x, axis).copy(),
-    flip_vjp,
+    rule("Flipped again", lambda g, _, _x, *, axis: np.flip(g, axis)),
     bind=lambda x, axis=None: ((x,), {"axis": negative_axes(axis, rank(x))}),
-    numpy=(np.flip,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
-    pattern=SELECTION,
     doc="Order of the elements reversed along axis.",
 )
 
 
-def roll_vjp(g, _, _x, *, shift, axis):
-    """Rolled back."""
-    return np.roll(g, tuple(-s for s in shift), axis)
-
-
-roll_axes = linear(
+roll_axes = selection(
     "roll_axes",
     lambda x, *, shift, axis: np.roll(x, shift, axis),
-    roll_vjp,
+    rule("Rolled back", lambda g, _, _x, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis)),
     node="Roll",
-    samples=(),
     public=False,
-    pattern=SELECTION,
     doc="Elements rolled along negative axes.",
 )
 
@@ -345,23 +253,20 @@ def roll(x, shift, axis=None):
     return roll_axes(x, shift=shift, axis=tuple(axes))
 
 
-@numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
-def fliplr(x):
-    """Reversed along the second axis."""
-    return flip.function(x, _needs(x, "fliplr", 2))
+def check_rank(x, name: str, least: int) -> None:
+    if rank(x) < least:
+        raise ValueError(f"{name} needs an array of at least {least} axes, got shape {shape_of(x)}")
 
 
-@numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)))
-def flipud(x):
-    """Reversed along the first axis."""
-    return flip.function(x, _needs(x, "flipud", 1))
+def enter_flip(name: str, axis: int, doc: str) -> None:
+    @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), name=name, doc=doc)
+    def function(x):
+        check_rank(x, name, axis + 1)
+        return flip.function(x, axis)
 
 
-def _needs(x, name, axes) -> int:
-    """Return the last of so many axes; raises ValueError where x has fewer."""
-    if rank(x) < axes:
-        raise ValueError(f"{name} needs an array of at least {axes} axes, got shape {shape_of(x)}")
-    return axes - 1
+enter_flip("fliplr", 1, "Reversed along the second axis.")
+enter_flip("flipud", 0, "Reversed along the first axis.")
 
 
 @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), node="Rot90")

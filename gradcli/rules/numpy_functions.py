@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -73,29 +74,25 @@ def copy(x):
     return clone(as_array(x))
 
 
-@numpy_function(Sample(A(4)), Sample(A(3, 2), axis=0, include_initial=True))
-def cumulative_sum(x, *, axis=None, include_initial=False):
-    """Cumulative sum along axis (which only a vector need not name)."""
-    return running(cumsum, x, axis, 0.0 if include_initial else None)
+def enter_cumulative(name: str, cumulate: Callable, initial: float, word: str) -> None:
+    """Enter a cumulative function that may begin with its initial value."""
+    doc = f"Cumulative {word} along axis (which only a vector need not name)."
+
+    @numpy_function(Sample(A(4)), Sample(A(3, 2), axis=0, include_initial=True), name=name, doc=doc)
+    def function(x, *, axis=None, include_initial=False):
+        if axis is None and rank(x) != 1:
+            raise ValueError("a cumulative function of an array with several axes needs axis=")
+        axis = -1 if axis is None else axis
+        out = cumulate(x, axis)
+        if not include_initial:
+            return out
+        shape = list(shape_of(out))
+        shape[axis] = 1
+        return np.concatenate([np.full(shape, initial, dtype_of(out)), out], axis)
 
 
-@numpy_function(Sample(A(4)), Sample(A(3, 2), axis=0, include_initial=True))
-def cumulative_prod(x, *, axis=None, include_initial=False):
-    """Cumulative product along axis (which only a vector need not name)."""
-    return running(cumprod, x, axis, 1.0 if include_initial else None)
-
-
-def running(function, x, axis, initial):
-    """Run a cumulative function, with its initial value in front where one is given."""
-    if axis is None and rank(x) != 1:
-        raise ValueError("a cumulative function of an array with several axes needs axis=")
-    axis = -1 if axis is None else axis
-    out = function(x, axis)
-    if initial is None:
-        return out
-    shape = list(shape_of(out))
-    shape[axis] = 1
-    return np.concatenate([np.full(shape, initial, dtype_of(out)), out], axis)
+enter_cumulative("cumulative_sum", cumsum, 0.0, "sum")
+enter_cumulative("cumulative_prod", cumprod, 1.0, "product")
 
 
 @numpy_function(Sample(A(2, 3)))
@@ -116,8 +113,11 @@ RANKED = (
     Sample(A(4, 3), np.array([0.25, 0.6]), axis=0),
     Sample(A(3, 4), 0.5, axis=1, keepdims=True),
 )
-
-# -- weighted averages ---------------------------------------------------------------------------
+PERCENTS = (
+    Sample(A(7), 30),
+    Sample(A(4, 3), np.array([25, 60]), axis=0, method="lower"),
+    Sample(A(7), 35, method="nearest"),
+)
 
 
 @numpy_function(*REDUCED[:2], Sample(A(3, 4), 1, A(4)), Sample(A(3, 4), None, A(3, 4)))
@@ -183,40 +183,26 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     return moveaxis(out, -1, 0).reshape(shape_of(q) + (kept_shape(shape_of(x), axis) if keepdims else lead))
 
 
-@numpy_function(*RANKED, torch="quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')")
-def quantile(x, q, axis=None, *, method="linear", keepdims=False):
-    """Elements of the ranks q, between 0 and 1, over axis, interpolated between neighbours; nan if one is."""
-    return ranked_value(x, q, axis, keepdims, method, False)
+def enter_ranked(nan: str, ending: str, between: str = "", of_two: str = "") -> None:
+    """Enter quantile, percentile and median, or those that leave nan out; what their help says more or less."""
+    ranks, ignore_nan = "Elements of the ranks q, between 0 and", nan != ""
+    signature = f"{nan}quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')"
+
+    @numpy_function(*RANKED, name=f"{nan}quantile", torch=signature, doc=f"{ranks} 1, over axis{between}{ending}.")
+    def quantile(x, q, axis=None, *, method="linear", keepdims=False):
+        return ranked_value(x, q, axis, keepdims, method, ignore_nan)
+
+    @numpy_function(*PERCENTS, name=f"{nan}percentile", doc=f"{ranks} 100, over axis{ending}.")
+    def percentile(x, q, axis=None, *, method="linear", keepdims=False):
+        return ranked_value(x, as_array(q) / 100, axis, keepdims, method, ignore_nan)
+
+    @numpy_function(*REDUCED, name=f"{nan}median", doc=f"Middle element over axis{of_two}{ending}.")
+    def median(x, axis=None, *, keepdims=False):
+        return ranked_value(x, 0.5, axis, keepdims, "linear", ignore_nan)
 
 
-@numpy_function(Sample(A(7), 30), Sample(A(4, 3), np.array([25, 60]), axis=0, method="lower"))
-def percentile(x, q, axis=None, *, method="linear", keepdims=False):
-    """Elements of the ranks q, between 0 and 100, over axis; nan if one is."""
-    return ranked_value(x, as_array(q) / 100, axis, keepdims, method, False)
-
-
-@numpy_function(*REDUCED)
-def median(x, axis=None, *, keepdims=False):
-    """Middle element over axis, the mean of two; nan if one is."""
-    return ranked_value(x, 0.5, axis, keepdims, "linear", False)
-
-
-@numpy_function(*RANKED, torch="nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear')")
-def nanquantile(x, q, axis=None, *, method="linear", keepdims=False):
-    """Elements of the ranks q, between 0 and 1, over axis, nan left out."""
-    return ranked_value(x, q, axis, keepdims, method, True)
-
-
-@numpy_function(Sample(A(7), 30), Sample(A(7), 35, method="nearest"))
-def nanpercentile(x, q, axis=None, *, method="linear", keepdims=False):
-    """Elements of the ranks q, between 0 and 100, over axis, nan left out."""
-    return ranked_value(x, as_array(q) / 100, axis, keepdims, method, True)
-
-
-@numpy_function(*REDUCED)
-def nanmedian(x, axis=None, *, keepdims=False):
-    """Middle element over axis, nan left out."""
-    return ranked_value(x, 0.5, axis, keepdims, "linear", True)
+enter_ranked("", "; nan if one is", ", interpolated between neighbours", ", the mean of two")
+enter_ranked("nan", ", nan left out")
 
 
 # -- reductions that ignore nan ------------------------------------------------------------------
@@ -273,22 +259,18 @@ def nanstd(x, axis=None, *, ddof=0, keepdims=False):
     return np.sqrt(nanvar(x, axis, ddof=ddof, keepdims=keepdims))
 
 
-@numpy_function(*REDUCED)
-def nanmax(x, axis=None, keepdims=False):
-    """Largest element over axis, nan left out; nan where all are."""
-    return nan_where_empty(x, np.max(replace_nan(x, -np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
+def enter_nan_extreme(name: str, extreme: Callable, beyond: float, word: str) -> None:
+    """Enter nanmax or nanmin."""
+
+    @numpy_function(*REDUCED, name=name, doc=f"{word} element over axis, nan left out; nan where all are.")
+    def function(x, axis=None, keepdims=False):
+        out = extreme(replace_nan(x, beyond), axis=axis, keepdims=keepdims)
+        empty = np.all(np.isnan(x), axis=axis, keepdims=keepdims)
+        return np.where(empty, np.asarray(np.nan, dtype_of(x)), out)
 
 
-@numpy_function(*REDUCED)
-def nanmin(x, axis=None, keepdims=False):
-    """Smallest element over axis, nan left out; nan where all are."""
-    return nan_where_empty(x, np.min(replace_nan(x, np.inf), axis=axis, keepdims=keepdims), axis, keepdims)
-
-
-def nan_where_empty(x, out, axis, keepdims):
-    """Return nan where all elements over axis are nan, else out."""
-    empty = np.all(np.isnan(x), axis=axis, keepdims=keepdims)
-    return np.where(empty, np.asarray(np.nan, dtype_of(x)), out)
+enter_nan_extreme("nanmax", np.max, -np.inf, "Largest")
+enter_nan_extreme("nanmin", np.min, np.inf, "Smallest")
 
 
 @numpy_function(Sample(A(3, 4)), Sample(A(3, 4), axis=0))

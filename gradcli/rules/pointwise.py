@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .exact import exact_angle, exact_part
 from .shapes import as_floats, dtype_of, is_complex, mask, shape_of
 from .special import scipy_function
-from .table import POSITIVE, A, Sample, constant, elementwise, general, linear, numpy_function
+from .table import POSITIVE, A, Sample, constant, elementwise, general, linear, numpy_function, real_elementwise, rule
 from .transcendental import positive, within
-
-
-def real_vjp(g, _, _x):
-    """g is the cotangent of the real part alone."""
-    return g
-
-
-def imag_vjp(g, _, _x):
-    """i g."""
-    return g * 1j
-
-
-def conj_vjp(g, _, _x):
-    """conj(g)."""
-    return g.conj()
 
 
 def angle_vjp(g, _, x):
@@ -38,10 +25,9 @@ def angle_vjp(g, _, x):
 real_part = linear(
     "real_part",
     np.real,
-    real_vjp,
+    rule("g is the cotangent of the real part alone", lambda g, _, _x: g),
     node="Real",
     view=True,
-    samples=(),
     public=False,
     exact=exact_part(0),
     doc="Real part of a complex array.",
@@ -49,10 +35,9 @@ real_part = linear(
 imag_part = linear(
     "imag_part",
     np.imag,
-    imag_vjp,
+    rule("i g", lambda g, _, _x: g * 1j),
     node="Imag",
     view=True,
-    samples=(),
     public=False,
     exact=exact_part(1),
     doc="Imaginary part of a complex array.",
@@ -74,7 +59,7 @@ def imag(x):
 linear(
     "conj",
     np.conjugate,
-    conj_vjp,
+    rule("conj(g)", lambda g, _, _x: g.conj()),
     aliases=("conjugate", "conj_physical"),
     numpy=(np.conjugate,),
     doc="Complex conjugate.",
@@ -83,7 +68,6 @@ general(
     "angle",
     lambda x: np.angle(x if x.dtype.kind == "c" else x + 0.0),  # -0.0 counts as positive, as in PyTorch
     angle_vjp,
-    numpy=(np.angle,),
     exact=exact_angle,
     doc="Argument of a complex number.",
     subgradient="0 at 0",
@@ -112,35 +96,29 @@ def pairs_signature(x):
     return (x,), {}
 
 
-def pairs_vjp(g, _, _x):
-    """The pairs as complex numbers."""
-    return pairs_as_complex(np.ascontiguousarray(g) if isinstance(g, np.ndarray) else g)
-
-
-def complex_vjp(g, _, _x):
-    """Real and imaginary parts as pairs; the cotangent of something complex may be real."""
-    return complex_as_pairs(g if g.dtype.kind == "c" else g + 0j)
-
-
 complex_as_pairs = linear(
     "view_as_real",
     lambda x: np.asarray(x)[..., None].view(x.real.dtype),
-    pairs_vjp,
+    rule(
+        "The pairs as complex numbers",
+        lambda g, _, _x: pairs_as_complex(np.ascontiguousarray(g) if isinstance(g, np.ndarray) else g),
+    ),
     bind=complex_signature,
     torch="view_as_real(input)",
     view=True,
-    samples=(),
     public=False,
     doc="Real and imaginary parts as a last axis of length 2.",
 )
-pairs_as_complex = linear(
+pairs_as_complex: Any = linear(
     "view_as_complex",
     view_as_complex,
-    complex_vjp,
+    rule(
+        "Real and imaginary parts as pairs; the cotangent of something complex may be real",
+        lambda g, _, _x: complex_as_pairs(g if g.dtype.kind == "c" else g + 0j),
+    ),
     bind=pairs_signature,
     torch="view_as_complex(input)",
     view=True,
-    samples=(),
     public=False,
     doc="Complex numbers from a last axis of length 2.",
 )
@@ -148,26 +126,20 @@ pairs_as_complex = linear(
 # -- fractions and replacements -------------------------------------------------------------------
 
 
-elementwise(
+real_elementwise(
     lambda x: x - np.trunc(x),
     1,
     name="frac",
-    complex=False,
     domain=((1.05, 1.45),),
     twin="x - sign(x) * floor(abs(x))",
     doc="Fractional part x - trunc(x), with the sign of x.",
 )
 
 
-def scale_vjp(g, _, _x, *, exponent):
-    """The same scaling."""
-    return scale_exponent(g, exponent=exponent)
-
-
-scale_exponent = linear(
+scale_exponent: Any = linear(
     "scale_exponent",
     lambda x, *, exponent: np.ldexp(x, exponent),
-    scale_vjp,
+    rule("The same scaling", lambda g, _, _x, *, exponent: scale_exponent(g, exponent=exponent)),
     bind=lambda x, exponent: ((x,), {"exponent": exponent}),
     complex=False,
     node="Ldexp",
@@ -215,33 +187,18 @@ elementwise(
 # -- entropies ------------------------------------------------------------------------------------
 
 
-def xlogy_dx(_, x, y):
-    """log y, and 0 where x = 0 and y <= 0."""
-    return np.where((x == 0) & (y <= 0), 0.0, np.log(y))
-
-
-def xlogy_dy(_, x, y):
-    """x / y."""
-    return x / np.where(x == 0, y, positive(y))
-
-
-def xlog1py_dy(_, x, y):
-    """x / (y + 1)."""
-    return x / np.where(x == 0, y + 1, positive(y + 1))
-
-
-def xlog1py_dx(_, x, y):
-    """log(1 + y), and 0 where x = 0 and y <= -1."""
-    return np.where((x == 0) & (y <= -1), 0.0, np.log1p(y))
-
-
 scipy_function(
-    "xlogy", xlogy_dx, xlogy_dy, domain=((0.1, 3.0), POSITIVE), twin="x * log(y)", doc="x log(y), 0 where x = 0."
+    "xlogy",
+    rule("log y, and 0 where x = 0 and y <= 0", lambda _, x, y: np.where((x == 0) & (y <= 0), 0.0, np.log(y))),
+    rule("x / y", lambda _, x, y: x / np.where(x == 0, y, positive(y))),
+    domain=((0.1, 3.0), POSITIVE),
+    twin="x * log(y)",
+    doc="x log(y), 0 where x = 0.",
 )
 scipy_function(
     "xlog1py",
-    xlog1py_dx,
-    xlog1py_dy,
+    rule("log(1 + y), and 0 where x = 0 and y <= -1", lambda _, x, y: np.where((x == 0) & (y <= -1), 0.0, np.log1p(y))),
+    rule("x / (y + 1)", lambda _, x, y: x / np.where(x == 0, y + 1, positive(y + 1))),
     node="SpecialXlog1Py",
     domain=((0.1, 3.0), (-0.8, 3.0)),
     twin="x * log(1 + y)",
@@ -258,17 +215,13 @@ scipy_function(
 )
 
 
+LIMITED = "Piecewise((eps, x < eps), (1 - eps, x > 1 - eps), (x, True))"
+
+
 def logit_forward(x, *, eps):
-    """log(x / (1 - x))."""
     x = as_floats(x)
     z = x if eps is None else np.clip(x, eps, 1 - eps)
     return np.log(z / (1 - z))
-
-
-def logit_twin(params):
-    """Return the formula where x is limited."""
-    limited = "Piecewise((eps, x < eps), (1 - eps, x > 1 - eps), (x, True))"
-    return None if params.get("eps") is None else f"log({limited} / (1 - {limited}))"
 
 
 def logit_dx(_, x, *, eps):
@@ -279,26 +232,24 @@ def logit_dx(_, x, *, eps):
     return np.where(limited, 0.0, logit_slope(np.where(limited, 0.5, x)))
 
 
-logit_slope = elementwise(
+logit_slope = real_elementwise(
     lambda x: 1 / (x * (1 - x)),
     lambda out, x: (2 * x - 1) * out * out,  # of products of x and 1 - x, both terms may be infinite
     name="logit_slope",
-    complex=False,
     public=False,
     domain=((0.05, 0.95),),
     doc="1 / (x (1 - x)).",
 )
 
 
-elementwise(
+real_elementwise(
     logit_forward,
     logit_dx,
     torch="logit(input, eps=None)",
-    complex=False,
     domain=((0.05, 0.95),),
     samples=(Sample(A(3, 4)), Sample(A(), eps=0.01), Sample(A(5), eps=0.3)),
     twin="log(x / (1 - x))",
-    twin_of=logit_twin,
+    twin_of=lambda params: None if params.get("eps") is None else f"log({LIMITED} / (1 - {LIMITED}))",
     doc="log(x / (1 - x)), the inverse of the logistic function.",
 )
 
@@ -308,17 +259,12 @@ constant(np.heaviside, arity=2, doc="0 where x < 0, 1 where x > 0, y where x = 0
 constant(np.isneginf, doc="True where x is minus infinity.", numpy=(np.isneginf,))
 constant(np.isposinf, doc="True where x is plus infinity.", numpy=(np.isposinf,))
 constant(np.isreal, doc="True where the imaginary part is 0.", numpy=(np.isreal,))
-elementwise(
+real_elementwise(
     np.nextafter,
     lambda _, x, y: mask(x != y, x),
     0,
-    complex=False,
     doc="The next number after x in the direction of y.",
     subgradient="0 where x = y",
 )
-WHOLE: list[tuple[np.ufunc, str, str]] = [
-    (np.gcd, "gcd", "Greatest common divisor of integers."),
-    (np.lcm, "lcm", "Least common multiple of integers."),
-]
-for ufunc, name, doc in WHOLE:
-    constant(ufunc, name=name, arity=2, promote=None, samples=(), doc=doc)
+constant(np.gcd, arity=2, promote=None, samples=(), doc="Greatest common divisor of integers.")
+constant(np.lcm, arity=2, promote=None, samples=(), doc="Least common multiple of integers.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .arithmetic import direction
 from .exact import exact_extreme, exact_mean, exact_norm, exact_std, exact_var
 from .shapes import conjugate, kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
-from .table import REDUCTION, A, Sample, constant, general, linear, no_gradient
+from .table import REDUCTION, A, Sample, constant, general, linear, no_gradient, rule
 
 REDUCTIONS = (
     Sample(A(3, 4)),
@@ -27,33 +28,19 @@ def reduction_signature(x, axis=None, keepdims=False):
 
 def count(shape, axis):
     """Return how many elements each reduction runs over."""
-    total = 1
-    for i in axis:
-        total *= shape[i]
-    return total
-
-
-# -- sums and means ------------------------------------------------------------------------------
-
-
-def sum_vjp(g, _, x_shape, *, axis, keepdims):
-    """Spread g back over the summed axes."""
-    return spread(g, x_shape, axis, keepdims)
-
-
-def mean_vjp(g, _, x_shape, *, axis, keepdims):
-    """Spread g / n back over the n averaged elements."""
-    return spread(g / max(count(x_shape, axis), 1), x_shape, axis, keepdims)
+    return math.prod([shape[i] for i in axis])
 
 
 linear(
     "sum",
     lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
-    sum_vjp,
+    rule(
+        "Spread g back over the summed axes",
+        lambda g, _, x_shape, *, axis, keepdims: spread(g, x_shape, axis, keepdims),
+    ),
     bind=reduction_signature,
     node=lambda x_shape, params: "Sum" if len(params["axis"]) == len(x_shape) else "SumBackward1",
     torch="sum(input, dim=None, keepdim=False, *, dtype=None) -> SumBackward0, SumBackward1",
-    numpy=(np.sum,),
     folds=(np.add.reduce,),
     samples=(*REDUCTIONS, Sample(A(0, 3), axis=0)),
     pattern=REDUCTION,
@@ -62,13 +49,15 @@ linear(
 linear(
     "mean",
     lambda x, *, axis, keepdims: np.mean(x, axis=axis, keepdims=keepdims),
-    mean_vjp,
+    rule(
+        "Spread g / n back over the n averaged elements",
+        lambda g, _, x_shape, *, axis, keepdims: spread(g / max(count(x_shape, axis), 1), x_shape, axis, keepdims),
+    ),
     bind=reduction_signature,
     node=lambda x_shape, params: "Mean" if len(params["axis"]) == len(x_shape) else "MeanBackward1",
     torch="mean(input, dim=None, keepdim=False, *, dtype=None)",
     floats_only="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
     "Got: {type}",
-    numpy=(np.mean,),
     samples=REDUCTIONS,
     exact=exact_mean,
     pattern=REDUCTION,
@@ -143,38 +132,23 @@ def arg_signature(x, axis=None, keepdims=False):
     return (x,), {"axis": None if axis is None else negative_axis(axis, rank(x)), "keepdims": bool(keepdims)}
 
 
-ARGS: list[Any] = [np.argmax, np.argmin]
-for function in ARGS:
-    constant(
-        lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
-        name=function.__name__,
-        bind=arg_signature,
-        numpy=(function,),
-        samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=1)),
-        doc=f"Index of the {'largest' if function is np.argmax else 'smallest'} element along axis.",
-    )
-TESTS: list[tuple[Any, Any, str]] = [
-    (np.all, np.logical_and, "True where all elements are true"),
-    (np.any, np.logical_or, "True where any element is true"),
+COUNTS: list[tuple[Any, Any, tuple, str]] = [
+    (np.argmax, arg_signature, (), "Index of the largest element along axis."),
+    (np.argmin, arg_signature, (), "Index of the smallest element along axis."),
+    (np.all, reduction_signature, (np.logical_and.reduce,), "True where all elements are true over axis."),
+    (np.any, reduction_signature, (np.logical_or.reduce,), "True where any element is true over axis."),
+    (np.count_nonzero, reduction_signature, (), "Number of non-zero elements over axis."),
 ]
-for function, ufunc, doc in TESTS:
+for function, bind, folds, doc in COUNTS:
     constant(
         lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
         name=function.__name__,
-        bind=reduction_signature,
+        bind=bind,
         numpy=(function,),
-        folds=(ufunc.reduce,),
-        samples=REDUCTIONS[:2],
-        doc=f"{doc} over axis.",
+        folds=folds,
+        samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=1)) if bind is arg_signature else REDUCTIONS[:2],
+        doc=doc,
     )
-constant(
-    lambda x, *, axis, keepdims: np.count_nonzero(x, axis=axis, keepdims=keepdims),
-    name="count_nonzero",
-    bind=reduction_signature,
-    numpy=(np.count_nonzero,),
-    samples=REDUCTIONS[:2],
-    doc="Number of non-zero elements over axis.",
-)
 
 # -- spread ---------------------------------------------------------------------------------------
 
@@ -190,26 +164,22 @@ def subtract_mean(x, axis):
     return x - sum_kept(x, axis) / max(count(x.shape, axis), 1)
 
 
-def deviation_scale(shape, axis, correction):
-    """n - correction; nan-making 0 when there are too few elements."""
-    return max(count(shape, axis) - correction, 0)
-
-
-def over(x, n):
-    """x / n where n may be 0 (nan or inf, as in PyTorch)."""
-    return x / n if n else x * np.inf
+def per_degree_of_freedom(x, shape, axis, correction):
+    """x / (n - correction); nan or inf, as in PyTorch, where there are too few elements."""
+    freedom = max(count(shape, axis) - correction, 0)
+    return x / freedom if freedom else x * np.inf
 
 
 def var_forward(x, *, axis, keepdims, correction):
     """Mean squared distance from the mean, n - correction in the denominator."""
     deviation = x - np.mean(x, axis=axis, keepdims=True)
     squares = np.add.reduce((deviation * deviation.conj()).real, axis=axis, keepdims=keepdims)
-    return over(squares, deviation_scale(np.shape(x), axis, correction))
+    return per_degree_of_freedom(squares, np.shape(x), axis, correction)
 
 
 def var_vjp(g, _, x, *, axis, keepdims, correction):
     """g times 2 (x - mean) / (n - correction)."""
-    scale = over(unreduce(g, x.shape, axis, keepdims) * 2.0, deviation_scale(x.shape, axis, correction))
+    scale = per_degree_of_freedom(unreduce(g, x.shape, axis, keepdims) * 2.0, x.shape, axis, correction)
     return scale * subtract_mean(x, axis)
 
 
@@ -217,7 +187,7 @@ def std_vjp(g, out, x, *, axis, keepdims, correction):
     """(x - mean) / ((n - correction) std), and 0 where std is 0 (PyTorch's choice)."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
     ratio = np.where(out == 0, 0.0, g / np.where(out == 0, 1.0, out))
-    return over(ratio, deviation_scale(x.shape, axis, correction)) * subtract_mean(x, axis)
+    return per_degree_of_freedom(ratio, x.shape, axis, correction) * subtract_mean(x, axis)
 
 
 SPREADS = (*REDUCTIONS[:4], Sample(A(3, 4), axis=1, correction=1))
@@ -226,7 +196,6 @@ general(
     var_forward,
     var_vjp,
     bind=variance_signature,
-    numpy=(np.var,),
     samples=SPREADS,
     exact=exact_var,
     pattern=REDUCTION,
@@ -237,16 +206,12 @@ general(
     lambda x, **params: np.sqrt(var_forward(x, **params)),
     std_vjp,
     bind=variance_signature,
-    numpy=(np.std,),
     samples=SPREADS,
     exact=exact_std,
     pattern=REDUCTION,
     doc="Standard deviation over axis; divides by n - correction, with correction 0 unless given.",
     subgradient="0 where all elements are equal",
 )
-
-
-# -- standardizing -----------------------------------------------------------------------------
 
 
 def standardize_forward(x, *, axis, eps):
@@ -326,7 +291,6 @@ norm_slope = general(
     norm_slope_forward,
     norm_slope_vjp,
     no_gradient,
-    samples=(),
     public=False,
     doc="Derivative of a norm of order ord, without digits lost beside a large element; out is that norm of x.",
 )

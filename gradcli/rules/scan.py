@@ -7,10 +7,8 @@ import numpy as np
 from .exact import exact_logcumsumexp
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugate, fit, negative_axis, rank, unreduce
-from .table import LANES, REDUCTION, A, Sample, batch_aligned, composition, general, linear, numpy_function
+from .table import LANES, REDUCTION, A, Primitive, Sample, batch_aligned, general, linear, numpy_function, rule
 from .transcendental import logaddexp
-
-# -- products and cumulative products -------------------------------------------------------------
 
 
 def scan_forward(a, b):
@@ -30,31 +28,22 @@ def shift_right(x):
     return np.concatenate([np.zeros_like(x[..., :1]), x[..., :-1]], axis=-1)
 
 
-def shift_left(x):
-    """x[..., k+1] with 0 behind."""
-    return np.concatenate([x[..., 1:], np.zeros_like(x[..., :1])], axis=-1)
-
-
 def backward_scan(a, g):
     """s[k] = g[k] + a[k+1] s[k+1]: the transposed recurrence."""
-    return linear_scan(shift_left(conjugate(a))[..., ::-1], g[..., ::-1])[..., ::-1]
-
-
-def scan_da(g, out, a, _b):
-    """The cotangent of b times the previous value."""
-    return fit(backward_scan(a, g) * conjugate(shift_right(out)), a.shape, out.ndim)
-
-
-def scan_db(g, out_shape, a, b_shape):
-    """The same recurrence run backwards, with coefficients one step ahead."""
-    return fit(backward_scan(a, g), b_shape, len(out_shape))
+    return linear_scan(shift_right(conjugate(a)[..., ::-1]), g[..., ::-1])[..., ::-1]
 
 
 linear_scan = general(
     "linear_scan",
     scan_forward,
-    scan_da,
-    scan_db,
+    rule(
+        "The cotangent of b times the previous value",
+        lambda g, out, a, _b: fit(backward_scan(a, g) * conjugate(shift_right(out)), a.shape, out.ndim),
+    ),
+    rule(
+        "The same recurrence run backwards, with coefficients one step ahead",
+        lambda g, out_shape, a, b_shape: fit(backward_scan(a, g), b_shape, len(out_shape)),
+    ),
     batch=batch_aligned,
     promote=(0, 1),
     samples=(Sample(A(3, 4), A(3, 4)), Sample(A(5), A(5)), Sample(A(2, 3, 4), A(4))),
@@ -134,7 +123,6 @@ general(
     lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
     prod_vjp,
     bind=reduction_signature,
-    numpy=(np.prod,),
     folds=(np.multiply.reduce,),
     torch="prod(input, dim=None, keepdim=False, *, dtype=None) -> ProdBackward0, ProdBackward1",
     samples=REDUCTIONS,
@@ -144,15 +132,13 @@ general(
 )
 
 
-def cumsum_vjp(g, _, _x, *, axis):
-    """Cumulative sum from the other end."""
-    return np.flip(cumsum_along(np.flip(g, axis), axis=axis), axis)
-
-
-cumsum_along = linear(
+cumsum_along: Primitive = linear(
     "cumsum_along",
     lambda x, *, axis: np.add.accumulate(x, axis=axis),
-    cumsum_vjp,
+    rule(
+        "Cumulative sum from the other end",
+        lambda g, _, _x, *, axis: np.flip(cumsum_along(np.flip(g, axis), axis=axis), axis),
+    ),
     node="Cumsum",
     bind=scan_signature,
     samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
@@ -210,11 +196,7 @@ logcumsumexp_along = general(
 )
 
 
+@numpy_function(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)), node="Logcumsumexp")
 def logcumsumexp(x, axis=None):
     """Logarithm of the cumulative sum of exponentials along axis."""
     return along(logcumsumexp_along, x, axis)
-
-
-composition(
-    logcumsumexp, node="Logcumsumexp", samples=(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)))
-)

@@ -6,20 +6,8 @@ import numpy as np
 
 from .index import Index, getitem, put
 from .movement import moveaxis
-from .shapes import (
-    as_array,
-    as_int,
-    at_axis,
-    count_repeated,
-    lay_along,
-    lead_of,
-    negative_axis,
-    rank,
-    raw,
-    shape_of,
-    size_of,
-)
-from .table import SELECTION, TEST, A, Sample, constant, general, linear, no_gradient, numpy_function
+from .shapes import as_array, as_int, at_axis, count_repeated, lay_along, negative_axis, rank, raw, shape_of, size_of
+from .table import TEST, A, Sample, constant, general, linear, no_gradient, numpy_function, rule, selection
 
 # -- along an axis --------------------------------------------------------------------------------
 
@@ -78,7 +66,7 @@ def unpick_forward(g, indices, *, axis, length):
 
 def unpick_dg(g, out_shape, _, indices, *, axis, length):
     """The picked elements of g."""
-    return pick(g, np.broadcast_to(indices, lead_of(g, out_shape) + tuple(indices.shape)), axis=axis)
+    return pick(g, np.broadcast_to(indices, g.shape[: g.ndim - len(out_shape)] + tuple(indices.shape)), axis=axis)
 
 
 pick = general(
@@ -87,7 +75,6 @@ pick = general(
     pick_dx,
     no_gradient,
     node="Gather",
-    samples=(),
     public=False,
     doc="Elements picked per lane along a negative axis by positions that may themselves be computed.",
 )
@@ -97,7 +84,6 @@ unpick = general(
     unpick_dg,
     no_gradient,
     node="ScatterAdd",
-    samples=(),
     public=False,
     doc="Zeros with elements added per lane at positions along a negative axis.",
 )
@@ -119,7 +105,6 @@ sort_axis = general(
     lambda x, *, axis: np.take_along_axis(x, sorting_positions(x, axis), axis),
     sort_vjp,
     node="Sort",
-    samples=(),
     public=False,
     doc="Elements in rising order along a negative axis.",
 )
@@ -175,7 +160,6 @@ last_diagonal = linear(
     diagonal_vjp,
     node="Diagonal",
     view=True,
-    samples=(),
     public=False,
     doc="Diagonals over the last two axes.",
 )
@@ -232,32 +216,19 @@ def triangle_signature(name):
     return bind
 
 
-def triu_vjp(g, _, _x, *, k):
-    """The same triangle of g."""
-    return np.triu(g, k)
-
-
-def tril_vjp(g, _, _x, *, k):
-    """The same triangle of g."""
-    return np.tril(g, k)
-
-
-for function, vjp, doc in [
-    (np.triu, triu_vjp, "Upper triangle: 0 below the k-th diagonal."),
-    (np.tril, tril_vjp, "Lower triangle: 0 above the k-th diagonal."),
+for function, doc in [
+    (np.triu, "Upper triangle: 0 below the k-th diagonal."),
+    (np.tril, "Lower triangle: 0 above the k-th diagonal."),
 ]:
-    linear(
+    selection(
         function.__name__,
         lambda x, *, k, function=function: function(x, k),
-        vjp,
+        rule("The same triangle of g", lambda g, _, _x, *, k, function=function: function(g, k)),
         bind=triangle_signature(function.__name__),
         numpy=(function,),
         samples=(Sample(A(3, 4)), Sample(A(3, 3), 1), Sample(A(2, 3, 3), -1)),
-        pattern=SELECTION,
         doc=doc,
     )
-
-CHOICES = [A(3, 4), A(4), A()]
 
 
 @numpy_function(Sample(np.array([True, False, True]), A(3, 2), axis=0))
@@ -302,7 +273,6 @@ general(
     lambda x, *, axis: np.unique(x, axis=axis),
     unique_vjp,
     node=lambda _, params: "Unique2" if params["axis"] is None else "UniqueDim",
-    samples=(),
     public=False,
     doc="The different elements (slices along axis) in rising order, as PyTorch has them: without a gradient.",
 )
@@ -318,9 +288,6 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
     return (values, *rest) if rest else values
 
 
-# -- choosing ------------------------------------------------------------------------------------
-
-
 @numpy_function(Sample([TEST, ~TEST[::-1]], [A(3, 4), A(3, 4)], 1.0))
 def select(condlist, choicelist, default=0):
     """The element of the first choice whose condition holds, else the default."""
@@ -332,7 +299,7 @@ def select(condlist, choicelist, default=0):
     return out
 
 
-@numpy_function(Sample(np.array([[0, 1, 2, 0]]), CHOICES))
+@numpy_function(Sample(np.array([[0, 1, 2, 0]]), [A(3, 4), A(4), A()]))
 def choose(index, choices):
     """The element of the choice that the index names, place by place."""
     choices = [as_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]

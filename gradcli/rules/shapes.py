@@ -56,11 +56,10 @@ def in_type_of(x: Any, other: Any) -> Any:
     return other.astype(dtype_of(x)) if x.dtype.kind == "f" else other
 
 
-def as_shape(shape: Any) -> Shape:
-    """Return an int or a sequence of ints (also integral floats and 0-d arrays) as a tuple of ints."""
-    if rank(shape) == 0:
-        return (as_int(shape),)
-    return tuple(as_int(n) for n in shape)
+def as_shape(*shape: Any) -> Shape:
+    """Return ints, or one sequence of them (also integral floats and 0-d arrays), as a tuple of ints."""
+    given = shape[0] if len(shape) == 1 else shape
+    return tuple(as_int(n) for n in given) if rank(given) else (as_int(given),)
 
 
 def as_int(n: Any) -> int:
@@ -73,10 +72,7 @@ def as_int(n: Any) -> int:
 
 
 def negative_axes(axis: Any, ndim: int) -> Shape:
-    """Return `axis` (None for all, an int or a sequence) as sorted negative axes.
-
-    Raises numpy.exceptions.AxisError when an axis is out of range, ValueError for repeated ones.
-    """
+    """Return axis (None: all) as sorted negative axes. AxisError for one out of range, ValueError for repeated ones."""
     if axis is None:
         return tuple(range(-ndim, 0))
     if type(axis) is int and -ndim <= axis < ndim:
@@ -103,10 +99,7 @@ def lay_along(x: Any, axis: int) -> Any:
 
 
 def fit(g: Any, shape: Shape, ndim: int) -> Any:
-    """Sum the cotangent `g` of a broadcast result of rank `ndim` back to an operand's `shape`.
-
-    g: shape lead + (broadcast shape); returns shape lead + `shape`.
-    """
+    """Sum the cotangent g (lead + broadcast shape) of a result of rank ndim to an operand's shape: lead + `shape`."""
     lead = g.ndim - ndim
     missing = ndim - len(shape)
     if g.shape[lead:] == shape:
@@ -129,10 +122,7 @@ def kept_shape(shape: Shape, axes: Shape) -> Shape:
 
 
 def unreduce(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
-    """Give the cotangent of a reduction its reduced axes back, with length 1.
-
-    g: shape lead + reduced shape; returns lead + kept_shape(shape, axis).
-    """
+    """Give the cotangent of a reduction, of shape lead + reduced shape, its reduced axes back, with length 1."""
     if keepdims:
         return g
     lead = g.ndim - (len(shape) - len(axis))
@@ -158,7 +148,6 @@ def lead_of(g: Any, shape: Shape) -> Shape:
 
 
 def swap_last_axes(x: Any) -> Any:
-    """Return `x` with its last two axes swapped."""
     return x.swapaxes(-1, -2)
 
 
@@ -194,7 +183,6 @@ def count_product(shape: Any) -> int:
 
 
 def size_of(x: Any) -> int:
-    """Return the number of elements of a value."""
     return count_product(shape_of(x))
 
 
@@ -207,7 +195,7 @@ def count_steps(start: Any, stop: Any = None, step: Any = 1) -> int:
 
 def count_shape(*shape: Any) -> int:
     """Return how many elements zeros(2, 3) or zeros((2, 3)) has."""
-    return count_product(as_shape(shape[0] if len(shape) == 1 else shape))
+    return count_product(as_shape(*shape))
 
 
 def count_repeated(x: Any, repeats: Any, axis: Any = None) -> int:
@@ -224,7 +212,6 @@ def count_matrix(x: Any, y: Any) -> int:
 
 
 def count_pairs(x: Any, y: Any, *_: Any, **__: Any) -> int:
-    """Return how many pairs of elements there are."""
     return size_of(x) * size_of(y)
 
 

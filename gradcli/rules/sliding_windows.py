@@ -17,12 +17,7 @@ import numpy as np
 from .index import Index, put
 from .movement import moveaxis
 from .shapes import Shape, at_axis, negative_axis, rank
-from .table import NAMES, A, Sample, general, linear, with_axis
-
-
-def at(x: Any, *items: Any) -> Any:
-    """Return x indexed along its last axes."""
-    return x[(..., *items)]
+from .table import NAMES, A, Sample, general, linear, rule, with_axis
 
 
 class Windows(NamedTuple):
@@ -38,51 +33,28 @@ class Windows(NamedTuple):
     padding: tuple[tuple[int, int], ...]
     out: Shape
 
-    def parts(self, place: Shape) -> tuple:
-        """Return the index, in the padded array, of the elements at one place of all windows."""
-        return (
-            ...,
-            *(
-                slice(k * d, k * d + s * (n - 1) + 1, s)
-                for k, d, s, n in zip(place, self.dilation, self.stride, self.out, strict=True)
-            ),
-        )
-
     def take(self, x: np.ndarray) -> np.ndarray:
         """Return the windows of an array lead + size, as lead + out + kernel (mostly a read-only view)."""
         n = len(self.size)
         if any(map(any, self.padding)):
             x = np.pad(x, ((0, 0),) * (x.ndim - n) + self.padding)
         span = tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))
-        view = np.lib.stride_tricks.sliding_window_view(x, span, axis=tuple(range(-n, 0)))
+        view: Any = np.lib.stride_tricks.sliding_window_view(x, span, axis=tuple(range(-n, 0)))
         starts = (slice(0, s * (m - 1) + 1, s) for s, m in zip(self.stride, self.out, strict=True))
         steps = (slice(None, None, d) for d in self.dilation)
-        return at(view, *starts, *steps)
+        return view[(..., *starts, *steps)]
 
-    def put(self, columns: np.ndarray) -> np.ndarray:
+    def put(self, columns: Any) -> np.ndarray:
         """Return windows lead + out + kernel added up where they overlap: lead + size."""
         n = len(self.size)
         padded = tuple(m + a + b for m, (a, b) in zip(self.size, self.padding, strict=True))
-        result = np.zeros(columns.shape[: columns.ndim - 2 * n] + padded, columns.dtype)
+        result: Any = np.zeros(columns.shape[: columns.ndim - 2 * n] + padded, columns.dtype)
         for place in product(*map(range, self.kernel)):
-            result[self.parts(place)] += at(columns, *place)
+            steps = zip(place, self.dilation, self.stride, self.out, strict=True)
+            elements = (slice(k * d, k * d + s * (n - 1) + 1, s) for k, d, s, n in steps)
+            result[(..., *elements)] += columns[(..., *place)]
         inside = (slice(a, a + m) for m, (a, _) in zip(self.size, self.padding, strict=True))
-        return at(result, *inside)
-
-
-def windows_signature(x, windows):
-    """Bind a function of an array and its windows."""
-    return (x,), {"windows": windows}
-
-
-def unfold_vjp(g, _, _x, *, windows):
-    """The windows of g added up."""
-    return fold_windows(g, windows=windows)
-
-
-def fold_vjp(g, _, _x, *, windows):
-    """The windows of g."""
-    return unfold_windows(g, windows=windows)
+        return result[(..., *inside)]
 
 
 LINE = Windows((5,), (3,), (2,), (1,), ((1, 1),), (3,))
@@ -90,18 +62,18 @@ PLANE = Windows((4, 5), (2, 2), (1, 2), (2, 1), ((0, 0), (1, 0)), (2, 3))
 unfold_windows = linear(
     "unfold_windows",
     lambda x, *, windows: windows.take(x).copy(),
-    unfold_vjp,
-    bind=windows_signature,
+    rule("The windows of g added up", lambda g, _, _x, *, windows: fold_windows(g, windows=windows)),
+    bind=lambda x, windows: ((x,), {"windows": windows}),
     node="Im2Col",
     samples=(Sample(A(2, 5), LINE), Sample(A(4, 5), PLANE)),
     public=False,
     doc="Windows over the last axes.",
 )
-fold_windows = linear(
+fold_windows: Any = linear(
     "fold_windows",
     lambda x, *, windows: windows.put(x),
-    fold_vjp,
-    bind=windows_signature,
+    rule("The windows of g", lambda g, _, _x, *, windows: unfold_windows(g, windows=windows)),
+    bind=lambda x, windows: ((x,), {"windows": windows}),
     node="Col2Im",
     samples=(Sample(A(2, 3, 3), LINE), Sample(A(2, 3, 2, 2), PLANE)),
     public=False,
@@ -188,78 +160,49 @@ def weigh_forward(x, y, *, windows):
     return out.reshape(*out.shape[:2], x.shape[2], *windows.kernel)
 
 
-def fold_leading_axes(function: Callable, g: Any, ndim: int, into: int, out_of: int) -> Any:
-    """Apply a function of `ndim` axes to g; its leading axes go folded into one axis and come out of another."""
-    lead, shape = g.shape[: g.ndim - ndim], g.shape[g.ndim - ndim :]
+def multiply(name: str, g: Any, other: Any, windows: Windows, into: int, out_of: int, behind: bool = False) -> Any:
+    """Return one of the three products of g and the conjugate of another operand; behind: in the other order.
+
+    Leading axes of g go folded into one of its axes and come out of another one of the result.
+    """
+
+    def compute(part: Any) -> Any:
+        operands = (other.conj(), part) if behind else (part, other.conj())
+        return NAMES[name](*operands, windows=windows)
+
+    lead, shape = g.shape[: g.ndim - other.ndim], g.shape[g.ndim - other.ndim :]
     if not lead:
-        return function(g)
+        return compute(g)
     count = math.prod(lead)
     moved = np.moveaxis(g.reshape((count, *shape)), 0, into)
-    out = function(moved.reshape((*shape[:into], count * shape[into], *shape[into + 1 :])))
+    out = compute(moved.reshape((*shape[:into], count * shape[into], *shape[into + 1 :])))
     shape = out.shape
     parted = out.reshape((*shape[:out_of], count, shape[out_of] // count, *shape[out_of + 1 :]))
     moved = np.moveaxis(parted, out_of, 0)
     return moved.reshape((*lead, *moved.shape[1:]))
 
 
-def convolve_dx(g, _out, _x, w, *, windows):
-    """x from g and w."""
-    return fold_leading_axes(lambda y: unconvolve(y, w.conj(), windows=windows), g, w.ndim, 0, 0)
-
-
-def convolve_dw(g, _out, x, _w, *, windows):
-    """w from x and g; leading axes are more outputs."""
-    return fold_leading_axes(lambda y: weigh(x.conj(), y, windows=windows), g, x.ndim, 2, 1)
-
-
-def unconvolve_dy(g, _out, _y, w, *, windows):
-    """y from g and w."""
-    return fold_leading_axes(lambda x: convolve(x, w.conj(), windows=windows), g, w.ndim, 0, 0)
-
-
-def unconvolve_dw(g, _out, y, _w, *, windows):
-    """w from g and y; leading axes are more channels."""
-    return fold_leading_axes(lambda x: weigh(x, y.conj(), windows=windows), g, y.ndim, 2, 2)
-
-
-def weigh_dx(g, _out, _x, y, *, windows):
-    """x from y and g."""
-    return fold_leading_axes(lambda w: unconvolve(y.conj(), w, windows=windows), g, y.ndim, 2, 2)
-
-
-def weigh_dy(g, _out, x, _y, *, windows):
-    """y from x and g."""
-    return fold_leading_axes(lambda w: convolve(x.conj(), w, windows=windows), g, x.ndim, 1, 2)
-
-
-def batch_groups(name: str, places: tuple[int, int, int]) -> Callable:
-    """Return the rule for one more leading axis: it becomes part of the groups, which stand at `places`.
-
-    places: the axis of the groups in both operands and in the result.
-    """
+def product_entry(
+    name: str, forward: Callable, *vjps: Callable, shapes: tuple, doc: str, groups: tuple[int, int, int]
+) -> None:
+    """Enter one of the three products; groups: the axis of the groups in both operands and in the result."""
 
     def batch(size, operands, flags, params):
+        """One more leading axis becomes part of the groups."""
         moved = []
-        for x, flag, place in zip(operands, flags, places, strict=False):
+        for x, flag, place in zip(operands, flags, groups, strict=False):
             x = np.moveaxis(x if flag else with_axis(x, size), 0, place)
             moved.append(x.reshape((*x.shape[:place], size * x.shape[place + 1], *x.shape[place + 2 :])))
         out = NAMES[name](*moved, **params)
-        place = places[2]
+        place = groups[2]
         parted = out.reshape((*out.shape[:place], size, out.shape[place] // size, *out.shape[place + 1 :]))
         return np.moveaxis(parted, place, 0)
 
-    return batch
-
-
-def product_entry(
-    name: str, forward: Callable, *vjps: Callable, shapes: tuple, doc: str, groups: tuple[int, int, int]
-) -> Any:
-    """Enter one of the three products."""
-    return general(
+    general(
         name,
         forward,
         *vjps,
-        batch=batch_groups(name, groups),
+        batch=batch,
         bind=lambda x, y, windows: ((x, y), {"windows": windows}),
         node="Convolution",
         promote=None,
@@ -270,29 +213,36 @@ def product_entry(
 
 
 X, W, Y = ((2, 1, 2, 5), (1, 2, 1, 4, 5)), ((1, 3, 2, 3), (2, 2, 1, 2, 2)), ((2, 1, 3, 3), (1, 2, 2, 2, 3))
-convolve = product_entry(
-    "convolve_windows",
+CONVOLVE, UNCONVOLVE, WEIGH = "convolve_windows", "unconvolve_windows", "convolve_weight"
+product_entry(
+    CONVOLVE,
     convolve_forward,
-    convolve_dx,
-    convolve_dw,
+    rule("x from g and w", lambda g, _out, _x, w, *, windows: multiply(UNCONVOLVE, g, w, windows, 0, 0)),
+    rule(
+        "w from x and g; leading axes are more outputs",
+        lambda g, _out, x, _w, *, windows: multiply(WEIGH, g, x, windows, 2, 1, behind=True),
+    ),
     shapes=tuple(zip(X, W, strict=True)),
     groups=(1, 0, 1),
     doc="Sums of products of windows and weights.",
 )
-unconvolve = product_entry(
-    "unconvolve_windows",
+product_entry(
+    UNCONVOLVE,
     unconvolve_forward,
-    unconvolve_dy,
-    unconvolve_dw,
+    rule("y from g and w", lambda g, _out, _y, w, *, windows: multiply(CONVOLVE, g, w, windows, 0, 0)),
+    rule(
+        "w from g and y; leading axes are more channels",
+        lambda g, _out, y, _w, *, windows: multiply(WEIGH, g, y, windows, 2, 2),
+    ),
     shapes=tuple(zip(Y, W, strict=True)),
     groups=(1, 0, 1),
     doc="The transpose of a convolution with respect to its input.",
 )
-weigh = product_entry(
-    "convolve_weight",
+product_entry(
+    WEIGH,
     weigh_forward,
-    weigh_dx,
-    weigh_dy,
+    rule("x from y and g", lambda g, _out, _x, y, *, windows: multiply(UNCONVOLVE, g, y, windows, 2, 2, behind=True)),
+    rule("y from x and g", lambda g, _out, x, _y, *, windows: multiply(CONVOLVE, g, x, windows, 1, 2, behind=True)),
     shapes=tuple(zip(X, Y, strict=True)),
     groups=(1, 1, 0),
     doc="The transpose of a convolution with respect to its weights.",

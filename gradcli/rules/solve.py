@@ -13,7 +13,7 @@ import numpy as np
 
 from .exact import Field, NoTwinError, by_name, map_elements, without_field
 from .shapes import adjoint, fit, is_complex, rank, shape_of
-from .table import A, Sample, batch_aligned, composition, general, numpy_function
+from .table import A, Sample, batch_aligned, general, numpy_function, rule
 
 
 def over_stacks(function: Callable) -> Callable:
@@ -63,32 +63,27 @@ def pivots(field: Field, column: np.ndarray, start: int) -> list[int]:
 
 @over_stacks
 def exact_inverse(field: Field, a: np.ndarray) -> np.ndarray:
-    """The inverse of a matrix."""
     return eliminate(field, a, identity(field, len(a)))[0]
 
 
 def identity(field: Field, n: int) -> np.ndarray:
-    """The identity matrix."""
     return map_elements(field.number, (np.eye(n).astype(object),))
 
 
 @over_stacks
 def exact_det(field: Field, a: np.ndarray) -> Any:
-    """The determinant of a matrix."""
     if not field.lazy_pieces:
         return field.functions["matrix"](a).det(method="berkowitz")
     return eliminate(field, a, identity(field, len(a)))[1]
 
 
 def exact_slogdet(field: Field, a: Any) -> tuple[Any, Any]:
-    """The determinant's sign and the logarithm of its size."""
     det = without_field(exact_det(field, a))
     return by_name(field, "sign", det), by_name(field, "log", by_name(field, "abs", det))
 
 
 @over_stacks
 def exact_solve(field: Field, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The solution of a x = b."""
     return eliminate(field, a, b)[0]
 
 
@@ -111,16 +106,11 @@ def exact_cholesky(field: Field, a: np.ndarray) -> np.ndarray:
 
 def exact_solve_triangular(field: Field, a: Any, b: Any, *, lower: bool, unit: bool) -> Any:
     """The solution of a x = b where only a triangle of a counts."""
-    a = without_field(a)
-    half = np.tril(a, -int(unit)) if lower else np.triu(a, int(unit))
+    half = triangle(without_field(a), lower, unit)
     if unit:
-        half = half + np.eye(a.shape[-1])
-    return exact_solve(field, numbers_of(field, half), b)
-
-
-def numbers_of(field: Field, x: np.ndarray) -> np.ndarray:
-    """Return an array whose elements, zeros that NumPy put there included, are the field's."""
-    return map_elements(lambda e: e if field.is_element(e) else field.number(e), (x,))
+        half = half + np.eye(half.shape[-1])
+    numbers = map_elements(lambda e: e if field.is_element(e) else field.number(e), (half,))  # NumPy's zeros, too
+    return exact_solve(field, numbers, b)
 
 
 def square_signature(x):
@@ -138,16 +128,11 @@ def matrix_signature(x):
     return (x,), {}
 
 
-def inv_vjp(g, out, _):
-    """-A^-H g A^-H."""
-    return -(adjoint(out) @ g @ adjoint(out))
-
-
 SQUARE = (Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)))
 inv = general(
     "inv",
     np.linalg.inv,
-    inv_vjp,
+    rule("-A^-H g A^-H", lambda g, out, _: -(adjoint(out) @ g @ adjoint(out))),
     bind=square_signature,
     aliases=("inverse",),
     torch=("inverse(input: square)", "linalg.inv(A: square)"),
@@ -223,7 +208,6 @@ slogdet_outputs = general(
     lambda x: tuple(np.linalg.slogdet(x)),
     slogdet_vjp,
     node="LinalgSlogdet",
-    samples=(),
     outputs=2,
     public=False,
     exact=exact_slogdet,
@@ -238,13 +222,11 @@ def slogdet(x):
     return SlogdetResult(*slogdet_outputs(x))
 
 
+@numpy_function(torch="logdet(input: square)")
 def logdet(x):
     """Logarithm of the determinant; nan where it is negative."""
     sign, value = slogdet(x)
     return np.log(sign) + value if is_complex(sign) else np.where(sign < 0, np.nan, value)
-
-
-composition(logdet, samples=(), torch="logdet(input: square)")
 
 
 def solve_da(g, out, a, b_shape):
@@ -253,16 +235,11 @@ def solve_da(g, out, a, b_shape):
     return fit(grad, a.shape, max(len(b_shape), a.ndim))
 
 
-def solve_db(g, out_shape, a, b_shape):
-    """A^-H g."""
-    return fit(solve_columns(adjoint(a), g), b_shape, len(out_shape))
-
-
-solve_columns = general(
+solve_columns: Any = general(
     "solve_columns",
     np.linalg.solve,
     solve_da,
-    solve_db,
+    rule("A^-H g", lambda g, out_shape, a, b_shape: fit(solve_columns(adjoint(a), g), b_shape, len(out_shape))),
     node="LinalgSolveEx",
     batch=batch_aligned,
     promote=None,
@@ -325,7 +302,6 @@ def triangular_db(g, out_shape, a, b_shape, *, lower, unit):
 
 
 def triangular_signature(a, b, lower=False, unit=False):
-    """Bind solve_triangular."""
     (a,), _ = square_signature(a)
     return (a, b), {"lower": bool(lower), "unit": bool(unit)}
 
@@ -359,8 +335,6 @@ def solve_right(a, b):
 
 TRIANGLE = "Its lower triangle is read, and the gradient is the symmetric one, as in PyTorch."
 
-# -- Cholesky ------------------------------------------------------------------------------------
-
 
 def cholesky_vjp(g, out, _):
     """Murray 2016, "Differentiation of the Cholesky decomposition": the symmetric form."""
@@ -375,7 +349,6 @@ cholesky_lower = general(
     np.linalg.cholesky,
     cholesky_vjp,
     node="LinalgCholeskyEx",
-    samples=(),
     public=False,
     exact=exact_cholesky,
     doc="Lower triangular L with A = L L^H.",

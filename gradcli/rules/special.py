@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_array, as_floats, in_floats_of
-from .table import POSITIVE, A, Primitive, Sample, composition, elementwise
+from .table import POSITIVE, A, Primitive, Sample, elementwise, numpy_function, real_elementwise, rule
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 SQRT_2PI = math.sqrt(2 * math.pi)
@@ -35,7 +35,7 @@ def from_scipy(name):
 
 def scipy_function(name: str, *slopes: Any, scipy: str = "", **options: Any) -> Primitive:
     """Enter scipy.special's function of that name for real numbers; scipy: its name there, where that is another."""
-    return elementwise(from_scipy(scipy or name), *slopes, name=name, scipy=scipy, complex=False, **options)
+    return real_elementwise(from_scipy(scipy or name), *slopes, name=name, scipy=scipy, **options)
 
 
 # -- the error function and the normal distribution -----------------------------------------------
@@ -65,12 +65,11 @@ def ierfcx_forward(x, *, n):
     return np.where(far, product, here).astype(x.dtype)
 
 
-ierfcx: Primitive = elementwise(
+ierfcx: Primitive = real_elementwise(
     ierfcx_forward,
     lambda _, x, *, n: -2 * (n + 1) * ierfcx(x, n=n + 1),
     name="ierfcx",
     bind=lambda x, n: ((x,), {"n": n}),
-    complex=False,
     public=False,
     samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
     doc="exp(x^2) times the n-th repeated integral of erfc.",
@@ -90,12 +89,11 @@ def exp_square_forward(out, tail):
     return np.where(far, erfcx.forward(abs(out)) / np.where(far, tail, 1.0), np.exp(out * out))
 
 
-exp_square: Primitive = elementwise(
+exp_square: Primitive = real_elementwise(
     exp_square_forward,
     lambda slope, out, _: 2 * out * slope,
     0,
     name="exp_square",
-    complex=False,
     public=False,
     samples=(),
     doc="exp(out^2) where erfc(|out|) = tail.",
@@ -146,12 +144,11 @@ def hazard_excess_forward(x, *, n):
     return (math.factorial(n) * np.where(far, fraction[n], u[n])).astype(x.dtype)
 
 
-hazard_excess: Primitive = elementwise(
+hazard_excess: Primitive = real_elementwise(
     hazard_excess_forward,
     lambda _, x, *, n: hazard_excess(x, n=n + 1),
     name="hazard_excess",
     bind=lambda x, n: ((x,), {"n": n}),
-    complex=False,
     public=False,
     domain=((-3.0, 0.0),),
     samples=(Sample(A(3, 4), 0), Sample(A(3), 1)),
@@ -159,16 +156,13 @@ hazard_excess: Primitive = elementwise(
 )
 
 
-def hazard_dx(out, x):
-    """-out (x + out); in the lower tail, where x and out cancel, by the slope of their sum."""
-    return np.where(x < 0, hazard_excess(np.where(x < 0, x, 0.0), n=1) - 1, -out * (x + out))
-
-
-hazard = elementwise(
+hazard = real_elementwise(
     lambda x: SQRT_2_OVER_PI / erfcx(-SQRT_HALF * x),
-    hazard_dx,
+    rule(
+        "-out (x + out); in the lower tail, where x and out cancel, by the slope of their sum",
+        lambda out, x: np.where(x < 0, hazard_excess(np.where(x < 0, x, 0.0), n=1) - 1, -out * (x + out)),
+    ),
     name="normal_hazard",
-    complex=False,
     public=False,
     doc="Density over distribution function of the standard normal distribution.",
 )
@@ -188,15 +182,13 @@ def half_turns(x):
     return sign * np.sin(math.pi * (x - whole)), sign * np.cos(math.pi * (x - whole))
 
 
-# -- Kummer's function, with which derivatives of scaled functions do not cancel --------------------
-
+# With Kummer's function, derivatives of scaled functions do not cancel.
 hyp1f1 = from_scipy("hyp1f1")
-kummer: Primitive = elementwise(
+kummer: Primitive = real_elementwise(
     lambda x, *, a, b: hyp1f1(a, b, x),
     lambda _, x, *, a, b: a / b * kummer(x, a=a + 1, b=b + 1),
     name="kummer",
     bind=lambda x, a, b: ((x,), {"a": a, "b": b}),
-    complex=False,
     public=False,
     samples=(Sample(A(3, 4), 1.5, 2.0), Sample(A(3), 1.0, 0.5)),
     doc="Kummer's confluent hypergeometric function M(a, b, x).",
@@ -214,24 +206,17 @@ def polygamma_signature(n, x):
 
 
 def polygamma_forward(x, *, n):
-    """n-th derivative of digamma."""
     import scipy.special
 
     x = as_floats(as_array(x))
     return scipy.special.polygamma(n, x).astype(x.dtype) if n else digamma(x)
 
 
-def polygamma_dx(_, x, *, n):
-    """The next order."""
-    return polygamma(x, n=n + 1)
-
-
-polygamma = elementwise(
+polygamma: Any = real_elementwise(
     polygamma_forward,
-    polygamma_dx,
+    rule("The next order", lambda _, x, *, n: polygamma(x, n=n + 1)),
     name="polygamma",
     bind=polygamma_signature,
-    complex=False,
     domain=(POSITIVE,),
     samples=(Sample(1, A(3, 4)), Sample(2, A(3)), Sample(0, A(3))),
     twin="polygamma(n, x)",
@@ -257,22 +242,20 @@ gammaln = scipy_function(
 )
 
 
+@numpy_function(
+    Sample(A(3, 4), 3),
+    Sample(A(), 1),
+    aliases=("multigammaln",),
+    rounds=lambda x, p: p,
+    domain=((2.2, 5.0),),
+    doc="Logarithm of the multivariate gamma function of dimension p.",
+)
 def mvlgamma(x, p):
     """p (p - 1) / 4 log(pi) + sum of lgamma(x - j/2) for j < p."""
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1, not {p}")
     total = gammaln(x) + math.log(math.pi) * (p * (p - 1) / 4)
     return sum((gammaln(x - j / 2) for j in range(1, p)), total)
-
-
-composition(
-    mvlgamma,
-    aliases=("multigammaln",),
-    rounds=lambda x, p: p,
-    domain=((2.2, 5.0),),
-    samples=(Sample(A(3, 4), 3), Sample(A(), 1)),
-    doc="Logarithm of the multivariate gamma function of dimension p.",
-)
 
 
 # -- functions of an order that is not differentiated ---------------------------------------------
@@ -319,13 +302,12 @@ ORDERED: list[tuple] = [
     ("zeta", None, zeta_slope, "Hurwitz zeta function: sum of 1 / (k + x)^a over k >= 0.", "zeta(a, x)"),
 ]
 for name, alias, slope, doc, twin in ORDERED:
-    entry = elementwise(
+    entry = real_elementwise(
         lambda x, *, a, function=from_scipy(name): function(in_floats_of(x, a), x),
         slope,
         name=name,
         bind=order_signature(name),
         aliases=(alias,) if alias else (),
-        complex=False,
         domain=(POSITIVE,),
         samples=(Sample(2.5, A(3, 4)), Sample(np.array([1.5, 3.0]), A(3, 2)), Sample(1.5, A())),
         twin=twin,

@@ -45,7 +45,6 @@ qr_outputs = general(
     lambda x, *, mode: tuple(np.linalg.qr(x, mode)),
     qr_vjp,
     node="LinalgQr",
-    samples=(),
     outputs=2,
     public=False,
     doc="Q and R of a matrix that is not wider than high.",
@@ -72,7 +71,6 @@ SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
 
 
 def diagonals(x):
-    """The diagonals of the last two axes."""
     return np.diagonal(x, 0, -2, -1)
 
 
@@ -125,7 +123,6 @@ eigh_outputs = general(
     lambda x: tuple(np.linalg.eigh(x)),
     eigh_vjp,
     node="LinalgEigh",
-    samples=(),
     outputs=2,
     public=False,
     doc="Eigenvalues and eigenvectors of a Hermitian matrix.",
@@ -136,7 +133,6 @@ hermitian_of = general(
     "hermitian_of",
     hermitian_forward,
     lambda g, _, _x, *, lower: 0.5 * (g + adjoint(g)),
-    samples=(),
     public=False,
     doc="The Hermitian matrix of which one triangle is read; its gradient is the Hermitian one, as in PyTorch.",
 )
@@ -148,19 +144,14 @@ def from_triangle(a, lower=True):
     return hermitian_of(a, lower=lower)
 
 
-def is_lower(triangle):
-    """Return whether NumPy's UPLO means the lower triangle. Raises ValueError for other words."""
-    if str(triangle).upper() not in ("L", "U"):
-        raise ValueError(f"UPLO must be 'L' or 'U', not {triangle!r}")
-    return str(triangle).upper() == "L"
-
-
 @numpy_function(
     home=np.linalg, public=False, torch="linalg.eigh(A: square, UPLO='L')", doc="Eigenvalues and vectors, Hermitian."
 )
 def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
-    return EighResult(*eigh_outputs(from_triangle(a, is_lower(UPLO))))
+    if str(UPLO).upper() not in ("L", "U"):
+        raise ValueError(f"UPLO must be 'L' or 'U', not {UPLO!r}")
+    return EighResult(*eigh_outputs(from_triangle(a, str(UPLO).upper() == "L")))
 
 
 @numpy_function(
@@ -169,7 +160,6 @@ def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}",
 )
 def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
-    """Eigenvalues of a Hermitian matrix in rising order, of which one triangle is read."""
     return eigh(a, UPLO).eigenvalues
 
 
@@ -177,7 +167,6 @@ def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
 
 
 def eig_forward(x, *, real):
-    """Complex eigenvalues and vectors."""
     w, v = np.linalg.eig(x)
     kind = np.result_type(x.dtype, np.complex64)
     return w.astype(kind, copy=False), v.astype(kind, copy=False)
@@ -210,20 +199,19 @@ eig_outputs = general(
     eig_forward,
     eig_vjp,
     node="LinalgEig",
-    samples=(),
     outputs=2,
     public=False,
     doc="Eigenvalues and eigenvectors, complex.",
 )
 
 
+@numpy_function(public=False, torch="linalg.eig(A: square)")
 def complex_eig(a):
     """Eigenvalues and eigenvectors of a square matrix, always complex."""
     (a,), _ = square_signature(a)
     return EigResult(*eig_outputs(a, real=a.dtype.kind != "c"))
 
 
-composition(complex_eig, public=False, samples=(), torch="linalg.eig(A: square)")
 composition(
     lambda a: complex_eig(a).eigenvalues,
     name="complex_eigvals",
@@ -253,7 +241,6 @@ def eigvals(a):
 
 
 def skew(x):
-    """x - x^H."""
     return x - adjoint(x)
 
 
@@ -295,7 +282,6 @@ svd_outputs = general(
     lambda x, *, full: tuple(np.linalg.svd(x, full)),
     svd_vjp,
     node="LinalgSvd",
-    samples=(),
     outputs=3,
     public=False,
     doc="U, S and V^H of A = U S V^H.",

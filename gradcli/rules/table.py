@@ -2,20 +2,21 @@
 
 An entry is made by one call of `elementwise`, `linear`, `general`, `constant` or `composition`; nothing else has to
 be edited to add one (a new module is listed in `MODULES` of the package). What `gradcli ops` prints as its
-derivative is the lambda, or the first line of the docstring of a function: a formula. A rule's parameter names say
-what is kept for backward: `x` keeps the array, `x_shape` only its shape, a name that begins with `_` nothing.
+derivative is the lambda, the formula beside it (`rule`), or the first line of a function's docstring. A rule's
+parameter names say what is kept for backward: `x` keeps the array, `x_shape` only its shape, a name that begins with
+`_` nothing.
 
 - elementwise: one partial derivative per operand, `partial(out, x, y)` or a number; the constructor
-  multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate.
-- linear: one vector-Jacobian product, `vjp(g, out, x, **params)`; forward mode is the primitive itself.
+  multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate (`real_elementwise`:
+  complex operands have no derivative).
+- linear: one vector-Jacobian product, `vjp(g, out, x, **params)`; forward mode is the primitive itself. `selection`:
+  the elements are some of the operand's.
 - general: a vector-Jacobian product per operand, or a single one with an operand number where the number of
   operands is open (`vjp(g, position, out, xs, **params)`).
 - constant: no derivative (comparisons, index finding).
 - composition: a function of other entries, differentiable because they are.
 
 A cotangent may have more leading axes than the output: the batch rank is `g.ndim - out.ndim`.
-
-Primitives behind one more leading axis: the forward pass for many points at once.
 
 An entry's `batch(size, operands, flags, params)` returns the operands and parameters for the call on operands
 of which those flagged have a leading axis of length `size`; it may return the finished result instead. Without
@@ -83,41 +84,28 @@ BINARY_SAMPLES = (
 )
 
 
-def kept_by(rule: Any, skip: int) -> tuple[int, ...]:
-    """Return what `rule` wants saved, one of SKIP, ARRAY, SHAPE per parameter after the first `skip`."""
-    if not callable(rule):
-        return ()
-    code = rule.__code__
-    names = code.co_varnames[skip : code.co_argcount]
-    return tuple(SKIP if n.startswith("_") else SHAPE if n.endswith(("_shape", "_shapes")) else ARRAY for n in names)
-
-
-def spared_by(rule: Any, skip: int) -> tuple[int, ...]:
-    """Return the places, in what is saved, of what `rule` takes as None where it was changed in place since."""
-    if not callable(rule):
-        return ()
-    code = rule.__code__
-    names = code.co_varnames[skip : code.co_argcount]
-    return tuple(place for place, name in enumerate(names) if name.endswith("_or_none"))
+def kept_as(name: str) -> int:
+    """Return what a rule's parameter of this name wants saved: SKIP, ARRAY or SHAPE."""
+    return SKIP if name.startswith("_") else SHAPE if name.endswith(("_shape", "_shapes")) else ARRAY
 
 
 class Primitive:
     """One entry. Call it with canonical operands and parameters; `function` takes the user's arguments.
 
     What users see: aliases, doc, public (whether the language has it), subgradient (what it is at kinks), slope (the
-    derivative in words), domain (where it is tested, and may be computed), samples. bind: from the user's arguments
-    to operands and parameters, `lambda x, c: ((x, c), {})`; it gives them their names. node, variants: the name of
-    its nodes (of a composition, of the last one, where PyTorch has one operation); those for a number on the left, on
-    the right. numpy, folds, scipy: functions, methods of ufuncs and
-    the name in scipy.special that it stands for. arity: the number of operands, None for any. outputs: of results.
-    promote: the places of the operands that are cast to a common type, None for all. view: whether the result shares
-    the operand's memory. complex: whether complex operands have a derivative; holomorphic: whether the partial is to
-    be conjugated for them. pair: computes both cotangents at once, where that is better than two products. batch:
-    how it runs with a leading axis, where the rules of shapes do not say it. exact: on the field's numbers; twin,
-    twin_of: the formula instead, or that for given parameters. pattern: which operands an element depends on. size,
-    rounds: how many elements a call makes, and how often it goes round; both are bounded. torch: PyTorch's signatures,
-    such as "softmax(input, dim=None, *, dtype=None)"; `api/signature.py` says what may stand in one. floats_only: what
-    PyTorch says of whole numbers where it refuses them.
+    derivative in words), domain (where it is tested, and may be computed), samples (none where it is not public, unless
+    given). bind: from the user's arguments to operands and parameters, `lambda x, c: ((x, c), {})`; it gives them their
+    names. node, variants: the name of its nodes (of a composition, of the last one, where PyTorch has one operation);
+    those for a number on the left, on the right. numpy, folds, scipy: functions, methods of ufuncs and the name in
+    scipy.special that it stands for. arity: the number of operands, None for any. outputs: of results. promote: the
+    places of the operands that are cast to a common type, None for all. view: whether the result shares the operand's
+    memory. complex: whether complex operands have a derivative; holomorphic: whether the partial is to be conjugated
+    for them. pair: computes both cotangents at once, where that is better than two products. batch: how it runs with a
+    leading axis, where the rules of shapes do not say it. exact: on the field's numbers; twin, twin_of: the formula
+    instead, or that for given parameters. pattern: which operands an element depends on. size, rounds: how many
+    elements a call makes, and how often it goes round; both are bounded. torch: PyTorch's signatures, such as
+    "softmax(input, dim=None, *, dtype=None)"; `api/signature.py` says what may stand in one. floats_only: what PyTorch
+    says of whole numbers where it refuses them.
     """
 
     aliases: tuple[str, ...] = ()
@@ -154,6 +142,8 @@ class Primitive:
         self.name = name
         self.kind = kind
         self.forward = forward
+        if not options.get("public", True):
+            options.setdefault("samples", ())
         if isinstance(options.get("torch"), str):
             options["torch"] = (options["torch"],)
         if not options.keys() <= OPTIONS.keys():
@@ -165,10 +155,13 @@ class Primitive:
             self.bind = bind_parameters(self.torch[0], forward, self.arity or 1)
         self.cache: dict[Any, Any] = {}
         skip = {"elementwise": 0, "linear": 1}.get(kind, 1 if self.arity is not None else 2)
-        self.keeps = tuple(kept_by(rule, skip) for rule in rules)
+        codes = [rule.__code__ if callable(rule) else None for rule in rules]
+        names = [code.co_varnames[skip : code.co_argcount] if code else () for code in codes]
+        self.keeps = tuple(tuple(map(kept_as, part)) for part in names)
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
-        self.spares = frozenset(place for rule in rules for place in spared_by(rule, skip))
+        # what a rule takes as None where it was changed in place since
+        self.spares = frozenset(i for part in names for i, name in enumerate(part) if name.endswith("_or_none"))
         self._register()
 
     def _register(self) -> None:
@@ -226,10 +219,7 @@ class Primitive:
         return (numbers[0] and self.variants[0]) or (numbers[-1] and self.variants[1]) or self.node
 
     def function(self, *args: Any, **kwargs: Any) -> Any:
-        """Call with NumPy's arguments, such as `axis=` and `keepdims=`.
-
-        Raises TypeError naming the function and its parameters when the arguments do not fit.
-        """
+        """Call with NumPy's arguments, such as `axis=`. Raises TypeError naming the parameters when they do not fit."""
         if self.kind == "composition":
             return self._call(self.forward, args, kwargs)
         if self.bind is None:
@@ -243,7 +233,7 @@ class Primitive:
         """Return a callable whose signature is the one users see."""
         if self.kind == "composition":
             return self.forward
-        return self.bind or (unary_signature, binary_signature, ternary_signature)[(self.arity or 1) - 1]
+        return self.bind or SIGNATURES[(self.arity or 1) - 1]
 
     def _call(self, target: Callable, args: tuple, kwargs: dict) -> Any:
         try:
@@ -292,10 +282,7 @@ def parameters_of(signature: str) -> str:
 
 
 def bind_parameters(signature: str, forward: Callable, operands: int) -> Callable | None:
-    """Return what binds the arguments of PyTorch's signature, under NumPy's names, to forward's parameters.
-
-    None where it has none.
-    """
+    """Return what binds the arguments of PyTorch's signature, under NumPy's names, to forward's parameters, if any."""
     text = parameters_of(signature).replace("input", "x", 1).replace("other", "y", 1)
     names = eval(f"lambda {text}: 0").__code__.co_varnames
     code = getattr(forward, "__code__", None)
@@ -306,30 +293,20 @@ def bind_parameters(signature: str, forward: Callable, operands: int) -> Callabl
     return eval(f"lambda {text}: (({', '.join(names[:operands])},), {{{given}}})")
 
 
+def rule(formula: str, function: Callable) -> Callable:
+    """Return a rule of one line under the formula that `gradcli ops` prints for it."""
+    function.__name__, function.__doc__ = "rule", formula
+    return function
+
+
 def no_gradient(_g, *_, **__):
     """Give an operand that only steers (a condition, an index) no gradient."""
 
 
-def first_operand(_out, x, _y):
-    """x; what the product x y has with respect to y."""
-    return x
-
-
-def second_operand(_out, _x, y):
-    """y; what the product x y has with respect to x."""
-    return y
-
-
-def unary_signature(x):
-    """The user's view of a function of one array."""
-
-
-def binary_signature(x, y):
-    """The user's view of a function of two arrays."""
-
-
-def ternary_signature(x, y, z):
-    """The user's view of a function of three arrays."""
+first_operand = rule("x; what the product x y has with respect to y", lambda _out, x, _y: x)
+second_operand = rule("y; what the product x y has with respect to x", lambda _out, _x, y: y)
+SIGNATURES: tuple[Callable, ...] = (lambda x: None, lambda x, y: None, lambda x, y, z: None)
+"""The user's view of functions of one, two and three arrays."""
 
 
 def elementwise(forward: Callable, *partials: Any, name: str | None = None, **options: Any) -> Primitive:
@@ -346,14 +323,27 @@ def elementwise(forward: Callable, *partials: Any, name: str | None = None, **op
     return Primitive(name or forward.__name__, "elementwise", forward, partials, arity=len(partials), **options)
 
 
+def namesake(name: str, home: Any = np) -> tuple:
+    """Return the function of this name in NumPy, where it is there: an old one may lack it."""
+    return (getattr(home, name),) if hasattr(home, name) else ()
+
+
+real_elementwise = functools.partial(elementwise, complex=False)
+
+
 def linear(name: str, forward: Callable, vjp: Callable, **options: Any) -> Primitive:
     """Enter a function that is linear in its operand, with `vjp(g, out, x, **params)`."""
+    options.setdefault("numpy", namesake(name) if options.get("public", True) else ())
     return Primitive(name, "linear", forward, (vjp,), **options)
+
+
+selection = functools.partial(linear, pattern=SELECTION)
 
 
 def general(name: str, forward: Callable, *vjps: Callable, **options: Any) -> Primitive:
     """Enter a function with one named vector-Jacobian product per operand, or one for any (arity=None)."""
     options.setdefault("arity", len(vjps))
+    options.setdefault("numpy", namesake(name) if options.get("public", True) else ())
     return Primitive(name, "general", forward, vjps, **options)
 
 
@@ -376,18 +366,14 @@ def numpy_function(*samples: Sample, home: Any = np, **options: Any) -> Callable
 
     def enter(function: Any) -> Any:
         name = options.get("name", function.__name__).rpartition(".")[2]
-        same = (getattr(home, name),) if hasattr(home, name) else ()  # an old NumPy may lack it
-        composition(function, numpy=same, samples=samples, **options)
+        composition(function, numpy=namesake(name, home), samples=samples, **options)
         return function
 
     return enter
 
 
 def batched_call(primitive: Primitive, operands: Sequence, flags: Sequence[bool], size: int, params: dict) -> Any:
-    """Call a primitive on operands of which those flagged have a leading axis of length `size`.
-
-    Returns what the primitive returns, with that leading axis in front.
-    """
+    """Call a primitive on operands of which those flagged have a leading axis of length `size`, as the result has."""
     if primitive.batch is not None:
         result = primitive.batch(size, tuple(operands), tuple(flags), params)
         if not isinstance(result, tuple) or not isinstance(result[1], dict):

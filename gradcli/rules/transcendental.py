@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .shapes import as_floats, is_complex
-from .table import POSITIVE, Primitive, elementwise
+from .table import POSITIVE, REAL, Interval, Primitive, elementwise, real_elementwise, rule
 
 LN2, LN10 = math.log(2), math.log(10)
 INSIDE = (-0.9, 0.9)
@@ -44,12 +45,15 @@ elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
 elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
 
 
-def expm1_dx(out, x_or_none):
-    """exp(x), which out + 1 is without the digits of the left tail."""
-    return out + 1 if x_or_none is None else np.exp(x_or_none)
-
-
-elementwise(np.expm1, expm1_dx, twin="exp(x) - 1", doc="exp(x) - 1, accurate near 0.")
+elementwise(
+    np.expm1,
+    rule(
+        "exp(x), which out + 1 is without the digits of the left tail",
+        lambda out, x_or_none: out + 1 if x_or_none is None else np.exp(x_or_none),
+    ),
+    twin="exp(x) - 1",
+    doc="exp(x) - 1, accurate near 0.",
+)
 elementwise(
     np.log,
     lambda _, x: 1 / positive(x),
@@ -109,14 +113,12 @@ sigmoid_slope: Primitive = elementwise(
 )
 
 
-def sigmoid_dx(out, x_or_none):
-    """out * (1 - out)."""
-    return out * (1 - out) if x_or_none is None else sigmoid_slope(out, x_or_none)
-
-
 sigmoid = elementwise(
     logistic_forward,
-    sigmoid_dx,
+    rule(
+        "out * (1 - out)",
+        lambda out, x_or_none: out * (1 - out) if x_or_none is None else sigmoid_slope(out, x_or_none),
+    ),
     name="sigmoid",
     aliases=("expit",),
     twin="1 / (1 + exp(-x))",
@@ -143,11 +145,10 @@ logaddexp = elementwise(
     twin="log(exp(x) + exp(y))",
     doc="log(exp(x) + exp(y)) without overflow.",
 )
-elementwise(
+real_elementwise(
     np.logaddexp2,
     lambda _, x, y: sigmoid((x - y) * LN2),
     lambda _, x, y: sigmoid((y - x) * LN2),
-    complex=False,
     node="Logaddexp2",
     twin="log(2**x + 2**y) / log(2)",
     doc="log2(2**x + 2**y) without overflow.",
@@ -164,13 +165,8 @@ elementwise(np.tan, lambda out, _: 1 + out * out, domain=((-1.2, 1.2),), twin="t
 # cut has two sides; 1 - x and x + 1 do not.
 
 
-def arcsin_slope_forward(x):
-    """1 / sqrt(1 - x^2)."""
-    return 1 / np.sqrt(-(x - 1) * (x - -1) if np.iscomplexobj(x) else (1 - x) * (1 + x))
-
-
 arcsin_slope = elementwise(
-    arcsin_slope_forward,
+    lambda x: 1 / np.sqrt(-(x - 1) * (x - -1) if np.iscomplexobj(x) else (1 - x) * (1 + x)),
     lambda out, x: x * out * out * out,
     name="arcsin_slope",
     domain=(INSIDE,),
@@ -178,32 +174,22 @@ arcsin_slope = elementwise(
     public=False,
     doc="Derivative of the inverse sine, with an infinite slope of its own at both ends.",
 )
-elementwise(
-    np.arcsin,
-    lambda _, x: arcsin_slope(x),
-    aliases=("asin",),
-    node="Asin",
-    domain=(INSIDE,),
-    twin="asin(x)",
-    doc="Inverse sine, in radians.",
-)
-elementwise(
-    np.arccos,
-    lambda _, x: -arcsin_slope(x),
-    aliases=("acos",),
-    node="Acos",
-    domain=(INSIDE,),
-    twin="acos(x)",
-    doc="Inverse cosine, in radians.",
-)
-elementwise(
-    np.arctan,
-    lambda _, x: 1 / (1 + x * x),
-    aliases=("atan",),
-    node="Atan",
-    twin="atan(x)",
-    doc="Inverse tangent, in radians.",
-)
+INVERSES: list[tuple[np.ufunc, str, Any, Interval]] = [
+    (np.arcsin, "sine", lambda _, x: arcsin_slope(x), INSIDE),
+    (np.arccos, "cosine", lambda _, x: -arcsin_slope(x), INSIDE),
+    (np.arctan, "tangent", lambda _, x: 1 / (1 + x * x), REAL),
+]
+for ufunc, word, slope, domain in INVERSES:
+    short = ufunc.__name__.replace("arc", "a")
+    elementwise(
+        ufunc,
+        slope,
+        aliases=(short,),
+        node=short.title(),
+        domain=(domain,),
+        twin=f"{short}(x)",
+        doc=f"Inverse {word}, in radians.",
+    )
 
 
 def over_square_sum(numerator, x, y):
@@ -213,40 +199,31 @@ def over_square_sum(numerator, x, y):
     return numerator / length / length
 
 
-elementwise(
+real_elementwise(
     np.arctan2,
     lambda _, x, y: over_square_sum(y, x, y),
     lambda _, x, y: -over_square_sum(x, x, y),
     aliases=("atan2",),
     node="Atan2",
-    complex=False,
     domain=((-3.0, -0.3), (0.3, 3.0)),
     twin="atan2(x, y)",
     doc="Angle of the point (y, x): atan2(ordinate, abscissa), in radians.",
     subgradient="0 at (0, 0)",
 )
-elementwise(
-    np.deg2rad,
-    math.pi / 180,
-    node="Deg2Rad",
-    aliases=("radians",),
-    slope="pi / 180",
-    numpy=(np.deg2rad, np.radians),
-    complex=False,
-    twin="x * pi / 180",
-    doc="Degrees to radians.",
-)
-elementwise(
-    np.rad2deg,
-    180 / math.pi,
-    node="Rad2Deg",
-    aliases=("degrees",),
-    slope="180 / pi",
-    numpy=(np.rad2deg, np.degrees),
-    complex=False,
-    twin="x * 180 / pi",
-    doc="Radians to degrees.",
-)
+for ufunc, alias, node, factor, text, doc in (
+    (np.deg2rad, np.radians, "Deg2Rad", math.pi / 180, "pi / 180", "Degrees to radians."),
+    (np.rad2deg, np.degrees, "Rad2Deg", 180 / math.pi, "180 / pi", "Radians to degrees."),
+):
+    real_elementwise(
+        ufunc,
+        factor,
+        node=node,
+        aliases=(alias.__name__,),
+        slope=text,
+        numpy=(ufunc, alias),
+        twin=f"x * {text}",
+        doc=doc,
+    )
 
 # -- hyperbolic -----------------------------------------------------------------------------------
 
@@ -274,20 +251,22 @@ tanh_slope: Primitive = elementwise(
 )
 
 
-def tanh_dx(out, x_or_none):
-    """1 - out^2."""
-    return 1 - out * out if x_or_none is None else tanh_slope(out, x_or_none)
+elementwise(
+    np.tanh,
+    rule("1 - out^2", lambda out, x_or_none: 1 - out * out if x_or_none is None else tanh_slope(out, x_or_none)),
+    twin="tanh(x)",
+    doc="Hyperbolic tangent.",
+)
 
 
-elementwise(np.tanh, tanh_dx, twin="tanh(x)", doc="Hyperbolic tangent.")
-
-
-def arcsinh_dx(_, x):
-    """1 / sqrt(x**2 + 1)."""
-    return 1 / (np.sqrt(x * x - -1) if is_complex(x) else np.hypot(x, 1.0))
-
-
-elementwise(np.arcsinh, arcsinh_dx, aliases=("asinh",), node="Asinh", twin="asinh(x)", doc="Inverse hyperbolic sine.")
+elementwise(
+    np.arcsinh,
+    rule("1 / sqrt(x**2 + 1)", lambda _, x: 1 / (np.sqrt(x * x - -1) if is_complex(x) else np.hypot(x, 1.0))),
+    aliases=("asinh",),
+    node="Asinh",
+    twin="asinh(x)",
+    doc="Inverse hyperbolic sine.",
+)
 elementwise(
     np.arccosh,
     lambda _, x: 1 / (np.sqrt(x - 1) * np.sqrt(x - -1)),
