@@ -35,7 +35,7 @@ class Atom:
     """What products are made of: an input, a number's name, a function of terms.
 
     op: "input", "constant", "size", "delta" (1 where two indices are equal), "group" (a sum in parentheses), or the
-    function, which is elementwise unless it is one of those in `matrix_rules`. detail: the name of an input or a
+    function, which is elementwise unless it is one of those in `derive_atom`. detail: the name of an input or a
     dimension, the axis of a softmax. symmetric: whether its two indices may be exchanged.
     """
 
@@ -288,6 +288,10 @@ def product_key(one: Product, axes: tuple[Index, ...]) -> str:
 # -- arithmetic ---------------------------------------------------------------------------------------
 
 
+def term_of(*factors: Factor, axes: Sequence[Index] = ()) -> Term:
+    return Term(axes, [Product(ONE, factors)])
+
+
 def scale(term: Term, by: Any) -> Term:
     return Term(term.axes, (Product(one.coefficient * by, one.factors) for one in term.products))
 
@@ -362,6 +366,48 @@ def apply(op: str, axes: Sequence[Index], args: Sequence[Term], detail: Any = ""
     present = [i for i in axes if i in used]
     atom = Atom(op, tuple(Term(present, x.products) for x in args), detail)
     return Term(axes, [Product(ONE, (Factor(atom, tuple(present)),))])
+
+
+def inverse(x: Term) -> Term:
+    """Return the inverse of a square matrix, numbers outward, of inv(A) A itself."""
+    i, j = x.axes
+    if len(x.products) == 1:
+        (one,) = x.products
+        outer = [f for f in one.factors if not f.indices]
+        inner = [f for f in one.factors if f.indices]
+        back = Product(1 / one.coefficient, tuple(f._replace(exponent=-f.exponent) for f in outer))
+        (only,) = inner if len(inner) == 1 else (None,)
+        if only is not None and only.exponent == 1 and only.atom.op in ("delta", "inv"):
+            products = [Product(ONE, (only,))] if only.atom.op == "delta" else only.atom.args[0].at(only.indices)
+            return multiply(x.axes, Term((), [back]), Term(x.axes, products))
+        if outer or one.coefficient != 1:
+            return multiply(x.axes, Term((), [back]), inverse(Term(x.axes, [Product(ONE, tuple(inner))])))
+        if len(inner) > 1 and (path := square_path(inner, i, j)):
+            parts = [next(inverse(Term(ends, [Product(ONE, (f,))])).at(ends[::-1])) for f, *ends in path]
+            return Term((j, i), [product_of(parts[::-1])]).with_axes((i, j))
+    swapped = x.with_axes((j, i), (i, j))
+    turned = swapped.key < x.key
+    factor = Factor(Atom("inv", (swapped if turned else x,)), (j, i) if turned else (i, j))
+    return term_of(factor, axes=(i, j))
+
+
+def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tuple[Factor, Index, Index]]:
+    """Return the factors of a product of square matrices in order, each with the indices before and behind it.
+
+    Nothing where it is no such product.
+    """
+    path: list[tuple[Factor, Index, Index]] = []
+    left = list(factors)
+    while left:
+        before = path[-1][2] if path else start
+        fits = [f for f in left if before in f.indices]
+        if len(fits) != 1 or len(fits[0].indices) != 2 or fits[0].exponent != 1:
+            return []
+        (behind,) = [k for k in fits[0].indices if k is not before] or [before]
+        path.append((fits[0], before, behind))
+        left.remove(fits[0])
+    is_square = all(a.dim == b.dim for _, a, b in path)
+    return path if is_square and path[-1][2] is end else []
 
 
 def expand(term: Term) -> Term:

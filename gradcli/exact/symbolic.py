@@ -143,11 +143,8 @@ class Symbolic(Field):
         if any(
             isinstance(e, complex) or (isinstance(e, sympy.Basic) and e.is_extended_real is False) for e in elements
         ):
-            raise GradcliError(
-                f"'{name}' is complex; formulas are made for real inputs",
-                hint="'gradcli grad --digits 50' computes with complex numbers",
-                kind="exact",
-            )
+            message = f"'{name}' is complex; formulas are made for real inputs"
+            raise GradcliError(message, hint="'gradcli grad --digits 50' computes with complex numbers", kind="exact")
         symbols = symbols_for(name, np.shape(value))
         self.point.update(
             (s, self.number(e))
@@ -162,11 +159,9 @@ class Symbolic(Field):
     def decide(self, condition: Any) -> bool:
         truth = sympy.sympify(condition).xreplace(self.point)
         if truth not in (sympy.true, sympy.false):
-            raise GradcliError(
-                "which elements a mask takes depends on the inputs, and these have no values",
-                hint="give values to the inputs, or choose with where(condition, x, y)",
-                kind="exact",
-            )
+            message = "which elements a mask takes depends on the inputs, and these have no values"
+            hint = "give values to the inputs, or choose with where(condition, x, y)"
+            raise GradcliError(message, hint=hint, kind="exact")
         return bool(truth)
 
     def as_float(self, x: Any) -> float | None:

@@ -42,12 +42,8 @@ def find_function(name: str) -> Primitive | None:
 
 
 def not_called(name: str, span: Any) -> GradcliError:
-    return GradcliError(
-        f"'{name}' is a value, not a function",
-        span=span,
-        hint=f"multiply with *: {name}*(...); an element is {name}[0]",
-        kind="name",
-    )
+    message = f"'{name}' is a value, not a function"
+    return GradcliError(message, span=span, hint=f"multiply with *: {name}*(...); an element is {name}[0]", kind="name")
 
 
 def advice_for(name: str) -> str:
@@ -84,11 +80,8 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
         with contextlib.suppress(Exception):
             rounds = float(primitive.rounds(*args, **named))
         if rounds > MOST_ROUNDS:
-            raise GradcliError(
-                f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}",
-                hint="write a smaller number",
-                kind="limit",
-            )
+            message = f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}"
+            raise GradcliError(message, hint="write a smaller number", kind="limit")
     estimate = RANDOM.get(name) if primitive is None else primitive.size
     if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
         return  # broadcasting makes no more
@@ -98,11 +91,8 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
         return
     if count > limit:
         what = "computing this would take" if name in WORKING else "this value would have"
-        raise GradcliError(
-            f"{what} {count} elements; the limit is {limit}",
-            hint="raise it with --max-elements if there is memory for it",
-            kind="limit",
-        )
+        message = f"{what} {count} elements; the limit is {limit}"
+        raise GradcliError(message, hint="raise it with --max-elements if there is memory for it", kind="limit")
 
 
 def lift_number(x: Any) -> Tensor:

@@ -39,10 +39,8 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
         return list(document)
 
     if source.kind not in ("npz", "json") or (source.kind == "npz" and source.key):
-        raise GradcliError(
-            f"{place} gives no names to its values",
-            hint=f"write NAME={place}; a table with a heading goes with --columns",
-        )
+        message = f"{place} gives no names to its values"
+        raise GradcliError(message, hint=f"write NAME={place}; a table with a heading goes with --columns")
     head = f"{spec}:" if not source.key else f"{spec}."
     return {key: read_file(head + key, key, limit) for key in read_and_close(source, names)}
 
@@ -80,11 +78,8 @@ def read_and_close(source: Source, read: Callable[[Source], Any]) -> Any:
 def check_count(count: int, source: Source) -> None:
     """Raise GradcliError for more elements than the source may have."""
     if count > source.limit:
-        raise GradcliError(
-            f"{source.name}: the file has {count} elements; the limit is {source.limit}",
-            hint="raise it with --max-elements",
-            kind="limit",
-        )
+        message = f"{source.name}: the file has {count} elements; the limit is {source.limit}"
+        raise GradcliError(message, hint="raise it with --max-elements", kind="limit")
 
 
 def count_in_header(stream: Any) -> int:
@@ -118,19 +113,14 @@ def read_array(stream: Any, source: Source) -> np.ndarray:
     except ValueError as error:
         if "pickle" not in str(error).lower():
             raise
-        raise source.error(
-            " holds pickled objects, which are never loaded (they could run code)",
-            "save plain arrays: numpy.save(path, array, allow_pickle=False)",
-        ) from None
+        message = " holds pickled objects, which are never loaded (they could run code)"
+        raise source.error(message, "save plain arrays: numpy.save(path, array, allow_pickle=False)") from None
 
 
 def from_npy(source: Source) -> np.ndarray:
     if source.key:
-        raise source.error(
-            f" holds one array without a name, so ':{source.key}' selects nothing",
-            f"take parts of it in the expression: {source.name}[...]",
-            kind="usage",
-        )
+        message = f" holds one array without a name, so ':{source.key}' selects nothing"
+        raise source.error(message, f"take parts of it in the expression: {source.name}[...]", kind="usage")
     return read_array(source.file, source)
 
 

@@ -82,12 +82,9 @@ def out_of_memory(what: str, span: Span | None = None) -> GradcliError:
     """Return the error for something that does not fit into the memory that there is or that may be taken."""
     if not bound.mebibytes:
         return GradcliError(f"there is not enough memory for {what}", span=span, kind="limit")
-    return GradcliError(
-        f"{what} would take more than {bound.mebibytes / 1024:.1f} GiB of memory",
-        span=span,
-        hint="a larger --max-elements raises this limit in proportion",
-        kind="limit",
-    )
+    message = f"{what} would take more than {bound.mebibytes / 1024:.1f} GiB of memory"
+    hint = "a larger --max-elements raises this limit in proportion"
+    return GradcliError(message, span=span, hint=hint, kind="limit")
 
 
 CPU_SECONDS = 30.0
@@ -116,11 +113,8 @@ class Bound:
         self.seconds, self.cpu = min(seconds, LONGEST), cpu
 
     def error(self) -> GradcliError:
-        return GradcliError(
-            f"this takes longer than {self.seconds:g} s" + (" of CPU" if self.cpu else ""),
-            hint="--timeout S waits longer",
-            kind="limit",
-        )
+        message = f"this takes longer than {self.seconds:g} s" + (" of CPU" if self.cpu else "")
+        return GradcliError(message, hint="--timeout S waits longer", kind="limit")
 
 
 def time_left(seconds: float) -> float:

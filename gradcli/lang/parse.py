@@ -91,12 +91,8 @@ class NotInLanguageError(GradcliError):
 
 
 def too_deep(span: Span | None) -> GradcliError:
-    return GradcliError(
-        f"the expression is nested more than {MAX_NESTING} levels deep",
-        span=span,
-        hint="give parts of it names: `a = ...` on a line of its own",
-        kind="limit",
-    )
+    message = f"the expression is nested more than {MAX_NESTING} levels deep"
+    return GradcliError(message, span=span, hint="give parts of it names: `a = ...` on a line of its own", kind="limit")
 
 
 class Text:
@@ -251,12 +247,9 @@ class Converter:
 
     def _attribute(self, node: ast.Attribute, depth: int) -> tree.Expr:
         if node.attr not in PROPERTIES:
-            raise NotInLanguageError(
-                f"there is no attribute '{node.attr}'",
-                span=self.text.span(*self.end_of(node)),
-                hint=did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}",
-                kind="name",
-            )
+            message = f"there is no attribute '{node.attr}'"
+            hint = did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}"
+            raise NotInLanguageError(message, span=self.text.span(*self.end_of(node)), hint=hint, kind="name")
         return tree.Property(*self.place(node), node.attr, self.expression(node.value, depth))
 
     def _call(self, node: ast.Call, depth: int) -> tree.Expr:
@@ -322,11 +315,8 @@ def check_size(source: str, origin: str | None) -> None:
         )
     if "\0" in source:
         where = source.index("\0")
-        raise GradcliError(
-            "the program holds a NUL character; is it a binary file?",
-            span=Span(source, where, where, origin),
-            kind="syntax",
-        )
+        message = "the program holds a NUL character; is it a binary file?"
+        raise GradcliError(message, span=Span(source, where, where, origin), kind="syntax")
     depth, comment = 0, False
     for mark in MARKS.finditer(source):
         c, i = mark.group(), mark.start()
@@ -398,12 +388,9 @@ def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
     word = keyword_as_name(text.prepared, line) if len(text.prepared) < LARGE_TEXT else None
     if word is not None:
         start = text.from_prepared(1, word.start())
-        return GradcliError(
-            f"'{word.group()}' is a Python keyword, which cannot be a name",
-            span=text.span(start, start + len(word.group())),
-            hint=f"give it another: {'lam' if word.group() == 'lambda' else word.group() + '_'}",
-            kind="syntax",
-        )
+        message = f"'{word.group()}' is a Python keyword, which cannot be a name"
+        advice = f"give it another: {'lam' if word.group() == 'lambda' else word.group() + '_'}"
+        return GradcliError(message, span=text.span(start, start + len(word.group())), hint=advice, kind="syntax")
     message = (error.msg or "invalid syntax").removeprefix("invalid syntax. ").rstrip(".")
     message = {
         "Perhaps you forgot a comma?": "invalid syntax; perhaps an operator or a comma is missing",

@@ -218,11 +218,8 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     kind, part = ("", key) if known else split_format(key)
     if stat.S_ISREG(os.stat(path).st_mode):
         if not known and not kind:
-            raise GradcliError(
-                f"{name}: {path}: unknown type of file '{suffix or path}'",
-                hint=f"the types are {', '.join('.' + form for form in FORMATS)}; of another file, @FILE:csv",
-                kind="file",
-            )
+            hint = f"the types are {', '.join('.' + form for form in FORMATS)}; of another file, @FILE:csv"
+            raise GradcliError(f"{name}: {path}: unknown type of file '{suffix or path}'", hint=hint, kind="file")
         with reading(f"{name}: {path}"):
             return Source(name, limit, open(path, "rb"), path, known or kind, part)
     if known == "npz":

@@ -93,12 +93,9 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
             )
         for node in statement.value.walk():
             if isinstance(node, tree.Name) and node.name not in CONSTANTS:
-                raise GradcliError(
-                    f"the value of '{name}' may not use the name '{node.name}'",
-                    span=program.span(node),
-                    hint="values are numbers, lists, or calls such as linspace(0, 1, 5)",
-                    kind="name",
-                )
+                message = f"the value of '{name}' may not use the name '{node.name}'"
+                hint = "values are numbers, lists, or calls such as linspace(0, 1, 5)"
+                raise GradcliError(message, span=program.span(node), hint=hint, kind="name")
     literal = program.statements[0].value
     try:
         if isinstance(literal, tree.Sequence):  # of several numbers also without brackets: 1, 2, 3
@@ -131,10 +128,7 @@ def run_value(program: tree.Program, request: Request, name: str, rng: Any = Non
         try:
             value = np.array([x._data if isinstance(x, Tensor) else x for x in value])
         except ValueError:
-            raise GradcliError(
-                f"the parts of the value of '{name}' must have one shape",
-                span=program.span(program.statements[0].value),
-                hint="write a list: [[1, 2], [3, 4]]",
-                kind="shape",
-            ) from None
+            message = f"the parts of the value of '{name}' must have one shape"
+            span = program.span(program.statements[0].value)
+            raise GradcliError(message, span=span, hint="write a list: [[1, 2], [3, 4]]", kind="shape") from None
     return np.asarray(lift_number(value)._data if not isinstance(value, np.ndarray) else value)

@@ -133,11 +133,8 @@ def check_output(output: Tensor) -> None:
     data = output._data
     dtype = "bool" if data.size and recorder().is_condition(data) else data.dtype
     if dtype == "bool" or data.dtype.kind not in "fcO":
-        raise GradcliError(
-            f"the output has type {dtype}, which has no gradient",
-            hint="choose a real output with --out NAME",
-            kind="shape",
-        )
+        message = f"the output has type {dtype}, which has no gradient"
+        raise GradcliError(message, hint="choose a real output with --out NAME", kind="shape")
 
 
 def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one element or the sum of it") -> None:
@@ -146,11 +143,8 @@ def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one 
     size, is_real = output._data.size, output._data.dtype.kind != "c"
     if size != 1 or not is_real:
         fault = "is complex" if size == 1 else f"has shape {output._data.shape}"
-        raise GradcliError(
-            f"the output {of}{fault}; {what}",
-            hint="take real(...) or abs(...) of it" if size == 1 else hint,
-            kind="shape",
-        )
+        message = f"the output {of}{fault}; {what}"
+        raise GradcliError(message, hint="take real(...) or abs(...) of it" if size == 1 else hint, kind="shape")
 
 
 @contextlib.contextmanager

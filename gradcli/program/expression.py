@@ -100,11 +100,9 @@ class ExpressionProgram(Program):
             if name not in names:
                 self.refuse_call(name)
                 if name in self.bound:
-                    raise GradcliError(
-                        f"'{name}' is computed by the program, so it cannot be given a value",
-                        hint=f"the inputs are {', '.join(names)}" if names else "the program has no inputs",
-                        kind="name",
-                    )
+                    message = f"'{name}' is computed by the program, so it cannot be given a value"
+                    hint = f"the inputs are {', '.join(names)}" if names else "the program has no inputs"
+                    raise GradcliError(message, hint=hint, kind="name")
                 listed = "its inputs are" if names else "it has none"
                 raise unknown_name(f"the program has no input '{name}'", name, names, listed)
         free = self.free_names(given)

@@ -227,10 +227,8 @@ class HandWritten(Claim):
                 raise CallError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
             return {only: result}
         if not isinstance(result, tuple | list):
-            raise CallError(
-                f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed",
-                f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone",
-            )
+            message = f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed"
+            raise CallError(message, f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone")
         for names in (self.wrt, list(self.at)):
             if len(result) == len(names):
                 return dict(zip(names, result, strict=True))
@@ -275,10 +273,8 @@ def claim_by_hand(
         return HandWritten(f, at, wrt=wrt, elementwise=elementwise, **claims)
     arguments = Arguments(at)
     if not arguments.arrays:
-        raise CallError(
-            f"no input is an array of floating-point numbers: {', '.join(at)}",
-            "of a sparse matrix give its data, and build the matrix inside of the function",
-        )
+        message = f"no input is an array of floating-point numbers: {', '.join(at)}"
+        raise CallError(message, "of a sparse matrix give its data, and build the matrix inside of the function")
     wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}
     names = expand_paths(wrt, list(arguments.arrays))
     flat = Flattened(f, arguments, "f")

@@ -55,12 +55,9 @@ class Hook:
         for statement in program.statements:
             for node in statement.value.walk():
                 if isinstance(node, tree.Name) and node.name != "g" and node.name not in CONSTANTS:
-                    raise GradcliError(
-                        f"--hook {self.name}: the action may use only the gradient, 'g', not '{node.name}'",
-                        span=program.span(node),
-                        hint="for example --hook y='g*2' or --hook y='clip(g, -1, 1)'",
-                        kind="name",
-                    )
+                    message = f"--hook {self.name}: the action may use only the gradient, 'g', not '{node.name}'"
+                    hint = "for example --hook y='g*2' or --hook y='clip(g, -1, 1)'"
+                    raise GradcliError(message, span=program.span(node), hint=hint, kind="name")
 
         def function(gradient: Tensor, recorded: bool = False) -> Tensor:
             with enable_grad() if recorded else no_grad():
@@ -73,12 +70,9 @@ class Hook:
                     kind="shape",
                 )
             if result._data.dtype.kind == "c" and gradient._data.dtype.kind != "c":
-                raise GradcliError(
-                    f"--hook {self.name}: the action made a real gradient complex",
-                    span=program.span(program.statements[-1].value),
-                    hint="take real(...) of it",
-                    kind="value",
-                )
+                message = f"--hook {self.name}: the action made a real gradient complex"
+                span = program.span(program.statements[-1].value)
+                raise GradcliError(message, span=span, hint="take real(...) of it", kind="value")
             if recorded or result._data.dtype == gradient._data.dtype:
                 return result
             return Tensor._wrap(np.asarray(result._data, gradient._data.dtype)[()], None)

@@ -120,10 +120,8 @@ class FunctionProgram(Program):
                     hint="a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
                     "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()",
                 )
-            raise TargetError(
-                f"{self.title} returned {type(result).__name__}, not a Tensor",
-                hint="gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None,
-            )
+            hint = "gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None
+            raise TargetError(f"{self.title} returned {type(result).__name__}, not a Tensor", hint=hint)
         return result
 
     def check_shapes(self, arguments: dict[str, Tensor]) -> None:
@@ -151,11 +149,8 @@ class ModuleProgram(FunctionProgram):
         self.weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
         taken = [p.name for p in self.parameters if p.name in self.weights]
         if taken:
-            raise GradcliError(
-                f"{title}: '{taken[0]}' is both a parameter of the module and an argument of forward",
-                hint="rename the argument of forward",
-                kind="name",
-            )
+            message = f"{title}: '{taken[0]}' is both a parameter of the module and an argument of forward"
+            raise GradcliError(message, hint="rename the argument of forward", kind="name")
 
     def input_names(self, given: Iterable[str] = ()) -> list[str]:
         return [*super().input_names(), *self.weights]
@@ -191,10 +186,8 @@ def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProg
             if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
         if needed:
-            raise GradcliError(
-                f"{title} needs {', '.join(repr(name) for name in needed)} to be made",
-                hint=f"make one in the file, net = {module.__name__}(...), and write {path}:net",
-            )
+            hint = f"make one in the file, net = {module.__name__}(...), and write {path}:net"
+            raise GradcliError(f"{title} needs {', '.join(repr(name) for name in needed)} to be made", hint=hint)
         with blame_user_code(path, title):
             module = module()
     return ModuleProgram(module, title, path, dtype)
@@ -216,10 +209,9 @@ def refuse_foreign(function: Any, title: str) -> None:
     """Raise GradcliError for code of a framework: gradcli's engine would run its values, and never its rules."""
     framework = framework_of(function)
     if framework is not None:
-        raise TargetError(
-            f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run",
-            hint="leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad",
-        )
+        message = f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run"
+        hint = "leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad"
+        raise TargetError(message, hint=hint)
 
 
 def load_function(function: Any, target: Target) -> Program:

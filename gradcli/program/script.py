@@ -91,11 +91,8 @@ class ScriptProgram(Program):
             output = execution.output(out)
         leaves = execution.leaves(every_name=bool(wanted), output=output)
         if not leaves and wanted != []:
-            raise GradcliError(
-                f"{self.path}: the script made no tensor that requires grad",
-                hint="make one: x = gradcli.tensor(2.0, requires_grad=True)",
-                kind="target",
-            )
+            message = f"{self.path}: the script made no tensor that requires grad"
+            raise GradcliError(message, hint="make one: x = gradcli.tensor(2.0, requires_grad=True)", kind="target")
         if wanted is not None:
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
@@ -278,11 +275,8 @@ class Execution(Observer):
                     return tensors[name]
         what = "several tensors" if len(inside) > 1 else "no tensor that was computed from the leaves"
         results = [name for name, tensor in tensors.items() if not tensor.is_leaf]
-        raise GradcliError(
-            f"{self.script.path}: the last statement gives {what}",
-            hint="name the output with --out NAME" + (f" ({', '.join(results)})" if results else ""),
-            kind="target",
-        )
+        hint = "name the output with --out NAME" + (f" ({', '.join(results)})" if results else "")
+        raise GradcliError(f"{self.script.path}: the last statement gives {what}", hint=hint, kind="target")
 
 
 def current_folder() -> str | None:

@@ -153,10 +153,8 @@ def expression(source: str, origin: str | None, target: Target) -> Program:
 def refuse_arguments(target: Target, what: str) -> None:
     """Raise GradcliError for arguments after --, which only scripts have."""
     if target.request.argv:
-        raise GradcliError(
-            f"{what} takes no arguments: {' '.join(target.request.argv)}",
-            hint="what follows -- is for scripts; give values as NAME=VALUE before it",
-        )
+        message = f"{what} takes no arguments: {' '.join(target.request.argv)}"
+        raise GradcliError(message, hint="what follows -- is for scripts; give values as NAME=VALUE before it")
 
 
 def refuse_python(path: str, request: Request) -> None:
@@ -169,11 +167,9 @@ def script(source: str, target: Target, reason: GradcliError | None = None) -> S
     """Return a script program, unless nothing may be executed. reason: why it is no expression program."""
     if target.request.safe:
         why = "" if reason is None else f": {reason.message}"
-        raise GradcliError(
-            f"--safe: {target.text} is a Python script, which would have to be executed{why}",
-            span=None if reason is None else reason.span,
-            hint="run it without --safe if you trust it",
-        )
+        message = f"--safe: {target.text} is a Python script, which would have to be executed{why}"
+        span = None if reason is None else reason.span
+        raise GradcliError(message, span=span, hint="run it without --safe if you trust it")
     from .script import ScriptProgram
 
     return ScriptProgram(source, target)
@@ -247,7 +243,5 @@ def decode(data: bytes, place: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise GradcliError(
-            f"{place} is not UTF-8 text (byte {error.start} is {data[error.start]:#04x}); is it a binary file?",
-            kind="file",
-        ) from None
+        message = f"{place} is not UTF-8 text (byte {error.start} is {data[error.start]:#04x}); is it a binary file?"
+        raise GradcliError(message, kind="file") from None

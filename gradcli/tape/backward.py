@@ -62,10 +62,8 @@ def as_inputs(x: Any) -> tuple:
         if not isinstance(t, Tensor):
             raise RuntimeError(f"all inputs have to be Tensors, but got {type(t).__name__}")
         if t._node is None:
-            raise add_advice(
-                RuntimeError("One of the differentiated Tensors does not require grad"),
-                f"number {i} was made without requires_grad=True",
-            )
+            failure = RuntimeError("One of the differentiated Tensors does not require grad")
+            raise add_advice(failure, f"number {i} was made without requires_grad=True")
     return targets
 
 
@@ -77,10 +75,8 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
     shape, dtype = output._data.shape, output._data.dtype
     if given is None:
         if math.prod(shape) != 1:
-            raise add_advice(
-                RuntimeError("grad can be implicitly created only for scalar outputs"),
-                f"this one has shape {list(shape)}: pass a gradient of that shape",
-            )
+            failure = RuntimeError("grad can be implicitly created only for scalar outputs")
+            raise add_advice(failure, f"this one has shape {list(shape)}: pass a gradient of that shape")
         if dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {as_dtype(dtype)}")
         raw = np.ones(shape, dtype) if shape else dtype.type(1)

@@ -14,12 +14,12 @@ from ..errors import add_advice
 from ..rules import entry
 from ..rules.shapes import fit
 from .dtypes import naming
+from .hooks import innermost, pack_tensor
 from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
 from .memory import CUSTOM, SEVERAL, mark_changed, name_in_messages, next_seq, text_of_change, track_view
 from .modes import allowed, enable_grad, no_grad, observers, state
 from .node import USED_UP, Node, OutputNode, Packed, Rule, Slots, refusing_node, to_parents
 from .record import cast_cotangent, recorder
-from .saved_hooks import innermost, pack_tensor
 from .tensor import Tensor
 
 
@@ -441,10 +441,8 @@ def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
 def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     """Return one gradient in the shape and type of its input."""
     if not isinstance(g, Tensor):
-        raise add_advice(
-            RuntimeError(f"expected Variable or None (got {type(g).__name__})"),
-            f"backward of {ctx.name()} must return Tensors and None; this is at position {i}",
-        )
+        failure = RuntimeError(f"expected Variable or None (got {type(g).__name__})")
+        raise add_advice(failure, f"backward of {ctx.name()} must return Tensors and None; this is at position {i}")
     shape, dtype = outline
     given = tuple(g.shape)
     if given != shape:

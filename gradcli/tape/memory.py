@@ -136,10 +136,8 @@ def check_unchanged(node: Node, saved: tuple | None = None) -> None:
                 node.kept = (*node.kept[:position], None, *node.kept[position + 1 :])
             elif stamp is not None:
                 what = "output" if position == 0 else f"operand {position}"
-                raise add_advice(
-                    RuntimeError(text_of_modified(array, stamp, node, position)),
-                    f"it is the {what} of {node.name()}: keep the old value with clone(), or do not work in place",
-                )
+                hint = f"it is the {what} of {node.name()}: keep the old value with clone(), or do not work in place"
+                raise add_advice(RuntimeError(text_of_modified(array, stamp, node, position)), hint)
 
 
 def text_of_modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:

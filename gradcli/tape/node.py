@@ -6,7 +6,9 @@ Without links to Tensors there are no reference cycles, so memory goes as soon a
 from __future__ import annotations
 
 import functools
+import itertools
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -245,8 +247,6 @@ class Node:
     def hook_table(self) -> Any:
         """The node's hooks, a table made at the first request."""
         if self.hooks is None:
-            from .hooks import HookTable
-
             self.hooks = HookTable()
         return self.hooks
 
@@ -266,6 +266,56 @@ class Node:
         if name in ("outline", "output_nodes", "origin"):
             return None
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
+
+_ids = itertools.count()
+
+
+class RemovableHandle:
+    """What registering a hook returns. `remove()` ends the hook; a `with` block removes it at its end."""
+
+    def __init__(self, hooks: OrderedDict, on_remove: Any = None):
+        self.id = next(_ids)
+        self._hooks = weakref.ref(hooks)
+        self._on_remove = on_remove
+
+    def remove(self) -> None:
+        """Take the hook away; doing so twice is fine."""
+        hooks = self._hooks()
+        if hooks is not None and hooks.pop(self.id, None) is not None and self._on_remove:
+            self._on_remove()
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+class HookTable:
+    """The hooks of one node: on the gradient of its output, before it, after it, and after accumulation.
+
+    packed: whether the node keeps saved values packed by hooks.
+    """
+
+    packed = False
+
+    def __init__(self) -> None:
+        self.tensor: OrderedDict = OrderedDict()
+        self.retain: list = []
+        self.pre: OrderedDict = OrderedDict()
+        self.post: OrderedDict = OrderedDict()
+        self.accumulated: OrderedDict = OrderedDict()
+        self.metadata: dict = {}
+
+    def add(self, kind: str, hook: Any, on_remove: Any = None) -> RemovableHandle:
+        """Append a hook of a kind (`tensor`, `pre`, `post`, `accumulated`) and return its handle."""
+        if kind not in ("pre", "post") and not callable(hook):
+            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+        hooks = getattr(self, kind)
+        handle = RemovableHandle(hooks, on_remove)
+        hooks[handle.id] = hook
+        return handle
 
 
 class Packed:

@@ -161,10 +161,8 @@ class Tensor(Methods):
             raise TypeError(f"requires_grad_(): requires_grad must be bool, not {type(requires_grad).__name__}")
         if requires_grad and self._node is None:
             if self._data.dtype.kind not in "fc":
-                raise add_advice(
-                    RuntimeError("only Tensors of floating point dtype can require gradients"),
-                    f"this one is {self.dtype}: make it with dtype=float64, or call .double()",
-                )
+                failure = RuntimeError("only Tensors of floating point dtype can require gradients")
+                raise add_advice(failure, f"this one is {self.dtype}: make it with dtype=float64, or call .double()")
             self._node = AccumulateGrad(self)
         elif not requires_grad and self._node is not None:
             if not self._node.leaf:

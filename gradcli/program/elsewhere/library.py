@@ -84,10 +84,8 @@ def read_declaration(text: str) -> Declaration:
     """Return what a declaration says. Raises GradcliError for what is none, and for types that are not known."""
     match = DECLARATION.match(text)
     if not match:
-        raise GradcliError(
-            f"'{text}' is no declaration of a C function",
-            hint="write the line of the header: 'double f(int n, const double *x)'",
-        )
+        message = f"'{text}' is no declaration of a C function"
+        raise GradcliError(message, hint="write the line of the header: 'double f(int n, const double *x)'")
     returns = plain_type(match["returns"])
     if returns not in ("void", *WHOLE, *REAL):
         raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void")
@@ -210,10 +208,8 @@ class Library(Claim):
             roles = self.roles(function)
             if any(p.kind == "number" and roles[p.name] in mine for p in function.parameters if p.kind != "whole"):
                 return ()  # the function writes one number, which a derivative takes by value
-        raise GradcliError(
-            f"{self.f.name}: the size of '{self.result.name}' cannot be known",
-            hint=f"give it: --shape {self.result.name}=3",
-        )
+        message = f"{self.f.name}: the size of '{self.result.name}' cannot be known"
+        raise GradcliError(message, hint=f"give it: --shape {self.result.name}=3")
 
     def sizes(self, function: Declaration) -> dict[str, int]:
         """Return the values of a function's integers. Raises GradcliError for one that cannot be known."""
@@ -253,10 +249,8 @@ class Library(Claim):
             if free and len(free) == len(wanted):
                 roles.update(zip(free, wanted, strict=True))
         if open_ := [name for name, role in roles.items() if not role]:
-            raise GradcliError(
-                f"{function.name}: what '{open_[0]}' stands for is not clear",
-                hint=f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}",
-            )
+            hint = f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}"
+            raise GradcliError(f"{function.name}: what '{open_[0]}' stands for is not clear", hint=hint)
         returned = back if function.returns in REAL.values() and len(back) == 1 else []
         wanted = [name for name in back if name in self.wrt or name == self.result.name]
         if lacking := [name for name in wanted if f"{name}'" not in roles.values() and name not in returned]:

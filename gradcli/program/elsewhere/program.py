@@ -34,10 +34,8 @@ class ElsewhereProgram(Program):
         wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
         call = self.make(given, out, wanted)
         if wrt != () and not (call.has_pull or call.has_push):
-            raise GradcliError(
-                f"{call.title} gives no derivative",
-                hint="'gradcli eval' gives its value, and gradcheck --grad checks a derivative that is beside it",
-            )
+            hint = "'gradcli eval' gives its value, and gradcheck --grad checks a derivative that is beside it"
+            raise GradcliError(f"{call.title} gives no derivative", hint=hint)
         unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.at)]
         check_known(unknown, call.at, "--wrt")
         chosen = [name for name in call.at if name in call.wrt]

@@ -60,18 +60,12 @@ class Tesseract(Claim):
         names = list(self.paths)
         for name in wrt or ():
             if name not in names:
-                raise GradcliError(
-                    f"--wrt: {self.title} does not differentiate '{name}'",
-                    hint=f"it does {', '.join(map(own_name, known))}",
-                    kind="name",
-                )
+                message = f"--wrt: {self.title} does not differentiate '{name}'"
+                raise GradcliError(message, hint=f"it does {', '.join(map(own_name, known))}", kind="name")
         if not names:
             words = " ".join(f"{own_name(path).replace('[]', '[0]')}=1" for path in known) or "x=1"
-            raise GradcliError(
-                f"{self.title} needs values for what it differentiates",
-                hint=f"add to the command line: {words}",
-                kind="name",
-            )
+            message = f"{self.title} needs values for what it differentiates"
+            raise GradcliError(message, hint=f"add to the command line: {words}", kind="name")
         return names if wrt is None else list(wrt)
 
     def refuse_unknown(self, schema: Mapping[str, Any]) -> None:
