@@ -33,8 +33,7 @@ class Field:
     name = ""
     functions: Mapping[str, Any]
     constants: Mapping[str, Any]
-    lazy_pieces = True
-    """Whether Piecewise in a twin becomes Python's `a if c else b`."""
+    lazy_pieces = True  # whether Piecewise in a twin becomes Python's `a if c else b`
 
     def number(self, x: Any) -> Any:
         """Return a number (a Literal by its text) as an element."""
@@ -141,15 +140,10 @@ def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str]
     return compile(ast.fix_missing_locations(head), f"<twin {text}>", "eval"), names
 
 
-OWN_NAMES = (
-    "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not isnan isinf isfinite "
-    "signbit"
-)
+OWN_NAMES = "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not"
 COMPARISONS = {
-    **{getattr(np, name): name for name in OWN_NAMES.split()},
-    np.bitwise_and: "logical_and",
-    np.bitwise_or: "logical_or",
-    np.invert: "logical_not",
+    **{getattr(np, name): name for name in [*OWN_NAMES.split(), "isnan", "isinf", "isfinite", "signbit"]},
+    **{np.bitwise_and: "logical_and", np.bitwise_or: "logical_or", np.invert: "logical_not"},
 }
 REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", np.fmin: "minimum"}
 

@@ -15,8 +15,7 @@ from fractions import Fraction
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-Dim = int | str
-"""The length of an axis: a number, or a name that stands for any."""
+Dim = int | str  # the length of an axis: a number, or a name that stands for any
 ONE = Fraction(1)
 MOST_ORDERS = 720
 """Orders of indices that look alike in a product, among which the one with the smallest key is looked for."""
@@ -109,10 +108,6 @@ class Term:
         return tuple(i for i in self.axes if i in used)
 
 
-def prod(numbers: Iterable[Fraction]) -> Fraction:
-    return math.prod(numbers, start=ONE)
-
-
 def common_factor(numbers: Sequence[Fraction]) -> Fraction:
     """Return the largest number that all are whole multiples of, with the sign of the first."""
     divisor = Fraction(math.gcd(*(n.numerator for n in numbers)), math.lcm(*(n.denominator for n in numbers)))
@@ -124,7 +119,8 @@ def number(value: Any) -> Term:
 
 
 def product_of(products: Sequence[Product]) -> Product:
-    return Product(prod(p.coefficient for p in products), tuple(f for p in products for f in p.factors))
+    coefficient = math.prod((p.coefficient for p in products), start=ONE)
+    return Product(coefficient, tuple(f for p in products for f in p.factors))
 
 
 def size_of(dim: Dim) -> Product:
@@ -220,7 +216,10 @@ def cancel_inverse(one: Product, axes: tuple[Index, ...]) -> Product | None:
 
 
 def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
-    """Return a product with sigmoid(u) for 1/(1 + exp(-u)), and softmax(u) for exp(u)/sum(exp(u)); None without."""
+    """Return a product with sigmoid(u) for 1/(1 + exp(-u)) and exp(u) sigmoid(-u), softmax(u) for exp(u)/sum(exp(u)).
+
+    None without.
+    """
     for f in one.factors:
         own = f.atom.args[0].products if f.atom.op == "group" and f.exponent < 0 else ()
         numbers = [p for p in own if p == Product(ONE)]
@@ -243,11 +242,6 @@ def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
                 if h.exponent == 1 and h.indices[: bound[0]] + h.indices[bound[0] + 1 :] == f.indices:
                     rest = (k for k in one.factors if k is not f and k is not h)
                     return Product(one.coefficient, (*rest, Factor(Atom("softmax", (u,), bound[0]), h.indices)))
-    return join_sigmoid(one)
-
-
-def join_sigmoid(one: Product) -> Product | None:
-    """Return a product with sigmoid(u) for exp(u) sigmoid(-u); None without."""
     for f in (f for f in one.factors if f.atom.op == "exp" and f.exponent == 1):
         turned = Atom("sigmoid", (scale(f.atom.args[0], -1),))
         for g in one.factors:
@@ -314,7 +308,7 @@ def group(term: Term, signed: bool = True) -> tuple[Fraction, Atom]:
 
 def multiply(axes: Sequence[Index], *terms: Term) -> Term:
     """Return the elementwise product of terms whose free indices are among the axes."""
-    factor = prod(n for x in terms if (n := x.number()) is not None)
+    factor = math.prod((n for x in terms if (n := x.number()) is not None), start=ONE)
     others = [x for x in terms if x.number() is None]
     if len(others) == 1:
         return scale(Term(axes, others[0].products), factor)
@@ -322,7 +316,6 @@ def multiply(axes: Sequence[Index], *terms: Term) -> Term:
 
 
 def power(term: Term, exponent: Fraction) -> Term:
-    """Return every element to a power that is a number."""
     if exponent == 1:
         return term
     if exponent == 0:
@@ -339,13 +332,12 @@ def power(term: Term, exponent: Fraction) -> Term:
     if not term.products:
         return term
     content, atom = group(term, signed=whole)
-    return Term(
-        term.axes, [Product(content ** int(exponent) if whole else ONE, (Factor(atom, term.present(), exponent),))]
-    )
+    coefficient = content ** int(exponent) if whole else ONE
+    return Term(term.axes, [Product(coefficient, (Factor(atom, term.present(), exponent),))])
 
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """Return a power of a number that is a fraction, None where it is none."""
+    """Return a power of a number where it is a fraction itself."""
     if exponent.denominator == 1:
         return None if base == 0 and exponent < 0 else base ** int(exponent)
     if base <= 0:
@@ -356,7 +348,6 @@ def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def contract(term: Term, *indices: Index) -> Term:
-    """Return the sum over free indices."""
     return Term([i for i in term.axes if i not in indices], (sum_over(one, indices, ()) for one in term.products))
 
 
@@ -435,7 +426,5 @@ def assume_symmetric(term: Term, names: frozenset[str]) -> Term:
             return Atom("input", detail=atom.detail, symmetric=atom.detail in names)
         return Atom(atom.op, tuple(assume_symmetric(x, names) for x in atom.args), atom.detail) if atom.args else atom
 
-    return Term(
-        term.axes,
-        (Product(p.coefficient, tuple(f._replace(atom=visit(f.atom)) for f in p.factors)) for p in term.products),
-    )
+    products = (Product(p.coefficient, tuple(f._replace(atom=visit(f.atom)) for f in p.factors)) for p in term.products)
+    return Term(term.axes, products)

@@ -40,11 +40,9 @@ from .index_terms import (
 )
 
 BY_ELEMENTS = "'gradcli symbolic' without --matrix works by elements, and has every function"
-STEPS = frozenset(
-    "greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not bitwise_and bitwise_or "
-    "invert heaviside".split()
-)
-"""Elementwise functions without a derivative."""
+# Elementwise functions without a derivative.
+STEPS = {*"greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not".split()}
+STEPS |= {"bitwise_and", "bitwise_or", "invert", "heaviside"}
 POWERS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
 
 
@@ -79,16 +77,11 @@ def elementwise_name(name: str) -> str | None:
 
 
 SLOPES = {
-    "absolute": ("sign(x)",),
-    "exp": ("exp(x)",),
-    "expm1": ("exp(x)",),
+    **{"absolute": ("sign(x)",), "exp": ("exp(x)",), "expm1": ("exp(x)",), "tan": ("1 + tan(x)**2",)},
+    **{"relu": ("heaviside(x, 0)",), "softplus": ("sigmoid(x)",), "silu": ("sigmoid(x)*(1 + x*(1 - sigmoid(x)))",)},
     "maximum": ("heaviside(x - y, 0.5)", "heaviside(y - x, 0.5)"),
     "minimum": ("heaviside(y - x, 0.5)", "heaviside(x - y, 0.5)"),
     "power": ("y*x**(y - 1)", "x**y*log(x)"),
-    "relu": ("heaviside(x, 0)",),
-    "silu": ("sigmoid(x)*(1 + x*(1 - sigmoid(x)))",),
-    "softplus": ("sigmoid(x)",),
-    "tan": ("1 + tan(x)**2",),
     "where": ("0", "where(x, 1, 0)", "where(x, 0, 1)"),
 }
 """Where the table says it in words, or for numbers more carefully than a formula can."""
@@ -264,14 +257,17 @@ class TermReader:
         return power(x, exponent)
 
     def product(self, node: Any, x: Term, y: Term) -> Term:
-        """Return x @ y. Raises GradcliError for scalars and for dimensions that clash."""
+        """Return x @ y."""
         if not x.axes or not y.axes:
             raise self.error(node, "matmul: a scalar has no axis to sum over; use *", "--shape gives inputs a shape")
         inner, first = x.axes[-1], y.axes[-2:][0]
         if inner.dim != first.dim:
-            raise self.error(
-                node, f"{write_dims(x.dims)} @ {write_dims(y.dims)}: {inner.dim} is not {first.dim}", fit_hint(x, y)
-            )
+            hint = "name them alike in --shape if they are equal"
+            if len(x.axes) == 2 and x.dims[0] == first.dim:
+                hint = "transposed, the first fits: A.T"
+            elif len(y.axes) == 2 and inner.dim == y.dims[1]:
+                hint = "transposed, the second fits: B.T"
+            raise self.error(node, f"{write_dims(x.dims)} @ {write_dims(y.dims)}: {inner.dim} is not {first.dim}", hint)
         i, j, k = Index(inner.dim), tuple(Index(a.dim) for a in x.axes[:-1]), tuple(Index(a.dim) for a in y.axes[1:])
         return contract(multiply((*j, i, *k), x.with_axes((*j, i)), y.with_axes((i, *k))), i)
 
@@ -425,15 +421,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "matrix_transpose": "transpose"}
 
 
-def fit_hint(x: Term, y: Term) -> str | None:
-    """Return what helps where dimensions clash: a transpose that fits, or one name for both."""
-    if len(x.axes) == 2 and x.dims[0] == y.dims[-2:][0]:
-        return "transposed, the first fits: A.T"
-    if len(y.axes) == 2 and x.dims[-1] == y.dims[1]:
-        return "transposed, the second fits: B.T"
-    return "name them alike in --shape if they are equal"
-
-
 # -- derivatives ------------------------------------------------------------------------------------
 
 
@@ -443,10 +430,8 @@ def derive(term: Term, name: str, seeds: Sequence[Index]) -> Term:
     for one in term.products:
         for k, f in enumerate(one.factors):
             rest = (*one.factors[:k], f._replace(exponent=f.exponent - 1), *one.factors[k + 1 :])
-            products += [
-                product_of([Product(one.coefficient * f.exponent, rest), d])
-                for d in derive_atom(f.atom, f.indices, name, seeds)
-            ]
+            outer = Product(one.coefficient * f.exponent, rest)
+            products += [product_of([outer, d]) for d in derive_atom(f.atom, f.indices, name, seeds)]
     return Term((*term.axes, *seeds), products)
 
 
@@ -469,10 +454,8 @@ def derive_atom(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Sequen
         (x,) = atom.args
         k, m = (Index(d) for d in x.dims)
         if atom.op == "inv":
-            inv = Atom("inv", atom.args)
-            yield from times(
-                -ONE, (Factor(inv, (indices[0], k)), Factor(inv, (m, indices[1]))), at_indices(x, (k, m), name, seeds)
-            )
+            factors = tuple(Factor(Atom("inv", atom.args), pair) for pair in ((indices[0], k), (m, indices[1])))
+            yield from times(-ONE, factors, at_indices(x, (k, m), name, seeds))
         elif atom.op != "signdet":
             own = (Factor(atom),) if atom.op == "det" else ()
             (inv_product,) = inverse(x).at((m, k))

@@ -213,8 +213,7 @@ class Exact(Engine):
 BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "invert")
 BOOLEAN = {"add": "logical_or", "multiply": "logical_and", "subtract": "", "negative": ""}
 """Operations that NumPy has for booleans, under a name of logic, or refuses."""
-COUNTING = ("sum", "cumsum_along", "mean")
-"""Operations in which a condition counts as 1 where it holds."""
+COUNTING = ("sum", "cumsum_along", "mean")  # operations in which a condition counts as 1 where it holds
 DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 
 

@@ -65,8 +65,7 @@ MOST_ROUNDS = 10_000
 
 
 RANDOM = {"rand": count_shape, "randn": count_shape}
-WORKING = ("convolve", "correlate")
-"""Calls whose estimate is the space that they work in, not their result."""
+WORKING = ("convolve", "correlate")  # calls whose estimate is the space that they work in, not their result
 
 
 def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
@@ -111,8 +110,7 @@ def lift_number(x: Any) -> Tensor:
     return Tensor._wrap(defaults.float.type(x), None)
 
 
-MOST_INTEGER = 1 << 63
-"""Numbers from here on are no lengths and places."""
+MOST_INTEGER = 1 << 63  # numbers from here on are no lengths and places
 
 
 def as_argument(x: Any) -> Any:
@@ -202,8 +200,7 @@ def special_form(name: str, args: tuple, named: dict) -> Tensor:
 
 LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})
 """Parameters, by the names that entries give them, that take arrays in a list: of several shapes, if they like."""
-NESTED = "arrays"
-"""The one whose lists may hold lists."""
+NESTED = "arrays"  # the one whose lists may hold lists
 PLACES = frozenset({"condition", "indices", "index", "indices_or_sections", "kth", "obj", "pad_width", "repeats"})
 """Parameters that take whole numbers or a mask: places and lengths in other arrays."""
 

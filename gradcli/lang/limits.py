@@ -17,12 +17,9 @@ from ..errors import GradcliError, Span, TimeIsUp
 from ..request import DEFAULT_MAX_ELEMENTS
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
-FILE_ENDINGS = (".py", ".expr")
-"""What a positional target ends in that is a file, whether or not there is one."""
-MAX_TEXT = 1 << 20
-"""Bytes of a program."""
-MOST_AXES = 64
-"""Axes that an array of NumPy may have."""
+FILE_ENDINGS = (".py", ".expr")  # what a positional target ends in that is a file, whether or not there is one
+MAX_TEXT = 1 << 20  # bytes of a program
+MOST_AXES = 64  # axes that an array of NumPy may have
 
 
 def as_written(name: str) -> str:
@@ -36,8 +33,7 @@ def as_written(name: str) -> str:
 
 MOST_MEMORY = 1900 << 20
 """Bytes that a program may take with the default limit on elements: with the interpreter, 2 GiB."""
-WORK_SPACE = 64 << 20
-"""Bytes that the linear algebra library reserves for each processor, of which it touches few."""
+WORK_SPACE = 64 << 20  # bytes that the linear algebra library reserves for each processor, of which it touches few
 
 
 class bound:  # noqa: N801 - a namespace
@@ -87,12 +83,10 @@ def out_of_memory(what: str, span: Span | None = None) -> GradcliError:
     return GradcliError(message, span=span, hint=hint, kind="limit")
 
 
-CPU_SECONDS = 30.0
-"""Seconds of CPU that a program of the language may take where nothing else is asked for."""
+CPU_SECONDS = 30.0  # seconds of CPU that a program of the language may take where nothing else is asked for
 LONGEST = 1e6
 SHORTEST = 1e-6
-AGAIN = 0.5
-"""Seconds until the next alarm, should the code in the block have taken the first one for something else."""
+AGAIN = 0.5  # seconds until the next alarm, should the code in the block have taken the first one for something else
 GRACE = 0.5
 """Seconds after which code that no alarm ends, such as one long call into a library, is ended with its process."""
 

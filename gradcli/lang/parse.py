@@ -274,8 +274,7 @@ class Converter:
 
 
 MARKS = re.compile(r"[#\n()\[\]{}]")
-LARGE_TEXT = 1 << 16
-"""From this length on, a text gets the larger stack at once."""
+LARGE_TEXT = 1 << 16  # from this length on, a text gets the larger stack at once
 
 
 def parse(source: str, origin: str | None = None) -> tree.Program:

@@ -17,10 +17,8 @@ import numpy as np
 from ..errors import GradcliError, nearest
 from .limits import out_of_memory
 
-MAX_TEXT = 64 << 20
-"""Characters of text that are read: what they hold takes up to 30 times as much memory."""
-UNITS = ("i", "j", "J")
-"""Complex numbers that in a first row are names."""
+MAX_TEXT = 64 << 20  # characters of text that are read: what they hold takes up to 30 times as much memory
+UNITS = ("i", "j", "J")  # complex numbers that in a first row are names
 
 
 @contextlib.contextmanager
@@ -171,10 +169,8 @@ def parse_cell(cell: str) -> float | complex | None:
 
 FORMATS = ("npy", "npz", "csv", "tsv", "txt", "json")
 """The types of files, by their suffixes; what has none is told by its content, or by :FORMAT behind it."""
-ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")
-"""How files of NumPy's begin: one array, several."""
-HEADER = 1 << 20
-"""Bytes that an array's file may have besides its data."""
+ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")  # how files of NumPy's begin: one array, several
+HEADER = 1 << 20  # bytes that an array's file may have besides its data
 
 
 class Source(NamedTuple):
@@ -252,8 +248,7 @@ def read_stream(path: str, name: str, limit: int) -> bytes:
     return keep((path, os.stat(path).st_ino), lambda: open(path, "rb"), path, name, limit)
 
 
-KEPT: dict[Any, bytes] = {}
-"""What was read of streams that can be read but once."""
+KEPT: dict[Any, bytes] = {}  # what was read of streams that can be read but once
 
 
 def keep(stream: Any, opened: Callable[[], Any], place: str, name: str, limit: int) -> bytes:

@@ -32,8 +32,7 @@ def line_span(path: str, line: int) -> Span | None:
     return Span("".join(lines), start + indent, start + len(text.rstrip()), path)
 
 
-Values = Mapping[str, np.ndarray]
-"""Values of inputs by name."""
+Values = Mapping[str, np.ndarray]  # values of inputs by name
 Names = Iterable[str] | None
 
 

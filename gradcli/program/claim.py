@@ -59,42 +59,28 @@ class Claim:
 
     has_pull = has_push = False
     """Whether there is a backward pass to give cotangents to, a forward derivative to give tangents to."""
-    has_second = False
-    """Whether the backward pass can be differentiated itself: see `pull_function`."""
+    has_second = False  # whether the backward pass can be differentiated itself: see `pull_function`
     pulls_first = False
     """Whether the backward pass is what is claimed even where the forward derivative needs fewer calls."""
-    pulls_apart = True
-    """Whether the claimed Jacobian is made of products with cotangents, where it gives these."""
-    traced = False
-    """Whether gradcli's engine records and differentiates it."""
-    claims = "vjp"
-    """Which product the claimed Jacobian came from, where there are both."""
+    pulls_apart = True  # whether the claimed Jacobian is made of products with cotangents, where it gives these
+    traced = False  # whether gradcli's engine records and differentiates it
+    claims = "vjp"  # which product the claimed Jacobian came from, where there are both
     notes: tuple[str, ...] = ()
-    functions: tuple[Callable, ...] = ()
-    """The Python functions that it consists of."""
-    restriction = ""
-    """On which part of the space alone a pass says something, in words; "" for all of it."""
+    functions: tuple[Callable, ...] = ()  # the Python functions that it consists of
+    restriction = ""  # on which part of the space alone a pass says something, in words; "" for all of it
     claim_unit: float | None = None
     """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
-    value_unit = 0.0
-    """The rounding unit of a type of few digits that values go through; 0 where they go through none."""
-    layout: tuple[OutputPart, ...] = ()
-    """The arrays that the output is joined of, where it tells them."""
+    value_unit = 0.0  # the rounding unit of a type of few digits that values go through; 0 where they go through none
+    layout: tuple[OutputPart, ...] = ()  # the arrays that the output is joined of, where it tells them
     recorded: np.ndarray | None = None
     """The output as the last backward pass had it, where it is computed for that anew."""
-    doubt = ""
-    """Why nothing can be said of it, where that is known before."""
-    trouble: str | None = None
-    """What the function raised beside the point."""
-    costly = False
-    """Whether a call may take seconds, so that few are made unless something is suspicious."""
-    calls = claim_calls = 0
-    """How often the function was called, and how often the claim itself calls it."""
-    most_calls: int | None = None
-    """How often it may be called."""
+    doubt = ""  # why nothing can be said of it, where that is known before
+    trouble: str | None = None  # what the function raised beside the point
+    costly = False  # whether a call may take seconds, so that few are made unless something is suspicious
+    calls = claim_calls = 0  # how often the function was called, and how often the claim itself calls it
+    most_calls: int | None = None  # how often it may be called
     watch: Watch | None = None
-    connection: Any = None
-    """The server or the process that answers, to be closed in the end."""
+    connection: Any = None  # the server or the process that answers, to be closed in the end
 
     def __init__(self, title: str, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.title = title

@@ -26,11 +26,9 @@ from .claim import (
 )
 from .detect_framework import engine_of
 
-MOST_ELEMENTS = 2_000
-"""Elements of a function that works element by element: its Jacobian has their square."""
+MOST_ELEMENTS = 2_000  # elements of a function that works element by element: its Jacobian has their square
 ELEMENTWISE = "if f works element by element, --elementwise (elementwise=True in a declaration) takes that shape"
-UNITS = 1000
-"""So many rounding units of an output are no change of it."""
+UNITS = 1000  # so many rounding units of an output are no change of it
 
 
 class HandWritten(Claim):

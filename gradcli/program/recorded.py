@@ -42,11 +42,9 @@ class Traced(Claim):
     """A function of Tensors, called positionally; the claimed derivative is the engine's."""
 
     traced = has_pull = has_push = has_second = True
-    records = False
-    """Whether values need a graph: the function registers hooks or retains gradients."""
+    records = False  # whether values need a graph: the function registers hooks or retains gradients
     first: Traced | None = None
-    vector = ""
-    """Of the product of a vector with another function's derivative: that function, and the vector's name."""
+    vector = ""  # of the product of a vector with another function's derivative: that function, and the vector's name
 
     def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
         super().__init__(title or callable_name(f), at, wrt)

@@ -26,8 +26,7 @@ from ..tape.printing import get_printoptions, set_printoptions
 from ..tape.shape_errors import BoundsError, DimensionError, ShapeError
 from ..tape.tensor import Parameter, Size, Tensor
 
-VERSION = "2.13.0+cpu"
-"""The version of PyTorch whose behaviour is followed."""
+VERSION = "2.13.0+cpu"  # the version of PyTorch whose behaviour is followed
 
 
 class TensorType(type):
@@ -227,10 +226,8 @@ def give_names(names: dict[type, tuple[str, str]]) -> None:
         kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
 
 
-renamed: dict[type, str] = {}
-"""Classes that were given PyTorch's module names, with their own."""
-LIKE_OURS = ("gradcli.nn.", "gradcli.optim")
-"""Where our modules have PyTorch's names."""
+renamed: dict[type, str] = {}  # classes that were given PyTorch's module names, with their own
+LIKE_OURS = ("gradcli.nn.", "gradcli.optim")  # where our modules have PyTorch's names
 
 
 def offer_as_torch(offered: Any, module: str) -> Any:

@@ -16,8 +16,7 @@ from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
 from .tensor import Tensor
 
-NOTHING = np.empty(0)
-"""The part of memory that a change of shape alone writes to."""
+NOTHING = np.empty(0)  # the part of memory that a change of shape alone writes to
 
 
 def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:

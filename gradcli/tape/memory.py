@@ -46,8 +46,7 @@ class _LatestChange:
     seq: int
 
 
-newest = _LatestChange()
-"""The sequence number of the latest in-place change anywhere."""
+newest = _LatestChange()  # the sequence number of the latest in-place change anywhere
 newest.seq = 0
 
 
@@ -85,8 +84,7 @@ def _entry(owner: np.ndarray) -> _Stamp:
     return stamp
 
 
-REMEMBERED = 100
-"""Changes of one piece of memory whose numbers are kept, to tell the version that a node expected."""
+REMEMBERED = 100  # changes of one piece of memory whose numbers are kept, to tell the version that a node expected
 
 
 def mark_changed(array: np.ndarray, by: str = "") -> None:

@@ -25,10 +25,8 @@ class _State(threading.local):
 
 
 state = _State()
-suspended: set[int] = set()
-"""The threads that do not record: asking whether it is empty is quicker than asking `state`."""
-moded: set[int] = set()
-"""The threads in which a mode of recording is in force."""
+suspended: set[int] = set()  # the threads that do not record: asking whether it is empty is quicker than asking `state`
+moded: set[int] = set()  # the threads in which a mode of recording is in force
 
 
 class _RandomNumbers:

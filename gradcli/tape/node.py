@@ -25,8 +25,7 @@ USED_UP = (
     "you need to access saved tensors after calling backward."
 )
 
-Pairs = Sequence[tuple[Any, Any]]
-"""Nodes with the cotangents that they are sent."""
+Pairs = Sequence[tuple[Any, Any]]  # nodes with the cotangents that they are sent
 
 
 class Rule:

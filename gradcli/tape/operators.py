@@ -39,8 +39,7 @@ def protocols() -> Any:
 
 
 _keys: dict = {}
-PAGE = 4096
-"""Bytes of a page of memory, mostly."""
+PAGE = 4096  # bytes of a page of memory, mostly
 
 
 @functools.cache

@@ -176,8 +176,7 @@ def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
 
 # -- in notebooks --------------------------------------------------------------------------------
 
-ENDS = 5
-"""Rows and columns shown at either end of a long axis."""
+ENDS = 5  # rows and columns shown at either end of a long axis
 
 
 def tensor_html(tensor: Any) -> str:

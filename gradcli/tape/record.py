@@ -77,8 +77,7 @@ def multiply(g: Any, factor: Any, saved: tuple) -> Any:
     return np.multiply(g, factor, out=factor) if is_own else g * factor
 
 
-LARGE = 16384
-"""Elements from which on memory costs more than Python does."""
+LARGE = 16384  # elements from which on memory costs more than Python does
 
 
 def scale_by_constant(g: Any, constant: float) -> Any:

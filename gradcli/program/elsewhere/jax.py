@@ -16,8 +16,7 @@ from ..claim import Arrays, CallError, free_name
 from ..detect_framework import FRAMEWORKS
 from .framework import FrameworkCall, join_real
 
-CALLS_AS_WRITTEN = 8
-"""Calls after which a function is compiled."""
+CALLS_AS_WRITTEN = 8  # calls after which a function is compiled
 
 
 class Adapter(FrameworkCall):

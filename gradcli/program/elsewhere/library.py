@@ -121,8 +121,7 @@ def plain_type(words: str) -> str:
 
 REVERSE = ("{}_b", "{}b", "{}_bar", "{}bar", "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "{}_g")
 """What the cotangent or the gradient of {} is called."""
-FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")
-"""What the tangent of {} is called."""
+FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")  # what the tangent of {} is called
 
 
 class Library(Claim):

@@ -18,17 +18,13 @@ from typing import Any
 from ...errors import visible
 from ..claim import GoneError
 
-MOST_BYTES = 1 << 29
-"""The longest answer."""
+MOST_BYTES = 1 << 29  # the longest answer
 HOST = os.path.join(os.path.dirname(__file__), "host.py")
-KEPT = 8
-"""Lines of what a process printed that are shown when it dies."""
-MOST_SHOWN = 1 << 16
-"""Bytes on standard error after which a line is handed on even if it goes on."""
+KEPT = 8  # lines of what a process printed that are shown when it dies
+MOST_SHOWN = 1 << 16  # bytes on standard error after which a line is handed on even if it goes on
 LATE, WATCHED = 0.01, 8
 """Seconds to wait for a second answer to a request, and for how many requests, unless there was one."""
-GRACE = 0.5
-"""Seconds to wait for what a process printed, and for its end, when its standard output has ended."""
+GRACE = 0.5  # seconds to wait for what a process printed, and for its end, when its standard output has ended
 
 
 class Process:

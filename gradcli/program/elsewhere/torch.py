@@ -59,8 +59,7 @@ class Adapter(FrameworkCall):
     """A call in PyTorch: reverse mode by torch.autograd.grad, forward mode by torch.autograd.forward_ad."""
 
     framework = FRAMEWORKS["torch"]
-    records = False
-    """Whether values need a graph: the function differentiates inside, or registers hooks."""
+    records = False  # whether values need a graph: the function differentiates inside, or registers hooks
 
     @classmethod
     def of(
