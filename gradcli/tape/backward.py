@@ -40,11 +40,9 @@ def run_node(node: Any, *grads: Any) -> Any:
         return None
     create = state.grad
     given = [None if g is None else g if create else g._data for g in grads]
-    slots = (
-        Slots((i, g) for i, g in enumerate(given) if g is not None)
-        if count > 1 or isinstance(node.outline, list)
-        else given[0]
-    )
+    slots = given[0]
+    if count > 1 or isinstance(node.outline, list):
+        slots = Slots((i, g) for i, g in enumerate(given) if g is not None)
     parts = node.rule.vjp(node.standing_in(node.parents, Tensor._wrap if create else None), slots)
     results = [None if g is None else g if create else Tensor._wrap(g, None) for g in parts]
     while len(results) > 1 and node.parents[len(results) - 1] is None:

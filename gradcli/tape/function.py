@@ -388,7 +388,11 @@ def run_backward(ctx: Any, given: list, method: Any) -> tuple:
         stack = entry("stack").function if create else np.stack
         return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
     tensors = [cotangent(ctx, i, x) for i, x in enumerate(given)]
-    hidden = hide_stashed(ctx) if create else {}
+    hidden = {}
+    for name, x in list(ctx.__dict__.items()) if create else ():  # barriers take the place of what forward stashed
+        if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
+            hidden[name] = x
+            setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
     try:
         grads = method(ctx, *tensors)
     finally:
@@ -405,16 +409,6 @@ def cotangent(ctx: Any, i: int, g: Any) -> Any:
             return None
         return Tensor._wrap(np.zeros(*outline), None)
     return g if isinstance(g, Tensor) else Tensor._wrap(g, None)
-
-
-def hide_stashed(ctx: Any) -> dict:
-    """Put barriers in place of tensors that forward stashed on ctx; return what was there."""
-    hidden = {}
-    for name, x in list(ctx.__dict__.items()):
-        if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
-            hidden[name] = x
-            setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
-    return hidden
 
 
 def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:

@@ -231,7 +231,12 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
     """Give a tensor another node, and its views the history that follows."""
     move_retained(tensor, node)
     tensor._node = node
-    retake_views(tensor)
+    for view in () if tensor._views is None else tensor._views.living():
+        if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
+            message = why_not(view, "its base or another view of its base has been") or ""
+            view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))
+        else:
+            retake(view)
 
 
 def retake(view: Tensor) -> None:
@@ -241,18 +246,6 @@ def retake(view: Tensor) -> None:
         again = record(primitive, (again,), params)
     move_retained(view, again._node)
     view._node = again._node
-
-
-def retake_views(base: Tensor) -> None:
-    """Give every view of `base` the history that follows from the base's present one."""
-    if base._views is None:
-        return
-    for view in base._views.living():
-        if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
-            message = why_not(view, "its base or another view of its base has been") or ""
-            view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))
-            continue
-        retake(view)
 
 
 def setitem(target: Tensor, key: Any, value: Any) -> None:

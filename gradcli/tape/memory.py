@@ -27,11 +27,8 @@ class _Stamp:
     __slots__ = ("by", "count", "keep", "recent", "seq")
 
     def __init__(self, keep: Any):
-        self.by = ""
-        self.count = 0
+        self.by, self.count, self.seq, self.keep = "", 0, 0, keep
         self.recent: list[int] = []
-        self.seq = 0
-        self.keep = keep
 
 
 _stamps: dict[int, _Stamp] = {}
@@ -207,8 +204,7 @@ def why_not(view: Tensor, what: str = "is being") -> str | None:
         return None
     origin, place = view._origin
     if origin == NO_GRAD:
-        subject = "A view" if view.is_leaf and view._node is None else "a view of a view"
-        if subject == "A view":
+        if view.is_leaf and view._node is None:
             return (
                 f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that "
                 "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "

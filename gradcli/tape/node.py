@@ -52,14 +52,9 @@ class Rule:
         broadcast: tuple | None = None,
         arity: int | None = None,
     ):
-        self.name = name
-        self.send = send
-        self.saves = saves
-        self.primitive = primitive
-        self.params = {} if params is None else params
-        self.fresh = fresh
-        self.broadcast = broadcast
-        self.arity = arity
+        self.name, self.send, self.saves = name, send, saves
+        self.primitive, self.params = primitive, {} if params is None else params
+        self.fresh, self.broadcast, self.arity = fresh, broadcast, arity
         self.used_up: Rule | None = None if arity is None else used_up_rule(name, arity)
 
     def vjp(self, node: Any, g: Any) -> tuple:
@@ -329,10 +324,8 @@ class Packed:
 
 def unpack(saved: tuple) -> tuple:
     """Return saved values as they were before hooks packed them: the last operand first, as PyTorch does."""
-    values = []
-    for x in reversed(saved):
-        values.append(x.unpack(x.content) if type(x) is Packed else unpack(x) if type(x) is tuple else x)
-    return tuple(reversed(values))
+    values = [x.unpack(x.content) if type(x) is Packed else unpack(x) if type(x) is tuple else x for x in saved[::-1]]
+    return tuple(values[::-1])
 
 
 def new_node(rule: Rule, parents: tuple, saved: tuple = (), outline: Any = None) -> Node:
@@ -463,8 +456,8 @@ class AccumulateGrad(Node):
             leaf._grad = g
             return
         dtype = leaf._data.dtype
-        if g.dtype != dtype:
-            g, owned = cast_raw(g, dtype), True
+        if g.dtype != dtype:  # a complex cotangent of something real keeps its real part
+            g, owned = (g.real if g.dtype.kind == "c" and dtype.kind != "c" else g).astype(dtype), True
         if old is None:
             leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
         elif old._array().flags.writeable:
@@ -473,13 +466,6 @@ class AccumulateGrad(Node):
             mark_changed(data)
         else:
             leaf._grad = leaf._wrap(old._data + g, None)
-
-
-def cast_raw(g: Any, dtype: Any) -> Any:
-    """Return raw data in another dtype; a complex cotangent of something real keeps its real part."""
-    if g.dtype.kind == "c" and dtype.kind != "c":
-        g = g.real
-    return g.astype(dtype)
 
 
 def check_gradient(tensor: Any, value: Any) -> None:

@@ -163,28 +163,16 @@ def _give_name(function: Any, primitive: Primitive) -> Any:
 
 
 BINARY = {
-    "add": (operator.add, "add"),
-    "sub": (operator.sub, "subtract"),
-    "mul": (operator.mul, "multiply"),
-    "truediv": (operator.truediv, "divide"),
-    "floordiv": (operator.floordiv, "floor_divide"),
-    "mod": (operator.mod, "remainder"),
-    "pow": (None, "power"),
+    **{"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide"},
+    **{"floordiv": "floor_divide", "mod": "remainder", "pow": "power"},
 }
 COMPARISONS = {
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
+    **{"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"},
+    **{"gt": "greater", "ge": "greater_equal"},
 }
 BITS = {
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
+    **{"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"},
+    **{"lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"},
 }
 recorders: dict[str, Callable] = {}
 
@@ -245,8 +233,8 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
         install(f"__i{name}__", lambda self, other: changes().update(self, lambda: function(self, other)))
 
 
-for _name, (_apply, _entry) in BINARY.items():
-    install_arithmetic(_name, _apply, entry(_entry))
+for _name, _entry in BINARY.items():
+    install_arithmetic(_name, None if _name == "pow" else getattr(operator, _name), entry(_entry))
 for _name, _entry in COMPARISONS.items():
     install_constant(_name, entry(_entry), False)
 for _name, _entry in BITS.items():
