@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,25 +26,19 @@ class Hook:
     """A function to run on the gradient of a named tensor; what it returns replaces the gradient."""
 
     def __init__(self, name: str, action: str, request: Request, stream: Any):
-        self.name = name
-        self.action = action
+        self.name, self.action, self.stream = name, action, stream
         self.__name__ = f"{name}={action}"
-        self.stream = stream
+        self.from_user: Any = None
         if action == "print":
-            self.function: Any = self.show
+            self.function: Any = functools.partial(self.show_as, "")
         elif ".py:" in action:
             self.from_user = self.from_file(action, request)
             self.function = self.from_user
         else:
             self.function = self.from_expression(action, request)
 
-    from_user: Any = None
-
     def __call__(self, gradient: Tensor) -> Any:
         return self.function(gradient)
-
-    def show(self, gradient: Tensor) -> None:
-        self.show_as("", gradient)
 
     def show_as(self, what: str, value: Any) -> None:
         """Print a value under the hook's name and a word for what it is."""
@@ -62,16 +57,14 @@ class Hook:
         def function(gradient: Tensor, recorded: bool = False) -> Tensor:
             with enable_grad() if recorded else no_grad():
                 result = lift_number(Evaluator(program, request).run({"g": gradient}))
-            if result._data.shape != gradient._data.shape:
-                raise GradcliError(
-                    f"--hook {self.name}: the action changed the gradient's shape from {gradient._data.shape} to "
-                    f"{result._data.shape}",
-                    span=program.span(program.statements[-1].value),
-                    kind="shape",
+            given, made, span = gradient._data, result._data, program.span(program.statements[-1].value)
+            if made.shape != given.shape:
+                message = (
+                    f"--hook {self.name}: the action changed the gradient's shape from {given.shape} to {made.shape}"
                 )
-            if result._data.dtype.kind == "c" and gradient._data.dtype.kind != "c":
+                raise GradcliError(message, span=span, kind="shape")
+            if made.dtype.kind == "c" and given.dtype.kind != "c":
                 message = f"--hook {self.name}: the action made a real gradient complex"
-                span = program.span(program.statements[-1].value)
                 raise GradcliError(message, span=span, hint="take real(...) of it", kind="value")
             if recorded or result._data.dtype == gradient._data.dtype:
                 return result

@@ -111,7 +111,10 @@ class FunctionProgram(Program):
         if self.apart and isinstance(result, tuple | list | dict):
             return result
         if self.joins and isinstance(result, tuple):
-            result = join_outputs(result)
+            tensors = [x for x in result if isinstance(x, Tensor)]
+            floats = [x.reshape(-1) for x in tensors if x.dtype.is_floating_point]
+            if floats and not any(x.dtype.is_complex for x in tensors):
+                result = floats[0] if len(floats) == 1 else entry("concatenate").function(floats)
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
                 raise TargetError(
@@ -130,14 +133,6 @@ class FunctionProgram(Program):
     def result(self, arguments: dict[str, Tensor]) -> Any:
         bare, named = pass_by_name(self.parameters, arguments)
         return self.function(*bare, **named)
-
-
-def join_outputs(result: tuple) -> Any:
-    """Return the real outputs of a Function as one vector; where some are complex, all as they are."""
-    floats = [x for x in result if isinstance(x, Tensor) and x.dtype.is_floating_point]
-    if not floats or any(isinstance(x, Tensor) and x.dtype.is_complex for x in result):
-        return result
-    return floats[0].reshape(-1) if len(floats) == 1 else entry("concatenate").function([x.reshape(-1) for x in floats])
 
 
 class ModuleProgram(FunctionProgram):
@@ -180,11 +175,9 @@ class ModuleProgram(FunctionProgram):
 def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProgram:
     """Return the program of a module, or of a class of modules that can be made without arguments."""
     if isinstance(module, type):
-        needed = [
-            p.name
-            for p in inspect.signature(module).parameters.values()
-            if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        ]
+        parameters = inspect.signature(module).parameters.values()
+        bare = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        needed = [p.name for p in bare if p.default is p.empty]
         if needed:
             hint = f"make one in the file, net = {module.__name__}(...), and write {path}:net"
             raise GradcliError(f"{title} needs {', '.join(repr(name) for name in needed)} to be made", hint=hint)

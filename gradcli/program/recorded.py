@@ -65,7 +65,7 @@ class Traced(Claim):
             raise call_failed(self.title, error) from error
         finally:
             ForkedCopy.end()
-        outputs = list(arrays_in(result, is_float_tensor))
+        outputs = list(arrays_in(result, lambda x: isinstance(x, Tensor) and x.dtype.kind in "fcO"))
         self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
         return as_one_output([x for _, x in outputs], result, self.title)
 
@@ -137,11 +137,8 @@ class Traced(Claim):
         if out._node is None:
             return {name: np.zeros_like(arrays[name]) for name in names}
         with failing_as("backward"):
-            products = pull(record, [(out, Tensor._wrap(cotangent, None))], False, False)
-        return {
-            name: np.zeros_like(arrays[name]) if g is None else np.asarray(g)
-            for name, g in zip(names, products, strict=True)
-        }
+            products = zip(names, pull(record, [(out, Tensor._wrap(cotangent, None))], False, False), strict=True)
+        return {name: np.zeros_like(arrays[name]) if g is None else np.asarray(g) for name, g in products}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return what forward mode makes of tangents. Raises NoForwardError for an operation without it."""
@@ -149,11 +146,8 @@ class Traced(Claim):
         (out,) = record.outputs
         if out._node is None:
             return np.zeros_like(out._data)
-        seeds = [
-            Tensor._wrap(np.asarray(tangents[name]), None) if name in tangents else None
-            for name in arrays
-            if name in self.wrt
-        ]
+        given = (tangents.get(name) for name in arrays if name in self.wrt)
+        seeds = [None if x is None else Tensor._wrap(np.asarray(x), None) for x in given]
         try:
             (pushed,) = push_all(record, seeds, False)
         except RuntimeError as error:
@@ -169,7 +163,10 @@ class Traced(Claim):
             place = place_of_return(function.backward, last_line(single, function))
             return f"the first wrong node is {node.name()}: {place}"
 
-        for node, function, args in calls_in(self):
+        calls = Calls()
+        with observing(calls):
+            self.record_call(self.at)
+        for node, function, args in calls.made:
             single = call_alone(self, node, function, args)
             if single is not None:
                 yield single, functools.partial(describe, node, single, function)
@@ -202,10 +199,6 @@ class Traced(Claim):
 def tensor(x: np.ndarray) -> Tensor:
     """Return an array as a Tensor of its own."""
     return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
-
-
-def is_float_tensor(x: Any) -> bool:
-    return isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)
 
 
 def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
@@ -325,14 +318,6 @@ class Calls(Observer):
 
     def see_call(self, node: Any, function: type, args: tuple) -> None:
         self.made.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
-
-
-def calls_in(claim: Traced) -> list[tuple[Any, type, tuple]]:
-    """Return (node, Function, arguments) for every custom function that one run calls."""
-    calls = Calls()
-    with observing(calls):
-        claim.record_call(claim.at)
-    return calls.made
 
 
 def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced | None:

@@ -98,16 +98,10 @@ class ScriptProgram(Program):
             leaves = {name: leaves[name] for name in wanted}
         if not execution.prepared:
             prepare.tensors(execution.tensors())
-        return Run(
-            leaves,
-            output,
-            execution.tensors(),
-            out,
-            line_of,
-            modules={n: x for n, x in vars(execution.module).items() if isinstance(n, str) and is_made_module(x)},
-            backwards=execution.backwards,
-            ran_at={n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at},
-        )
+        names, backwards = execution.tensors(), execution.backwards
+        modules = {n: x for n, x in vars(execution.module).items() if isinstance(n, str) and is_made_module(x)}
+        ran_at = {n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at}
+        return Run(leaves, output, names, out, line_of, modules=modules, backwards=backwards, ran_at=ran_at)
 
 
 class Execution(Observer):
@@ -142,15 +136,11 @@ class Execution(Observer):
             except (GradcliError, *ENDINGS):
                 raise
             except BaseException as error:
-                self.name_hooked(error)
+                node, what = getattr(error, "hooked", (None, ""))  # that hook's note gets the script's name of a tensor
+                name = next((n for n, t in self.tensors().items() if node is not None and t._node is node), None)
+                if name is not None and getattr(error, "__notes__", None):
+                    error.__notes__[-1] = f"raised in {what}'{name}'"
                 raise script_error(error, script.path) from None
-
-    def name_hooked(self, error: BaseException) -> None:
-        """Put the script's name of a tensor into the note that says in which hook an error was raised."""
-        node, what = getattr(error, "hooked", (None, ""))
-        name = next((n for n, t in self.tensors().items() if node is not None and t._node is node), None)
-        if name is not None and getattr(error, "__notes__", None):
-            error.__notes__[-1] = f"raised in {what}'{name}'"
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:

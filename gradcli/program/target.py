@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 KINDS = {
     "umbridge": re.compile("https?://|cmd:"),
-    "library": re.compile(
-        r"(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z", re.DOTALL
-    ),
-    "fmu": re.compile(r".*\.fmu\Z", re.DOTALL),
+    "library": re.compile(r"(?s)(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z"),
+    "fmu": re.compile(r"(?s).*\.fmu\Z"),
 }
 """What an address looks like: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu."""
 
@@ -110,9 +108,8 @@ def load_program(target: Target) -> Program:
         from .elsewhere.program import ElsewhereProgram
 
         refuse_arguments(target, f"{text} runs elsewhere, and")
-        return ElsewhereProgram(
-            lambda given, out, wrt: open_address(text, target.request._replace(out=out, wrt=wrt))(given), text
-        )
+        request = target.request
+        return ElsewhereProgram(lambda x, out, wrt: open_address(text, request._replace(out=out, wrt=wrt))(x), text)
     if target.name is not None:
         from .python_file import load_function
 

@@ -137,29 +137,17 @@ MODULES = {
 }
 """PyTorch's modules and ours."""
 TOPS = {"torch"}
+ABSENT: dict[str, Any] = {"is_available": lambda: False}
 EMPTY: dict[str, dict[str, Any]] = {
-    "torch.cuda": {
-        "is_available": lambda: False,
-        "device_count": lambda: 0,
-        "manual_seed": lambda seed: None,
-        "manual_seed_all": lambda seed: None,
-        "synchronize": lambda *device: None,
-        "empty_cache": lambda: None,
-    },
-    "torch.accelerator": {
-        "is_available": lambda: False,
-        "device_count": lambda: 0,
-        "current_accelerator": lambda *args, **options: None,
-    },
-    "torch.xpu": {"is_available": lambda: False},
+    "torch.cuda": ABSENT
+    | {"device_count": lambda: 0, "synchronize": lambda *device: None, "empty_cache": lambda: None}
+    | dict.fromkeys(("manual_seed", "manual_seed_all"), lambda seed: None),
+    "torch.accelerator": ABSENT | {"device_count": lambda: 0, "current_accelerator": lambda *args, **options: None},
+    "torch.xpu": ABSENT,
     "torch.backends": {},
-    "torch.backends.mps": {"is_available": lambda: False},
-    "torch.backends.cudnn": {
-        "flags": lambda **options: contextlib.nullcontext(),
-        "deterministic": False,
-        "benchmark": False,
-        "is_available": lambda: False,
-    },
+    "torch.backends.mps": ABSENT,
+    "torch.backends.cudnn": ABSENT
+    | {"deterministic": False, "benchmark": False, "flags": lambda **options: contextlib.nullcontext()},
     "torch.version": {"__version__": VERSION, "cuda": None},
 }
 """Modules that exist only to say no."""
@@ -211,12 +199,10 @@ SHOWN: dict[type, tuple[str, str]] = {
     Size: ("torch", "Size"),
     DType: ("torch", "dtype"),
     Parameter: ("torch.nn.parameter", "Parameter"),
-    ShapeError: ("builtins", "RuntimeError"),
-    AnomalyError: ("builtins", "RuntimeError"),
     Function: ("torch.autograd.function", "Function"),
+    **dict.fromkeys((ShapeError, AnomalyError, BoundsError), ("builtins", "RuntimeError")),
     DimensionError: ("builtins", "IndexError"),
     LinAlgError: ("torch._C", "_LinAlgError"),
-    BoundsError: ("builtins", "RuntimeError"),
 }
 """Classes of ours, and the module and the name that PyTorch gives them, which users may print."""
 

@@ -56,17 +56,10 @@ class FrameworkCall(Claim):
         self.single = single
         self.claim_unit = SINGLE if single else None
         self.forward_mode: bool | None = None
-        self.notes = (
-            f"{self.framework}: its derivative in float32, beside values in float64"
-            if single
-            else f"{self.framework} in float64",
-        )
+        how = ": its derivative in float32, beside values in float64" if single else " in float64"
+        self.notes = (f"{self.framework}{how}",)
         self.settle()
-        self.note_short_types()
-
-    def note_short_types(self) -> None:
-        """Note, and say, the type of fewest digits that the function computes in, where one has less than float32."""
-        with contextlib.suppress(Exception), self.running("", self.single):
+        with contextlib.suppress(Exception), self.running("", self.single):  # of a type of less digits than float32
             self.value_unit, name = max(self.short_types(), default=(0.0, ""))
             if name:
                 self.claim_unit = max(self.claim_unit or 0.0, self.value_unit)
@@ -302,8 +295,5 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
     if missing:
         raise missing_values(title, missing)
     whole = {p.name for p in parameters if annotation_name(p.annotation) in WHOLE or type(p.default) is int}
-    return {
-        n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n]
-        for n in [*names, *others]
-        if n in given
-    }
+    known = [n for n in [*names, *others] if n in given]
+    return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in known}

@@ -22,22 +22,10 @@ from . import ANSWER_SECONDS
 from .process import Process, host_words
 
 WHOLE = {
-    "int": "int",
-    "signed": "int",
-    "long": "long",
-    "short": "short",
-    "long long": "longlong",
-    "unsigned": "uint",
-    "unsigned long": "ulong",
-    "unsigned long long": "ulonglong",
-    "unsigned short": "ushort",
-    "size_t": "size_t",
-    "ssize_t": "ssize_t",
-    "ptrdiff_t": "ssize_t",
-    "int32_t": "int32",
-    "int64_t": "int64",
-    "uint32_t": "uint32",
-    "uint64_t": "uint64",
+    **{"int": "int", "signed": "int", "long": "long", "short": "short", "long long": "longlong"},
+    **{"unsigned": "uint", "unsigned long": "ulong", "unsigned long long": "ulonglong", "unsigned short": "ushort"},
+    **{"size_t": "size_t", "ssize_t": "ssize_t", "ptrdiff_t": "ssize_t"},
+    **{"int32_t": "int32", "int64_t": "int64", "uint32_t": "uint32", "uint64_t": "uint64"},
 }
 """Types of whole numbers, and what ctypes calls them (c_int and so on)."""
 REAL = {"double": "float64", "float": "float32"}
@@ -63,9 +51,7 @@ def split_address(text: str) -> tuple[str, str]:
 
 
 class Parameter(NamedTuple):
-    """A parameter: kind is whole, number, input (const double *) or output (double *); type as NumPy or ctypes
-    call it.
-    """
+    """kind: whole, number, input (const double *) or output (double *); type: as NumPy or ctypes call it."""
 
     name: str
     kind: str
@@ -140,11 +126,11 @@ class Library(Claim):
         )
         self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
         self.has_pull, self.has_push = bool(self.grad or self.back), bool(self.forward)
-        names = [p.name for p in self.f.parameters if is_input(p, inputs)]
+        # numbers, const arrays, and others that a value is given for
+        names = [p.name for p in self.f.parameters if p.kind != "whole" and (p.kind != "output" or p.name in inputs)]
         super().__init__(f"{path}:{self.f.name}", self.points(names, inputs))
-        self.whole_numbers = {
-            p.name: inputs[p.name] for p in self.f.parameters if p.kind == "whole" and p.name in inputs
-        }
+        whole = [p.name for p in self.f.parameters if p.kind == "whole"]
+        self.whole_numbers = {name: inputs[name] for name in whole if name in inputs}
         self.wrt = names if request.wrt is None else list(request.wrt)
         self.result = self.output_of(request.out)
         self.derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
@@ -266,9 +252,8 @@ class Library(Claim):
         """Return what a function returns, and its arrays as they are after the call. Raises CallError."""
         given = {**self.sizes(function), **values}
         arguments = [[p.type, as_argument(p, given[p.name])] for p in function.parameters]
-        answer = self.connection.ask(
-            "call", {"function": function.name, "returns": function.returns, "arguments": arguments}
-        )
+        request = {"function": function.name, "returns": function.returns, "arguments": arguments}
+        answer = self.connection.ask("call", request)
         if "error" in answer:
             raise CallError(f"{self.title}: {answer['error']}")
         if function.returns not in ("void", *REAL.values()) and answer["returned"]:
@@ -306,11 +291,8 @@ class Library(Claim):
                 name = role[:-1]
                 values[p.name] = given[name] if name in into and name in given else np.zeros(shapes[name])
         returned, after = self.call(function, values)
-        results = {
-            role[:-1]: after[name].reshape(shapes[role[:-1]])
-            for name, role in roles.items()
-            if name in after and role.endswith("'") and role[:-1] in back
-        }
+        gained = {name: role[:-1] for name, role in roles.items() if name in after and role.endswith("'")}
+        results = {of: after[name].reshape(shapes[of]) for name, of in gained.items() if of in back}
         if function.returns in REAL.values() and len(back) == 1 and back[0] not in results:
             results[back[0]] = np.array(returned, function.returns).reshape(shapes[back[0]])
         return results
@@ -326,11 +308,6 @@ class Library(Claim):
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         assert self.forward
         return self.derivative(self.forward, arrays, tangents)[self.result.name]
-
-
-def is_input(p: Parameter, given: Arrays) -> bool:
-    """Return whether a parameter is an input: numbers, const arrays, and others that a value is given for."""
-    return p.kind in ("input", "number") or (p.kind == "output" and p.name in given)
 
 
 def as_argument(p: Parameter, x: Any) -> Any:

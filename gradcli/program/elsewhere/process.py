@@ -65,9 +65,8 @@ class Process:
                 ready = selector.select(left) if left > 0 else []
                 if not ready:
                     self.close()
-                    raise GoneError(
-                        self.describe_end(f"no answer to {method} within {self.timeout:g} seconds (--timeout)")
-                    )
+                    what = f"no answer to {method} within {self.timeout:g} seconds (--timeout)"
+                    raise GoneError(self.describe_end(what))
                 for key, _ in ready:
                     if key.fileobj is process.stdin:
                         with contextlib.suppress(BrokenPipeError):
@@ -181,7 +180,8 @@ class Process:
         if code is None:
             return f"it closed its standard output without an answer to {method}"
         if code < 0:
-            return f"it died of signal {-code} ({signal_name(-code)}) at {method}"
+            name = next((known.name for known in signal.Signals if known == -code), "unknown")
+            return f"it died of signal {-code} ({name}) at {method}"
         return f"it ended with status {code} at {method}"
 
     def describe_end(self, what: str) -> str:
@@ -223,13 +223,6 @@ def end(process: Any, owner: int) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"
 
 
 def error_text(error: Any) -> str:

@@ -164,9 +164,8 @@ class Adapter(FrameworkCall):
     @functools.cached_property
     def is_compiled(self) -> bool:
         """Whether part of the function was made by torch.compile."""
-        return any(
-            function.__name__ == "CompiledFunction" for function in functions_in(self.record(self.at)[1].grad_fn)
-        )
+        functions = functions_in(self.record(self.at)[1].grad_fn)
+        return any(function.__name__ == "CompiledFunction" for function in functions)
 
     def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         from torch.autograd import forward_ad
@@ -268,10 +267,8 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
     Functions are found in the recorded graph, and their arguments by watching a second run.
     """
 
-    def run() -> torch.Tensor:
-        return call.record(call.at)[1]
-
-    functions = {f.forward.__code__: f for f in functions_in(run().grad_fn) if hasattr(f.forward, "__code__")}
+    recorded = functions_in(call.record(call.at)[1].grad_fn)
+    functions = {f.forward.__code__: f for f in recorded if hasattr(f.forward, "__code__")}
     calls: list[tuple[Any, tuple, str, str]] = []
 
     def watch(frame: Any, event: str, _: Any) -> None:
@@ -288,22 +285,18 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
-            arguments = tuple(map(detached_argument, args))
-            calls.append(
-                (module, arguments, f"{name} ({type(module).__name__})", place_of_return(type(module).forward))
-            )
+            arguments, title = tuple(map(detached_argument, args)), f"{name} ({type(module).__name__})"
+            calls.append((module, arguments, title, place_of_return(type(module).forward)))
 
         return hook
 
     roots = call.modules.values() if isinstance(call, ModuleCall) else reachable_from(call.function)
-    modules = [root for root in roots if isinstance(root, torch.nn.Module)]
-    handles = [
-        module.register_forward_hook(note(name)) for root in modules for name, module in root.named_modules() if name
-    ]
+    modules = [named for root in roots if isinstance(root, torch.nn.Module) for named in root.named_modules()]
+    handles = [module.register_forward_hook(note(name)) for name, module in modules if name]
     before = sys.getprofile()
     sys.setprofile(watch)
     try:
-        run()
+        call.record(call.at)
     finally:
         sys.setprofile(before)
         for handle in handles:
