@@ -65,7 +65,6 @@ class Exact(Engine):
         return raw
 
     def compute(self, primitive: Primitive, raws: tuple, params: dict) -> Any:
-        """Return the result of an operation on exact arrays. Raises NoTwinError."""
         if primitive.name in BOOLEAN and all(self.holds_conditions(x) for x in raws):
             return self.combine_conditions(primitive, raws)
         numbers = (x for x in map(np.asarray, raws) if x.dtype == object and not self.holds_conditions(x))
@@ -230,7 +229,6 @@ def name_for_users(primitive: Primitive) -> str:
 
 @contextlib.contextmanager
 def exactly(field: Field) -> Iterator[Exact]:
-    """Compute inside the block in a field."""
     arithmetic = Exact(field)
     with recording(arithmetic):
         try:

@@ -171,11 +171,6 @@ def on_numbers(name: str, operands: tuple) -> Any:
         return entry(name).forward(*values).item()
 
 
-def flatten_arguments(args: tuple) -> tuple:
-    """Return what a guarded call computes with: the operands in a tuple among its arguments count."""
-    return tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
-
-
 def stack_items(items: tuple) -> Tensor:
     """Return a list as an array; numbers and Tensors may be mixed if all rows have one shape."""
     if not any(isinstance(x, Tensor) for x in items) and (recorder().field is None or not items):
@@ -191,7 +186,6 @@ def stack_items(items: tuple) -> Tensor:
 
 
 def special_form(name: str, args: tuple, named: dict) -> Tensor:
-    """Evaluate array(x) and const(x)."""
     if len(args) != 1 or named or isinstance(args[0], tuple):
         raise TypeError(f"{name}(x) takes one array or number")
     x = lift_number(args[0])
@@ -269,9 +263,8 @@ class Evaluator:
                 result = self.names[name]
         if out is not None:
             if out not in self.names:
-                raise GradcliError(
-                    f"--out: the program binds no name '{out}'", hint=did_you_mean(out, self.names), kind="name"
-                )
+                hint = did_you_mean(out, self.names)
+                raise GradcliError(f"--out: the program binds no name '{out}'", hint=hint, kind="name")
             result = self.names[out]
         return result
 
@@ -334,7 +327,8 @@ class Evaluator:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
             from .reword import call_hint, readable
 
-            raise self.error(readable(error, flatten_arguments(args)), place, call_hint(place), kind) from None
+            operands = tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
+            raise self.error(readable(error, operands), place, call_hint(place), kind) from None
 
     def error(self, message: str, place: Any, hint: str | None = None, kind: str = "value") -> GradcliError:
         return GradcliError(message, span=self.program.span(place), hint=hint, kind=kind)

@@ -20,7 +20,11 @@ def read_file(spec: str, name: str, limit: int) -> np.ndarray:
     Raises GradcliError, also for more than `limit` elements.
     """
     source = open_source(spec, name, limit)
-    array = check_numbers(read_and_close(source, READERS[source.kind]), source)
+    array = np.asarray(read_and_close(source, READERS[source.kind]))
+    if array.dtype.kind not in "biufc":
+        raise source.error(f" holds {array.dtype} data, not numbers", kind="value")
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        array = array.astype(float)
     check_count(array.size, source)
     return array
 
@@ -51,10 +55,9 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
     Raises GradcliError.
     """
     source = open_source(spec, "--columns", limit, default="")
-    separators = {"csv": ",", "tsv": "\t", "txt": None}
-    if source.kind not in separators:
+    if source.kind not in SEPARATORS:
         raise source.error(" is no .csv, .tsv or .txt file", kind="usage")
-    table = read_and_close(source, lambda source: Rows(source, separators[source.kind]))
+    table = read_and_close(source, lambda source: Rows(source, SEPARATORS[source.kind]))
     names = table.rows[0][1]
     if not is_heading(names):
         raise source.error(" has no heading", "its first row has to name the columns")
@@ -70,13 +73,11 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
 
 
 def read_and_close(source: Source, read: Callable[[Source], Any]) -> Any:
-    """Return what is read of a source, and close it. Raises GradcliError."""
     with source.file, reading(f"{source.name}: {source.path}"):
         return read(source)
 
 
 def check_count(count: int, source: Source) -> None:
-    """Raise GradcliError for more elements than the source may have."""
     if count > source.limit:
         message = f"{source.name}: the file has {count} elements; the limit is {source.limit}"
         raise GradcliError(message, hint="raise it with --max-elements", kind="limit")
@@ -93,16 +94,6 @@ def count_in_header(stream: Any) -> int:
     if any(n < 0 for n in shape):
         raise ValueError("its header is damaged: a length is negative")
     return count_product(shape)
-
-
-def check_numbers(raw: Any, source: Source) -> np.ndarray:
-    """Return data as an array of numbers. Raises GradcliError for anything else."""
-    array = np.asarray(raw)
-    if array.dtype.kind not in "biufc":
-        raise source.error(f" holds {array.dtype} data, not numbers", kind="value")
-    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
-        array = array.astype(float)
-    return array
 
 
 def read_array(stream: Any, source: Source) -> np.ndarray:
@@ -203,11 +194,6 @@ def part_of(document: Any, key: str, source: Source) -> Any:
     raise source.error(f" has no key '{key}'", brief(listed))
 
 
-READERS: dict[str, Any] = {
-    "npy": from_npy,
-    "npz": from_npz,
-    "csv": from_text(","),
-    "tsv": from_text("\t"),
-    "txt": from_text(None),
-    "json": from_json,
-}
+SEPARATORS = {"csv": ",", "tsv": "\t", "txt": None}
+READERS: dict[str, Any] = {kind: from_text(separator) for kind, separator in SEPARATORS.items()}
+READERS |= {"npy": from_npy, "npz": from_npz, "json": from_json}

@@ -24,59 +24,28 @@ from . import tree
 from .limits import MAX_TEXT
 
 MAX_NESTING = 200
-BINARY = {
-    ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.Mult: "multiply",
-    ast.Div: "divide",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "power",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "bitwise_and",
-    ast.BitOr: "bitwise_or",
-    ast.Eq: "equal",
-    ast.NotEq: "not_equal",
-    ast.Lt: "less",
-    ast.LtE: "less_equal",
-    ast.Gt: "greater",
-    ast.GtE: "greater_equal",
+BINARY: dict[type, str] = {
+    **{ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power"},
+    **{ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.MatMult: "matmul"},
+    **{ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or"},
+    **{ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal"},
+    **{ast.Gt: "greater", ast.GtE: "greater_equal"},
 }
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert", ast.Not: "logical_not"}
 PROPERTIES = ("T", "mT", "H", "shape", "ndim", "size", "real", "imag")
 NAMES_OF_NODES = {
-    "Import": "an import",
-    "ImportFrom": "an import",
-    "Lambda": "a lambda",
-    "ListComp": "a comprehension",
-    "GeneratorExp": "a comprehension",
-    "SetComp": "a comprehension",
-    "DictComp": "a comprehension",
-    "FunctionDef": "a function definition",
-    "ClassDef": "a class definition",
-    "For": "a loop",
-    "While": "a loop",
+    **dict.fromkeys(("Import", "ImportFrom"), "an import"),
+    **dict.fromkeys(("ListComp", "GeneratorExp", "SetComp", "DictComp"), "a comprehension"),
+    **{"For": "a loop", "While": "a loop", "With": "a with statement", "Lambda": "a lambda"},
     "If": "an if statement (write `a if condition else b`)",
-    "With": "a with statement",
+    **{"FunctionDef": "a function definition", "ClassDef": "a class definition", "Return": "return"},
+    **{"AnnAssign": "an annotated assignment", "NamedExpr": "an assignment inside an expression"},
     "AugAssign": "an augmented assignment (write `x = x + 1`)",
-    "AnnAssign": "an annotated assignment",
-    "NamedExpr": "an assignment inside an expression",
-    "JoinedStr": "a string",
-    "Dict": "a dictionary",
-    "Set": "a set",
-    "Starred": "a starred argument",
-    "Await": "await",
-    "Yield": "yield",
-    "Delete": "del",
-    "Return": "return",
-    "Assert": "an assertion",
-    "BitXor": "the operator ^",
-    "LShift": "the operator <<",
-    "RShift": "the operator >>",
-    "Is": "the operator `is`",
-    "IsNot": "the operator `is not`",
-    "In": "the operator `in`",
-    "NotIn": "the operator `not in`",
+    **{"JoinedStr": "a string", "Dict": "a dictionary", "Set": "a set", "Starred": "a starred argument"},
+    **{"Await": "await", "Yield": "yield", "Delete": "del", "Assert": "an assertion"},
+    **{"BitXor": "the operator ^", "LShift": "the operator <<", "RShift": "the operator >>"},
+    **{"Is": "the operator `is`", "IsNot": "the operator `is not`"},
+    **{"In": "the operator `in`", "NotIn": "the operator `not in`"},
 }
 
 
@@ -151,7 +120,6 @@ class Converter:
         self.text, self.place = text, text.place
 
     def refuse(self, node: Any, what: str | None = None, hint: str | None = None) -> NotInLanguageError:
-        """Return the error for something that the language does not have."""
         kind = type(node).__name__
         what = what or NAMES_OF_NODES.get(kind, f"`{kind}`")
         span = self.text.span(*self.place(node)) if hasattr(node, "lineno") else None
@@ -306,7 +274,6 @@ def collector_paused() -> Iterator[None]:
 
 
 def check_size(source: str, origin: str | None) -> None:
-    """Raise GradcliError for a text above the limits, or one that holds a NUL character."""
     size = len(source) if source.isascii() else len(source.encode(errors="surrogatepass"))
     if size > MAX_TEXT:
         raise GradcliError(
@@ -380,7 +347,6 @@ def with_large_stack(function: Callable[[], Any]) -> Any:
 
 
 def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
-    """Return the error for what Python's parser does not take."""
     from .reword import keyword_as_name, syntax_hint
 
     line = error.lineno or 1

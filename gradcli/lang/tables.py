@@ -77,14 +77,12 @@ class Rows:
         return array[:, 0] if array.shape[1] == 1 else array[0] if array.shape[0] == 1 else array
 
     def without_heading(self, has_heading: bool) -> list:
-        """Return the rows of numbers. Raises GradcliError for none."""
         rows = self.rows[has_heading:]
         if not rows:
             raise self.source.error(" has a heading and no numbers")
         return rows
 
     def check_lengths(self, rows: list) -> None:
-        """Raise GradcliError for rows of different lengths."""
         lengths = sorted({len(row) for _, row in rows})
         if len(lengths) != 1:
             name, path = self.source.name, self.source.path
@@ -103,7 +101,6 @@ class Rows:
         return np.array([self.number(row[place], i) for i, row in rows])
 
     def number(self, cell: str, row: int) -> float | complex:
-        """Return a cell as a number. Raises GradcliError for text."""
         number = parse_cell(cell)
         if number is None:
             raise self.source.error(f", row {row}: '{cell}' is no number")
@@ -188,7 +185,6 @@ class Source(NamedTuple):
     key: str
 
     def error(self, what: str, hint: str | None = None, kind: str = "file") -> GradcliError:
-        """Return the error that the source is, holds or lacks something."""
         return GradcliError(f"{self.name}: {self.path}{what}", hint=hint, kind=kind)
 
 

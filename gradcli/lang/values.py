@@ -117,7 +117,6 @@ def value_of_literal(node: tree.Expr) -> Any:
 
 
 def run_value(program: tree.Program, request: Request, name: str, rng: Any = None) -> np.ndarray:
-    """Return the array that a program of one expression computes. Raises GradcliError."""
     from ..tape.tensor import Tensor
     from .evaluate import Evaluator, lift_number
 

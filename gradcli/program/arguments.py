@@ -197,7 +197,6 @@ def is_number(x: Any) -> bool:
 
 
 def branches(path: str, x: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the paths and the parts of a dict, list or tuple."""
     if isinstance(x, Mapping):
         for key, part in x.items():
             yield f"{path}.{key}" if isinstance(key, str) else f"{path}[{key}]", part
@@ -268,7 +267,6 @@ def is_whole(x: Any) -> bool:
 
 
 def as_whole(x: Any) -> Any:
-    """Return whole numbers in a type of such."""
     return np.asarray(x).astype(np.int64)
 
 

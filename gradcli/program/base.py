@@ -111,7 +111,6 @@ class Program:
 
 
 def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
-    """Return a value as a leaf of a type. Raises GradcliError for data that cannot be differentiated."""
     exact = recorder().leaf(value, name)
     if exact is not None:
         return exact
@@ -128,7 +127,6 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
 
 
 def check_output(output: Tensor) -> None:
-    """Raise GradcliError for an output that is no real or complex number, nor an expression of such."""
     data = output._data
     dtype = "bool" if data.size and recorder().is_condition(data) else data.dtype
     if dtype == "bool" or data.dtype.kind not in "fcO":

@@ -57,23 +57,19 @@ class Claim:
     the point, by name. wrt: the names to differentiate, all unless given. All methods raise CallError and GoneError.
     """
 
-    has_pull = has_push = False
-    """Whether there is a backward pass to give cotangents to, a forward derivative to give tangents to."""
+    has_pull = has_push = False  # whether a backward pass takes cotangents, a forward derivative takes tangents
     has_second = False  # whether the backward pass can be differentiated itself: see `pull_function`
-    pulls_first = False
-    """Whether the backward pass is what is claimed even where the forward derivative needs fewer calls."""
+    pulls_first = False  # whether the backward pass is what is claimed even where the forward one needs fewer calls
     pulls_apart = True  # whether the claimed Jacobian is made of products with cotangents, where it gives these
     traced = False  # whether gradcli's engine records and differentiates it
     claims = "vjp"  # which product the claimed Jacobian came from, where there are both
     notes: tuple[str, ...] = ()
     functions: tuple[Callable, ...] = ()  # the Python functions that it consists of
     restriction = ""  # on which part of the space alone a pass says something, in words; "" for all of it
-    claim_unit: float | None = None
-    """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
+    claim_unit: float | None = None  # the rounding unit of a claim that is computed in a narrower type than the inputs
     value_unit = 0.0  # the rounding unit of a type of few digits that values go through; 0 where they go through none
     layout: tuple[OutputPart, ...] = ()  # the arrays that the output is joined of, where it tells them
-    recorded: np.ndarray | None = None
-    """The output as the last backward pass had it, where it is computed for that anew."""
+    recorded: np.ndarray | None = None  # the output as the last backward pass had it, where that computed it anew
     doubt = ""  # why nothing can be said of it, where that is known before
     trouble: str | None = None  # what the function raised beside the point
     costly = False  # whether a call may take seconds, so that few are made unless something is suspicious
@@ -90,7 +86,6 @@ class Claim:
         self.shape: tuple[int, ...] | None = None
 
     def check_wrt(self) -> None:
-        """Raise CallError for names to differentiate that are no inputs, or hold no floating-point numbers."""
         for name in self.wrt:
             if name not in self.at:
                 raise CallError(f"wrt names '{name}', which is no input; the inputs are {', '.join(self.at)}")
@@ -297,7 +292,6 @@ def call_failed(what: str, error: BaseException) -> CallError:
 
 @contextlib.contextmanager
 def failing_as(what: str) -> Iterator[None]:
-    """Turn what is raised inside the block into a CallError."""
     try:
         yield
     except (CallError, GeneratorExit, *ENDINGS):

@@ -44,7 +44,6 @@ class FormulaProgram:
         self.names = {*self.inputs, *program.bound}
 
     def formulas(self, option: str) -> dict[tuple[str, ...], Formula]:
-        """Return the formulas that an option gives. Raises GradcliError, at the place in the formula."""
         given = getattr(self.request, option)
         formulas: dict[tuple[str, ...], Formula] = {}
         for text in () if given is None else [given] if isinstance(given, str) else given:

@@ -207,7 +207,6 @@ class HandWritten(Claim):
         return products
 
     def parts_of(self, result: Any, what: str) -> dict[str, Any]:
-        """Return a result as one gradient per input, by name."""
         if result is None:
             raise CallError(f"{what} returned None")
         if isinstance(result, Mapping):
@@ -292,7 +291,6 @@ class Flattened:
         self.converts = False
 
     def __call__(self, *values: Any) -> Any:
-        """Return the function's result as arrays."""
         count = 1 if self.role in ("vjp", "jvp") else 0
         paths = list(self.arguments.arrays)
         before, leaves = values[:count], dict(zip(paths, values[count:], strict=True))
@@ -322,7 +320,6 @@ class Flattened:
             return self.attempt(before, leaves, adapter.array)
 
     def attempt(self, before: tuple, leaves: dict[str, Any], convert: Callable) -> Any:
-        """Call the function on arrays that are converted first."""
         changed = {path: x if convert is np.asarray else convert(np.asarray(x)) for path, x in leaves.items()}
         filled = self.arguments.fill_in(changed, convert)
         if not before:

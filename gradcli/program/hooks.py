@@ -73,7 +73,6 @@ class Hook:
         return function
 
     def from_file(self, action: str, request: Request) -> Any:
-        """Return the function that FILE.py:NAME names."""
         path, name = split_name(action)
         refuse_python(path, request)
         folders = Folders()

@@ -104,7 +104,6 @@ class FunctionProgram(Program):
         return call, {name: np.array(leaves[name]._data) for name in names}
 
     def call(self, arguments: dict[str, Tensor]) -> Any:
-        """Return the function's result. Raises GradcliError when it raises, or returns no Tensor."""
         self.check_shapes(arguments)
         with blame_user_code(self.path, self.title):
             result = self.result(arguments)

@@ -197,7 +197,6 @@ class Traced(Claim):
 
 
 def tensor(x: np.ndarray) -> Tensor:
-    """Return an array as a Tensor of its own."""
     return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
 
 

@@ -289,7 +289,6 @@ def named_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def replace_data(tensor: Tensor, value: np.ndarray, name: str) -> None:
-    """Give a leaf another value of the same shape. Raises GradcliError for another shape."""
     data = tensor._data
     if np.shape(value) != data.shape:
         raise GradcliError(

@@ -50,7 +50,6 @@ def open_address(text: str, request: Request) -> Callable[..., Any]:
 
 
 def refuse_config(text: str, request: Request) -> None:
-    """Raise GradcliError where a config has no use."""
     if request.config is not None:
         raise GradcliError(f"--config: {text} takes none; UM-Bridge models do")
 
@@ -95,7 +94,6 @@ class Target(NamedTuple):
 
 
 def load_program(target: Target) -> Program:
-    """Return the program that a target names. Raises GradcliError for files that are missing or no text."""
     text = target.text
     if target.inline:
         return expression(text, None, target)
@@ -138,7 +136,6 @@ def load_program(target: Target) -> Program:
 
 
 def expression(source: str, origin: str | None, target: Target) -> Program:
-    """Return an expression program. Raises GradcliError for arguments, which only scripts have."""
     from ..lang.parse import parse
     from .expression import ExpressionProgram
 
@@ -148,14 +145,12 @@ def expression(source: str, origin: str | None, target: Target) -> Program:
 
 
 def refuse_arguments(target: Target, what: str) -> None:
-    """Raise GradcliError for arguments after --, which only scripts have."""
     if target.request.argv:
         message = f"{what} takes no arguments: {' '.join(target.request.argv)}"
         raise GradcliError(message, hint="what follows -- is for scripts; give values as NAME=VALUE before it")
 
 
 def refuse_python(path: str, request: Request) -> None:
-    """Raise GradcliError, under --safe, for a Python file."""
     if request.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed")
 
@@ -192,7 +187,6 @@ def load_file(target: Target) -> Any:
 
 
 def load_named(target: Target) -> Any:
-    """Return what FILE.py:NAME names. Raises GradcliError where that cannot be had."""
     from .user_code import find_in
 
     return find_in(load_file(target), target.path, str(target.name))

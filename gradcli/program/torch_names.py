@@ -45,7 +45,6 @@ class TensorType(type):
         return hash(cls.__name__)
 
     def __call__(cls, *args: Any) -> Any:
-        """Return a tensor of the given numbers, or an uninitialised one of the given lengths."""
         kind = cls._wanted or np.dtype(defaults.float)  # type: ignore[attr-defined]
         if len(args) == 1 and isinstance(args[0], Size):
             return gradcli.zeros(*args[0], dtype=kind)
@@ -160,7 +159,6 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.extras = extras()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return where a module of PyTorch's is found; an error for one that there is not."""
         if name in MODULES or name in EMPTY:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         if name.startswith("torch."):

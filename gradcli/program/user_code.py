@@ -364,7 +364,6 @@ class Folders:
 
 
 def change_to(wanted: Surroundings | None) -> None:
-    """Put surroundings in place instead of those that are."""
     present = Surroundings.current
     if present is wanted:
         return
@@ -478,7 +477,6 @@ def find_in(module: Any, path: str, name: str) -> Any:
 
 
 def check_callable(function: Any, title: str) -> Any:
-    """Return what FILE.py:NAME, the title, names. Raises GradcliError for what cannot be called."""
     if not callable(function):
         raise GradcliError(f"{title} is {type(function).__name__}, not a function")
     return function

@@ -43,7 +43,6 @@ class Traced(Mode):
         return node
 
     def note(self, node: Node) -> None:
-        """Note the origin of a custom function's node."""
         node.origin = Origin()
 
 

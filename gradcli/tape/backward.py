@@ -96,7 +96,6 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
 
 
 def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cotangent]]:
-    """Return the nodes and cotangents that backward starts with."""
     vectors = (None,) * len(outputs) if vectors is None else as_tuple(vectors)
     if len(vectors) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")

@@ -107,7 +107,6 @@ def pack_tensor(tensor: Tensor, hooks: Hooks) -> Packed:
 
 
 def unpacked_data(unpack_hook: Callable[[Any], Any], content: Any) -> Any:
-    """Return the raw data that an unpack hook gives back. Raises TypeError when it returns no Tensor."""
     with no_grad():
         tensor = unpack_hook(content)
     if not isinstance(tensor, Tensor):

@@ -41,7 +41,6 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str =
 
 
 def leaf_error(what: str, verb: str = "is being") -> BaseException:
-    """Return the error for an in-place change of a leaf."""
     failure = RuntimeError(f"{what} that requires grad {verb} used in an in-place operation.")
     return add_advice(failure, "do it inside no_grad(), or on a clone()")
 

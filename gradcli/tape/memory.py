@@ -248,12 +248,10 @@ class _Views:
         self.limit = 16
 
     def add(self, view: Tensor) -> None:
-        """Remember a view."""
         if len(self.references) >= self.limit:
             self.references = [r for r in self.references if r() is not None]
             self.limit = 16 + 2 * len(self.references)
         self.references.append(weakref.ref(view))
 
     def living(self) -> list[Tensor]:
-        """Return the views that somebody still holds."""
         return [view for view in (r() for r in self.references) if view is not None]

@@ -59,7 +59,6 @@ observers: list[Observer] = []
 
 @contextlib.contextmanager
 def observing(observer: Observer) -> Iterator[None]:
-    """Let an observer take note inside the block."""
     observers.append(observer)
     try:
         yield
@@ -74,7 +73,6 @@ class allowed:  # noqa: N801 - a namespace
 
 
 def record_in_this_thread(wanted: bool) -> None:
-    """Switch recording on or off in this thread."""
     state.grad = wanted
     (suspended.discard if wanted else suspended.add)(threading.get_ident())
 

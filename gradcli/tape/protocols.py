@@ -167,7 +167,6 @@ def wrap_arrays(x: Any) -> Any:
 
 
 def in_type(x: Any, dtype: Any) -> Any:
-    """Return a result in a type, where one was asked for."""
     return x if dtype is None or not isinstance(x, Tensor) else cast(x, as_numpy(dtype))
 
 

@@ -285,7 +285,6 @@ def end(mode: Engine | Mode) -> None:
 
 @contextlib.contextmanager
 def recording(mode: Engine | Mode) -> Iterator[Any]:
-    """Let a mode record inside the block."""
     begin(mode)
     try:
         yield mode

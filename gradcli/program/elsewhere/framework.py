@@ -152,7 +152,6 @@ class FrameworkCall(Claim):
 
     @contextlib.contextmanager
     def running(self, what: str, narrow: bool) -> Iterator[None]:
-        """Turn what the function raises inside the block into a CallError."""
         with failing_as(f"{what}{self.title}"), np.errstate(all="ignore"), self.precision(narrow):
             yield
 
@@ -231,7 +230,6 @@ def to_single(x: Any) -> np.ndarray:
 
 
 def adapter_of(engine: str) -> Any:
-    """Return the class of calls of a framework. Raises GradcliError when it is not installed."""
     if engine not in ADAPTED:
         raise GradcliError(f"no engine '{engine}'", hint=f"there are {', '.join(ENGINES)}")
     try:

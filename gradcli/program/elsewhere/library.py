@@ -35,7 +35,6 @@ QUALIFIERS = re.compile(r"\b(?:const|restrict|__restrict|__restrict__|volatile|e
 
 
 def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
-    """Return what makes the function of a library. Raises GradcliError for no file."""
     path, declaration = split_address(text)
     if not os.path.isfile(path):
         raise GradcliError(f"no such file: {path}", kind="file")
@@ -67,7 +66,6 @@ class Declaration(NamedTuple):
 
 
 def read_declaration(text: str) -> Declaration:
-    """Return what a declaration says. Raises GradcliError for what is none, and for types that are not known."""
     match = DECLARATION.match(text)
     if not match:
         message = f"'{text}' is no declaration of a C function"
@@ -181,7 +179,6 @@ class Library(Claim):
         return candidates[0]
 
     def output_shape(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-        """Return the shape of the output. Raises GradcliError when it cannot be known."""
         if self.result.kind == "number":
             return ()
         if self.result.name in shapes:
@@ -298,7 +295,6 @@ class Library(Claim):
         return results
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what the backward pass gives, or the product with the gradient."""
         if self.back:
             return self.derivative(self.back, arrays, {self.result.name: cotangent})
         assert self.grad

@@ -165,7 +165,6 @@ def encode(x: np.ndarray) -> Any:
 
 
 def decode(document: Any, what: str) -> np.ndarray:
-    """Return an array from JSON. Raises CallError."""
     try:
         if not isinstance(document, dict):
             return np.array(document, float)

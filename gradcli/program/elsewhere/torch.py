@@ -184,7 +184,6 @@ class Adapter(FrameworkCall):
         return isinstance(error, NotImplementedError) or any(word in text for word in words)
 
     def join_result(self, result: Any) -> torch.Tensor:
-        """Return an output as one real tensor. Raises CallError for one without floating-point numbers."""
         tensors = list(arrays_in(result, is_torch_float))
         if not tensors and isinstance(result, float | np.ndarray | np.floating):
             tensors = [((), torch.as_tensor(result))]
@@ -355,7 +354,6 @@ def tensors_behind(function: Any) -> list[Any]:
 
 
 def copy_module(module: Any) -> Any:
-    """Return a copy of a module on the CPU. Raises CallError."""
     try:
         return copy.deepcopy(module).cpu()
     except Exception as error:

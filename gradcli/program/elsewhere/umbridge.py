@@ -166,7 +166,6 @@ def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[st
 
 
 def vector_of_numbers(numbers: Any, what: str) -> np.ndarray:
-    """Return a list of numbers as a vector. Raises CallError for anything else."""
     try:
         x = np.array(numbers, float)
     except (TypeError, ValueError, OverflowError):
