@@ -85,9 +85,8 @@ class Exact(Engine):
             out = exact(primitive.forward(*raws, **params))
         except (TypeError, AttributeError, ValueError) as error:
             if "truth value" in str(error):
-                raise NoTwinError(
-                    f"{name_for_users(primitive)} needs to compare values, which symbols do not have"
-                ) from None
+                what = name_for_users(primitive)
+                raise NoTwinError(f"{what} needs to compare values, which symbols do not have") from None
             if isinstance(error, ValueError):  # shapes that do not fit
                 raise as_pytorch(error, raws) from None
             raise NoTwinError(f"{name_for_users(primitive)} has no exact twin") from None

@@ -276,9 +276,8 @@ def collector_paused() -> Iterator[None]:
 def check_size(source: str, origin: str | None) -> None:
     size = len(source) if source.isascii() else len(source.encode(errors="surrogatepass"))
     if size > MAX_TEXT:
-        raise GradcliError(
-            f"the program has {size} bytes; the limit is {MAX_TEXT} (1 MiB)", kind="limit", hint="split it into files"
-        )
+        message = f"the program has {size} bytes; the limit is {MAX_TEXT} (1 MiB)"
+        raise GradcliError(message, kind="limit", hint="split it into files")
     if "\0" in source:
         where = source.index("\0")
         message = "the program holds a NUL character; is it a binary file?"

@@ -88,9 +88,8 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
     program = parse(text)
     for statement in program.statements:
         if statement.target is not None or len(program.statements) > 1:
-            raise GradcliError(
-                f"the value of '{name}' must be one expression", span=program.span(statement.value), kind="syntax"
-            )
+            span = program.span(statement.value)
+            raise GradcliError(f"the value of '{name}' must be one expression", span=span, kind="syntax")
         for node in statement.value.walk():
             if isinstance(node, tree.Name) and node.name not in CONSTANTS:
                 message = f"the value of '{name}' may not use the name '{node.name}'"

@@ -71,9 +71,8 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
     """Return the error of parameters that were given no value; more: what else the hint says."""
     listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
-    return GradcliError(
-        f"{title} needs a value for {listed}", hint=f"add to the command line: {words}{more}", kind="name"
-    )
+    hint = f"add to the command line: {words}{more}"
+    return GradcliError(f"{title} needs a value for {listed}", hint=hint, kind="name")
 
 
 Path = tuple[int | str, ...]

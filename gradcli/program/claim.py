@@ -154,10 +154,8 @@ class Claim:
     def pulls(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         """Return the claimed products with several cotangents at one point, by input."""
         self.require(self.claim_calls)
-        return [
-            {name: in_shape(row[name], self.at[name].shape, f"the gradient of '{name}'") for name in self.wrt}
-            for row in self.vjps(arrays, cotangents)
-        ]
+        rows, at = self.vjps(arrays, cotangents), self.at
+        return [{n: in_shape(row[n], at[n].shape, f"the gradient of '{n}'") for n in self.wrt} for row in rows]
 
     def pull(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the claimed product of a cotangent with the derivative, by input."""
@@ -243,8 +241,7 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     except ENDINGS:
         raise
     except BaseException as error:
-        message = f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}"
-        raise CallError(message) from None
+        raise CallError(f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}") from None
     if raw.dtype.kind in "biuO":
         try:
             raw = raw.astype(float)
@@ -266,9 +263,8 @@ def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray
         return raw
     size, imaginary = np.abs(raw).max(initial=0.0), np.abs(raw.imag).max(initial=0.0)
     if not imaginary <= (1e-9 if raw.dtype == np.complex128 else 1e-5) * size:
-        raise ComplexError(
-            f"the gradient of '{name}' has imaginary parts (up to {imaginary:.3g}), but '{name}' is real"
-        )
+        parts = f"imaginary parts (up to {imaginary:.3g})"
+        raise ComplexError(f"the gradient of '{name}' has {parts}, but '{name}' is real")
     return raw.real
 
 

@@ -97,10 +97,8 @@ class HandWritten(Claim):
         """Return the Jacobian of which a derivative per element is the diagonal. Raises WrongShapeError."""
         raw, x = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), self.at[name]
         if raw.shape not in ((), out.shape):  # a number is the derivative of every element
-            raise WrongShapeError(
-                f"the derivative of '{name}' has shape {raw.shape}; element by element it must have the output's "
-                f"shape {out.shape}"
-            )
+            wanted = f"element by element it must have the output's shape {out.shape}"
+            raise WrongShapeError(f"the derivative of '{name}' has shape {raw.shape}; {wanted}")
         if x.ndim == 0:
             return self.fit_shape(np.broadcast_to(raw, out.shape), out, name)
         whole = np.zeros((out.size, out.size), raw.dtype)
@@ -144,10 +142,9 @@ class HandWritten(Claim):
         raw, is_complex = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), out.dtype.kind == "c"
         self.note_type(raw, name)
         if is_complex and self.at[name].dtype.kind == "c":
-            raise CallError(
-                f"{self.title} returns complex numbers for the complex input '{name}': a backward by hand "
-                "can be checked (vjp), or a gradient of its real part and of its imaginary part, one by one"
-            )
+            advice = "(vjp), or a gradient of its real part and of its imaginary part, one by one"
+            what = f"{self.title} returns complex numbers for the complex input '{name}'"
+            raise CallError(f"{what}: a backward by hand can be checked {advice}")
         if not is_complex:
             raw = as_kind_of_input(raw, self.at[name], name)
         wanted = out.shape + self.at[name].shape
@@ -155,9 +152,8 @@ class HandWritten(Claim):
             one_number = raw.ndim == 0 and math.prod(wanted) == 1
             if not one_number and (out.size != 1 or raw.shape != self.at[name].shape):
                 hint = ELEMENTWISE if raw.shape == out.shape == self.at[name].shape else None
-                raise WrongShapeError(
-                    f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}", hint
-                )
+                what = f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}"
+                raise WrongShapeError(what, hint)
             raw = raw.reshape(wanted)
         return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
 
@@ -182,10 +178,8 @@ class HandWritten(Claim):
         raw = plain_array(self.call(self.ahead, arrays, what, given), what)
         shape = self.value(arrays).shape if self.shape is None else self.shape
         if raw.shape != shape:
-            raise WrongShapeError(
-                f"{what} gives shape {raw.shape}; it must have the output's shape {shape} (its first argument is a "
-                "tuple of tangents, one per argument)"
-            )
+            advice = "its first argument is a tuple of tangents, one per argument"
+            raise WrongShapeError(f"{what} gives shape {raw.shape}; it must have the output's shape {shape} ({advice})")
         return raw
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
@@ -200,9 +194,8 @@ class HandWritten(Claim):
                 raw = raw.real
             raw = as_kind_of_input(raw, x, name)
             if raw.shape != x.shape and not (raw.ndim == 0 and x.size == 1):
-                raise WrongShapeError(
-                    f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape {x.shape}"
-                )
+                shapes = f"a gradient of shape {raw.shape}; it must have shape {x.shape}"
+                raise WrongShapeError(f"{what} gives '{name}' {shapes}")
             products[name] = raw.reshape(x.shape)
         return products
 

@@ -116,12 +116,10 @@ class FunctionProgram(Program):
                 result = floats[0] if len(floats) == 1 else entry("concatenate").function(floats)
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
-                raise TargetError(
-                    f"{self.title} returned {type(result).__name__}, which does not depend on its inputs through "
-                    "gradcli's operations",
-                    hint="a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
-                    "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()",
-                )
+                why = "which does not depend on its inputs through gradcli's operations"
+                advice = "a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
+                advice += "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()"
+                raise TargetError(f"{self.title} returned {type(result).__name__}, {why}", hint=advice)
             hint = "gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None
             raise TargetError(f"{self.title} returned {type(result).__name__}, not a Tensor", hint=hint)
         return result
@@ -158,11 +156,8 @@ class ModuleProgram(FunctionProgram):
     def check_shapes(self, arguments: dict[str, Any]) -> None:
         for name, p in self.weights.items():
             if name in arguments and arguments[name]._data.shape != p._data.shape:
-                raise GradcliError(
-                    f"'{name}' has shape {p._data.shape} in the module; the given value has shape "
-                    f"{arguments[name]._data.shape}",
-                    kind="shape",
-                )
+                given = f"the given value has shape {arguments[name]._data.shape}"
+                raise GradcliError(f"'{name}' has shape {p._data.shape} in the module; {given}", kind="shape")
 
     def result(self, arguments: dict[str, Any]) -> Any:
         inputs = {name: x for name, x in arguments.items() if name not in self.weights}

@@ -212,10 +212,8 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
         return result
     if isinstance(result, tuple | list | Mapping):
         raise CallError(f"{title} returned no Tensor of floating-point numbers")
-    raise CallError(
-        f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
-        "on the arguments, without numpy() or detach()"
-    )
+    advice = "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()"
+    raise CallError(f"{title} returned {type(result).__name__}, not a Tensor: {advice}")
 
 
 class ScriptClaim(Traced):
@@ -239,10 +237,9 @@ class ScriptClaim(Traced):
             raise CallError(error.message) from error
         for name, x in arrays.items():
             if not np.array_equal(run.leaves[name]._data, x.astype(run.leaves[name]._data.dtype), equal_nan=True):
-                raise CallError(
-                    f"{self.title} changes '{name}' after making it, so its derivative cannot be checked: name the "
-                    "output with --out, or check the function that computes it"
-                )
+                advice = "name the output with --out, or check the function that computes it"
+                what = f"{self.title} changes '{name}' after making it, so its derivative cannot be checked"
+                raise CallError(f"{what}: {advice}")
         if run.output is None and (len(run.backwards) != 1 or np.size(run.backwards[0]) != 1):
             raise CallError(
                 f"{self.title} runs backward {len(run.backwards)} times itself; that can be checked when it does so "
@@ -295,9 +292,8 @@ class SecondScript(ScriptClaim):
         *names, last = arrays
         run = self.of.execute({name: arrays[name] for name in names})
         if run.output is None:
-            raise CallError(
-                f"{self.of.title} runs backward itself, so its graph is gone: leave out its call of backward"
-            )
+            what = f"{self.of.title} runs backward itself, so its graph is gone"
+            raise CallError(f"{what}: leave out its call of backward")
         if run.output._node is None:
             raise CallError(f"{self.of.title} does not depend on its leaves through recorded operations")
         vector = tensor(arrays[last]).requires_grad_()

@@ -291,9 +291,8 @@ def named_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def replace_data(tensor: Tensor, value: np.ndarray, name: str) -> None:
     data = tensor._data
     if np.shape(value) != data.shape:
-        raise GradcliError(
-            f"'{name}' has shape {data.shape} in the script; the given value has shape {np.shape(value)}", kind="shape"
-        )
+        given = f"the given value has shape {np.shape(value)}"
+        raise GradcliError(f"'{name}' has shape {data.shape} in the script; {given}", kind="shape")
     fresh = np.asarray(value, data.dtype)
     tensor._data = fresh[()] if data.ndim == 0 else fresh.copy()
     if tensor._node is not None:

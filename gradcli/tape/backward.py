@@ -82,10 +82,8 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
     if not isinstance(given, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
     if given._data.shape != shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{place}] has a shape of {given.shape} and output[{place}] has a shape "
-            f"of {Size(shape)}."
-        )
+        shapes = f"grad_output[{place}] has a shape of {given.shape} and output[{place}] has a shape of {Size(shape)}"
+        raise RuntimeError(f"Mismatch in shape: {shapes}.")
     if (given._data.dtype.kind == "c") != (dtype.kind == "c"):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
@@ -185,10 +183,8 @@ def _result(plan: Plan, place: int, target: Tensor, allow_unused: bool, material
             zeros = Tensor._wrap(np.zeros(target._data.shape, target._data.dtype), None)
             return zeros.requires_grad_() if plan.create else zeros
         if not allow_unused:
-            raise RuntimeError(
-                f"The differentiated Tensor at index {place} appears to not have been used in the graph. Set "
-                "allow_unused=True if this is the desired behavior."
-            )
+            what = f"The differentiated Tensor at index {place} appears to not have been used in the graph."
+            raise RuntimeError(f"{what} Set allow_unused=True if this is the desired behavior.")
         return None
     dtype = target._data.dtype
     if plan.create:

@@ -300,11 +300,8 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
                 "The inputs that are modified inplace must all be outputs of the Function."
             )
         if not any(x is y for y in args):
-            warnings.warn(
-                f"{ctx.name()}: only inputs are to be given to ctx.mark_dirty(), not what forward itself made",
-                UserWarning,
-                stacklevel=5,
-            )
+            what = f"{ctx.name()}: only inputs are to be given to ctx.mark_dirty(), not what forward itself made"
+            warnings.warn(what, UserWarning, stacklevel=5)
             continue
         if wanted:
             if x._node is not None and x._node.leaf:
@@ -349,10 +346,8 @@ def backward_of(ctx: Any, g: Any) -> tuple:
     function = ctx._function
     written = [name for name in ("backward", "vjp") if getattr(function, name) is not Function.backward]
     if len(written) > 1:
-        raise RuntimeError(
-            f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {function.__name__} must "
-            "have one of them, they are the same thing"
-        )
+        advice = f"{function.__name__} must have one of them, they are the same thing"
+        raise RuntimeError(f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {advice}")
     given = [g.get(i) for i in range(len(ctx._outlines))] if isinstance(g, Slots) else [g]
     return run_backward(ctx, given, getattr(function, written[0] if written else "backward"))
 
@@ -418,15 +413,13 @@ def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
     while len(returned) > wanted and returned[-1] is None:
         returned.pop()
     if len(returned) != wanted:
-        raise RuntimeError(
-            f"function {ctx.name()} returned an incorrect number of gradients (expected {wanted}, got {len(returned)})"
-        )
+        counts = f"(expected {wanted}, got {len(returned)})"
+        raise RuntimeError(f"function {ctx.name()} returned an incorrect number of gradients {counts}")
     for i, (g, outline) in enumerate(zip(returned, ctx._inputs, strict=True)):
         if g is not None and outline is None:
-            raise RuntimeError(
-                f"function {ctx.name()} returned a gradient different from None at position {i + 1}, but the "
-                "corresponding forward input was not a Tensor"
-            )
+            what = f"a gradient different from None at position {i + 1}"
+            but = "but the corresponding forward input was not a Tensor"
+            raise RuntimeError(f"function {ctx.name()} returned {what}, {but}")
         is_wanted = g is not None and ctx.all_parents[i] is not None
         returned[i] = fit_gradient(ctx, i, g, outline, create) if is_wanted else None
     return tuple(returned)
@@ -441,10 +434,8 @@ def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     given = tuple(g.shape)
     if given != shape:
         if not broadcasts(shape, given):
-            raise RuntimeError(
-                f"Function {ctx.name()} returned an invalid gradient at index {i} - got {list(given)} but expected "
-                f"shape compatible with {list(shape)}"
-            )
+            what = f"got {list(given)} but expected shape compatible with {list(shape)}"
+            raise RuntimeError(f"Function {ctx.name()} returned an invalid gradient at index {i} - {what}")
         g = fit(g, shape, len(given))
     g = cast_cotangent(g, dtype)
     return g if create else g._data

@@ -110,9 +110,8 @@ def unpacked_data(unpack_hook: Callable[[Any], Any], content: Any) -> Any:
     with no_grad():
         tensor = unpack_hook(content)
     if not isinstance(tensor, Tensor):
-        raise TypeError(
-            f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}"
-        )
+        got = f"got result of type {type(tensor).__name__}"
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but {got}")
     data = tensor._data
     return separate(data) if isinstance(data, np.ndarray) else data
 

@@ -79,9 +79,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
         result = cast(result, data.dtype)
     if result._data.shape != data.shape:
         if not broadcasts(result._data.shape, data.shape):
-            raise RuntimeError(
-                f"output with shape {list(data.shape)} doesn't match the broadcast shape {list(result._data.shape)}"
-            )
+            shapes = f"shape {list(data.shape)} doesn't match the broadcast shape {list(result._data.shape)}"
+            raise RuntimeError(f"output with {shapes}")
         result = entry("broadcast_to")(result, shape=data.shape)
     node = result._node if state.grad else None
     if node is not None and target._origin is not None:
@@ -128,10 +127,8 @@ def write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     for node in nodes:
         if node.rule.saves:
             saved = node.open()
-            kept = tuple(
-                data if x is out else (x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x)
-                for x in saved
-            )
+            copied = (x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x for x in saved)
+            kept = tuple(data if x is out else copy for x, copy in zip(saved, copied, strict=True))
             if all(new is old for new, old in zip(kept, saved, strict=True)):
                 continue
             node.kept = kept

@@ -105,10 +105,8 @@ def refuse_out(name: str, kwargs: dict) -> None:
     """Raise TypeError for out=, which would write into an ndarray."""
     out = kwargs.pop("out", None)
     if out is not None and out is not np._NoValue:
-        raise TypeError(
-            f"np.{name} cannot write into an ndarray what comes from a Tensor (out= or an in-place "
-            "operator on an ndarray): write `a = a + t` instead of `a += t`"
-        )
+        how = "(out= or an in-place operator on an ndarray): write `a = a + t` instead of `a += t`"
+        raise TypeError(f"np.{name} cannot write into an ndarray what comes from a Tensor {how}")
 
 
 @functools.cache

@@ -212,10 +212,8 @@ class Plan:
             if x is not None and not isinstance(x, Tensor):
                 raise TypeError(f"expected Tensors or None, but hook '{name}' returned '{type(x).__name__}'")
         if len(result) != len(given):
-            raise RuntimeError(
-                f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected "
-                f"{len(given)})"
-            )
+            counts = f"(got {len(result)}, but expected {len(given)})"
+            raise RuntimeError(f"hook '{name}' has returned an incorrect number of values {counts}")
         if any(old is None and new is not None for old, new in zip(given, result, strict=True)):
             raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
         from .hooks import check_hook_result

@@ -233,10 +233,8 @@ class ModuleCall(Adapter):
         weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
         for name in given.keys() & weights.keys():
             if np.shape(given[name]) != tuple(weights[name].shape):
-                raise CallError(
-                    f"'{name}' has shape {tuple(weights[name].shape)} in the module; the given value has shape "
-                    f"{np.shape(given[name])}"
-                )
+                own = f"'{name}' has shape {tuple(weights[name].shape)} in the module"
+                raise CallError(f"{own}; the given value has shape {np.shape(given[name])}")
         arguments = Arguments(inputs, fixed)
         single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
         self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
@@ -323,9 +321,8 @@ def as_callable(function: Any, title: str) -> Any:
             return function()
     except TypeError as error:
         name = title.rpartition(":")[2]
-        raise CallError(
-            f"{title} cannot be made without arguments ({error}): make one in the file, net = {name}(...)"
-        ) from error
+        advice = f"make one in the file, net = {name}(...)"
+        raise CallError(f"{title} cannot be made without arguments ({error}): {advice}") from error
 
 
 def has_setup(function: Any) -> bool:
