@@ -127,10 +127,7 @@ class _Lazy(ast.NodeTransformer):
 
 @functools.cache
 def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str], lazy: bool) -> tuple[Any, tuple]:
-    """Return a twin's formula as the code of a lambda, and the names of its arguments after the operands.
-
-    The text is the table's own, never a user's.
-    """
+    """Return a twin's formula (the table's, never a user's) as a lambda's code, and its arguments after operands."""
     tree = ast.parse(text, mode="eval")
     body = _Lazy().visit(tree.body) if lazy else tree.body
     read = (n.id for n in ast.walk(body) if isinstance(n, ast.Name))

@@ -216,10 +216,7 @@ def cancel_inverse(one: Product, axes: tuple[Index, ...]) -> Product | None:
 
 
 def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
-    """Return a product with sigmoid(u) for 1/(1 + exp(-u)) and exp(u) sigmoid(-u), softmax(u) for exp(u)/sum(exp(u)).
-
-    None without.
-    """
+    """Return a product with sigmoid(u) for 1/(1+exp(-u)), exp(u)sigmoid(-u), softmax(u) for exp(u)/sum(exp(u))."""
     for f in one.factors:
         own = f.atom.args[0].products if f.atom.op == "group" and f.exponent < 0 else ()
         numbers = [p for p in own if p == Product(ONE)]
@@ -383,10 +380,7 @@ def inverse(x: Term) -> Term:
 
 
 def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tuple[Factor, Index, Index]]:
-    """Return the factors of a product of square matrices in order, each with the indices before and behind it.
-
-    Nothing where it is no such product.
-    """
+    """Return the factors of a product of square matrices in order, with the indices around each; else nothing."""
     path: list[tuple[Factor, Index, Index]] = []
     left = list(factors)
     while left:

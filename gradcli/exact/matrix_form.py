@@ -433,10 +433,7 @@ def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tupl
 
 
 def links_of(form: Form) -> tuple[dict[Form, Fraction], tuple[Form, ...]]:
-    """Return the scalars before a matrix product, and its parts; nothing where it is none.
-
-    outer(A@x, B@y) is A@outer(x, y)@B.T.
-    """
+    """Return scalars and parts of a matrix product; nothing without. outer(A@x, B@y) is A@outer(x, y)@B.T."""
     _, scalars, whole = split_scalars(form)
     if whole.op == "matmul":
         return dict(scalars), whole.parts

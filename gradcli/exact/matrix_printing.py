@@ -394,10 +394,7 @@ def replace(form: Form, old: Form, new: Form) -> Form:
 def name_parts(
     forms: Sequence[Form], taken: Collection[str], length: Callable[[Form], int] | None = None
 ) -> tuple[list[tuple[str, Form]], list[Form]]:
-    """Return names for parts that come twice, in the order of computing, and the formulas in terms of these.
-
-    length: how many characters a formula has: only what shortens the whole is named. Without, all is.
-    """
+    """Return names for parts that come twice, and formulas in terms of these. length: name if that shortens all."""
     parts: list[tuple[Form, Form]] = []
     forms = list(forms)
     while True:

@@ -1,7 +1,4 @@
-"""From a program of the expression language to terms in index notation, for arrays of any size, and to derivatives.
-
-Those come by the product rule, and by a rule per function.
-"""
+"""From programs of the expression language to terms in index notation, of arrays of any size, and their derivatives."""
 
 from __future__ import annotations
 

@@ -252,10 +252,7 @@ class _Python(PythonCodePrinter):
 
 
 def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
-    """Return a Python function of the inputs that returns the value and the derivatives.
-
-    derivatives: label, shape and expressions of each.
-    """
+    """Return a Python function of value and derivatives. derivatives: label, shape and expressions of each."""
     names = UniqueNames(inputs, keyword.kwlist)
     printer = _Python(names)
     parts, word, slopes = print_all(names, printer, value, derivatives)

@@ -156,10 +156,7 @@ class Exact(Engine):
             leaf._node.data = leaf._data
 
     def make_exact(self, tensor: Tensor) -> None:
-        """Give a tensor that is viewed or changed in place exact memory, and its base and the views of that, too.
-
-        It gets its rounded numbers back at the end of the block.
-        """
+        """Give a tensor that is viewed or changed in place, its base and the views exact memory until the end."""
         base = tensor if tensor._base is None else tensor._base
         if base._data.dtype.kind not in "fc":
             return

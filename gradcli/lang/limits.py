@@ -118,20 +118,14 @@ def time_left(seconds: float) -> float:
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise TimeIsUp in the block after so many seconds, where the system can (not in threads).
-
-    Blocks may be nested: the outer one's time goes on.
-    """
+    """Raise TimeIsUp in the block after so many seconds, where the system can (no threads). Blocks may be nested."""
     with alarm(seconds, "REAL", "SIGALRM"):
         yield
 
 
 @contextlib.contextmanager
 def enforce(bound: Bound | None) -> Iterator[None]:
-    """Raise TimeIsUp in the block when its time is over, and GradcliError from it.
-
-    What not even that ends is ended with the process.
-    """
+    """Raise GradcliError from the block when its time is over; what not even that ends is ended with the process."""
     if bound is None:
         yield
         return

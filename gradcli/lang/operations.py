@@ -94,10 +94,7 @@ class Renamed(ast.NodeTransformer):
 
 
 def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
-    """Return a derivative rule as the names of its parameters and an expression; None if it is no formula.
-
-    A function that is no lambda says its formula in its docstring, up to a semicolon.
-    """
+    """Return a rule as its parameters' names and an expression, of a lambda or a docstring up to ";"; else None."""
     if not callable(rule):
         return [], ast.Constant(rule)
     function = getattr(rule, "__wrapped__", rule)

@@ -133,10 +133,7 @@ def read_rows(lines: Iterable[str], separator: str, **options: Any) -> Iterator[
 
 
 def is_heading(cells: list[str]) -> bool:
-    """Return whether cells are names: a word that is a number, too, such as nan or inf, is a name beside others.
-
-    Cells may be empty, as the first one over the names of rows.
-    """
+    """Return whether cells are names, beside which nan and inf are names, too; cells may be empty."""
     others = [cell for cell in cells if cell and cell not in UNITS and parse_cell(cell) is not None]
     return any(cells) and all(map(str.isidentifier, others)) and len(others) < len(list(filter(None, cells)))
 

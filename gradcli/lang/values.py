@@ -74,11 +74,7 @@ def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def read_value(text: str, request: Request, name: str = "value", rng: Any = None) -> np.ndarray:
-    """Return the array that a VALUE stands for.
-
-    text: an expression without names (but pi, e and the like), or @FILE. rng: draws its random numbers; unless given
-    they begin with the seed. Raises GradcliError.
-    """
+    """Return the array of a VALUE: an expression without names, or @FILE. rng: draws random numbers, else the seed."""
     if text.lstrip().startswith("@"):
         from .files import read_file
 

@@ -169,10 +169,7 @@ class Claim:
         return in_shape(product, shape, "the derivative along a direction")
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray] | None:
-        """Return the product, where the function is called at another point between forward and backward.
-
-        None where both are one call.
-        """
+        """Return the product after a call at another point between forward and backward; None where both are one."""
         return None
 
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
@@ -184,10 +181,7 @@ class Claim:
         raise NotImplementedError
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
-        """Yield what it is made of and can be checked by itself, innermost and earliest first.
-
-        With each comes what tells which part that is, and its place in the source.
-        """
+        """Yield what can be checked by itself, innermost and earliest first, with what tells which and where it is."""
         yield from ()
 
     def require(self, calls: int) -> None:
@@ -255,10 +249,7 @@ def plain_array(x: Any, what: str) -> np.ndarray:
 
 
 def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
-    """Return a gradient as the input's kind of number.
-
-    An imaginary part for a real input is dropped where it is no more than rounding. Raises ComplexError.
-    """
+    """Return a gradient as the input's kind of number. Raises ComplexError for imaginary parts beyond rounding."""
     if raw.dtype.kind != "c" or like.dtype.kind == "c":
         return raw
     size, imaginary = np.abs(raw).max(initial=0.0), np.abs(raw.imag).max(initial=0.0)
@@ -312,11 +303,7 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 
 def second_order(first: Claim, seed: int) -> Claim:
-    """Return the product of a random vector with a function's derivative, as a function of inputs and vector.
-
-    The vector is one more input, so that the derivative for it, the first derivative again, is checked as well.
-    Raises CallError.
-    """
+    """Return the product of a random vector, one more input, with a function's derivative. Raises CallError."""
     if not first.has_second:
         raise CallError("reverse mode does not go through the function, and second derivatives need it")
     rng, out = np.random.default_rng(seed + 1), first.value_here()

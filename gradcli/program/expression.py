@@ -31,10 +31,7 @@ class ExpressionProgram(Program):
         self.find_free = functools.cache(self._find_free)
 
     def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
-        """Return the names that are read before the program binds them, with the first place.
-
-        pi, e and the like count only when they are among the given names.
-        """
+        """Return the names read before the program binds them, with the first place; pi, e and the like if given."""
         return self.find_free(frozenset(CONSTANTS).intersection(given))
 
     def _find_free(self, given: frozenset[str]) -> dict[str, tree.Expr]:

@@ -135,10 +135,7 @@ class HandWritten(Claim):
         self.seen_apart = True
 
     def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
-        """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
-
-        Raises WrongShapeError, and CallError for complex outputs of complex inputs, which have no single derivative.
-        """
+        """Return a gradient in shape output.shape + input.shape, pairs for complex outputs. Raises CallError."""
         raw, is_complex = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), out.dtype.kind == "c"
         self.note_type(raw, name)
         if is_complex and self.at[name].dtype.kind == "c":
@@ -272,10 +269,7 @@ def claim_by_hand(
 
 
 class Flattened:
-    """A function of arrays in order that calls another one on its own kind of arguments.
-
-    role: f, grad, vjp or jvp, which says what comes before the arguments.
-    """
+    """A function of arrays in order that calls another on its own kind of arguments. role: f, grad, vjp or jvp."""
 
     def __init__(self, function: Callable, arguments: Arguments, role: str):
         self.function, self.arguments, self.role = function, arguments, role

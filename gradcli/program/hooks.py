@@ -92,10 +92,7 @@ Parts = tuple[str, tuple, bool]
 
 
 def attach(name: str, module: Any, hooks: Sequence[Hook], known: dict[str, list]) -> None:
-    """Put those hooks on a module that name it; note under which names it could be meant.
-
-    known: for each such name, the modules that the hooks were put on already.
-    """
+    """Put those hooks on a module that name it. known: for each name that could be meant, the modules with them."""
     for suffix, register in (
         ("", module.register_full_backward_hook),
         (".forward", module.register_forward_hook),

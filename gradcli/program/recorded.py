@@ -201,10 +201,7 @@ def tensor(x: np.ndarray) -> Tensor:
 
 
 def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
-    """Return the Tensors of a function's result as one real Tensor; several are flattened and joined.
-
-    Complex outputs become pairs of real and imaginary parts, along a last axis.
-    """
+    """Return a result's Tensors as one real Tensor: several are joined flat, complex ones are pairs on a last axis."""
     parts = [entry("view_as_real").function(x) if x.dtype.is_complex else x for x in outputs]
     if parts:
         return parts[0] if len(parts) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
@@ -217,10 +214,7 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
 
 
 class ScriptClaim(Traced):
-    """The output of a script as a function of its leaves.
-
-    Of a script that runs backward itself, once and on one number, the leaves' `.grad` is checked.
-    """
+    """A script's output as a function of its leaves; of one that runs backward itself, their `.grad` is checked."""
 
     pulls_apart = False  # one that runs backward itself claims what that left
 

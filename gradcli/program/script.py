@@ -56,10 +56,7 @@ class ScriptProgram(Program):
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[Any]:
-        """Give the stream for the output of the next run: of the first alone it is kept.
-
-        Runs after the second draw the same random numbers as the second, so that they can be compared.
-        """
+        """Give the next run's stream: the first's output alone is kept. Later runs draw the second's random numbers."""
         self.runs += 1
         if self.runs == 1:
             yield self.stdout or sys.stdout

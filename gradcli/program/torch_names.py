@@ -230,10 +230,7 @@ def item_of_size(self: Size, key: Any) -> Any:
 
 @contextlib.contextmanager
 def as_torch() -> Iterator[None]:
-    """Let `import torch` mean this engine, float32 be the default type, and tensors print as PyTorch's.
-
-    Inside another such block nothing changes.
-    """
+    """Let `import torch` mean this engine, with float32 and PyTorch's prints; inside another block nothing changes."""
     if any(isinstance(finder, Finder) for finder in sys.meta_path):
         yield
         return

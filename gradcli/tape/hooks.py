@@ -65,10 +65,7 @@ Hooks = tuple[Callable[[Tensor], Any], Callable[[Any], Tensor]]
 
 
 class Packing(Mode):
-    """Records nodes whose saved arrays go through hooks, if no other hooks are nearer.
-
-    Such a node counts as one with hooks, so that backward unpacks what it saved.
-    """
+    """Records nodes, counted as ones with hooks, whose saved arrays go through hooks unless others are nearer."""
 
     def __init__(self, hooks: Hooks):
         self.hooks = hooks
@@ -117,10 +114,7 @@ def unpacked_data(unpack_hook: Callable[[Any], Any], content: Any) -> Any:
 
 
 def pack(x: Any, node: Any, hooks: Hooks) -> Any:
-    """Return a saved value packed if it is an array; shapes and Python numbers stay as they are.
-
-    node: of the operand or the result that x is the data of.
-    """
+    """Return a saved value packed if it is an array. node: of the operand or the result that x is the data of."""
     if type(x) is tuple and x and all(is_array(part) for part in x):
         return tuple([pack(part, None, hooks) for part in x])
     if not is_array(x):

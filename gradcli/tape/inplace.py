@@ -20,10 +20,7 @@ NOTHING = np.empty(0)  # the part of memory that a change of shape alone writes 
 
 
 def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:
-    """Raise RuntimeError where an in-place change would make gradients wrong or is impossible.
-
-    part: the only part of its memory that is to change.
-    """
+    """Raise RuntimeError where an in-place change (of a part alone) would make gradients wrong or is impossible."""
     if not writeable(target._array() if part is None else part):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
@@ -156,10 +153,7 @@ def adopt_history(target: Tensor, node: Node | None) -> None:
 
 
 def take_form(target: Tensor, view: Tensor) -> Tensor:
-    """Let the target become one of its own views: its shape and strides change, its memory does not.
-
-    Other views of the target go on showing the memory as they did.
-    """
+    """Let the target become one of its own views, with the same memory; other views show it as they did."""
     mark_changed(target._array())
     if view is target:
         return target

@@ -117,10 +117,7 @@ def change_since(array: Any, node: Node) -> _Stamp | None:
 
 
 def check_unchanged(node: Node, saved: tuple | None = None) -> None:
-    """Raise RuntimeError when something that `node` saved was changed in place since.
-
-    What the rule can spare is forgotten instead.
-    """
+    """Raise RuntimeError when something `node` saved was changed since; what the rule can spare is forgotten."""
     spares = () if node.rule.primitive is None else node.rule.primitive.spares
     for position, array in enumerate(node.kept if saved is None else saved):
         if isinstance(array, tuple):
@@ -173,10 +170,7 @@ NO_GRAD, SEVERAL, CUSTOM = "no_grad", "several", "custom"
 
 
 def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
-    """Note that `view` was taken from `source`, if they share memory.
-
-    The chain of primitives that leads from the base to the view is kept, to take the view again.
-    """
+    """Note that `view` was taken from `source`, if they share memory, and by which primitives, to take it again."""
     data = view._data
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return

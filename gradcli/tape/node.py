@@ -287,10 +287,7 @@ class RemovableHandle:
 
 
 class HookTable:
-    """The hooks of one node: on the gradient of its output, before it, after it, and after accumulation.
-
-    packed: whether the node keeps saved values packed by hooks.
-    """
+    """The hooks of one node: on its gradient, before, after, after accumulation. packed: whether they packed values."""
 
     packed = False
 

@@ -100,10 +100,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
 
 
 def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any, Any], Any]:
-    """Return the recorder of an elementwise function of two operands; `apply` computes it on raw data.
-
-    Nodes for a Python number on the right have a name of their own where the entry has one.
-    """
+    """Return the recorder of a function of two operands. apply: computes it; variants: nodes' names for numbers."""
     both, left, right = (
         tuple(flag == ARRAY for flag in keep_flags(primitive, needed))
         for needed in ((True, True), (True, False), (False, True))

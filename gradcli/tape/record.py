@@ -125,10 +125,7 @@ send_partials = to_parents(multiply_by_partials)
 
 
 def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
-    """Return the operands with those that mix cast to their common type; lists become arrays.
-
-    cast(x, dtype) converts one operand, recording it where a gradient is wanted.
-    """
+    """Return the operands, those that mix cast by cast(x, dtype) to their common type; lists become arrays."""
     places = range(len(operands)) if primitive.promote is None else primitive.promote
     chosen = [as_operand(operands[i]) for i in places]
     dtypes = {x._data.dtype if isinstance(x, Tensor) else getattr(x, "dtype", None) for x in chosen} - {None}

@@ -167,10 +167,7 @@ class Plan:
             self.wanted[node] = g
 
     def visit(self, node: Node, g: Cotangent, owned: bool) -> Pairs | None:
-        """Run one node with its hooks, along the paths that count; return its parents with their cotangents.
-
-        None where the node was not run.
-        """
+        """Run one node with its hooks, along the paths that count; return its parents with their cotangents."""
         parents, g = self.arrive(node, g, owned)
         if not parents:
             return None
@@ -284,10 +281,7 @@ class Plan:
             hook((), (self.wrap(g),))
 
     def deliver(self, pairs: Pairs, waiting: dict[int, list]) -> Pairs:
-        """Send cotangents to leaves, each of which is finished as soon as its last one is there.
-
-        Returns the parents that are no leaves, with their cotangents.
-        """
+        """Send cotangents to leaves, each finished at its last one; return the other parents with theirs."""
         assert self.pending is not None
         rest: list[tuple[Node, Cotangent]] = []
         for parent, g in pairs:

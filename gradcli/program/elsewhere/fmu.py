@@ -28,11 +28,7 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 
 
 class Fmu(Claim):
-    """A model's outputs, whose derivative is what its fmi2GetDirectionalDerivative gives.
-
-    Inputs and parameters that no value is given for keep that of the model, and are not differentiated.
-    process: what evaluates it.
-    """
+    """A model's outputs, and its fmi2GetDirectionalDerivative; inputs without a value keep that of the model."""
 
     costly = True
     has_push = True

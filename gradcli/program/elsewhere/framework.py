@@ -70,10 +70,7 @@ class FrameworkCall(Claim):
         yield from ()
 
     def settle(self) -> None:
-        """Run once; where the function takes no double precision, stay with single precision and say so.
-
-        Raises CallError.
-        """
+        """Run once; where the function takes no double precision, stay with single and say so. Raises CallError."""
         try:
             with contextlib.suppress(CallError):  # what is kept of a first call is then of another point
                 self.value(point_beside(self.at))
@@ -279,10 +276,7 @@ def framework_call(
 
 
 def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """Return arguments in the order of a function's parameters, those annotated as whole numbers as such.
-
-    Raises GradcliError for those that are missing, or that the function does not have.
-    """
+    """Return arguments in the order of parameters, those annotated as whole numbers as such. Raises GradcliError."""
     signature = adapter_of(engine).signature(function, title)
     if signature is None:
         return dict(given)

@@ -109,11 +109,7 @@ FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")  # wh
 
 
 class Library(Claim):
-    """A C function with a gradient, a backward pass or a forward derivative from the same library.
-
-    Integers are sizes: of the first array, of the output when they are called m, or given by name. process: what
-    calls it.
-    """
+    """A C function and derivatives from its library; integers are sizes, or given by name. process: what calls it."""
 
     costly = True
 

@@ -84,10 +84,7 @@ class Process:
                     raise GoneError(self.describe_end(self.await_end(process, method)))
 
     def drop_surplus(self, process: Any) -> None:
-        """Take in what came after the last answer: a process that answers twice must not answer the next request.
-
-        There is a short wait for it at first, and where it was seen once.
-        """
+        """Take in what came after the last answer, waiting shortly at first: it must not answer the next request."""
         if not self.asked:
             return
         with selectors.DefaultSelector() as selector:
@@ -124,10 +121,7 @@ class Process:
         return process
 
     def read(self, fd: int) -> Any:
-        """Read what there is; return the answer when it is complete, else None. Forget a pipe that has ended.
-
-        Raises GoneError for an answer without an end.
-        """
+        """Return the answer when it is complete, else None; forget a pipe that has ended. Raises GoneError."""
         assert self.running is not None and self.running.stdout is not None
         answers = fd == self.running.stdout.fileno()
         data, rest = os.read(fd, 1 << 20), self.rest[fd]

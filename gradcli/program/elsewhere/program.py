@@ -20,11 +20,7 @@ from .framework import FrameworkCall, adapter_of, framework_arguments, framework
 
 
 class ElsewhereProgram(Program):
-    """A program whose value and derivative come from elsewhere.
-
-    make: returns the function from values of its inputs, an output's name, and the inputs to differentiate. names:
-    its inputs, where they are known before it is called.
-    """
+    """A program whose value and derivative come from elsewhere: make(given, out, wrt) returns the function there."""
 
     def __init__(self, make: Callable[..., Claim], title: str, names: Sequence[str] | None = None):
         self.make, self.title, self.known = make, title, names

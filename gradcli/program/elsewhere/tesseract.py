@@ -202,10 +202,7 @@ def own_name(path: str) -> str:
 
 
 def input_outline(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """Return the path of an input and its outline; None for one that is not differentiated.
-
-    Schemas have layers.[].w for elements of a list, and layers.{}.w for those of an object.
-    """
+    """Return an input's path and outline; None without. Schemas have layers.[].w for lists, layers.{}.w for objects."""
     parts = parts_of(name)
     for template, outline in known.items():
         words = template.split(".")

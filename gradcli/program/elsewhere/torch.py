@@ -259,10 +259,7 @@ class ModuleCall(Adapter):
 
 
 def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
-    """Return (Function or module, arguments, name, place) for what one run calls, innermost and earliest first.
-
-    Functions are found in the recorded graph, and their arguments by watching a second run.
-    """
+    """Return (Function or module, arguments, name, place) for what one run calls, innermost and earliest first."""
 
     recorded = functions_in(call.record(call.at)[1].grad_fn)
     functions = {f.forward.__code__: f for f in recorded if hasattr(f.forward, "__code__")}
@@ -307,10 +304,7 @@ def forward_of(module: Any) -> Callable:
 
 
 def as_callable(function: Any, title: str) -> Any:
-    """Return a custom Function as a function, and a class of modules as a module, the same each time.
-
-    Raises CallError for a class that needs arguments.
-    """
+    """Return a Function as a function, a class of modules as a module, the same each time. Raises CallError."""
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
         return as_function(function)
     if not isinstance(function, type) or not issubclass(function, torch.nn.Module):

@@ -57,10 +57,7 @@ class RefusedError(CallError):
 
 
 class UmBridge(Claim):
-    """A model with vectors as inputs, x0, x1 and so on, and vectors as outputs, y0, y1 and so on, laid end to end.
-
-    connection: a server or a process, whose `ask` sends a method with its body and returns the answer.
-    """
+    """A model of vectors, x0, x1, ... to y0, y1, ... laid end to end. connection: its `ask` answers a method."""
 
     costly = True
 
