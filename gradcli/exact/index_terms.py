@@ -92,10 +92,9 @@ class Term:
         """Yield its products with other free indices, and with bound indices of their own."""
         for one in self.products:
             new = dict(zip(self.axes, indices, strict=True))
-            factors = [
-                f._replace(indices=tuple(new[i] if i in new else new.setdefault(i, Index(i.dim)) for i in f.indices))
-                for f in one.factors
-            ]
+            for i in one.indices():
+                new.setdefault(i, Index(i.dim))
+            factors = (f._replace(indices=tuple(new[i] for i in f.indices)) for f in one.factors)
             yield Product(one.coefficient, tuple(factors))
 
     def with_axes(self, axes: Sequence[Index], kept: Sequence[Index] | None = None) -> Term:

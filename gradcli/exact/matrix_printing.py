@@ -132,13 +132,8 @@ class Language:
         """Return the length of a dimension: x.size of a vector, else A.shape[0]."""
         if isinstance(dim, int) or dim in self.named:
             return str(dim)
-        words = [
-            f"{name}.size" if len(dims) == 1 else f"{name}.shape[{place}]"
-            for name, dims in self.shapes.items()
-            for place, own in enumerate(dims)
-            if own == dim
-        ]
-        return min(words, key=len)
+        places = [(name, dims, k) for name, dims in self.shapes.items() for k, own in enumerate(dims) if own == dim]
+        return min((f"{n}.size" if len(dims) == 1 else f"{n}.shape[{k}]" for n, dims, k in places), key=len)
 
     def _size(self, form: Form) -> Text:
         whole = matrix_of_size(form.detail, self.shapes) if len(form.detail) == 2 else None

@@ -156,11 +156,8 @@ class UniqueNames:
         legal = [name for name, _ in inputs if identifier(name) == name and name not in self.taken]
         for name in (*legal, *(n for n, _ in inputs if n not in legal)):  # first those that stay as they are
             self.parameters[name] = self.free(identifier(name))
-        self.elements = {
-            label(name, index): (self.parameters[name], index, shape)
-            for name, shape in inputs
-            for index in np.ndindex(*shape)
-        }
+        places = [(name, index, shape) for name, shape in inputs for index in np.ndindex(*shape)]
+        self.elements = {label(n, index): (self.parameters[n], index, shape) for n, index, shape in places}
 
     def free(self, name: str) -> str:
         """Take a name, with underscores behind it where it is taken."""

@@ -167,10 +167,9 @@ class HandWritten(Claim):
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         assert self.ahead is not None
         what = callable_name(self.ahead)
-        ordered = tuple(
-            tangents.get(name, np.zeros_like(x, dtype=(x.dtype if x.dtype.kind in "fc" else np.float64)))
-            for name, x in arrays.items()
-        )
+        zeros = {n: np.zeros_like(x, dtype=x.dtype if x.dtype.kind in "fc" else np.float64) for n, x in arrays.items()}
+        moved = {**zeros, **tangents}
+        ordered = tuple(moved[name] for name in arrays)
         given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
         raw = plain_array(self.call(self.ahead, arrays, what, given), what)
         shape = self.value(arrays).shape if self.shape is None else self.shape
@@ -248,11 +247,7 @@ def claim_by_hand(
     wrt: Sequence[str] | None,
     elementwise: bool = False,
 ) -> HandWritten:
-    """Return a function with derivatives by hand, of which a framework runs some.
-
-    Each gets plain arrays, or the framework's where it does not take those; results are turned into arrays. Dicts,
-    lists and tuples are flattened to their arrays.
-    """
+    """Return a function with derivatives by hand, of which a framework runs some, on arrays flattened from the rest."""
     functions = (f, *claims.values())
     if not any(engine_of(x, None) for x in functions if x is not None) and not any(
         is_branch(x) or (as_array(x) is None and not is_number(x)) for x in at.values()

@@ -76,11 +76,7 @@ class ScriptProgram(Program):
         return execution
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
-        """Execute the script; its leaves are the inputs.
-
-        Raises GradcliError with exit code 3 when the script raises, and with 2 when it has no leaves although some
-        are wanted, no output, or no leaf of a given name.
-        """
+        """Execute the script; its leaves are the inputs. Raises GradcliError, with exit code 3 where it raises."""
         execution = self.execute(given, prepare)
         wanted = None if wrt is None else list(wrt)
         output = None

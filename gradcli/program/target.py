@@ -34,10 +34,7 @@ def kind_of_address(text: str) -> str | None:
 
 
 def open_address(text: str, request: Request) -> Callable[..., Any]:
-    """Return what makes the Claim at an address from values of its inputs; all use one connection or process.
-
-    Raises GradcliError for an address that cannot be, and for options that have no meaning there.
-    """
+    """Return what makes the Claim at an address, by one connection, from values of its inputs. Raises GradcliError."""
     kind = kind_of_address(text)
     if request.safe and not text.startswith("http"):
         raise GradcliError(f"--safe: {text} would have to be executed")

@@ -162,9 +162,8 @@ def grad(
             return mapped.gradients(grad, outputs, as_tuple(grad_outputs), given, materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
-    plan = Plan(
-        create_graph if retain_graph is None else retain_graph, create_graph, dict.fromkeys(t._node for t in targets)
-    )
+    wanted = dict.fromkeys(t._node for t in targets)
+    plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph, wanted)
     plan.run((roots_of_batch if is_grads_batched else roots_of)(outputs, grad_outputs, create_graph))
     return tuple(_result(plan, i, t, bool(allow_unused), materialize_grads) for i, t in enumerate(targets))
 

@@ -16,33 +16,23 @@ from .tensor import Tensor
 
 
 def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
-    """Return the cotangent after the tensor hooks of its node, in their order, then retain it.
-
-    plan: the backward pass, which knows whether cotangents are raw. A hook gets a copy of its own, so that
-    what it does to it in place reaches this gradient and no other. Raises RuntimeError when a hook returns
-    something unfit.
-    """
+    """Return the cotangent after the tensor hooks of its node, in their order; then retain it."""
     table = node.hooks
     for hook in list(table.tensor.values()):
-        tensor = plan.wrap(g if plan.create else g.copy())
+        tensor = plan.wrap(g if plan.create else g.copy())  # what a hook does to it in place reaches no other gradient
         try:
             result = hook(tensor)
             g = plan.unwrap(tensor if result is None else check_hook_result(result, tensor, hook))
         except Exception as error:
-            name = getattr(hook, "__name__", type(hook).__name__)
-            blame(error, node, f"the hook {name!r} on the gradient of ", f"shape {tuple(tensor.shape)}")
+            what = f"the hook {getattr(hook, '__name__', type(hook).__name__)!r} on the gradient of "
+            error.add_note(f"raised in {what}a tensor of shape {tuple(tensor.shape)} made by {node.name()}")
+            error.hooked = (node, what)  # type: ignore[attr-defined]  # for those who know names of tensors
             raise
     for reference in table.retain:
         tensor = reference()
         if tensor is not None:
             tensor._retain(plan.wrap(g if plan.create else g.copy()))
     return g
-
-
-def blame(error: Exception, node: Any, what: str, otherwise: str) -> None:
-    """Let an error say which hook raised it: as a note, and as (node, words) for those who know names of tensors."""
-    error.add_note(f"raised in {what}a tensor of {otherwise} made by {node.name()}")
-    error.hooked = (node, what)  # type: ignore[attr-defined]
 
 
 def check_hook_result(result: Any, given: Any, hook: Any) -> Any:

@@ -172,11 +172,7 @@ class Node:
         return self.kept if self.hooks is None or not self.hooks.packed else unpack(self.kept)
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
-        """Return a copy for one use, with other parents, and Tensors in place of saved arrays if wrap is given.
-
-        The Tensors continue the graph: what was saved of an operand has the operand's node, the result this
-        one.
-        """
+        """Return a copy for one use, with other parents; wrap makes Tensors, with their nodes, of saved arrays."""
         saved = self.open()
         if wrap is not None and saved:
             nodes = (self, *self.parents)
@@ -433,11 +429,7 @@ class AccumulateGrad(Node):
         return tensor
 
     def accumulate(self, g: Any, owned: bool, create: bool) -> None:
-        """Add the cotangent to the leaf's `.grad`.
-
-        g: a Tensor when create says that the graph of the gradient is wanted, else a raw array; owned says
-        that nobody else holds it.
-        """
+        """Add a cotangent (a Tensor where create) to the leaf's `.grad`. owned: whether nobody else holds it."""
         leaf = self.tensor_ref()
         if leaf is None:
             leaf = self.variable

@@ -246,11 +246,7 @@ def framework_call(
     wrt: Sequence[str] | None = None,
     single: bool = False,
 ) -> FrameworkCall:
-    """Return a call of a function, a custom Function or a module with arguments by name, as a framework runs it.
-
-    Numbers outside `wrt` stay fixed. Where the function takes no floating-point number for an argument that is whole,
-    it gets a whole one. Raises CallError.
-    """
+    """Return a call of anything with arguments by name as a framework runs it; numbers outside `wrt` stay fixed."""
 
     def fixed(path: str) -> bool:
         return wrt is not None and not any(is_under(path, name) for name in wrt)

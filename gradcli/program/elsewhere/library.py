@@ -115,9 +115,8 @@ class Library(Claim):
 
     def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, request: Request):
         self.f = read_declaration(declaration)
-        self.grad, self.back, self.forward = (
-            text and read_declaration(text) for text in (request.grad, request.vjp, request.jvp)
-        )
+        given = (request.grad, request.vjp, request.jvp)
+        self.grad, self.back, self.forward = (text and read_declaration(text) for text in given)
         self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
         self.has_pull, self.has_push = bool(self.grad or self.back), bool(self.forward)
         # numbers, const arrays, and others that a value is given for
