@@ -15,7 +15,7 @@ SUBMODULES = {
     "functional": {"gradcli.func.autograd_functional": "hessian hvp jacobian jvp vhp vjp"},
     "grad_mode": {"gradcli.tape.modes": MODES},
     "gradcheck": {"gradcli.check.pytorch": "GradcheckError gradcheck gradgradcheck"},
-    "graph": {"gradcli.tape.saved_hooks": "saved_tensors_hooks", "gradcli.tape.node": "Node"},
+    "graph": {"gradcli.tape.hooks": "saved_tensors_hooks", "gradcli.tape.node": "Node"},
 }
 __all__, __getattr__ = lazy(
     __name__,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..exact.index_terms import Index, Term, assume_symmetric, contract, multiply
 from ..exact.matrix_form import matrix_form
 from ..exact.matrix_printing import Language, Latex
-from ..exact.matrix_reader import input_term
-from ..exact.matrix_rules import derive
+from ..exact.matrix_reader import derive, input_term
 from ..lang import tree
 from ..show.formula_results import Formula, bold_symbol
 

@@ -12,8 +12,7 @@ from ..errors import EXIT_DEFECT, GradcliError, check_known
 from ..exact.index_terms import Dim, Index, Term, assume_symmetric
 from ..exact.matrix_form import Form, matrix_form
 from ..exact.matrix_printing import Language, Latex, Paper, Python, name_parts
-from ..exact.matrix_reader import BY_ELEMENTS, TermReader, input_term
-from ..exact.matrix_rules import derive
+from ..exact.matrix_reader import BY_ELEMENTS, TermReader, derive, input_term
 from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram

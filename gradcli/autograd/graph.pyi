@@ -4,5 +4,5 @@ from typing import Any
 
 from gradcli.tape.tensor import Tensor
 
+from gradcli.tape.hooks import saved_tensors_hooks as saved_tensors_hooks
 from gradcli.tape.node import Node as Node
-from gradcli.tape.saved_hooks import saved_tensors_hooks as saved_tensors_hooks

@@ -33,8 +33,7 @@ class Field:
     name = ""
     functions: Mapping[str, Any]
     constants: Mapping[str, Any]
-    lazy_pieces = True
-    """Whether Piecewise in a twin becomes Python's `a if c else b`."""
+    lazy_pieces = True  # whether Piecewise in a twin becomes Python's `a if c else b`
 
     def number(self, x: Any) -> Any:
         """Return a number (a Literal by its text) as an element."""
@@ -128,10 +127,7 @@ class _Lazy(ast.NodeTransformer):
 
 @functools.cache
 def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str], lazy: bool) -> tuple[Any, tuple]:
-    """Return a twin's formula as the code of a lambda, and the names of its arguments after the operands.
-
-    The text is the table's own, never a user's.
-    """
+    """Return a twin's formula (the table's, never a user's) as a lambda's code, and its arguments after operands."""
     tree = ast.parse(text, mode="eval")
     body = _Lazy().visit(tree.body) if lazy else tree.body
     read = (n.id for n in ast.walk(body) if isinstance(n, ast.Name))
@@ -141,15 +137,10 @@ def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str]
     return compile(ast.fix_missing_locations(head), f"<twin {text}>", "eval"), names
 
 
-OWN_NAMES = (
-    "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not isnan isinf isfinite "
-    "signbit"
-)
+OWN_NAMES = "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not"
 COMPARISONS = {
-    **{getattr(np, name): name for name in OWN_NAMES.split()},
-    np.bitwise_and: "logical_and",
-    np.bitwise_or: "logical_or",
-    np.invert: "logical_not",
+    **{getattr(np, name): name for name in [*OWN_NAMES.split(), "isnan", "isinf", "isfinite", "signbit"]},
+    **{np.bitwise_and: "logical_and", np.bitwise_or: "logical_or", np.invert: "logical_not"},
 }
 REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", np.fmin: "minimum"}
 

@@ -15,8 +15,7 @@ from fractions import Fraction
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-Dim = int | str
-"""The length of an axis: a number, or a name that stands for any."""
+Dim = int | str  # the length of an axis: a number, or a name that stands for any
 ONE = Fraction(1)
 MOST_ORDERS = 720
 """Orders of indices that look alike in a product, among which the one with the smallest key is looked for."""
@@ -35,7 +34,7 @@ class Atom:
     """What products are made of: an input, a number's name, a function of terms.
 
     op: "input", "constant", "size", "delta" (1 where two indices are equal), "group" (a sum in parentheses), or the
-    function, which is elementwise unless it is one of those in `matrix_rules`. detail: the name of an input or a
+    function, which is elementwise unless it is one of those in `derive_atom`. detail: the name of an input or a
     dimension, the axis of a softmax. symmetric: whether its two indices may be exchanged.
     """
 
@@ -93,10 +92,9 @@ class Term:
         """Yield its products with other free indices, and with bound indices of their own."""
         for one in self.products:
             new = dict(zip(self.axes, indices, strict=True))
-            factors = [
-                f._replace(indices=tuple(new[i] if i in new else new.setdefault(i, Index(i.dim)) for i in f.indices))
-                for f in one.factors
-            ]
+            for i in one.indices():
+                new.setdefault(i, Index(i.dim))
+            factors = (f._replace(indices=tuple(new[i] for i in f.indices)) for f in one.factors)
             yield Product(one.coefficient, tuple(factors))
 
     def with_axes(self, axes: Sequence[Index], kept: Sequence[Index] | None = None) -> Term:
@@ -107,10 +105,6 @@ class Term:
         """Return the axes along which it is not the same everywhere."""
         used = {i for one in self.products for i in one.indices()}
         return tuple(i for i in self.axes if i in used)
-
-
-def prod(numbers: Iterable[Fraction]) -> Fraction:
-    return math.prod(numbers, start=ONE)
 
 
 def common_factor(numbers: Sequence[Fraction]) -> Fraction:
@@ -124,7 +118,8 @@ def number(value: Any) -> Term:
 
 
 def product_of(products: Sequence[Product]) -> Product:
-    return Product(prod(p.coefficient for p in products), tuple(f for p in products for f in p.factors))
+    coefficient = math.prod((p.coefficient for p in products), start=ONE)
+    return Product(coefficient, tuple(f for p in products for f in p.factors))
 
 
 def size_of(dim: Dim) -> Product:
@@ -220,7 +215,7 @@ def cancel_inverse(one: Product, axes: tuple[Index, ...]) -> Product | None:
 
 
 def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
-    """Return a product with sigmoid(u) for 1/(1 + exp(-u)), and softmax(u) for exp(u)/sum(exp(u)); None without."""
+    """Return a product with sigmoid(u) for 1/(1+exp(-u)), exp(u)sigmoid(-u), softmax(u) for exp(u)/sum(exp(u))."""
     for f in one.factors:
         own = f.atom.args[0].products if f.atom.op == "group" and f.exponent < 0 else ()
         numbers = [p for p in own if p == Product(ONE)]
@@ -243,11 +238,6 @@ def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
                 if h.exponent == 1 and h.indices[: bound[0]] + h.indices[bound[0] + 1 :] == f.indices:
                     rest = (k for k in one.factors if k is not f and k is not h)
                     return Product(one.coefficient, (*rest, Factor(Atom("softmax", (u,), bound[0]), h.indices)))
-    return join_sigmoid(one)
-
-
-def join_sigmoid(one: Product) -> Product | None:
-    """Return a product with sigmoid(u) for exp(u) sigmoid(-u); None without."""
     for f in (f for f in one.factors if f.atom.op == "exp" and f.exponent == 1):
         turned = Atom("sigmoid", (scale(f.atom.args[0], -1),))
         for g in one.factors:
@@ -288,6 +278,10 @@ def product_key(one: Product, axes: tuple[Index, ...]) -> str:
 # -- arithmetic ---------------------------------------------------------------------------------------
 
 
+def term_of(*factors: Factor, axes: Sequence[Index] = ()) -> Term:
+    return Term(axes, [Product(ONE, factors)])
+
+
 def scale(term: Term, by: Any) -> Term:
     return Term(term.axes, (Product(one.coefficient * by, one.factors) for one in term.products))
 
@@ -310,7 +304,7 @@ def group(term: Term, signed: bool = True) -> tuple[Fraction, Atom]:
 
 def multiply(axes: Sequence[Index], *terms: Term) -> Term:
     """Return the elementwise product of terms whose free indices are among the axes."""
-    factor = prod(n for x in terms if (n := x.number()) is not None)
+    factor = math.prod((n for x in terms if (n := x.number()) is not None), start=ONE)
     others = [x for x in terms if x.number() is None]
     if len(others) == 1:
         return scale(Term(axes, others[0].products), factor)
@@ -318,7 +312,6 @@ def multiply(axes: Sequence[Index], *terms: Term) -> Term:
 
 
 def power(term: Term, exponent: Fraction) -> Term:
-    """Return every element to a power that is a number."""
     if exponent == 1:
         return term
     if exponent == 0:
@@ -335,13 +328,12 @@ def power(term: Term, exponent: Fraction) -> Term:
     if not term.products:
         return term
     content, atom = group(term, signed=whole)
-    return Term(
-        term.axes, [Product(content ** int(exponent) if whole else ONE, (Factor(atom, term.present(), exponent),))]
-    )
+    coefficient = content ** int(exponent) if whole else ONE
+    return Term(term.axes, [Product(coefficient, (Factor(atom, term.present(), exponent),))])
 
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """Return a power of a number that is a fraction, None where it is none."""
+    """Return a power of a number where it is a fraction itself."""
     if exponent.denominator == 1:
         return None if base == 0 and exponent < 0 else base ** int(exponent)
     if base <= 0:
@@ -352,7 +344,6 @@ def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def contract(term: Term, *indices: Index) -> Term:
-    """Return the sum over free indices."""
     return Term([i for i in term.axes if i not in indices], (sum_over(one, indices, ()) for one in term.products))
 
 
@@ -362,6 +353,45 @@ def apply(op: str, axes: Sequence[Index], args: Sequence[Term], detail: Any = ""
     present = [i for i in axes if i in used]
     atom = Atom(op, tuple(Term(present, x.products) for x in args), detail)
     return Term(axes, [Product(ONE, (Factor(atom, tuple(present)),))])
+
+
+def inverse(x: Term) -> Term:
+    """Return the inverse of a square matrix, numbers outward, of inv(A) A itself."""
+    i, j = x.axes
+    if len(x.products) == 1:
+        (one,) = x.products
+        outer = [f for f in one.factors if not f.indices]
+        inner = [f for f in one.factors if f.indices]
+        back = Product(1 / one.coefficient, tuple(f._replace(exponent=-f.exponent) for f in outer))
+        (only,) = inner if len(inner) == 1 else (None,)
+        if only is not None and only.exponent == 1 and only.atom.op in ("delta", "inv"):
+            products = [Product(ONE, (only,))] if only.atom.op == "delta" else only.atom.args[0].at(only.indices)
+            return multiply(x.axes, Term((), [back]), Term(x.axes, products))
+        if outer or one.coefficient != 1:
+            return multiply(x.axes, Term((), [back]), inverse(Term(x.axes, [Product(ONE, tuple(inner))])))
+        if len(inner) > 1 and (path := square_path(inner, i, j)):
+            parts = [next(inverse(Term(ends, [Product(ONE, (f,))])).at(ends[::-1])) for f, *ends in path]
+            return Term((j, i), [product_of(parts[::-1])]).with_axes((i, j))
+    swapped = x.with_axes((j, i), (i, j))
+    turned = swapped.key < x.key
+    factor = Factor(Atom("inv", (swapped if turned else x,)), (j, i) if turned else (i, j))
+    return term_of(factor, axes=(i, j))
+
+
+def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tuple[Factor, Index, Index]]:
+    """Return the factors of a product of square matrices in order, with the indices around each; else nothing."""
+    path: list[tuple[Factor, Index, Index]] = []
+    left = list(factors)
+    while left:
+        before = path[-1][2] if path else start
+        fits = [f for f in left if before in f.indices]
+        if len(fits) != 1 or len(fits[0].indices) != 2 or fits[0].exponent != 1:
+            return []
+        (behind,) = [k for k in fits[0].indices if k is not before] or [before]
+        path.append((fits[0], before, behind))
+        left.remove(fits[0])
+    is_square = all(a.dim == b.dim for _, a, b in path)
+    return path if is_square and path[-1][2] is end else []
 
 
 def expand(term: Term) -> Term:
@@ -389,7 +419,5 @@ def assume_symmetric(term: Term, names: frozenset[str]) -> Term:
             return Atom("input", detail=atom.detail, symmetric=atom.detail in names)
         return Atom(atom.op, tuple(assume_symmetric(x, names) for x in atom.args), atom.detail) if atom.args else atom
 
-    return Term(
-        term.axes,
-        (Product(p.coefficient, tuple(f._replace(atom=visit(f.atom)) for f in p.factors)) for p in term.products),
-    )
+    products = (Product(p.coefficient, tuple(f._replace(atom=visit(f.atom)) for f in p.factors)) for p in term.products)
+    return Term(term.axes, products)

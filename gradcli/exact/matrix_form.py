@@ -397,10 +397,8 @@ def join_factors(parts: Sequence[tuple[Fraction, Form]]) -> Form:
     least = {f: min((p.get(f, Fraction(0)) for p in powers), key=abs) for f in powers[0]}
     common = {f: e for f, e in least.items() if all(p.get(f, 0) * e > 0 for p in powers)}
     content = common_factor(numbers)
-    inner = [
-        (c / content, product(ONE, [(f, e - common.get(f, 0)) for f, e in p.items()]))
-        for c, p in zip(numbers, powers, strict=True)
-    ]
+    rests = (product(ONE, [(f, e - common.get(f, 0)) for f, e in p.items()]) for p in powers)
+    inner = [(c / content, rest) for c, rest in zip(numbers, rests, strict=True)]
     return product(content, [*common.items(), (add(inner), ONE)])
 
 
@@ -435,18 +433,12 @@ def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tupl
 
 
 def links_of(form: Form) -> tuple[dict[Form, Fraction], tuple[Form, ...]]:
-    """Return the scalars before a matrix product, and its parts; nothing where it is none.
-
-    outer(A@x, B@y) is A@outer(x, y)@B.T.
-    """
+    """Return scalars and parts of a matrix product; nothing without. outer(A@x, B@y) is A@outer(x, y)@B.T."""
     _, scalars, whole = split_scalars(form)
     if whole.op == "matmul":
         return dict(scalars), whole.parts
     if whole.detail != ("outer", None) or all(f.op != "matmul" for f in whole.parts):
         return {}, ()
     first, last = (f.parts if f.op == "matmul" else (f,) for f in whole.parts)
-    return dict(scalars), (
-        *first[:-1],
-        call("outer", first[-1], last[-1], rank=2),
-        *map(transpose, reversed(last[:-1])),
-    )
+    middle = call("outer", first[-1], last[-1], rank=2)
+    return dict(scalars), (*first[:-1], middle, *map(transpose, reversed(last[:-1])))

@@ -11,19 +11,15 @@ from typing import ClassVar
 
 from ..show.formula_results import bold_symbol, symbol
 from .index_terms import ONE, Dim
-from .matrix_form import Form, call, product
+from .matrix_form import Form, Powers, call, product
 
-Powers = list[tuple[Form, Fraction]]
-
-CONDITION, SUM, MINUS, PRODUCT, POWER, ATOM = range(6)
-"""How tightly a formula holds together."""
+CONDITION, SUM, MINUS, PRODUCT, POWER, ATOM = range(6)  # how tightly a formula holds together
 SIGNS = {
     "greater": ">", "greater_equal": ">=", "less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!=",
     "bitwise_and": "&", "bitwise_or": "|", "logical_and": "and", "logical_or": "or", "remainder": "%",
     "floor_divide": "//",
 }  # fmt: skip
-Text = tuple[str, int]
-"""A formula as text, and how tightly it holds together."""
+Text = tuple[str, int]  # a formula as text, and how tightly it holds together
 
 
 class Language:
@@ -32,14 +28,11 @@ class Language:
     signs, minus, braces, exponent, negation = SIGNS, "-", "({})", "{}**{}", "~{}"
     prefix = ""
     constants: ClassVar[dict[str, str]] = {}
-    calls: ClassVar[dict[str, str]] = {
-        "absolute": "abs({})",
-        "signdet": "slogdet({})[0]",
-        "logabsdet": "slogdet({})[1]",
-    }
+    calls: ClassVar = {"absolute": "abs({})", "signdet": "slogdet({})[0]", "logabsdet": "slogdet({})[1]"}
 
     def __init__(self, shapes: Mapping[str, Sequence[Dim]], named: frozenset[str] = frozenset()):
         self.shapes, self.named = shapes, named
+        self.special: set[str] = set()
 
     def write(self, form: Form) -> str:
         return self.at(form, CONDITION)
@@ -73,7 +66,10 @@ class Language:
         """Return a product, numbers before arrays, and names before longer formulas."""
         coefficient, exponents = form.detail
         pairs = sorted(zip(form.parts, exponents, strict=True), key=lambda pair: (pair[0].rank, pair[0].op != "name"))
-        coefficient, pairs = turn_sign(coefficient, pairs)
+        for k, (f, e) in enumerate(pairs):  # a sum takes the sign in, or gives it: that leaves fewer minus signs
+            turned = turn(f) if coefficient < 0 and e.denominator == 1 and e % 2 else None
+            if turned is not None:
+                coefficient, pairs[k] = -coefficient, (turned, e)
         if coefficient == 1 and [e for _, e in pairs] == [1]:
             return self.print(pairs[0][0])
         text, level = self.positive_product(abs(coefficient), pairs)
@@ -88,7 +84,11 @@ class Language:
             last = k == len(top) - 1 and e == 1 and f.op == "matmul" and all(g.rank == 0 for g, _ in top[:k])
             words.append(self.power(f, e, PRODUCT if last and (words or k == 0) else POWER))
         text = "*".join(words)
-        for f, e in join_sizes([(f, -e) for f, e in pairs if e < 0], self.shapes):
+        below = [(f, -e) for f, e in pairs if e < 0]
+        dims = [f.detail[0] for f, e in below for _ in range(int(e)) if f.op == "size"]
+        if len(dims) == 2 and matrix_of_size(dims, self.shapes) is not None:  # both lengths of a matrix are its size
+            below = [*((f, e) for f, e in below if f.op != "size"), (Form("size", (), tuple(dims)), ONE)]
+        for f, e in below:
             text += "/" + self.power(f, e, POWER)
         text += f"/{under}" if under else ""
         return text, POWER if len(words) == len(pairs) == len(top) == 1 and over == "1" else PRODUCT
@@ -132,13 +132,8 @@ class Language:
         """Return the length of a dimension: x.size of a vector, else A.shape[0]."""
         if isinstance(dim, int) or dim in self.named:
             return str(dim)
-        words = [
-            f"{name}.size" if len(dims) == 1 else f"{name}.shape[{place}]"
-            for name, dims in self.shapes.items()
-            for place, own in enumerate(dims)
-            if own == dim
-        ]
-        return min(words, key=len)
+        places = [(name, dims, k) for name, dims in self.shapes.items() for k, own in enumerate(dims) if own == dim]
+        return min((f"{n}.size" if len(dims) == 1 else f"{n}.shape[{k}]" for n, dims, k in places), key=len)
 
     def _size(self, form: Form) -> Text:
         whole = matrix_of_size(form.detail, self.shapes) if len(form.detail) == 2 else None
@@ -167,17 +162,10 @@ class Python(Language):
     constants: ClassVar = {"pi": "np.pi", "e": "np.e", "tau": "(2*np.pi)"}
     calls: ClassVar = {
         **{name: f"np.linalg.{name}({{}})" for name in ("inv", "det", "norm", "solve")},
-        "signdet": "np.linalg.slogdet({})[0]",
-        "logabsdet": "np.linalg.slogdet({})[1]",
-        "logdet": "np.linalg.slogdet({})[1]",
-        "softplus": "np.logaddexp(0, {})",
-        "relu": "np.maximum({}, 0)",
-        "logsigmoid": "-np.logaddexp(0, -{})",
+        **{"signdet": "np.linalg.slogdet({})[0]", "logabsdet": "np.linalg.slogdet({})[1]"},
+        **{"logdet": "np.linalg.slogdet({})[1]", "relu": "np.maximum({}, 0)"},
+        **{"softplus": "np.logaddexp(0, {})", "logsigmoid": "-np.logaddexp(0, -{})"},
     }
-
-    def __init__(self, shapes: Mapping[str, Sequence[Dim]], named: frozenset[str] = frozenset()):
-        super().__init__(shapes, named)
-        self.special: set[str] = set()
 
     def function(self, name: str, words: list[str]) -> str:
         import numpy as np
@@ -301,9 +289,8 @@ class Paper(Language):
         if axis is None and name == "sum" and x.op == "product" and x.detail == (ONE, (Fraction(2),)):
             return self.square.format(self.at(call("norm", x.parts[0]), ATOM)), POWER
         if axis is None and name in self.fences:
-            return self.fences["norm of a matrix" if x.rank == 2 and name == "norm" else name].format(
-                self.write(x)
-            ), ATOM
+            fence = self.fences["norm of a matrix" if x.rank == 2 and name == "norm" else name]
+            return fence.format(self.write(x)), ATOM
         return super()._call(form)
 
     def function(self, name: str, words: list[str]) -> str:
@@ -340,12 +327,8 @@ class Latex(Paper):
         "sigmoid": r"\sigma", "logdet": r"\log \det", "logabsdet": r"\log \det", "trace": r"\operatorname{tr}",
         "signdet": r"\operatorname{sign det}",
     }  # fmt: skip
-    zeros, eye, one, ones = (
-        r"\mathbf{0}",
-        r"\mathbf{{I}}_{{{}}}",
-        r"\mathbf{{1}}_{{{}}}",
-        r"\mathbf{{1}}_{{{}}} \mathbf{{1}}_{{{}}}^\top",
-    )
+    zeros, eye = r"\mathbf{0}", r"\mathbf{{I}}_{{{}}}"
+    one, ones = r"\mathbf{{1}}_{{{}}}", r"\mathbf{{1}}_{{{}}} \mathbf{{1}}_{{{}}}^\top"
 
     def _name(self, form: Form) -> Text:
         return bold_symbol(form.detail) if form.rank else symbol(form.detail), ATOM
@@ -372,15 +355,6 @@ def write_number(x: Fraction) -> str:
     return decimal if Fraction(decimal) == x else str(x)
 
 
-def turn_sign(coefficient: Fraction, pairs: list[tuple[Form, Fraction]]) -> tuple[Fraction, list]:
-    """Return a product in which a sum takes the sign in, or gives it, where that leaves fewer minus signs."""
-    for k, (form, e) in enumerate(pairs):
-        turned = turn(form) if coefficient < 0 and e.denominator == 1 and e % 2 else None
-        if turned is not None:
-            return -coefficient, [*pairs[:k], (turned, e), *pairs[k + 1 :]]
-    return coefficient, pairs
-
-
 def turn(form: Form) -> Form | None:
     """Return the negative of a sum with a minus sign in it, or of a matrix product with such a sum; None of others."""
     if form.op == "matmul":
@@ -392,14 +366,6 @@ def turn(form: Form) -> Form | None:
         return None
     parts = sorted(zip(form.detail, form.parts, strict=True), key=lambda pair: pair[0] > 0)
     return form._replace(parts=tuple(p for _, p in parts), detail=tuple(-c for c, _ in parts))
-
-
-def join_sizes(pairs: list[tuple[Form, Fraction]], shapes: Mapping[str, Sequence[Dim]]) -> list[tuple[Form, Fraction]]:
-    """Return factors in which the two lengths of a matrix are its size."""
-    dims = [f.detail[0] for f, e in pairs for _ in range(int(e)) if f.op == "size"]
-    if len(dims) == 2 and matrix_of_size(dims, shapes) is not None:
-        return [*((f, e) for f, e in pairs if f.op != "size"), (Form("size", (), tuple(dims)), ONE)]
-    return pairs
 
 
 def matrix_of_size(dims: Sequence[Dim], shapes: Mapping[str, Sequence[Dim]]) -> str | None:
@@ -423,21 +389,18 @@ def replace(form: Form, old: Form, new: Form) -> Form:
 def name_parts(
     forms: Sequence[Form], taken: Collection[str], length: Callable[[Form], int] | None = None
 ) -> tuple[list[tuple[str, Form]], list[Form]]:
-    """Return names for parts that come twice, in the order of computing, and the formulas in terms of these.
-
-    length: how many characters a formula has: only what shortens the whole is named. Without, all is.
-    """
+    """Return names for parts that come twice, and formulas in terms of these. length: name if that shortens all."""
     parts: list[tuple[Form, Form]] = []
     forms = list(forms)
     while True:
         counts = Counter(inner for form in (*(f for _, f in parts), *forms) for inner in subforms(form))
         repeated = [f for f, n in counts.items() if n > 1 and f.op in ("sum", "product", "matmul", "call")]
-        gain = {
-            f: len(subforms(f)) if length is None else (counts[f] - 1) * length(f) - 2 * counts[f] - 7 for f in repeated
-        }
-        best = max(repeated, key=gain.__getitem__, default=None)
-        if best is None or gain[best] <= 0:
+        gain = [
+            len(subforms(f)) if length is None else (counts[f] - 1) * length(f) - 2 * counts[f] - 7 for f in repeated
+        ]
+        if max(gain, default=0) <= 0:
             break
+        best = repeated[gain.index(max(gain))]
         own = Form("name", (), f"\0{len(parts)}", best.rank, best.symmetric)
         parts = [(name, replace(f, best, own)) for name, f in parts]
         place = next((k for k, (_, f) in enumerate(parts) if own in subforms(f)), len(parts))

@@ -1,9 +1,9 @@
-"""From a program of the expression language to terms in index notation, for arrays of any size."""
+"""From programs of the expression language to terms in index notation, of arrays of any size, and their derivatives."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -23,26 +23,24 @@ from .index_terms import (
     Product,
     Term,
     apply,
+    as_product,
     contract,
+    inverse,
     multiply,
     number,
     power,
     product_of,
+    renamed,
     scale,
     size_of,
-)  # fmt: skip
+    term_of,
+)
 
 BY_ELEMENTS = "'gradcli symbolic' without --matrix works by elements, and has every function"
-STEPS = frozenset(
-    "greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not bitwise_and bitwise_or "
-    "invert heaviside".split()
-)
-"""Elementwise functions without a derivative."""
+# Elementwise functions without a derivative.
+STEPS = {*"greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not".split()}
+STEPS |= {"bitwise_and", "bitwise_or", "invert", "heaviside"}
 POWERS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
-
-
-def term_of(*factors: Factor, axes: Sequence[Index] = ()) -> Term:
-    return Term(axes, [Product(ONE, factors)])
 
 
 def input_term(name: str, dims: Sequence[Dim]) -> Term:
@@ -76,16 +74,11 @@ def elementwise_name(name: str) -> str | None:
 
 
 SLOPES = {
-    "absolute": ("sign(x)",),
-    "exp": ("exp(x)",),
-    "expm1": ("exp(x)",),
+    **{"absolute": ("sign(x)",), "exp": ("exp(x)",), "expm1": ("exp(x)",), "tan": ("1 + tan(x)**2",)},
+    **{"relu": ("heaviside(x, 0)",), "softplus": ("sigmoid(x)",), "silu": ("sigmoid(x)*(1 + x*(1 - sigmoid(x)))",)},
     "maximum": ("heaviside(x - y, 0.5)", "heaviside(y - x, 0.5)"),
     "minimum": ("heaviside(y - x, 0.5)", "heaviside(x - y, 0.5)"),
     "power": ("y*x**(y - 1)", "x**y*log(x)"),
-    "relu": ("heaviside(x, 0)",),
-    "silu": ("sigmoid(x)*(1 + x*(1 - sigmoid(x)))",),
-    "softplus": ("sigmoid(x)",),
-    "tan": ("1 + tan(x)**2",),
     "where": ("0", "where(x, 1, 0)", "where(x, 0, 1)"),
 }
 """Where the table says it in words, or for numbers more carefully than a formula can."""
@@ -261,14 +254,17 @@ class TermReader:
         return power(x, exponent)
 
     def product(self, node: Any, x: Term, y: Term) -> Term:
-        """Return x @ y. Raises GradcliError for scalars and for dimensions that clash."""
+        """Return x @ y."""
         if not x.axes or not y.axes:
             raise self.error(node, "matmul: a scalar has no axis to sum over; use *", "--shape gives inputs a shape")
         inner, first = x.axes[-1], y.axes[-2:][0]
         if inner.dim != first.dim:
-            raise self.error(
-                node, f"{write_dims(x.dims)} @ {write_dims(y.dims)}: {inner.dim} is not {first.dim}", fit_hint(x, y)
-            )
+            hint = "name them alike in --shape if they are equal"
+            if len(x.axes) == 2 and x.dims[0] == first.dim:
+                hint = "transposed, the first fits: A.T"
+            elif len(y.axes) == 2 and inner.dim == y.dims[1]:
+                hint = "transposed, the second fits: B.T"
+            raise self.error(node, f"{write_dims(x.dims)} @ {write_dims(y.dims)}: {inner.dim} is not {first.dim}", hint)
         i, j, k = Index(inner.dim), tuple(Index(a.dim) for a in x.axes[:-1]), tuple(Index(a.dim) for a in y.axes[1:])
         return contract(multiply((*j, i, *k), x.with_axes((*j, i)), y.with_axes((i, *k))), i)
 
@@ -422,52 +418,81 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "matrix_transpose": "transpose"}
 
 
-def inverse(x: Term) -> Term:
-    """Return the inverse of a square matrix, numbers outward, of inv(A) A itself."""
-    i, j = x.axes
-    if len(x.products) == 1:
-        (one,) = x.products
-        outer = [f for f in one.factors if not f.indices]
-        inner = [f for f in one.factors if f.indices]
-        back = Product(1 / one.coefficient, tuple(f._replace(exponent=-f.exponent) for f in outer))
-        (only,) = inner if len(inner) == 1 else (None,)
-        if only is not None and only.exponent == 1 and only.atom.op in ("delta", "inv"):
-            products = [Product(ONE, (only,))] if only.atom.op == "delta" else only.atom.args[0].at(only.indices)
-            return multiply(x.axes, Term((), [back]), Term(x.axes, products))
-        if outer or one.coefficient != 1:
-            return multiply(x.axes, Term((), [back]), inverse(Term(x.axes, [Product(ONE, tuple(inner))])))
-        if len(inner) > 1 and (path := square_path(inner, i, j)):
-            parts = [next(inverse(Term(ends, [Product(ONE, (f,))])).at(ends[::-1])) for f, *ends in path]
-            return Term((j, i), [product_of(parts[::-1])]).with_axes((i, j))
-    swapped = x.with_axes((j, i), (i, j))
-    turned = swapped.key < x.key
-    factor = Factor(Atom("inv", (swapped if turned else x,)), (j, i) if turned else (i, j))
-    return term_of(factor, axes=(i, j))
+# -- derivatives ------------------------------------------------------------------------------------
 
 
-def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tuple[Factor, Index, Index]]:
-    """Return the factors of a product of square matrices in order, each with the indices before and behind it.
-
-    Nothing where it is no such product.
-    """
-    path: list[tuple[Factor, Index, Index]] = []
-    left = list(factors)
-    while left:
-        before = path[-1][2] if path else start
-        fits = [f for f in left if before in f.indices]
-        if len(fits) != 1 or len(fits[0].indices) != 2 or fits[0].exponent != 1:
-            return []
-        (behind,) = [k for k in fits[0].indices if k is not before] or [before]
-        path.append((fits[0], before, behind))
-        left.remove(fits[0])
-    is_square = all(a.dim == b.dim for _, a, b in path)
-    return path if is_square and path[-1][2] is end else []
+def derive(term: Term, name: str, seeds: Sequence[Index]) -> Term:
+    """Return the derivative for an input, whose indices are seeds: they come behind the term's axes."""
+    products = []
+    for one in term.products:
+        for k, f in enumerate(one.factors):
+            rest = (*one.factors[:k], f._replace(exponent=f.exponent - 1), *one.factors[k + 1 :])
+            outer = Product(one.coefficient * f.exponent, rest)
+            products += [product_of([outer, d]) for d in derive_atom(f.atom, f.indices, name, seeds)]
+    return Term((*term.axes, *seeds), products)
 
 
-def fit_hint(x: Term, y: Term) -> str | None:
-    """Return what helps where dimensions clash: a transpose that fits, or one name for both."""
-    if len(x.axes) == 2 and x.dims[0] == y.dims[-2:][0]:
-        return "transposed, the first fits: A.T"
-    if len(y.axes) == 2 and x.dims[-1] == y.dims[1]:
-        return "transposed, the second fits: B.T"
-    return "name them alike in --shape if they are equal"
+@functools.cache
+def depends(atom: Atom, name: str) -> bool:
+    if atom.op == "input":
+        return atom.detail == name
+    return any(depends(f.atom, name) for x in atom.args for one in x.products for f in one.factors)
+
+
+def derive_atom(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
+    """Yield the products whose sum is the derivative of an atom at its indices."""
+    if not depends(atom, name):
+        return
+    if atom.op == "input":
+        yield Product(ONE, tuple(Factor(Atom("delta"), pair) for pair in zip(indices, seeds, strict=True)))
+    elif atom.op == "group":
+        yield from at_indices(atom.args[0], indices, name, seeds)
+    elif atom.op in ("inv", "det", "logdet", "logabsdet", "signdet"):
+        (x,) = atom.args
+        k, m = (Index(d) for d in x.dims)
+        if atom.op == "inv":
+            factors = tuple(Factor(Atom("inv", atom.args), pair) for pair in ((indices[0], k), (m, indices[1])))
+            yield from times(-ONE, factors, at_indices(x, (k, m), name, seeds))
+        elif atom.op != "signdet":
+            own = (Factor(atom),) if atom.op == "det" else ()
+            (inv_product,) = inverse(x).at((m, k))
+            factors = (*own, *inv_product.factors)
+            yield from times(inv_product.coefficient, factors, at_indices(x, (k, m), name, seeds))
+    elif atom.op in ("softmax", "logsumexp"):
+        yield from derive_lanes(atom, indices, name, seeds)
+    else:
+        yield from derive_elementwise(atom, indices, name, seeds)
+
+
+def at_indices(term: Term, indices: Sequence[Index], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
+    own = [Index(i.dim) for i in seeds]
+    return derive(term, name, own).at((*indices, *seeds))
+
+
+def times(coefficient: Fraction, factors: tuple[Factor, ...], products: Iterator[Product]) -> Iterator[Product]:
+    return (product_of([Product(coefficient, factors), one]) for one in products)
+
+
+def derive_lanes(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
+    """softmax: s (du - sum(s du)); logsumexp: sum(s du) with s = softmax(u)."""
+    (x,), place = atom.args, atom.detail
+    soft = Atom("softmax", atom.args, place)
+    bound = Index(x.dims[place])
+    if atom.op == "logsumexp":
+        lane = (*indices[:place], bound, *indices[place:])
+        yield from times(ONE, (Factor(soft, lane),), at_indices(x, lane, name, seeds))
+        return
+    lane = (*indices[:place], bound, *indices[place + 1 :])
+    yield from times(ONE, (Factor(soft, indices),), at_indices(x, indices, name, seeds))
+    yield from times(-ONE, (Factor(soft, indices), Factor(soft, lane)), at_indices(x, lane, name, seeds))
+
+
+def derive_elementwise(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
+    for position, x in enumerate(atom.args):
+        formula = slope(atom.op, position)
+        if formula is None or not any(depends(f.atom, name) for one in x.products for f in one.factors):
+            continue
+        partial = TermReader(formula, dict(zip("xyz", atom.args, strict=False))).run()
+        whole = as_product(partial)
+        factors = renamed(whole.factors, dict(zip(partial.axes, indices, strict=False)))
+        yield from times(whole.coefficient, factors, at_indices(x, indices, name, seeds))

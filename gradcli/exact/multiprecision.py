@@ -64,13 +64,9 @@ class Multiprecision(Field):
         return number.real, number.imag
 
     def compare(self, name: str) -> Callable | None:
-        mp = self.context
-        return {
-            "isnan": lambda x: bool(mp.isnan(x)),
-            "isinf": lambda x: bool(mp.isinf(x)),
-            "isfinite": lambda x: bool(mp.isfinite(x)),
-            "signbit": lambda x: bool(x < 0),
-        }.get(name)
+        if name in ("isnan", "isinf", "isfinite"):
+            return lambda x: bool(getattr(self.context, name)(x))
+        return (lambda x: bool(x < 0)) if name == "signbit" else None
 
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
         """Return a twin whose poles are what floating point makes of them, and whose complex branches are nan.
@@ -198,9 +194,6 @@ def functions_of(mp: Any) -> dict[str, Any]:
     def extreme(choose: Callable) -> Callable:
         return lambda *xs: mp.nan if any(x != x for x in xs) else choose(xs)
 
-    def log_gamma(x: Any) -> Any:
-        return mp.re(mp.loggamma(x)) if isinstance(x, mp.mpf) else mp.loggamma(x)
-
     names = (
         "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor ceil erf erfc erfinv "
         "erfi gamma besselj bessely besseli besselk airyai polylog zeta expint sign pi nan"
@@ -213,7 +206,7 @@ def functions_of(mp: Any) -> dict[str, Any]:
         "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
         "maximum": extreme(max),
         "minimum": extreme(min),
-        "loggamma": log_gamma,
+        "loggamma": lambda x: mp.re(mp.loggamma(x)) if isinstance(x, mp.mpf) else mp.loggamma(x),
         "polygamma": lambda n, x: mp.psi(int(n), x),
         "airyaiprime": lambda x: mp.airyai(x, derivative=1),
         "erfcinv": lambda x: mp.erfinv(1 - x),

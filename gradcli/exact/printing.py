@@ -20,23 +20,13 @@ from sympy.printing.str import StrPrinter
 from ..show.results import label
 
 RENAMED = {
-    "Abs": "abs",
-    "ceiling": "ceil",
-    "loggamma": "gammaln",
-    "besselj": "jv",
-    "bessely": "yv",
-    "besseli": "iv",
-    "besselk": "kv",
-    "airyai": "airy_ai",
-    "airyaiprime": "airy_ai_slope",
-    "Ei": "expi",
+    **{"Abs": "abs", "ceiling": "ceil", "loggamma": "gammaln", "Ei": "expi"},
+    **{"besselj": "jv", "bessely": "yv", "besseli": "iv", "besselk": "kv"},
+    **{"airyai": "airy_ai", "airyaiprime": "airy_ai_slope"},
 }
 CONSTANTS = {
-    "Exp1": "e",
-    "Infinity": "inf",
-    "NegativeInfinity": "-inf",
-    "ComplexInfinity": "inf",
-    "ImaginaryUnit": "1j",
+    **{"Exp1": "e", "Infinity": "inf", "NegativeInfinity": "-inf"},
+    **{"ComplexInfinity": "inf", "ImaginaryUnit": "1j"},
 }
 
 
@@ -126,9 +116,9 @@ def latex_name(name: str) -> str:
     """Return a symbol's name: x_{0,1} for x[0,1]."""
     base, bracket, rest = name.partition("[")
     greek = sympy.latex(sympy.Symbol(base))
-    return (
-        f"{greek}_{{{rest.rstrip(']')}}}" if bracket and "_" not in greek else greek + (f"[{rest}" if bracket else "")
-    )
+    if bracket and "_" not in greek:
+        return f"{greek}_{{{rest.rstrip(']')}}}"
+    return greek + bracket + rest
 
 
 def pretty(expr: Any, unicode: bool = True) -> str:
@@ -137,8 +127,7 @@ def pretty(expr: Any, unicode: bool = True) -> str:
 
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 Derivatives = Sequence[tuple[str, tuple, list]]
-EXACT = 1 << 53
-"""Whole numbers from here on are written as floats."""
+EXACT = 1 << 53  # whole numbers from here on are written as floats
 C_NAMES = frozenset(
     # keywords
     "alignas alignof asm auto bool break case char const constexpr continue default do double else enum extern false "
@@ -167,11 +156,8 @@ class UniqueNames:
         legal = [name for name, _ in inputs if identifier(name) == name and name not in self.taken]
         for name in (*legal, *(n for n, _ in inputs if n not in legal)):  # first those that stay as they are
             self.parameters[name] = self.free(identifier(name))
-        self.elements = {
-            label(name, index): (self.parameters[name], index, shape)
-            for name, shape in inputs
-            for index in np.ndindex(*shape)
-        }
+        places = [(name, index, shape) for name, shape in inputs for index in np.ndindex(*shape)]
+        self.elements = {label(n, index): (self.parameters[n], index, shape) for n, index, shape in places}
 
     def free(self, name: str) -> str:
         """Take a name, with underscores behind it where it is taken."""
@@ -263,10 +249,7 @@ class _Python(PythonCodePrinter):
 
 
 def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
-    """Return a Python function of the inputs that returns the value and the derivatives.
-
-    derivatives: label, shape and expressions of each.
-    """
+    """Return a Python function of value and derivatives. derivatives: label, shape and expressions of each."""
     names = UniqueNames(inputs, keyword.kwlist)
     printer = _Python(names)
     parts, word, slopes = print_all(names, printer, value, derivatives)
@@ -311,10 +294,9 @@ class _C(C99CodePrinter):
         return functools.reduce(lambda x, y: f"f{expr.short_name}({x}, {y})", map(self._print, expr.args))
 
     def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "1"
+        return str(int(bool(expr)))
 
-    def _print_BooleanFalse(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return "0"
+    _print_BooleanFalse = _print_BooleanTrue  # noqa: N815
 
     def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         parameter, index, shape = self.names.elements.get(expr.name, (expr.name, (), ()))

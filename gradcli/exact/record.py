@@ -65,7 +65,6 @@ class Exact(Engine):
         return raw
 
     def compute(self, primitive: Primitive, raws: tuple, params: dict) -> Any:
-        """Return the result of an operation on exact arrays. Raises NoTwinError."""
         if primitive.name in BOOLEAN and all(self.holds_conditions(x) for x in raws):
             return self.combine_conditions(primitive, raws)
         numbers = (x for x in map(np.asarray, raws) if x.dtype == object and not self.holds_conditions(x))
@@ -86,9 +85,8 @@ class Exact(Engine):
             out = exact(primitive.forward(*raws, **params))
         except (TypeError, AttributeError, ValueError) as error:
             if "truth value" in str(error):
-                raise NoTwinError(
-                    f"{name_for_users(primitive)} needs to compare values, which symbols do not have"
-                ) from None
+                what = name_for_users(primitive)
+                raise NoTwinError(f"{what} needs to compare values, which symbols do not have") from None
             if isinstance(error, ValueError):  # shapes that do not fit
                 raise as_pytorch(error, raws) from None
             raise NoTwinError(f"{name_for_users(primitive)} has no exact twin") from None
@@ -158,10 +156,7 @@ class Exact(Engine):
             leaf._node.data = leaf._data
 
     def make_exact(self, tensor: Tensor) -> None:
-        """Give a tensor that is viewed or changed in place exact memory, and its base and the views of that, too.
-
-        It gets its rounded numbers back at the end of the block.
-        """
+        """Give a tensor that is viewed or changed in place, its base and the views exact memory until the end."""
         base = tensor if tensor._base is None else tensor._base
         if base._data.dtype.kind not in "fc":
             return
@@ -213,8 +208,7 @@ class Exact(Engine):
 BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "invert")
 BOOLEAN = {"add": "logical_or", "multiply": "logical_and", "subtract": "", "negative": ""}
 """Operations that NumPy has for booleans, under a name of logic, or refuses."""
-COUNTING = ("sum", "cumsum_along", "mean")
-"""Operations in which a condition counts as 1 where it holds."""
+COUNTING = ("sum", "cumsum_along", "mean")  # operations in which a condition counts as 1 where it holds
 DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 
 
@@ -231,7 +225,6 @@ def name_for_users(primitive: Primitive) -> str:
 
 @contextlib.contextmanager
 def exactly(field: Field) -> Iterator[Exact]:
-    """Compute inside the block in a field."""
     arithmetic = Exact(field)
     with recording(arithmetic):
         try:

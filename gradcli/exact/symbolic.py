@@ -15,8 +15,7 @@ from ..rules.table import Primitive
 from ..show.results import label
 from .field import ExactArray, Field, Literal, exact
 
-MOST_BITS = 1024
-"""A power that would take more bits to write exactly is rounded."""
+MOST_BITS = 1024  # a power that would take more bits to write exactly is rounded
 
 
 class Unknown(sympy.Dummy):
@@ -140,20 +139,13 @@ class Symbolic(Field):
 
     def input_array(self, name: str, value: Any) -> Any:
         elements = without_field(value).ravel().tolist()
-        if any(
-            isinstance(e, complex) or (isinstance(e, sympy.Basic) and e.is_extended_real is False) for e in elements
-        ):
-            raise GradcliError(
-                f"'{name}' is complex; formulas are made for real inputs",
-                hint="'gradcli grad --digits 50' computes with complex numbers",
-                kind="exact",
-            )
+        kinds = (e.is_extended_real if isinstance(e, sympy.Basic) else not isinstance(e, complex) for e in elements)
+        if any(is_real is False for is_real in kinds):
+            message = f"'{name}' is complex; formulas are made for real inputs"
+            raise GradcliError(message, hint="'gradcli grad --digits 50' computes with complex numbers", kind="exact")
         symbols = symbols_for(name, np.shape(value))
-        self.point.update(
-            (s, self.number(e))
-            for s, e in zip(without_field(symbols).ravel().tolist(), elements, strict=True)
-            if e == e
-        )
+        pairs = zip(without_field(symbols).ravel().tolist(), elements, strict=True)
+        self.point.update((s, self.number(e)) for s, e in pairs if e == e)
         return symbols
 
     def as_constant(self, x: Any) -> Any:
@@ -162,11 +154,9 @@ class Symbolic(Field):
     def decide(self, condition: Any) -> bool:
         truth = sympy.sympify(condition).xreplace(self.point)
         if truth not in (sympy.true, sympy.false):
-            raise GradcliError(
-                "which elements a mask takes depends on the inputs, and these have no values",
-                hint="give values to the inputs, or choose with where(condition, x, y)",
-                kind="exact",
-            )
+            message = "which elements a mask takes depends on the inputs, and these have no values"
+            hint = "give values to the inputs, or choose with where(condition, x, y)"
+            raise GradcliError(message, hint=hint, kind="exact")
         return bool(truth)
 
     def as_float(self, x: Any) -> float | None:
@@ -288,15 +278,13 @@ def choose_symbolic(condition: Any, a: Any, b: Any) -> Any:
     return sympy.Piecewise((a, condition), (b, True))
 
 
+OWN_NAMES = (
+    "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor erf erfc erfinv erfi gamma "
+    "loggamma polygamma besselj bessely besseli besselk airyai airyaiprime polylog zeta expint Ei "
+    "betainc_regularized Piecewise Eq pi sign nan"
+)
 FUNCTIONS: dict[str, Any] = {
-    **{
-        name: getattr(sympy, name)
-        for name in (
-            "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor erf erfc erfinv "
-            "erfi gamma loggamma polygamma besselj bessely besseli besselk airyai airyaiprime polylog zeta "
-            "expint Ei betainc_regularized Piecewise Eq pi sign nan"
-        ).split()
-    },
+    **{name: getattr(sympy, name) for name in OWN_NAMES.split()},
     "ceil": sympy.ceiling,
     "erfcinv": lambda x: sympy.erfinv(1 - x),
     "abs": sympy.Abs,
@@ -310,15 +298,9 @@ FUNCTIONS: dict[str, Any] = {
     "matrix": lambda array: sympy.Matrix(array.tolist()),
 }
 RELATIONS: dict[str, Callable] = {
-    "less": sympy.Lt,
-    "less_equal": sympy.Le,
-    "greater": sympy.Gt,
-    "greater_equal": sympy.Ge,
-    "equal": sympy.Eq,
-    "not_equal": sympy.Ne,
-    "logical_and": sympy.And,
-    "logical_or": sympy.Or,
-    "logical_not": sympy.Not,
+    **{"less": sympy.Lt, "less_equal": sympy.Le, "greater": sympy.Gt, "greater_equal": sympy.Ge},
+    **{"equal": sympy.Eq, "not_equal": sympy.Ne},
+    **{"logical_and": sympy.And, "logical_or": sympy.Or, "logical_not": sympy.Not},
     "isnan": lambda x: sympy.false,
     "isinf": lambda x: sympy.true if x in (sympy.oo, -sympy.oo) else sympy.false,
     "isfinite": lambda x: sympy.false if x in (sympy.oo, -sympy.oo) else sympy.true,

@@ -42,12 +42,8 @@ def find_function(name: str) -> Primitive | None:
 
 
 def not_called(name: str, span: Any) -> GradcliError:
-    return GradcliError(
-        f"'{name}' is a value, not a function",
-        span=span,
-        hint=f"multiply with *: {name}*(...); an element is {name}[0]",
-        kind="name",
-    )
+    message = f"'{name}' is a value, not a function"
+    return GradcliError(message, span=span, hint=f"multiply with *: {name}*(...); an element is {name}[0]", kind="name")
 
 
 def advice_for(name: str) -> str:
@@ -69,8 +65,7 @@ MOST_ROUNDS = 10_000
 
 
 RANDOM = {"rand": count_shape, "randn": count_shape}
-WORKING = ("convolve", "correlate")
-"""Calls whose estimate is the space that they work in, not their result."""
+WORKING = ("convolve", "correlate")  # calls whose estimate is the space that they work in, not their result
 
 
 def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
@@ -84,11 +79,8 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
         with contextlib.suppress(Exception):
             rounds = float(primitive.rounds(*args, **named))
         if rounds > MOST_ROUNDS:
-            raise GradcliError(
-                f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}",
-                hint="write a smaller number",
-                kind="limit",
-            )
+            message = f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}"
+            raise GradcliError(message, hint="write a smaller number", kind="limit")
     estimate = RANDOM.get(name) if primitive is None else primitive.size
     if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
         return  # broadcasting makes no more
@@ -98,11 +90,8 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
         return
     if count > limit:
         what = "computing this would take" if name in WORKING else "this value would have"
-        raise GradcliError(
-            f"{what} {count} elements; the limit is {limit}",
-            hint="raise it with --max-elements if there is memory for it",
-            kind="limit",
-        )
+        message = f"{what} {count} elements; the limit is {limit}"
+        raise GradcliError(message, hint="raise it with --max-elements if there is memory for it", kind="limit")
 
 
 def lift_number(x: Any) -> Tensor:
@@ -121,8 +110,7 @@ def lift_number(x: Any) -> Tensor:
     return Tensor._wrap(defaults.float.type(x), None)
 
 
-MOST_INTEGER = 1 << 63
-"""Numbers from here on are no lengths and places."""
+MOST_INTEGER = 1 << 63  # numbers from here on are no lengths and places
 
 
 def as_argument(x: Any) -> Any:
@@ -183,11 +171,6 @@ def on_numbers(name: str, operands: tuple) -> Any:
         return entry(name).forward(*values).item()
 
 
-def flatten_arguments(args: tuple) -> tuple:
-    """Return what a guarded call computes with: the operands in a tuple among its arguments count."""
-    return tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
-
-
 def stack_items(items: tuple) -> Tensor:
     """Return a list as an array; numbers and Tensors may be mixed if all rows have one shape."""
     if not any(isinstance(x, Tensor) for x in items) and (recorder().field is None or not items):
@@ -203,7 +186,6 @@ def stack_items(items: tuple) -> Tensor:
 
 
 def special_form(name: str, args: tuple, named: dict) -> Tensor:
-    """Evaluate array(x) and const(x)."""
     if len(args) != 1 or named or isinstance(args[0], tuple):
         raise TypeError(f"{name}(x) takes one array or number")
     x = lift_number(args[0])
@@ -212,8 +194,7 @@ def special_form(name: str, args: tuple, named: dict) -> Tensor:
 
 LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})
 """Parameters, by the names that entries give them, that take arrays in a list: of several shapes, if they like."""
-NESTED = "arrays"
-"""The one whose lists may hold lists."""
+NESTED = "arrays"  # the one whose lists may hold lists
 PLACES = frozenset({"condition", "indices", "index", "indices_or_sections", "kth", "obj", "pad_width", "repeats"})
 """Parameters that take whole numbers or a mask: places and lengths in other arrays."""
 
@@ -282,9 +263,8 @@ class Evaluator:
                 result = self.names[name]
         if out is not None:
             if out not in self.names:
-                raise GradcliError(
-                    f"--out: the program binds no name '{out}'", hint=did_you_mean(out, self.names), kind="name"
-                )
+                hint = did_you_mean(out, self.names)
+                raise GradcliError(f"--out: the program binds no name '{out}'", hint=hint, kind="name")
             result = self.names[out]
         return result
 
@@ -347,7 +327,8 @@ class Evaluator:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
             from .reword import call_hint, readable
 
-            raise self.error(readable(error, flatten_arguments(args)), place, call_hint(place), kind) from None
+            operands = tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
+            raise self.error(readable(error, operands), place, call_hint(place), kind) from None
 
     def error(self, message: str, place: Any, hint: str | None = None, kind: str = "value") -> GradcliError:
         return GradcliError(message, span=self.program.span(place), hint=hint, kind=kind)

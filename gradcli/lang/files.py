@@ -20,7 +20,11 @@ def read_file(spec: str, name: str, limit: int) -> np.ndarray:
     Raises GradcliError, also for more than `limit` elements.
     """
     source = open_source(spec, name, limit)
-    array = check_numbers(read_and_close(source, READERS[source.kind]), source)
+    array = np.asarray(read_and_close(source, READERS[source.kind]))
+    if array.dtype.kind not in "biufc":
+        raise source.error(f" holds {array.dtype} data, not numbers", kind="value")
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        array = array.astype(float)
     check_count(array.size, source)
     return array
 
@@ -39,10 +43,8 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
         return list(document)
 
     if source.kind not in ("npz", "json") or (source.kind == "npz" and source.key):
-        raise GradcliError(
-            f"{place} gives no names to its values",
-            hint=f"write NAME={place}; a table with a heading goes with --columns",
-        )
+        message = f"{place} gives no names to its values"
+        raise GradcliError(message, hint=f"write NAME={place}; a table with a heading goes with --columns")
     head = f"{spec}:" if not source.key else f"{spec}."
     return {key: read_file(head + key, key, limit) for key in read_and_close(source, names)}
 
@@ -53,10 +55,9 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
     Raises GradcliError.
     """
     source = open_source(spec, "--columns", limit, default="")
-    separators = {"csv": ",", "tsv": "\t", "txt": None}
-    if source.kind not in separators:
+    if source.kind not in SEPARATORS:
         raise source.error(" is no .csv, .tsv or .txt file", kind="usage")
-    table = read_and_close(source, lambda source: Rows(source, separators[source.kind]))
+    table = read_and_close(source, lambda source: Rows(source, SEPARATORS[source.kind]))
     names = table.rows[0][1]
     if not is_heading(names):
         raise source.error(" has no heading", "its first row has to name the columns")
@@ -72,19 +73,14 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
 
 
 def read_and_close(source: Source, read: Callable[[Source], Any]) -> Any:
-    """Return what is read of a source, and close it. Raises GradcliError."""
     with source.file, reading(f"{source.name}: {source.path}"):
         return read(source)
 
 
 def check_count(count: int, source: Source) -> None:
-    """Raise GradcliError for more elements than the source may have."""
     if count > source.limit:
-        raise GradcliError(
-            f"{source.name}: the file has {count} elements; the limit is {source.limit}",
-            hint="raise it with --max-elements",
-            kind="limit",
-        )
+        message = f"{source.name}: the file has {count} elements; the limit is {source.limit}"
+        raise GradcliError(message, hint="raise it with --max-elements", kind="limit")
 
 
 def count_in_header(stream: Any) -> int:
@@ -100,16 +96,6 @@ def count_in_header(stream: Any) -> int:
     return count_product(shape)
 
 
-def check_numbers(raw: Any, source: Source) -> np.ndarray:
-    """Return data as an array of numbers. Raises GradcliError for anything else."""
-    array = np.asarray(raw)
-    if array.dtype.kind not in "biufc":
-        raise source.error(f" holds {array.dtype} data, not numbers", kind="value")
-    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
-        array = array.astype(float)
-    return array
-
-
 def read_array(stream: Any, source: Source) -> np.ndarray:
     try:
         check_count(count_in_header(stream), source)  # before there is memory for them
@@ -118,19 +104,14 @@ def read_array(stream: Any, source: Source) -> np.ndarray:
     except ValueError as error:
         if "pickle" not in str(error).lower():
             raise
-        raise source.error(
-            " holds pickled objects, which are never loaded (they could run code)",
-            "save plain arrays: numpy.save(path, array, allow_pickle=False)",
-        ) from None
+        message = " holds pickled objects, which are never loaded (they could run code)"
+        raise source.error(message, "save plain arrays: numpy.save(path, array, allow_pickle=False)") from None
 
 
 def from_npy(source: Source) -> np.ndarray:
     if source.key:
-        raise source.error(
-            f" holds one array without a name, so ':{source.key}' selects nothing",
-            f"take parts of it in the expression: {source.name}[...]",
-            kind="usage",
-        )
+        message = f" holds one array without a name, so ':{source.key}' selects nothing"
+        raise source.error(message, f"take parts of it in the expression: {source.name}[...]", kind="usage")
     return read_array(source.file, source)
 
 
@@ -213,11 +194,6 @@ def part_of(document: Any, key: str, source: Source) -> Any:
     raise source.error(f" has no key '{key}'", brief(listed))
 
 
-READERS: dict[str, Any] = {
-    "npy": from_npy,
-    "npz": from_npz,
-    "csv": from_text(","),
-    "tsv": from_text("\t"),
-    "txt": from_text(None),
-    "json": from_json,
-}
+SEPARATORS = {"csv": ",", "tsv": "\t", "txt": None}
+READERS: dict[str, Any] = {kind: from_text(separator) for kind, separator in SEPARATORS.items()}
+READERS |= {"npy": from_npy, "npz": from_npz, "json": from_json}

@@ -17,12 +17,9 @@ from ..errors import GradcliError, Span, TimeIsUp
 from ..request import DEFAULT_MAX_ELEMENTS
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
-FILE_ENDINGS = (".py", ".expr")
-"""What a positional target ends in that is a file, whether or not there is one."""
-MAX_TEXT = 1 << 20
-"""Bytes of a program."""
-MOST_AXES = 64
-"""Axes that an array of NumPy may have."""
+FILE_ENDINGS = (".py", ".expr")  # what a positional target ends in that is a file, whether or not there is one
+MAX_TEXT = 1 << 20  # bytes of a program
+MOST_AXES = 64  # axes that an array of NumPy may have
 
 
 def as_written(name: str) -> str:
@@ -36,8 +33,7 @@ def as_written(name: str) -> str:
 
 MOST_MEMORY = 1900 << 20
 """Bytes that a program may take with the default limit on elements: with the interpreter, 2 GiB."""
-WORK_SPACE = 64 << 20
-"""Bytes that the linear algebra library reserves for each processor, of which it touches few."""
+WORK_SPACE = 64 << 20  # bytes that the linear algebra library reserves for each processor, of which it touches few
 
 
 class bound:  # noqa: N801 - a namespace
@@ -82,20 +78,15 @@ def out_of_memory(what: str, span: Span | None = None) -> GradcliError:
     """Return the error for something that does not fit into the memory that there is or that may be taken."""
     if not bound.mebibytes:
         return GradcliError(f"there is not enough memory for {what}", span=span, kind="limit")
-    return GradcliError(
-        f"{what} would take more than {bound.mebibytes / 1024:.1f} GiB of memory",
-        span=span,
-        hint="a larger --max-elements raises this limit in proportion",
-        kind="limit",
-    )
+    message = f"{what} would take more than {bound.mebibytes / 1024:.1f} GiB of memory"
+    hint = "a larger --max-elements raises this limit in proportion"
+    return GradcliError(message, span=span, hint=hint, kind="limit")
 
 
-CPU_SECONDS = 30.0
-"""Seconds of CPU that a program of the language may take where nothing else is asked for."""
+CPU_SECONDS = 30.0  # seconds of CPU that a program of the language may take where nothing else is asked for
 LONGEST = 1e6
 SHORTEST = 1e-6
-AGAIN = 0.5
-"""Seconds until the next alarm, should the code in the block have taken the first one for something else."""
+AGAIN = 0.5  # seconds until the next alarm, should the code in the block have taken the first one for something else
 GRACE = 0.5
 """Seconds after which code that no alarm ends, such as one long call into a library, is ended with its process."""
 
@@ -116,11 +107,8 @@ class Bound:
         self.seconds, self.cpu = min(seconds, LONGEST), cpu
 
     def error(self) -> GradcliError:
-        return GradcliError(
-            f"this takes longer than {self.seconds:g} s" + (" of CPU" if self.cpu else ""),
-            hint="--timeout S waits longer",
-            kind="limit",
-        )
+        message = f"this takes longer than {self.seconds:g} s" + (" of CPU" if self.cpu else "")
+        return GradcliError(message, hint="--timeout S waits longer", kind="limit")
 
 
 def time_left(seconds: float) -> float:
@@ -130,20 +118,14 @@ def time_left(seconds: float) -> float:
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise TimeIsUp in the block after so many seconds, where the system can (not in threads).
-
-    Blocks may be nested: the outer one's time goes on.
-    """
+    """Raise TimeIsUp in the block after so many seconds, where the system can (no threads). Blocks may be nested."""
     with alarm(seconds, "REAL", "SIGALRM"):
         yield
 
 
 @contextlib.contextmanager
 def enforce(bound: Bound | None) -> Iterator[None]:
-    """Raise TimeIsUp in the block when its time is over, and GradcliError from it.
-
-    What not even that ends is ended with the process.
-    """
+    """Raise GradcliError from the block when its time is over; what not even that ends is ended with the process."""
     if bound is None:
         yield
         return

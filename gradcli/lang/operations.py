@@ -18,7 +18,6 @@ OPERANDS = ("x", "y", "z")
 
 @functools.cache
 def lambdas_of(path: str) -> list[ast.Lambda]:
-    """Return all lambda expressions of a Python file."""
     with open(path, encoding="utf-8") as file:
         return [node for node in ast.walk(ast.parse(file.read())) if isinstance(node, ast.Lambda)]
 
@@ -95,10 +94,7 @@ class Renamed(ast.NodeTransformer):
 
 
 def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
-    """Return a derivative rule as the names of its parameters and an expression; None if it is no formula.
-
-    A function that is no lambda says its formula in its docstring, up to a semicolon.
-    """
+    """Return a rule as its parameters' names and an expression, of a lambda or a docstring up to ";"; else None."""
     if not callable(rule):
         return [], ast.Constant(rule)
     function = getattr(rule, "__wrapped__", rule)
@@ -137,7 +133,6 @@ def rule_text(rule: Any) -> str:
 
 
 def derivatives(entry: Primitive) -> tuple[tuple[str, str], ...]:
-    """Return pairs of an operand and its derivative rule."""
     if entry.kind == "composition":
         return (("x", "by the chain rule through its parts"),)
     if entry.arity is None:
@@ -157,14 +152,8 @@ def in_words_of_users(text: str, result: str) -> str:
     return expression_text(Renamed({"out": ast.parse(result, mode="eval").body}).visit(body))
 
 
-def domain_text(entry: Primitive) -> str:
-    if entry.kind != "elementwise":
-        return ""
-    intervals = entry.domain[: entry.arity or 1]
-    return ", ".join(f"{OPERANDS[i]} in [{a:g}, {b:g}]" for i, (a, b) in enumerate(intervals))
-
-
 def describe(entry: Primitive) -> Operation:
+    intervals = entry.domain[: entry.arity or 1] if entry.kind == "elementwise" else ()
     return Operation(
         name=entry.name,
         aliases=tuple(name for name in entry.aliases if NAMES.get(name) is entry),
@@ -172,7 +161,7 @@ def describe(entry: Primitive) -> Operation:
         signature=str(inspect.signature(entry.signature_model())).partition(" ->")[0],
         doc=entry.doc,
         derivatives=derivatives(entry),
-        domain=domain_text(entry),
+        domain=", ".join(f"{OPERANDS[i]} in [{a:g}, {b:g}]" for i, (a, b) in enumerate(intervals)),
         subgradient=entry.subgradient,
         twin=entry.twin or "",
         numpy=tuple(f"{getattr(f, '__module__', 'numpy') or 'numpy'}.{f.__name__}" for f in entry.numpy),

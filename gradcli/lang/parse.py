@@ -24,59 +24,28 @@ from . import tree
 from .limits import MAX_TEXT
 
 MAX_NESTING = 200
-BINARY = {
-    ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.Mult: "multiply",
-    ast.Div: "divide",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "power",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "bitwise_and",
-    ast.BitOr: "bitwise_or",
-    ast.Eq: "equal",
-    ast.NotEq: "not_equal",
-    ast.Lt: "less",
-    ast.LtE: "less_equal",
-    ast.Gt: "greater",
-    ast.GtE: "greater_equal",
+BINARY: dict[type, str] = {
+    **{ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power"},
+    **{ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.MatMult: "matmul"},
+    **{ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or"},
+    **{ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal"},
+    **{ast.Gt: "greater", ast.GtE: "greater_equal"},
 }
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert", ast.Not: "logical_not"}
 PROPERTIES = ("T", "mT", "H", "shape", "ndim", "size", "real", "imag")
 NAMES_OF_NODES = {
-    "Import": "an import",
-    "ImportFrom": "an import",
-    "Lambda": "a lambda",
-    "ListComp": "a comprehension",
-    "GeneratorExp": "a comprehension",
-    "SetComp": "a comprehension",
-    "DictComp": "a comprehension",
-    "FunctionDef": "a function definition",
-    "ClassDef": "a class definition",
-    "For": "a loop",
-    "While": "a loop",
+    **dict.fromkeys(("Import", "ImportFrom"), "an import"),
+    **dict.fromkeys(("ListComp", "GeneratorExp", "SetComp", "DictComp"), "a comprehension"),
+    **{"For": "a loop", "While": "a loop", "With": "a with statement", "Lambda": "a lambda"},
     "If": "an if statement (write `a if condition else b`)",
-    "With": "a with statement",
+    **{"FunctionDef": "a function definition", "ClassDef": "a class definition", "Return": "return"},
+    **{"AnnAssign": "an annotated assignment", "NamedExpr": "an assignment inside an expression"},
     "AugAssign": "an augmented assignment (write `x = x + 1`)",
-    "AnnAssign": "an annotated assignment",
-    "NamedExpr": "an assignment inside an expression",
-    "JoinedStr": "a string",
-    "Dict": "a dictionary",
-    "Set": "a set",
-    "Starred": "a starred argument",
-    "Await": "await",
-    "Yield": "yield",
-    "Delete": "del",
-    "Return": "return",
-    "Assert": "an assertion",
-    "BitXor": "the operator ^",
-    "LShift": "the operator <<",
-    "RShift": "the operator >>",
-    "Is": "the operator `is`",
-    "IsNot": "the operator `is not`",
-    "In": "the operator `in`",
-    "NotIn": "the operator `not in`",
+    **{"JoinedStr": "a string", "Dict": "a dictionary", "Set": "a set", "Starred": "a starred argument"},
+    **{"Await": "await", "Yield": "yield", "Delete": "del", "Assert": "an assertion"},
+    **{"BitXor": "the operator ^", "LShift": "the operator <<", "RShift": "the operator >>"},
+    **{"Is": "the operator `is`", "IsNot": "the operator `is not`"},
+    **{"In": "the operator `in`", "NotIn": "the operator `not in`"},
 }
 
 
@@ -91,12 +60,8 @@ class NotInLanguageError(GradcliError):
 
 
 def too_deep(span: Span | None) -> GradcliError:
-    return GradcliError(
-        f"the expression is nested more than {MAX_NESTING} levels deep",
-        span=span,
-        hint="give parts of it names: `a = ...` on a line of its own",
-        kind="limit",
-    )
+    message = f"the expression is nested more than {MAX_NESTING} levels deep"
+    return GradcliError(message, span=span, hint="give parts of it names: `a = ...` on a line of its own", kind="limit")
 
 
 class Text:
@@ -155,7 +120,6 @@ class Converter:
         self.text, self.place = text, text.place
 
     def refuse(self, node: Any, what: str | None = None, hint: str | None = None) -> NotInLanguageError:
-        """Return the error for something that the language does not have."""
         kind = type(node).__name__
         what = what or NAMES_OF_NODES.get(kind, f"`{kind}`")
         span = self.text.span(*self.place(node)) if hasattr(node, "lineno") else None
@@ -251,12 +215,9 @@ class Converter:
 
     def _attribute(self, node: ast.Attribute, depth: int) -> tree.Expr:
         if node.attr not in PROPERTIES:
-            raise NotInLanguageError(
-                f"there is no attribute '{node.attr}'",
-                span=self.text.span(*self.end_of(node)),
-                hint=did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}",
-                kind="name",
-            )
+            message = f"there is no attribute '{node.attr}'"
+            hint = did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}"
+            raise NotInLanguageError(message, span=self.text.span(*self.end_of(node)), hint=hint, kind="name")
         return tree.Property(*self.place(node), node.attr, self.expression(node.value, depth))
 
     def _call(self, node: ast.Call, depth: int) -> tree.Expr:
@@ -286,8 +247,7 @@ class Converter:
 
 
 MARKS = re.compile(r"[#\n()\[\]{}]")
-LARGE_TEXT = 1 << 16
-"""From this length on, a text gets the larger stack at once."""
+LARGE_TEXT = 1 << 16  # from this length on, a text gets the larger stack at once
 
 
 def parse(source: str, origin: str | None = None) -> tree.Program:
@@ -319,19 +279,14 @@ def collector_paused() -> Iterator[None]:
 
 
 def check_size(source: str, origin: str | None) -> None:
-    """Raise GradcliError for a text above the limits, or one that holds a NUL character."""
     size = len(source) if source.isascii() else len(source.encode(errors="surrogatepass"))
     if size > MAX_TEXT:
-        raise GradcliError(
-            f"the program has {size} bytes; the limit is {MAX_TEXT} (1 MiB)", kind="limit", hint="split it into files"
-        )
+        message = f"the program has {size} bytes; the limit is {MAX_TEXT} (1 MiB)"
+        raise GradcliError(message, kind="limit", hint="split it into files")
     if "\0" in source:
         where = source.index("\0")
-        raise GradcliError(
-            "the program holds a NUL character; is it a binary file?",
-            span=Span(source, where, where, origin),
-            kind="syntax",
-        )
+        message = "the program holds a NUL character; is it a binary file?"
+        raise GradcliError(message, span=Span(source, where, where, origin), kind="syntax")
     depth, comment = 0, False
     for mark in MARKS.finditer(source):
         c, i = mark.group(), mark.start()
@@ -396,19 +351,15 @@ def with_large_stack(function: Callable[[], Any]) -> Any:
 
 
 def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
-    """Return the error for what Python's parser does not take."""
     from .reword import keyword_as_name, syntax_hint
 
     line = error.lineno or 1
     word = keyword_as_name(text.prepared, line) if len(text.prepared) < LARGE_TEXT else None
     if word is not None:
         start = text.from_prepared(1, word.start())
-        return GradcliError(
-            f"'{word.group()}' is a Python keyword, which cannot be a name",
-            span=text.span(start, start + len(word.group())),
-            hint=f"give it another: {'lam' if word.group() == 'lambda' else word.group() + '_'}",
-            kind="syntax",
-        )
+        message = f"'{word.group()}' is a Python keyword, which cannot be a name"
+        advice = f"give it another: {'lam' if word.group() == 'lambda' else word.group() + '_'}"
+        return GradcliError(message, span=text.span(start, start + len(word.group())), hint=advice, kind="syntax")
     message = (error.msg or "invalid syntax").removeprefix("invalid syntax. ").rstrip(".")
     message = {
         "Perhaps you forgot a comma?": "invalid syntax; perhaps an operator or a comma is missing",

@@ -98,28 +98,17 @@ def kinds_of(args: tuple) -> str:
 
 
 SIGNS = {
-    "×": "multiplication is *",
-    "·": "multiplication is *",
-    "⋅": "multiplication is *",
-    "∗": "multiplication is *",
+    **dict.fromkeys("×·⋅∗", "multiplication is *"),
     "÷": "division is /",
-    "−": "minus is -",
-    "–": "minus is -",
-    "—": "minus is -",
-    "²": "a power is x**2",
-    "³": "a power is x**3",
-    "√": "a square root is sqrt(x)",
-    "∞": "infinity is inf",
-    "≤": "write <=",
-    "≥": "write >=",
-    "≠": "write !=",
+    **dict.fromkeys("−–—", "minus is -"),
+    **{"²": "a power is x**2", "³": "a power is x**3", "√": "a square root is sqrt(x)", "∞": "infinity is inf"},
+    **{"≤": "write <=", "≥": "write >=", "≠": "write !="},
     "&&": "write a and b, or a & b",
     "||": "write a or b, or a | b",
     "?": "a choice is: a if condition else b",
     "|": "an absolute value is abs(x); of two truth values one is a | b",
     "!": "write not a, or a != b; a factorial is gamma(x + 1)",
-    "$": "formulas are written plainly: x**2 * sin(y)",
-    "\\": "formulas are written plainly: x**2 * sin(y)",
+    **dict.fromkeys("$\\", "formulas are written plainly: x**2 * sin(y)"),
     "{": "lists have square brackets: [1, 2]",
 }
 """What is written otherwise here."""

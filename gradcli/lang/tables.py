@@ -17,10 +17,8 @@ import numpy as np
 from ..errors import GradcliError, nearest
 from .limits import out_of_memory
 
-MAX_TEXT = 64 << 20
-"""Characters of text that are read: what they hold takes up to 30 times as much memory."""
-UNITS = ("i", "j", "J")
-"""Complex numbers that in a first row are names."""
+MAX_TEXT = 64 << 20  # characters of text that are read: what they hold takes up to 30 times as much memory
+UNITS = ("i", "j", "J")  # complex numbers that in a first row are names
 
 
 @contextlib.contextmanager
@@ -79,14 +77,12 @@ class Rows:
         return array[:, 0] if array.shape[1] == 1 else array[0] if array.shape[0] == 1 else array
 
     def without_heading(self, has_heading: bool) -> list:
-        """Return the rows of numbers. Raises GradcliError for none."""
         rows = self.rows[has_heading:]
         if not rows:
             raise self.source.error(" has a heading and no numbers")
         return rows
 
     def check_lengths(self, rows: list) -> None:
-        """Raise GradcliError for rows of different lengths."""
         lengths = sorted({len(row) for _, row in rows})
         if len(lengths) != 1:
             name, path = self.source.name, self.source.path
@@ -105,7 +101,6 @@ class Rows:
         return np.array([self.number(row[place], i) for i, row in rows])
 
     def number(self, cell: str, row: int) -> float | complex:
-        """Return a cell as a number. Raises GradcliError for text."""
         number = parse_cell(cell)
         if number is None:
             raise self.source.error(f", row {row}: '{cell}' is no number")
@@ -138,10 +133,7 @@ def read_rows(lines: Iterable[str], separator: str, **options: Any) -> Iterator[
 
 
 def is_heading(cells: list[str]) -> bool:
-    """Return whether cells are names: a word that is a number, too, such as nan or inf, is a name beside others.
-
-    Cells may be empty, as the first one over the names of rows.
-    """
+    """Return whether cells are names, beside which nan and inf are names, too; cells may be empty."""
     others = [cell for cell in cells if cell and cell not in UNITS and parse_cell(cell) is not None]
     return any(cells) and all(map(str.isidentifier, others)) and len(others) < len(list(filter(None, cells)))
 
@@ -171,10 +163,8 @@ def parse_cell(cell: str) -> float | complex | None:
 
 FORMATS = ("npy", "npz", "csv", "tsv", "txt", "json")
 """The types of files, by their suffixes; what has none is told by its content, or by :FORMAT behind it."""
-ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")
-"""How files of NumPy's begin: one array, several."""
-HEADER = 1 << 20
-"""Bytes that an array's file may have besides its data."""
+ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")  # how files of NumPy's begin: one array, several
+HEADER = 1 << 20  # bytes that an array's file may have besides its data
 
 
 class Source(NamedTuple):
@@ -192,7 +182,6 @@ class Source(NamedTuple):
     key: str
 
     def error(self, what: str, hint: str | None = None, kind: str = "file") -> GradcliError:
-        """Return the error that the source is, holds or lacks something."""
         return GradcliError(f"{self.name}: {self.path}{what}", hint=hint, kind=kind)
 
 
@@ -218,11 +207,8 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     kind, part = ("", key) if known else split_format(key)
     if stat.S_ISREG(os.stat(path).st_mode):
         if not known and not kind:
-            raise GradcliError(
-                f"{name}: {path}: unknown type of file '{suffix or path}'",
-                hint=f"the types are {', '.join('.' + form for form in FORMATS)}; of another file, @FILE:csv",
-                kind="file",
-            )
+            hint = f"the types are {', '.join('.' + form for form in FORMATS)}; of another file, @FILE:csv"
+            raise GradcliError(f"{name}: {path}: unknown type of file '{suffix or path}'", hint=hint, kind="file")
         with reading(f"{name}: {path}"):
             return Source(name, limit, open(path, "rb"), path, known or kind, part)
     if known == "npz":
@@ -255,8 +241,7 @@ def read_stream(path: str, name: str, limit: int) -> bytes:
     return keep((path, os.stat(path).st_ino), lambda: open(path, "rb"), path, name, limit)
 
 
-KEPT: dict[Any, bytes] = {}
-"""What was read of streams that can be read but once."""
+KEPT: dict[Any, bytes] = {}  # what was read of streams that can be read but once
 
 
 def keep(stream: Any, opened: Callable[[], Any], place: str, name: str, limit: int) -> bytes:

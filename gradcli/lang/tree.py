@@ -16,8 +16,7 @@ class Expr:
     end: int
 
     def __init__(self, start: int, end: int, *parts: Any):
-        self.start = start
-        self.end = end
+        self.start, self.end = start, end
         for name, part in zip(type(self).__slots__, parts, strict=True):
             setattr(self, name, part)
 
@@ -163,19 +162,14 @@ class Statement:
     __slots__ = ("value", "target", "target_span", "index")
 
     def __init__(self, value: Expr, target: str | None, target_span: tuple[int, int], index: Expr | None):
-        self.value = value
-        self.target = target
-        self.target_span = target_span
-        self.index = index
+        self.value, self.target, self.target_span, self.index = value, target, target_span, index
 
 
 class Program:
     """A parsed text."""
 
     def __init__(self, source: str, statements: list[Statement], origin: str | None):
-        self.source = source
-        self.statements = statements
-        self.origin = origin
+        self.source, self.statements, self.origin = source, statements, origin
 
     def span(self, place: Any) -> Span:
         """Return the place of an expression, or of a pair of positions, for an error; a span as it is."""

@@ -74,11 +74,7 @@ def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def read_value(text: str, request: Request, name: str = "value", rng: Any = None) -> np.ndarray:
-    """Return the array that a VALUE stands for.
-
-    text: an expression without names (but pi, e and the like), or @FILE. rng: draws its random numbers; unless given
-    they begin with the seed. Raises GradcliError.
-    """
+    """Return the array of a VALUE: an expression without names, or @FILE. rng: draws random numbers, else the seed."""
     if text.lstrip().startswith("@"):
         from .files import read_file
 
@@ -88,17 +84,13 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
     program = parse(text)
     for statement in program.statements:
         if statement.target is not None or len(program.statements) > 1:
-            raise GradcliError(
-                f"the value of '{name}' must be one expression", span=program.span(statement.value), kind="syntax"
-            )
+            span = program.span(statement.value)
+            raise GradcliError(f"the value of '{name}' must be one expression", span=span, kind="syntax")
         for node in statement.value.walk():
             if isinstance(node, tree.Name) and node.name not in CONSTANTS:
-                raise GradcliError(
-                    f"the value of '{name}' may not use the name '{node.name}'",
-                    span=program.span(node),
-                    hint="values are numbers, lists, or calls such as linspace(0, 1, 5)",
-                    kind="name",
-                )
+                message = f"the value of '{name}' may not use the name '{node.name}'"
+                hint = "values are numbers, lists, or calls such as linspace(0, 1, 5)"
+                raise GradcliError(message, span=program.span(node), hint=hint, kind="name")
     literal = program.statements[0].value
     try:
         if isinstance(literal, tree.Sequence):  # of several numbers also without brackets: 1, 2, 3
@@ -120,7 +112,6 @@ def value_of_literal(node: tree.Expr) -> Any:
 
 
 def run_value(program: tree.Program, request: Request, name: str, rng: Any = None) -> np.ndarray:
-    """Return the array that a program of one expression computes. Raises GradcliError."""
     from ..tape.tensor import Tensor
     from .evaluate import Evaluator, lift_number
 
@@ -131,10 +122,7 @@ def run_value(program: tree.Program, request: Request, name: str, rng: Any = Non
         try:
             value = np.array([x._data if isinstance(x, Tensor) else x for x in value])
         except ValueError:
-            raise GradcliError(
-                f"the parts of the value of '{name}' must have one shape",
-                span=program.span(program.statements[0].value),
-                hint="write a list: [[1, 2], [3, 4]]",
-                kind="shape",
-            ) from None
+            message = f"the parts of the value of '{name}' must have one shape"
+            span = program.span(program.statements[0].value)
+            raise GradcliError(message, span=span, hint="write a list: [[1, 2], [3, 4]]", kind="shape") from None
     return np.asarray(lift_number(value)._data if not isinstance(value, np.ndarray) else value)

@@ -12,10 +12,10 @@ import numpy as np
 
 from ..rules import entry
 from ..tape.backward import outline_of
-from ..tape.hooks import RemovableHandle, check_hook_result
+from ..tape.hooks import check_hook_result
 from ..tape.memory import track_view
 from ..tape.modes import state
-from ..tape.node import COUNTED, OutputNode, Rule, new_node, to_parents
+from ..tape.node import COUNTED, OutputNode, RemovableHandle, Rule, new_node, to_parents
 from ..tape.record import outline
 from ..tape.tensor import Tensor
 

@@ -27,10 +27,7 @@ ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return
 
 
 def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
-    """Return a function's parameters without *args and **kwargs.
-
-    Raises GradcliError where there are no others, ValueError or TypeError where Python does not know them.
-    """
+    """Return a function's parameters but *args and **kwargs. Raises GradcliError for none, ValueError, TypeError."""
     parameters = inspect.signature(function).parameters.values()
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if parameters and not named:
@@ -46,11 +43,7 @@ def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, An
 
 
 def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
-    """Return a function to call with values of these names in order, which passes them on under their names.
-
-    The first few arguments are passed on as they come. A function that lacks one of these parameters is returned as
-    it is.
-    """
+    """Return a function to call in order, passing all but the first on by these names; itself if it lacks one."""
     names = list(names)
     try:
         parameters = list(inspect.signature(function).parameters.values())[first:]
@@ -71,9 +64,8 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
     """Return the error of parameters that were given no value; more: what else the hint says."""
     listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
-    return GradcliError(
-        f"{title} needs a value for {listed}", hint=f"add to the command line: {words}{more}", kind="name"
-    )
+    hint = f"add to the command line: {words}{more}"
+    return GradcliError(f"{title} needs a value for {listed}", hint=hint, kind="name")
 
 
 Path = tuple[int | str, ...]
@@ -122,10 +114,7 @@ STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
 class Arguments:
-    """Arguments by name, of which the floating-point arrays are inputs and the rest stays fixed.
-
-    arrays: the inputs by path, `x` or `params.w[0]`. fixed: paths whose numbers are not to be differentiated.
-    """
+    """Arguments by path, `x` or `params.w[0]`: floating-point arrays not `fixed` are inputs, the rest stays."""
 
     def __init__(self, tree: Mapping[str, Any], fixed: Callable[[str], bool] = lambda path: False):
         self.tree: dict[str, Any] = {}
@@ -197,7 +186,6 @@ def is_number(x: Any) -> bool:
 
 
 def branches(path: str, x: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the paths and the parts of a dict, list or tuple."""
     if isinstance(x, Mapping):
         for key, part in x.items():
             yield f"{path}.{key}" if isinstance(key, str) else f"{path}[{key}]", part
@@ -214,10 +202,7 @@ def rebuild(like: Any, parts: list) -> Any:
 
 
 def by_path(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by name, those of `params.w[0]` and the like put together to dicts and lists.
-
-    Raises GradcliError for lists with gaps and for paths below a value.
-    """
+    """Return values by name, those of `params.w[0]` and the like in dicts and lists. Raises GradcliError."""
     tree: dict[str, Any] = {}
     for path, x in given.items():
         head = re.split(r"[.\[]", path, maxsplit=1)[0]
@@ -268,7 +253,6 @@ def is_whole(x: Any) -> bool:
 
 
 def as_whole(x: Any) -> Any:
-    """Return whole numbers in a type of such."""
     return np.asarray(x).astype(np.int64)
 
 

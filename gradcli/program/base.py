@@ -32,8 +32,7 @@ def line_span(path: str, line: int) -> Span | None:
     return Span("".join(lines), start + indent, start + len(text.rstrip()), path)
 
 
-Values = Mapping[str, np.ndarray]
-"""Values of inputs by name."""
+Values = Mapping[str, np.ndarray]  # values of inputs by name
 Names = Iterable[str] | None
 
 
@@ -112,7 +111,6 @@ class Program:
 
 
 def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
-    """Return a value as a leaf of a type. Raises GradcliError for data that cannot be differentiated."""
     exact = recorder().leaf(value, name)
     if exact is not None:
         return exact
@@ -129,15 +127,11 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
 
 
 def check_output(output: Tensor) -> None:
-    """Raise GradcliError for an output that is no real or complex number, nor an expression of such."""
     data = output._data
     dtype = "bool" if data.size and recorder().is_condition(data) else data.dtype
     if dtype == "bool" or data.dtype.kind not in "fcO":
-        raise GradcliError(
-            f"the output has type {dtype}, which has no gradient",
-            hint="choose a real output with --out NAME",
-            kind="shape",
-        )
+        message = f"the output has type {dtype}, which has no gradient"
+        raise GradcliError(message, hint="choose a real output with --out NAME", kind="shape")
 
 
 def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one element or the sum of it") -> None:
@@ -146,11 +140,8 @@ def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one 
     size, is_real = output._data.size, output._data.dtype.kind != "c"
     if size != 1 or not is_real:
         fault = "is complex" if size == 1 else f"has shape {output._data.shape}"
-        raise GradcliError(
-            f"the output {of}{fault}; {what}",
-            hint="take real(...) or abs(...) of it" if size == 1 else hint,
-            kind="shape",
-        )
+        message = f"the output {of}{fault}; {what}"
+        raise GradcliError(message, hint="take real(...) or abs(...) of it" if size == 1 else hint, kind="shape")
 
 
 @contextlib.contextmanager

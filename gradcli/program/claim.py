@@ -57,44 +57,26 @@ class Claim:
     the point, by name. wrt: the names to differentiate, all unless given. All methods raise CallError and GoneError.
     """
 
-    has_pull = has_push = False
-    """Whether there is a backward pass to give cotangents to, a forward derivative to give tangents to."""
-    has_second = False
-    """Whether the backward pass can be differentiated itself: see `pull_function`."""
-    pulls_first = False
-    """Whether the backward pass is what is claimed even where the forward derivative needs fewer calls."""
-    pulls_apart = True
-    """Whether the claimed Jacobian is made of products with cotangents, where it gives these."""
-    traced = False
-    """Whether gradcli's engine records and differentiates it."""
-    claims = "vjp"
-    """Which product the claimed Jacobian came from, where there are both."""
+    has_pull = has_push = False  # whether a backward pass takes cotangents, a forward derivative takes tangents
+    has_second = False  # whether the backward pass can be differentiated itself: see `pull_function`
+    pulls_first = False  # whether the backward pass is what is claimed even where the forward one needs fewer calls
+    pulls_apart = True  # whether the claimed Jacobian is made of products with cotangents, where it gives these
+    traced = False  # whether gradcli's engine records and differentiates it
+    claims = "vjp"  # which product the claimed Jacobian came from, where there are both
     notes: tuple[str, ...] = ()
-    functions: tuple[Callable, ...] = ()
-    """The Python functions that it consists of."""
-    restriction = ""
-    """On which part of the space alone a pass says something, in words; "" for all of it."""
-    claim_unit: float | None = None
-    """The rounding unit of the claim, where that is computed in a narrower type than the inputs have."""
-    value_unit = 0.0
-    """The rounding unit of a type of few digits that values go through; 0 where they go through none."""
-    layout: tuple[OutputPart, ...] = ()
-    """The arrays that the output is joined of, where it tells them."""
-    recorded: np.ndarray | None = None
-    """The output as the last backward pass had it, where it is computed for that anew."""
-    doubt = ""
-    """Why nothing can be said of it, where that is known before."""
-    trouble: str | None = None
-    """What the function raised beside the point."""
-    costly = False
-    """Whether a call may take seconds, so that few are made unless something is suspicious."""
-    calls = claim_calls = 0
-    """How often the function was called, and how often the claim itself calls it."""
-    most_calls: int | None = None
-    """How often it may be called."""
+    functions: tuple[Callable, ...] = ()  # the Python functions that it consists of
+    restriction = ""  # on which part of the space alone a pass says something, in words; "" for all of it
+    claim_unit: float | None = None  # the rounding unit of a claim that is computed in a narrower type than the inputs
+    value_unit = 0.0  # the rounding unit of a type of few digits that values go through; 0 where they go through none
+    layout: tuple[OutputPart, ...] = ()  # the arrays that the output is joined of, where it tells them
+    recorded: np.ndarray | None = None  # the output as the last backward pass had it, where that computed it anew
+    doubt = ""  # why nothing can be said of it, where that is known before
+    trouble: str | None = None  # what the function raised beside the point
+    costly = False  # whether a call may take seconds, so that few are made unless something is suspicious
+    calls = claim_calls = 0  # how often the function was called, and how often the claim itself calls it
+    most_calls: int | None = None  # how often it may be called
     watch: Watch | None = None
-    connection: Any = None
-    """The server or the process that answers, to be closed in the end."""
+    connection: Any = None  # the server or the process that answers, to be closed in the end
 
     def __init__(self, title: str, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.title = title
@@ -104,7 +86,6 @@ class Claim:
         self.shape: tuple[int, ...] | None = None
 
     def check_wrt(self) -> None:
-        """Raise CallError for names to differentiate that are no inputs, or hold no floating-point numbers."""
         for name in self.wrt:
             if name not in self.at:
                 raise CallError(f"wrt names '{name}', which is no input; the inputs are {', '.join(self.at)}")
@@ -173,10 +154,8 @@ class Claim:
     def pulls(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         """Return the claimed products with several cotangents at one point, by input."""
         self.require(self.claim_calls)
-        return [
-            {name: in_shape(row[name], self.at[name].shape, f"the gradient of '{name}'") for name in self.wrt}
-            for row in self.vjps(arrays, cotangents)
-        ]
+        rows, at = self.vjps(arrays, cotangents), self.at
+        return [{n: in_shape(row[n], at[n].shape, f"the gradient of '{n}'") for n in self.wrt} for row in rows]
 
     def pull(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         """Return the claimed product of a cotangent with the derivative, by input."""
@@ -190,10 +169,7 @@ class Claim:
         return in_shape(product, shape, "the derivative along a direction")
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray] | None:
-        """Return the product, where the function is called at another point between forward and backward.
-
-        None where both are one call.
-        """
+        """Return the product after a call at another point between forward and backward; None where both are one."""
         return None
 
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
@@ -205,10 +181,7 @@ class Claim:
         raise NotImplementedError
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
-        """Yield what it is made of and can be checked by itself, innermost and earliest first.
-
-        With each comes what tells which part that is, and its place in the source.
-        """
+        """Yield what can be checked by itself, innermost and earliest first, with what tells which and where it is."""
         yield from ()
 
     def require(self, calls: int) -> None:
@@ -262,8 +235,7 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     except ENDINGS:
         raise
     except BaseException as error:
-        message = f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}"
-        raise CallError(message) from None
+        raise CallError(f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}") from None
     if raw.dtype.kind in "biuO":
         try:
             raw = raw.astype(float)
@@ -277,17 +249,13 @@ def plain_array(x: Any, what: str) -> np.ndarray:
 
 
 def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
-    """Return a gradient as the input's kind of number.
-
-    An imaginary part for a real input is dropped where it is no more than rounding. Raises ComplexError.
-    """
+    """Return a gradient as the input's kind of number. Raises ComplexError for imaginary parts beyond rounding."""
     if raw.dtype.kind != "c" or like.dtype.kind == "c":
         return raw
     size, imaginary = np.abs(raw).max(initial=0.0), np.abs(raw.imag).max(initial=0.0)
     if not imaginary <= (1e-9 if raw.dtype == np.complex128 else 1e-5) * size:
-        raise ComplexError(
-            f"the gradient of '{name}' has imaginary parts (up to {imaginary:.3g}), but '{name}' is real"
-        )
+        parts = f"imaginary parts (up to {imaginary:.3g})"
+        raise ComplexError(f"the gradient of '{name}' has {parts}, but '{name}' is real")
     return raw.real
 
 
@@ -311,7 +279,6 @@ def call_failed(what: str, error: BaseException) -> CallError:
 
 @contextlib.contextmanager
 def failing_as(what: str) -> Iterator[None]:
-    """Turn what is raised inside the block into a CallError."""
     try:
         yield
     except (CallError, GeneratorExit, *ENDINGS):
@@ -336,11 +303,7 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 
 def second_order(first: Claim, seed: int) -> Claim:
-    """Return the product of a random vector with a function's derivative, as a function of inputs and vector.
-
-    The vector is one more input, so that the derivative for it, the first derivative again, is checked as well.
-    Raises CallError.
-    """
+    """Return the product of a random vector, one more input, with a function's derivative. Raises CallError."""
     if not first.has_second:
         raise CallError("reverse mode does not go through the function, and second derivatives need it")
     rng, out = np.random.default_rng(seed + 1), first.value_here()

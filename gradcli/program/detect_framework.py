@@ -10,13 +10,8 @@ from typing import Any
 
 from ..request import ENGINES
 
-FRAMEWORKS = {
-    "torch": "PyTorch",
-    "jax": "JAX",
-    "jaxlib": "JAX",
-    "autograd": "HIPS autograd",
-    "tensorflow": "TensorFlow",
-}
+FRAMEWORKS = {"torch": "PyTorch", "jax": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow"}
+FRAMEWORKS["jaxlib"] = FRAMEWORKS["jax"]
 ADAPTED = ENGINES[:-1]
 """Those whose own derivative is asked for, each a module in `elsewhere`; of the others nothing is said."""
 SOLVERS = frozenset(
@@ -57,7 +52,6 @@ def framework_around(function: Any) -> str | None:
 
 
 def framework_imported(source: str) -> str | None:
-    """Return the first framework that a script's text imports; None without one."""
     roots = (name.partition(".")[0] for name in modules_imported(ast.walk(ast.parse(source))))
     return next((root for root in roots if root in FRAMEWORKS), None)
 
@@ -156,7 +150,6 @@ def frameworks_imported_in(code: CodeType) -> Iterator[str]:
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """Yield the names that code and the code inside it look up."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

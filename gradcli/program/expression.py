@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -30,10 +31,7 @@ class ExpressionProgram(Program):
         self.find_free = functools.cache(self._find_free)
 
     def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
-        """Return the names that are read before the program binds them, with the first place.
-
-        pi, e and the like count only when they are among the given names.
-        """
+        """Return the names read before the program binds them, with the first place; pi, e and the like if given."""
         return self.find_free(frozenset(CONSTANTS).intersection(given))
 
     def _find_free(self, given: frozenset[str]) -> dict[str, tree.Expr]:
@@ -98,13 +96,13 @@ class ExpressionProgram(Program):
         """Raise GradcliError for values of names that are no inputs, and for inputs without a value."""
         for name in given:
             if name not in names:
-                self.refuse_call(name)
+                for node in (n for s in self.parsed.statements for n in s.value.walk() if isinstance(n, tree.Call)):
+                    if node.function == name and find_function(name) is None:
+                        raise not_called(name, self.parsed.span(node))
                 if name in self.bound:
-                    raise GradcliError(
-                        f"'{name}' is computed by the program, so it cannot be given a value",
-                        hint=f"the inputs are {', '.join(names)}" if names else "the program has no inputs",
-                        kind="name",
-                    )
+                    message = f"'{name}' is computed by the program, so it cannot be given a value"
+                    hint = f"the inputs are {', '.join(names)}" if names else "the program has no inputs"
+                    raise GradcliError(message, hint=hint, kind="name")
                 one = next((x for x in names if x.isalpha() and 1 < len(x) < 4 and name in x and x not in given), "")
                 if one and len(name) == 1:
                     hint = f"'{one}' is one name; a product needs *: {'*'.join(one)}"
@@ -116,47 +114,24 @@ class ExpressionProgram(Program):
         if missing:
             raise self.missing_error(missing, given, free)
 
-    def refuse_call(self, name: str) -> None:
-        """Raise GradcliError for the name of a value that the program calls like a function."""
-        if find_function(name) is not None:
-            return
-        for statement in self.parsed.statements:
-            for node in statement.value.walk():
-                if isinstance(node, tree.Call) and node.function == name:
-                    raise not_called(name, self.parsed.span(node))
-
     def missing_error(self, missing: list[str], given: Mapping[str, Any], free: dict[str, tree.Expr]) -> GradcliError:
         words = " ".join(f"{name}=1" for name in missing)
-        if missing == [self.title] and self.request.expression is None:
-            return no_such_target(self.title, self.request.command)
+        command = f"gradcli {self.request.command}"
+        if missing == [self.title] and self.request.expression is None:  # probably the name of a file or a folder
+            from ..lang.tables import nearest_file
+
+            advice = f"an input needs a value: {command} {self.title} {self.title}=1"
+            hint = " ".join(filter(None, (nearest_file(self.title), advice)))
+            return GradcliError(f"no such file or folder: {self.title}", hint=hint, kind="file")
         from ..lang.reword import no_value_hint
 
-        hint = next(filter(None, map(no_value_hint, missing)), None)
-        if hint is not None:
-            listed = ", ".join(f"'{name}'" for name in missing)
-            raise GradcliError(
-                f"no value for {listed}", span=self.parsed.span(free[missing[0]]), hint=hint, kind="name"
-            )
+        known = next(filter(None, map(no_value_hint, missing)), None)
         near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
         advice = next((f"'{name}': {text} or " for name, text in near if text), "")
         listed = ", ".join(f"'{name}'" for name in missing)
-        line = [shlex.quote(self.title), *(show_value(*item) for item in given.items()), words]
-        return GradcliError(
-            f"no value for {listed}",
-            span=self.parsed.span(free[missing[0]]),
-            hint=f"{advice}give {'it' if len(missing) == 1 else 'them'} on the command line: "
-            f"gradcli {self.request.command} {' '.join(line)}",
-            kind="name",
-        )
-
-
-def no_such_target(word: str, command: str) -> GradcliError:
-    """Return the error of a target that is one word: probably the name of a file or a folder."""
-    from ..lang.tables import nearest_file
-
-    near = nearest_file(word)
-    value = f"an input needs a value: gradcli {command} {word} {word}=1"
-    return GradcliError(f"no such file or folder: {word}", hint=f"{near} {value}" if near else value, kind="file")
+        line = " ".join([shlex.quote(self.title), *(show_value(*item) for item in given.items()), words])
+        hint = known or f"{advice}give {'it' if len(missing) == 1 else 'them'} on the command line: {command} {line}"
+        return GradcliError(f"no value for {listed}", span=self.parsed.span(free[missing[0]]), hint=hint, kind="name")
 
 
 def show_value(name: str, value: np.ndarray) -> str:
@@ -171,16 +146,11 @@ def show_value(name: str, value: np.ndarray) -> str:
 
 def literal_names(parsed: tree.Program) -> list[str]:
     """Return the names that are bound exactly once, to a literal or an array constructor, and never written into."""
-    counts: dict[str, int] = {}
-    for statement in parsed.statements:
-        if statement.target is not None:
-            counts[statement.target] = counts.get(statement.target, 0) + 1
-    bound = set(counts)
-    return [
-        s.target
-        for s in parsed.statements
-        if s.target is not None and counts[s.target] == 1 and s.index is None and is_literal(s.value, bound)
-    ]
+    bound = [s for s in parsed.statements if s.target is not None]
+    counts = Counter(s.target for s in bound)
+    names = set(map(str, counts))
+    once = (s for s in bound if counts[s.target] == 1 and s.index is None)
+    return [str(s.target) for s in once if is_literal(s.value, names)]
 
 
 def is_literal(node: tree.Expr, bound: set[str]) -> bool:

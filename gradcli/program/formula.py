@@ -44,14 +44,18 @@ class FormulaProgram:
         self.names = {*self.inputs, *program.bound}
 
     def formulas(self, option: str) -> dict[tuple[str, ...], Formula]:
-        """Return the formulas that an option gives. Raises GradcliError, at the place in the formula."""
         given = getattr(self.request, option)
         formulas: dict[tuple[str, ...], Formula] = {}
         for text in () if given is None else [given] if isinstance(given, str) else given:
             for formula in self.read(option, text):
                 if formula.names in formulas:
                     raise GradcliError(f"--{option}: there are two formulas for {','.join(formula.names)}")
-                self.check_names(formula)
+                known = self.names.union(formula.vectors)
+                for node in formula.parsed.statements[0].value.walk():
+                    if isinstance(node, tree.Name) and node.name not in known and node.name not in CONSTANTS:
+                        hint = did_you_mean(node.name, known) or f"a formula may use {', '.join(sorted(known))}"
+                        message, span = f"--{option}: the program has no '{node.name}'", formula.parsed.span(node)
+                        raise GradcliError(message, span=span, hint=hint, kind="name")
                 formulas[formula.names] = formula
         missing = [name for name in self.request.wrt or () if formulas and not any(name in names for names in formulas)]
         if missing:
@@ -63,7 +67,14 @@ class FormulaProgram:
         """Yield the formulas in the text of an option: one, or one for each input in a list."""
         before = OF_INPUTS.match(text)
         names = () if before is None else tuple(as_written(name) for name in before.groups() if name)
-        parsed = parse_formula(option, text if before is None else text[before.end() :])
+        text = (text if before is None else text[before.end() :]).strip()
+        try:
+            parsed = parse(text)
+        except GradcliError as error:
+            error.message = f"--{option}: {error.message}"
+            raise
+        if len(parsed.statements) > 1 or parsed.statements[0].target is not None:
+            raise GradcliError(f"--{option} {text}: a formula is one expression", kind="syntax")
         for name in names:
             if name not in self.inputs:
                 hint = did_you_mean(name, self.inputs) or f"its inputs are {', '.join(self.inputs)}"
@@ -94,15 +105,6 @@ class FormulaProgram:
             return (*(f"v_{name}" for name in names), *(["v"] if len(names) == 1 and "v" not in self.names else []))
         return ("v",) if option == "vjp" else ()
 
-    def check_names(self, formula: Formula) -> None:
-        """Raise GradcliError for a name that has no value."""
-        known = self.names.union(formula.vectors)
-        for node in formula.parsed.statements[0].value.walk():
-            if isinstance(node, tree.Name) and node.name not in known and node.name not in CONSTANTS:
-                hint = did_you_mean(node.name, known) or f"a formula may use {', '.join(sorted(known))}"
-                message = f"--{formula.option}: the program has no '{node.name}'"
-                raise GradcliError(message, span=formula.parsed.span(node), hint=hint, kind="name")
-
     def run(self, leaves: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Return the program's output, and all its names, as Tensors."""
         evaluator = Evaluator(self.program.parsed, self.request)
@@ -116,17 +118,6 @@ class FormulaProgram:
             error.message = f"--{formula.option}: {error.message}"
             error.span = error.span or formula.parsed.span(formula.parsed.statements[0].value)
             raise
-
-
-def parse_formula(option: str, text: str) -> tree.Program:
-    try:
-        parsed = parse(text.strip())
-    except GradcliError as error:
-        error.message = f"--{option}: {error.message}"
-        raise
-    if len(parsed.statements) > 1 or parsed.statements[0].target is not None:
-        raise GradcliError(f"--{option} {text.strip()}: a formula is one expression", kind="syntax")
-    return parsed
 
 
 class FormulaClaim(HandWritten):

@@ -26,11 +26,9 @@ from .claim import (
 )
 from .detect_framework import engine_of
 
-MOST_ELEMENTS = 2_000
-"""Elements of a function that works element by element: its Jacobian has their square."""
+MOST_ELEMENTS = 2_000  # elements of a function that works element by element: its Jacobian has their square
 ELEMENTWISE = "if f works element by element, --elementwise (elementwise=True in a declaration) takes that shape"
-UNITS = 1000
-"""So many rounding units of an output are no change of it."""
+UNITS = 1000  # so many rounding units of an output are no change of it
 
 
 class HandWritten(Claim):
@@ -99,10 +97,8 @@ class HandWritten(Claim):
         """Return the Jacobian of which a derivative per element is the diagonal. Raises WrongShapeError."""
         raw, x = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), self.at[name]
         if raw.shape not in ((), out.shape):  # a number is the derivative of every element
-            raise WrongShapeError(
-                f"the derivative of '{name}' has shape {raw.shape}; element by element it must have the output's "
-                f"shape {out.shape}"
-            )
+            wanted = f"element by element it must have the output's shape {out.shape}"
+            raise WrongShapeError(f"the derivative of '{name}' has shape {raw.shape}; {wanted}")
         if x.ndim == 0:
             return self.fit_shape(np.broadcast_to(raw, out.shape), out, name)
         whole = np.zeros((out.size, out.size), raw.dtype)
@@ -139,17 +135,13 @@ class HandWritten(Claim):
         self.seen_apart = True
 
     def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
-        """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
-
-        Raises WrongShapeError, and CallError for complex outputs of complex inputs, which have no single derivative.
-        """
+        """Return a gradient in shape output.shape + input.shape, pairs for complex outputs. Raises CallError."""
         raw, is_complex = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), out.dtype.kind == "c"
         self.note_type(raw, name)
         if is_complex and self.at[name].dtype.kind == "c":
-            raise CallError(
-                f"{self.title} returns complex numbers for the complex input '{name}': a backward by hand "
-                "can be checked (vjp), or a gradient of its real part and of its imaginary part, one by one"
-            )
+            advice = "(vjp), or a gradient of its real part and of its imaginary part, one by one"
+            what = f"{self.title} returns complex numbers for the complex input '{name}'"
+            raise CallError(f"{what}: a backward by hand can be checked {advice}")
         if not is_complex:
             raw = as_kind_of_input(raw, self.at[name], name)
         wanted = out.shape + self.at[name].shape
@@ -157,9 +149,8 @@ class HandWritten(Claim):
             one_number = raw.ndim == 0 and math.prod(wanted) == 1
             if not one_number and (out.size != 1 or raw.shape != self.at[name].shape):
                 hint = ELEMENTWISE if raw.shape == out.shape == self.at[name].shape else None
-                raise WrongShapeError(
-                    f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}", hint
-                )
+                what = f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}"
+                raise WrongShapeError(what, hint)
             raw = raw.reshape(wanted)
         return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
 
@@ -176,18 +167,15 @@ class HandWritten(Claim):
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         assert self.ahead is not None
         what = callable_name(self.ahead)
-        ordered = tuple(
-            tangents.get(name, np.zeros_like(x, dtype=(x.dtype if x.dtype.kind in "fc" else np.float64)))
-            for name, x in arrays.items()
-        )
+        zeros = {n: np.zeros_like(x, dtype=x.dtype if x.dtype.kind in "fc" else np.float64) for n, x in arrays.items()}
+        moved = {**zeros, **tangents}
+        ordered = tuple(moved[name] for name in arrays)
         given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
         raw = plain_array(self.call(self.ahead, arrays, what, given), what)
         shape = self.value(arrays).shape if self.shape is None else self.shape
         if raw.shape != shape:
-            raise WrongShapeError(
-                f"{what} gives shape {raw.shape}; it must have the output's shape {shape} (its first argument is a "
-                "tuple of tangents, one per argument)"
-            )
+            advice = "its first argument is a tuple of tangents, one per argument"
+            raise WrongShapeError(f"{what} gives shape {raw.shape}; it must have the output's shape {shape} ({advice})")
         return raw
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
@@ -202,14 +190,12 @@ class HandWritten(Claim):
                 raw = raw.real
             raw = as_kind_of_input(raw, x, name)
             if raw.shape != x.shape and not (raw.ndim == 0 and x.size == 1):
-                raise WrongShapeError(
-                    f"{what} gives '{name}' a gradient of shape {raw.shape}; it must have shape {x.shape}"
-                )
+                shapes = f"a gradient of shape {raw.shape}; it must have shape {x.shape}"
+                raise WrongShapeError(f"{what} gives '{name}' {shapes}")
             products[name] = raw.reshape(x.shape)
         return products
 
     def parts_of(self, result: Any, what: str) -> dict[str, Any]:
-        """Return a result as one gradient per input, by name."""
         if result is None:
             raise CallError(f"{what} returned None")
         if isinstance(result, Mapping):
@@ -227,10 +213,8 @@ class HandWritten(Claim):
                 raise CallError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
             return {only: result}
         if not isinstance(result, tuple | list):
-            raise CallError(
-                f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed",
-                f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone",
-            )
+            message = f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed"
+            raise CallError(message, f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone")
         for names in (self.wrt, list(self.at)):
             if len(result) == len(names):
                 return dict(zip(names, result, strict=True))
@@ -263,11 +247,7 @@ def claim_by_hand(
     wrt: Sequence[str] | None,
     elementwise: bool = False,
 ) -> HandWritten:
-    """Return a function with derivatives by hand, of which a framework runs some.
-
-    Each gets plain arrays, or the framework's where it does not take those; results are turned into arrays. Dicts,
-    lists and tuples are flattened to their arrays.
-    """
+    """Return a function with derivatives by hand, of which a framework runs some, on arrays flattened from the rest."""
     functions = (f, *claims.values())
     if not any(engine_of(x, None) for x in functions if x is not None) and not any(
         is_branch(x) or (as_array(x) is None and not is_number(x)) for x in at.values()
@@ -275,10 +255,8 @@ def claim_by_hand(
         return HandWritten(f, at, wrt=wrt, elementwise=elementwise, **claims)
     arguments = Arguments(at)
     if not arguments.arrays:
-        raise CallError(
-            f"no input is an array of floating-point numbers: {', '.join(at)}",
-            "of a sparse matrix give its data, and build the matrix inside of the function",
-        )
+        message = f"no input is an array of floating-point numbers: {', '.join(at)}"
+        raise CallError(message, "of a sparse matrix give its data, and build the matrix inside of the function")
     wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}
     names = expand_paths(wrt, list(arguments.arrays))
     flat = Flattened(f, arguments, "f")
@@ -286,10 +264,7 @@ def claim_by_hand(
 
 
 class Flattened:
-    """A function of arrays in order that calls another one on its own kind of arguments.
-
-    role: f, grad, vjp or jvp, which says what comes before the arguments.
-    """
+    """A function of arrays in order that calls another on its own kind of arguments. role: f, grad, vjp or jvp."""
 
     def __init__(self, function: Callable, arguments: Arguments, role: str):
         self.function, self.arguments, self.role = function, arguments, role
@@ -298,7 +273,6 @@ class Flattened:
         self.converts = False
 
     def __call__(self, *values: Any) -> Any:
-        """Return the function's result as arrays."""
         count = 1 if self.role in ("vjp", "jvp") else 0
         paths = list(self.arguments.arrays)
         before, leaves = values[:count], dict(zip(paths, values[count:], strict=True))
@@ -328,7 +302,6 @@ class Flattened:
             return self.attempt(before, leaves, adapter.array)
 
     def attempt(self, before: tuple, leaves: dict[str, Any], convert: Callable) -> Any:
-        """Call the function on arrays that are converted first."""
         changed = {path: x if convert is np.asarray else convert(np.asarray(x)) for path, x in leaves.items()}
         filled = self.arguments.fill_in(changed, convert)
         if not before:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,25 +26,19 @@ class Hook:
     """A function to run on the gradient of a named tensor; what it returns replaces the gradient."""
 
     def __init__(self, name: str, action: str, request: Request, stream: Any):
-        self.name = name
-        self.action = action
+        self.name, self.action, self.stream = name, action, stream
         self.__name__ = f"{name}={action}"
-        self.stream = stream
+        self.from_user: Any = None
         if action == "print":
-            self.function: Any = self.show
+            self.function: Any = functools.partial(self.show_as, "")
         elif ".py:" in action:
             self.from_user = self.from_file(action, request)
             self.function = self.from_user
         else:
             self.function = self.from_expression(action, request)
 
-    from_user: Any = None
-
     def __call__(self, gradient: Tensor) -> Any:
         return self.function(gradient)
-
-    def show(self, gradient: Tensor) -> None:
-        self.show_as("", gradient)
 
     def show_as(self, what: str, value: Any) -> None:
         """Print a value under the hook's name and a word for what it is."""
@@ -55,30 +50,22 @@ class Hook:
         for statement in program.statements:
             for node in statement.value.walk():
                 if isinstance(node, tree.Name) and node.name != "g" and node.name not in CONSTANTS:
-                    raise GradcliError(
-                        f"--hook {self.name}: the action may use only the gradient, 'g', not '{node.name}'",
-                        span=program.span(node),
-                        hint="for example --hook y='g*2' or --hook y='clip(g, -1, 1)'",
-                        kind="name",
-                    )
+                    message = f"--hook {self.name}: the action may use only the gradient, 'g', not '{node.name}'"
+                    hint = "for example --hook y='g*2' or --hook y='clip(g, -1, 1)'"
+                    raise GradcliError(message, span=program.span(node), hint=hint, kind="name")
 
         def function(gradient: Tensor, recorded: bool = False) -> Tensor:
             with enable_grad() if recorded else no_grad():
                 result = lift_number(Evaluator(program, request).run({"g": gradient}))
-            if result._data.shape != gradient._data.shape:
-                raise GradcliError(
-                    f"--hook {self.name}: the action changed the gradient's shape from {gradient._data.shape} to "
-                    f"{result._data.shape}",
-                    span=program.span(program.statements[-1].value),
-                    kind="shape",
+            given, made, span = gradient._data, result._data, program.span(program.statements[-1].value)
+            if made.shape != given.shape:
+                message = (
+                    f"--hook {self.name}: the action changed the gradient's shape from {given.shape} to {made.shape}"
                 )
-            if result._data.dtype.kind == "c" and gradient._data.dtype.kind != "c":
-                raise GradcliError(
-                    f"--hook {self.name}: the action made a real gradient complex",
-                    span=program.span(program.statements[-1].value),
-                    hint="take real(...) of it",
-                    kind="value",
-                )
+                raise GradcliError(message, span=span, kind="shape")
+            if made.dtype.kind == "c" and given.dtype.kind != "c":
+                message = f"--hook {self.name}: the action made a real gradient complex"
+                raise GradcliError(message, span=span, hint="take real(...) of it", kind="value")
             if recorded or result._data.dtype == gradient._data.dtype:
                 return result
             return Tensor._wrap(np.asarray(result._data, gradient._data.dtype)[()], None)
@@ -86,7 +73,6 @@ class Hook:
         return function
 
     def from_file(self, action: str, request: Request) -> Any:
-        """Return the function that FILE.py:NAME names."""
         path, name = split_name(action)
         refuse_python(path, request)
         folders = Folders()
@@ -106,10 +92,7 @@ Parts = tuple[str, tuple, bool]
 
 
 def attach(name: str, module: Any, hooks: Sequence[Hook], known: dict[str, list]) -> None:
-    """Put those hooks on a module that name it; note under which names it could be meant.
-
-    known: for each such name, the modules that the hooks were put on already.
-    """
+    """Put those hooks on a module that name it. known: for each name that could be meant, the modules with them."""
     for suffix, register in (
         ("", module.register_full_backward_hook),
         (".forward", module.register_forward_hook),

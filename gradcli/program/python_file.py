@@ -104,26 +104,24 @@ class FunctionProgram(Program):
         return call, {name: np.array(leaves[name]._data) for name in names}
 
     def call(self, arguments: dict[str, Tensor]) -> Any:
-        """Return the function's result. Raises GradcliError when it raises, or returns no Tensor."""
         self.check_shapes(arguments)
         with blame_user_code(self.path, self.title):
             result = self.result(arguments)
         if self.apart and isinstance(result, tuple | list | dict):
             return result
         if self.joins and isinstance(result, tuple):
-            result = join_outputs(result)
+            tensors = [x for x in result if isinstance(x, Tensor)]
+            floats = [x.reshape(-1) for x in tensors if x.dtype.is_floating_point]
+            if floats and not any(x.dtype.is_complex for x in tensors):
+                result = floats[0] if len(floats) == 1 else entry("concatenate").function(floats)
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
-                raise TargetError(
-                    f"{self.title} returned {type(result).__name__}, which does not depend on its inputs through "
-                    "gradcli's operations",
-                    hint="a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
-                    "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()",
-                )
-            raise TargetError(
-                f"{self.title} returned {type(result).__name__}, not a Tensor",
-                hint="gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None,
-            )
+                why = "which does not depend on its inputs through gradcli's operations"
+                advice = "a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
+                advice += "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()"
+                raise TargetError(f"{self.title} returned {type(result).__name__}, {why}", hint=advice)
+            hint = "gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None
+            raise TargetError(f"{self.title} returned {type(result).__name__}, not a Tensor", hint=hint)
         return result
 
     def check_shapes(self, arguments: dict[str, Tensor]) -> None:
@@ -132,14 +130,6 @@ class FunctionProgram(Program):
     def result(self, arguments: dict[str, Tensor]) -> Any:
         bare, named = pass_by_name(self.parameters, arguments)
         return self.function(*bare, **named)
-
-
-def join_outputs(result: tuple) -> Any:
-    """Return the real outputs of a Function as one vector; where some are complex, all as they are."""
-    floats = [x for x in result if isinstance(x, Tensor) and x.dtype.is_floating_point]
-    if not floats or any(isinstance(x, Tensor) and x.dtype.is_complex for x in result):
-        return result
-    return floats[0].reshape(-1) if len(floats) == 1 else entry("concatenate").function([x.reshape(-1) for x in floats])
 
 
 class ModuleProgram(FunctionProgram):
@@ -151,11 +141,8 @@ class ModuleProgram(FunctionProgram):
         self.weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
         taken = [p.name for p in self.parameters if p.name in self.weights]
         if taken:
-            raise GradcliError(
-                f"{title}: '{taken[0]}' is both a parameter of the module and an argument of forward",
-                hint="rename the argument of forward",
-                kind="name",
-            )
+            message = f"{title}: '{taken[0]}' is both a parameter of the module and an argument of forward"
+            raise GradcliError(message, hint="rename the argument of forward", kind="name")
 
     def input_names(self, given: Iterable[str] = ()) -> list[str]:
         return [*super().input_names(), *self.weights]
@@ -169,11 +156,8 @@ class ModuleProgram(FunctionProgram):
     def check_shapes(self, arguments: dict[str, Any]) -> None:
         for name, p in self.weights.items():
             if name in arguments and arguments[name]._data.shape != p._data.shape:
-                raise GradcliError(
-                    f"'{name}' has shape {p._data.shape} in the module; the given value has shape "
-                    f"{arguments[name]._data.shape}",
-                    kind="shape",
-                )
+                given = f"the given value has shape {arguments[name]._data.shape}"
+                raise GradcliError(f"'{name}' has shape {p._data.shape} in the module; {given}", kind="shape")
 
     def result(self, arguments: dict[str, Any]) -> Any:
         inputs = {name: x for name, x in arguments.items() if name not in self.weights}
@@ -185,16 +169,12 @@ class ModuleProgram(FunctionProgram):
 def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProgram:
     """Return the program of a module, or of a class of modules that can be made without arguments."""
     if isinstance(module, type):
-        needed = [
-            p.name
-            for p in inspect.signature(module).parameters.values()
-            if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        ]
+        parameters = inspect.signature(module).parameters.values()
+        bare = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        needed = [p.name for p in bare if p.default is p.empty]
         if needed:
-            raise GradcliError(
-                f"{title} needs {', '.join(repr(name) for name in needed)} to be made",
-                hint=f"make one in the file, net = {module.__name__}(...), and write {path}:net",
-            )
+            hint = f"make one in the file, net = {module.__name__}(...), and write {path}:net"
+            raise GradcliError(f"{title} needs {', '.join(repr(name) for name in needed)} to be made", hint=hint)
         with blame_user_code(path, title):
             module = module()
     return ModuleProgram(module, title, path, dtype)
@@ -216,10 +196,9 @@ def refuse_foreign(function: Any, title: str) -> None:
     """Raise GradcliError for code of a framework: gradcli's engine would run its values, and never its rules."""
     framework = framework_of(function)
     if framework is not None:
-        raise TargetError(
-            f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run",
-            hint="leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad",
-        )
+        message = f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run"
+        hint = "leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad"
+        raise TargetError(message, hint=hint)
 
 
 def load_function(function: Any, target: Target) -> Program:

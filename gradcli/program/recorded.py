@@ -42,11 +42,9 @@ class Traced(Claim):
     """A function of Tensors, called positionally; the claimed derivative is the engine's."""
 
     traced = has_pull = has_push = has_second = True
-    records = False
-    """Whether values need a graph: the function registers hooks or retains gradients."""
+    records = False  # whether values need a graph: the function registers hooks or retains gradients
     first: Traced | None = None
-    vector = ""
-    """Of the product of a vector with another function's derivative: that function, and the vector's name."""
+    vector = ""  # of the product of a vector with another function's derivative: that function, and the vector's name
 
     def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
         super().__init__(title or callable_name(f), at, wrt)
@@ -67,7 +65,7 @@ class Traced(Claim):
             raise call_failed(self.title, error) from error
         finally:
             ForkedCopy.end()
-        outputs = list(arrays_in(result, is_float_tensor))
+        outputs = list(arrays_in(result, lambda x: isinstance(x, Tensor) and x.dtype.kind in "fcO"))
         self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
         return as_one_output([x for _, x in outputs], result, self.title)
 
@@ -139,11 +137,8 @@ class Traced(Claim):
         if out._node is None:
             return {name: np.zeros_like(arrays[name]) for name in names}
         with failing_as("backward"):
-            products = pull(record, [(out, Tensor._wrap(cotangent, None))], False, False)
-        return {
-            name: np.zeros_like(arrays[name]) if g is None else np.asarray(g)
-            for name, g in zip(names, products, strict=True)
-        }
+            products = zip(names, pull(record, [(out, Tensor._wrap(cotangent, None))], False, False), strict=True)
+        return {name: np.zeros_like(arrays[name]) if g is None else np.asarray(g) for name, g in products}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return what forward mode makes of tangents. Raises NoForwardError for an operation without it."""
@@ -151,11 +146,8 @@ class Traced(Claim):
         (out,) = record.outputs
         if out._node is None:
             return np.zeros_like(out._data)
-        seeds = [
-            Tensor._wrap(np.asarray(tangents[name]), None) if name in tangents else None
-            for name in arrays
-            if name in self.wrt
-        ]
+        given = (tangents.get(name) for name in arrays if name in self.wrt)
+        seeds = [None if x is None else Tensor._wrap(np.asarray(x), None) for x in given]
         try:
             (pushed,) = push_all(record, seeds, False)
         except RuntimeError as error:
@@ -171,7 +163,10 @@ class Traced(Claim):
             place = place_of_return(function.backward, last_line(single, function))
             return f"the first wrong node is {node.name()}: {place}"
 
-        for node, function, args in calls_in(self):
+        calls = Calls()
+        with observing(calls):
+            self.record_call(self.at)
+        for node, function, args in calls.made:
             single = call_alone(self, node, function, args)
             if single is not None:
                 yield single, functools.partial(describe, node, single, function)
@@ -202,19 +197,11 @@ class Traced(Claim):
 
 
 def tensor(x: np.ndarray) -> Tensor:
-    """Return an array as a Tensor of its own."""
     return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
 
 
-def is_float_tensor(x: Any) -> bool:
-    return isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)
-
-
 def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
-    """Return the Tensors of a function's result as one real Tensor; several are flattened and joined.
-
-    Complex outputs become pairs of real and imaginary parts, along a last axis.
-    """
+    """Return a result's Tensors as one real Tensor: several are joined flat, complex ones are pairs on a last axis."""
     parts = [entry("view_as_real").function(x) if x.dtype.is_complex else x for x in outputs]
     if parts:
         return parts[0] if len(parts) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
@@ -222,17 +209,12 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
         return result
     if isinstance(result, tuple | list | Mapping):
         raise CallError(f"{title} returned no Tensor of floating-point numbers")
-    raise CallError(
-        f"{title} returned {type(result).__name__}, not a Tensor: compute with gradcli's or NumPy's functions "
-        "on the arguments, without numpy() or detach()"
-    )
+    advice = "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()"
+    raise CallError(f"{title} returned {type(result).__name__}, not a Tensor: {advice}")
 
 
 class ScriptClaim(Traced):
-    """The output of a script as a function of its leaves.
-
-    Of a script that runs backward itself, once and on one number, the leaves' `.grad` is checked.
-    """
+    """A script's output as a function of its leaves; of one that runs backward itself, their `.grad` is checked."""
 
     pulls_apart = False  # one that runs backward itself claims what that left
 
@@ -249,10 +231,9 @@ class ScriptClaim(Traced):
             raise CallError(error.message) from error
         for name, x in arrays.items():
             if not np.array_equal(run.leaves[name]._data, x.astype(run.leaves[name]._data.dtype), equal_nan=True):
-                raise CallError(
-                    f"{self.title} changes '{name}' after making it, so its derivative cannot be checked: name the "
-                    "output with --out, or check the function that computes it"
-                )
+                advice = "name the output with --out, or check the function that computes it"
+                what = f"{self.title} changes '{name}' after making it, so its derivative cannot be checked"
+                raise CallError(f"{what}: {advice}")
         if run.output is None and (len(run.backwards) != 1 or np.size(run.backwards[0]) != 1):
             raise CallError(
                 f"{self.title} runs backward {len(run.backwards)} times itself; that can be checked when it does so "
@@ -305,9 +286,8 @@ class SecondScript(ScriptClaim):
         *names, last = arrays
         run = self.of.execute({name: arrays[name] for name in names})
         if run.output is None:
-            raise CallError(
-                f"{self.of.title} runs backward itself, so its graph is gone: leave out its call of backward"
-            )
+            what = f"{self.of.title} runs backward itself, so its graph is gone"
+            raise CallError(f"{what}: leave out its call of backward")
         if run.output._node is None:
             raise CallError(f"{self.of.title} does not depend on its leaves through recorded operations")
         vector = tensor(arrays[last]).requires_grad_()
@@ -327,14 +307,6 @@ class Calls(Observer):
 
     def see_call(self, node: Any, function: type, args: tuple) -> None:
         self.made.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
-
-
-def calls_in(claim: Traced) -> list[tuple[Any, type, tuple]]:
-    """Return (node, Function, arguments) for every custom function that one run calls."""
-    calls = Calls()
-    with observing(calls):
-        claim.record_call(claim.at)
-    return calls.made
 
 
 def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced | None:

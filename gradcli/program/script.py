@@ -56,10 +56,7 @@ class ScriptProgram(Program):
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[Any]:
-        """Give the stream for the output of the next run: of the first alone it is kept.
-
-        Runs after the second draw the same random numbers as the second, so that they can be compared.
-        """
+        """Give the next run's stream: the first's output alone is kept. Later runs draw the second's random numbers."""
         self.runs += 1
         if self.runs == 1:
             yield self.stdout or sys.stdout
@@ -79,11 +76,7 @@ class ScriptProgram(Program):
         return execution
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
-        """Execute the script; its leaves are the inputs.
-
-        Raises GradcliError with exit code 3 when the script raises, and with 2 when it has no leaves although some
-        are wanted, no output, or no leaf of a given name.
-        """
+        """Execute the script; its leaves are the inputs. Raises GradcliError, with exit code 3 where it raises."""
         execution = self.execute(given, prepare)
         wanted = None if wrt is None else list(wrt)
         output = None
@@ -91,26 +84,17 @@ class ScriptProgram(Program):
             output = execution.output(out)
         leaves = execution.leaves(every_name=bool(wanted), output=output)
         if not leaves and wanted != []:
-            raise GradcliError(
-                f"{self.path}: the script made no tensor that requires grad",
-                hint="make one: x = gradcli.tensor(2.0, requires_grad=True)",
-                kind="target",
-            )
+            message = f"{self.path}: the script made no tensor that requires grad"
+            raise GradcliError(message, hint="make one: x = gradcli.tensor(2.0, requires_grad=True)", kind="target")
         if wanted is not None:
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
         if not execution.prepared:
             prepare.tensors(execution.tensors())
-        return Run(
-            leaves,
-            output,
-            execution.tensors(),
-            out,
-            line_of,
-            modules={n: x for n, x in vars(execution.module).items() if isinstance(n, str) and is_made_module(x)},
-            backwards=execution.backwards,
-            ran_at={n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at},
-        )
+        names, backwards = execution.tensors(), execution.backwards
+        modules = {n: x for n, x in vars(execution.module).items() if isinstance(n, str) and is_made_module(x)}
+        ran_at = {n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at}
+        return Run(leaves, output, names, out, line_of, modules=modules, backwards=backwards, ran_at=ran_at)
 
 
 class Execution(Observer):
@@ -145,15 +129,11 @@ class Execution(Observer):
             except (GradcliError, *ENDINGS):
                 raise
             except BaseException as error:
-                self.name_hooked(error)
+                node, what = getattr(error, "hooked", (None, ""))  # that hook's note gets the script's name of a tensor
+                name = next((n for n, t in self.tensors().items() if node is not None and t._node is node), None)
+                if name is not None and getattr(error, "__notes__", None):
+                    error.__notes__[-1] = f"raised in {what}'{name}'"
                 raise script_error(error, script.path) from None
-
-    def name_hooked(self, error: BaseException) -> None:
-        """Put the script's name of a tensor into the note that says in which hook an error was raised."""
-        node, what = getattr(error, "hooked", (None, ""))
-        name = next((n for n, t in self.tensors().items() if node is not None and t._node is node), None)
-        if name is not None and getattr(error, "__notes__", None):
-            error.__notes__[-1] = f"raised in {what}'{name}'"
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
@@ -278,11 +258,8 @@ class Execution(Observer):
                     return tensors[name]
         what = "several tensors" if len(inside) > 1 else "no tensor that was computed from the leaves"
         results = [name for name, tensor in tensors.items() if not tensor.is_leaf]
-        raise GradcliError(
-            f"{self.script.path}: the last statement gives {what}",
-            hint="name the output with --out NAME" + (f" ({', '.join(results)})" if results else ""),
-            kind="target",
-        )
+        hint = "name the output with --out NAME" + (f" ({', '.join(results)})" if results else "")
+        raise GradcliError(f"{self.script.path}: the last statement gives {what}", hint=hint, kind="target")
 
 
 def current_folder() -> str | None:
@@ -305,12 +282,10 @@ def named_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def replace_data(tensor: Tensor, value: np.ndarray, name: str) -> None:
-    """Give a leaf another value of the same shape. Raises GradcliError for another shape."""
     data = tensor._data
     if np.shape(value) != data.shape:
-        raise GradcliError(
-            f"'{name}' has shape {data.shape} in the script; the given value has shape {np.shape(value)}", kind="shape"
-        )
+        given = f"the given value has shape {np.shape(value)}"
+        raise GradcliError(f"'{name}' has shape {data.shape} in the script; {given}", kind="shape")
     fresh = np.asarray(value, data.dtype)
     tensor._data = fresh[()] if data.ndim == 0 else fresh.copy()
     if tensor._node is not None:

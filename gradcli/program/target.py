@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 KINDS = {
     "umbridge": re.compile("https?://|cmd:"),
-    "library": re.compile(
-        r"(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z", re.DOTALL
-    ),
-    "fmu": re.compile(r".*\.fmu\Z", re.DOTALL),
+    "library": re.compile(r"(?s)(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z"),
+    "fmu": re.compile(r"(?s).*\.fmu\Z"),
 }
 """What an address looks like: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu."""
 
@@ -36,10 +34,7 @@ def kind_of_address(text: str) -> str | None:
 
 
 def open_address(text: str, request: Request) -> Callable[..., Any]:
-    """Return what makes the Claim at an address from values of its inputs; all use one connection or process.
-
-    Raises GradcliError for an address that cannot be, and for options that have no meaning there.
-    """
+    """Return what makes the Claim at an address, by one connection, from values of its inputs. Raises GradcliError."""
     kind = kind_of_address(text)
     if request.safe and not text.startswith("http"):
         raise GradcliError(f"--safe: {text} would have to be executed")
@@ -52,7 +47,6 @@ def open_address(text: str, request: Request) -> Callable[..., Any]:
 
 
 def refuse_config(text: str, request: Request) -> None:
-    """Raise GradcliError where a config has no use."""
     if request.config is not None:
         raise GradcliError(f"--config: {text} takes none; UM-Bridge models do")
 
@@ -97,7 +91,6 @@ class Target(NamedTuple):
 
 
 def load_program(target: Target) -> Program:
-    """Return the program that a target names. Raises GradcliError for files that are missing or no text."""
     text = target.text
     if target.inline:
         return expression(text, None, target)
@@ -110,9 +103,8 @@ def load_program(target: Target) -> Program:
         from .elsewhere.program import ElsewhereProgram
 
         refuse_arguments(target, f"{text} runs elsewhere, and")
-        return ElsewhereProgram(
-            lambda given, out, wrt: open_address(text, target.request._replace(out=out, wrt=wrt))(given), text
-        )
+        request = target.request
+        return ElsewhereProgram(lambda x, out, wrt: open_address(text, request._replace(out=out, wrt=wrt))(x), text)
     if target.name is not None:
         from .python_file import load_function
 
@@ -141,7 +133,6 @@ def load_program(target: Target) -> Program:
 
 
 def expression(source: str, origin: str | None, target: Target) -> Program:
-    """Return an expression program. Raises GradcliError for arguments, which only scripts have."""
     from ..lang.parse import parse
     from .expression import ExpressionProgram
 
@@ -151,16 +142,12 @@ def expression(source: str, origin: str | None, target: Target) -> Program:
 
 
 def refuse_arguments(target: Target, what: str) -> None:
-    """Raise GradcliError for arguments after --, which only scripts have."""
     if target.request.argv:
-        raise GradcliError(
-            f"{what} takes no arguments: {' '.join(target.request.argv)}",
-            hint="what follows -- is for scripts; give values as NAME=VALUE before it",
-        )
+        message = f"{what} takes no arguments: {' '.join(target.request.argv)}"
+        raise GradcliError(message, hint="what follows -- is for scripts; give values as NAME=VALUE before it")
 
 
 def refuse_python(path: str, request: Request) -> None:
-    """Raise GradcliError, under --safe, for a Python file."""
     if request.safe:
         raise GradcliError(f"--safe: {path} is Python, which would have to be executed")
 
@@ -169,11 +156,9 @@ def script(source: str, target: Target, reason: GradcliError | None = None) -> S
     """Return a script program, unless nothing may be executed. reason: why it is no expression program."""
     if target.request.safe:
         why = "" if reason is None else f": {reason.message}"
-        raise GradcliError(
-            f"--safe: {target.text} is a Python script, which would have to be executed{why}",
-            span=None if reason is None else reason.span,
-            hint="run it without --safe if you trust it",
-        )
+        message = f"--safe: {target.text} is a Python script, which would have to be executed{why}"
+        span = None if reason is None else reason.span
+        raise GradcliError(message, span=span, hint="run it without --safe if you trust it")
     from .script import ScriptProgram
 
     return ScriptProgram(source, target)
@@ -199,7 +184,6 @@ def load_file(target: Target) -> Any:
 
 
 def load_named(target: Target) -> Any:
-    """Return what FILE.py:NAME names. Raises GradcliError where that cannot be had."""
     from .user_code import find_in
 
     return find_in(load_file(target), target.path, str(target.name))
@@ -247,7 +231,5 @@ def decode(data: bytes, place: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise GradcliError(
-            f"{place} is not UTF-8 text (byte {error.start} is {data[error.start]:#04x}); is it a binary file?",
-            kind="file",
-        ) from None
+        message = f"{place} is not UTF-8 text (byte {error.start} is {data[error.start]:#04x}); is it a binary file?"
+        raise GradcliError(message, kind="file") from None

@@ -26,8 +26,7 @@ from ..tape.printing import get_printoptions, set_printoptions
 from ..tape.shape_errors import BoundsError, DimensionError, ShapeError
 from ..tape.tensor import Parameter, Size, Tensor
 
-VERSION = "2.13.0+cpu"
-"""The version of PyTorch whose behaviour is followed."""
+VERSION = "2.13.0+cpu"  # the version of PyTorch whose behaviour is followed
 
 
 class TensorType(type):
@@ -46,7 +45,6 @@ class TensorType(type):
         return hash(cls.__name__)
 
     def __call__(cls, *args: Any) -> Any:
-        """Return a tensor of the given numbers, or an uninitialised one of the given lengths."""
         kind = cls._wanted or np.dtype(defaults.float)  # type: ignore[attr-defined]
         if len(args) == 1 and isinstance(args[0], Size):
             return gradcli.zeros(*args[0], dtype=kind)
@@ -138,29 +136,17 @@ MODULES = {
 }
 """PyTorch's modules and ours."""
 TOPS = {"torch"}
+ABSENT: dict[str, Any] = {"is_available": lambda: False}
 EMPTY: dict[str, dict[str, Any]] = {
-    "torch.cuda": {
-        "is_available": lambda: False,
-        "device_count": lambda: 0,
-        "manual_seed": lambda seed: None,
-        "manual_seed_all": lambda seed: None,
-        "synchronize": lambda *device: None,
-        "empty_cache": lambda: None,
-    },
-    "torch.accelerator": {
-        "is_available": lambda: False,
-        "device_count": lambda: 0,
-        "current_accelerator": lambda *args, **options: None,
-    },
-    "torch.xpu": {"is_available": lambda: False},
+    "torch.cuda": ABSENT
+    | {"device_count": lambda: 0, "synchronize": lambda *device: None, "empty_cache": lambda: None}
+    | dict.fromkeys(("manual_seed", "manual_seed_all"), lambda seed: None),
+    "torch.accelerator": ABSENT | {"device_count": lambda: 0, "current_accelerator": lambda *args, **options: None},
+    "torch.xpu": ABSENT,
     "torch.backends": {},
-    "torch.backends.mps": {"is_available": lambda: False},
-    "torch.backends.cudnn": {
-        "flags": lambda **options: contextlib.nullcontext(),
-        "deterministic": False,
-        "benchmark": False,
-        "is_available": lambda: False,
-    },
+    "torch.backends.mps": ABSENT,
+    "torch.backends.cudnn": ABSENT
+    | {"deterministic": False, "benchmark": False, "flags": lambda **options: contextlib.nullcontext()},
     "torch.version": {"__version__": VERSION, "cuda": None},
 }
 """Modules that exist only to say no."""
@@ -173,7 +159,6 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.extras = extras()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return where a module of PyTorch's is found; an error for one that there is not."""
         if name in MODULES or name in EMPTY:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         if name.startswith("torch."):
@@ -212,12 +197,10 @@ SHOWN: dict[type, tuple[str, str]] = {
     Size: ("torch", "Size"),
     DType: ("torch", "dtype"),
     Parameter: ("torch.nn.parameter", "Parameter"),
-    ShapeError: ("builtins", "RuntimeError"),
-    AnomalyError: ("builtins", "RuntimeError"),
     Function: ("torch.autograd.function", "Function"),
+    **dict.fromkeys((ShapeError, AnomalyError, BoundsError), ("builtins", "RuntimeError")),
     DimensionError: ("builtins", "IndexError"),
     LinAlgError: ("torch._C", "_LinAlgError"),
-    BoundsError: ("builtins", "RuntimeError"),
 }
 """Classes of ours, and the module and the name that PyTorch gives them, which users may print."""
 
@@ -227,10 +210,8 @@ def give_names(names: dict[type, tuple[str, str]]) -> None:
         kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
 
 
-renamed: dict[type, str] = {}
-"""Classes that were given PyTorch's module names, with their own."""
-LIKE_OURS = ("gradcli.nn.", "gradcli.optim")
-"""Where our modules have PyTorch's names."""
+renamed: dict[type, str] = {}  # classes that were given PyTorch's module names, with their own
+LIKE_OURS = ("gradcli.nn.", "gradcli.optim")  # where our modules have PyTorch's names
 
 
 def offer_as_torch(offered: Any, module: str) -> Any:
@@ -249,10 +230,7 @@ def item_of_size(self: Size, key: Any) -> Any:
 
 @contextlib.contextmanager
 def as_torch() -> Iterator[None]:
-    """Let `import torch` mean this engine, float32 be the default type, and tensors print as PyTorch's.
-
-    Inside another such block nothing changes.
-    """
+    """Let `import torch` mean this engine, with float32 and PyTorch's prints; inside another block nothing changes."""
     if any(isinstance(finder, Finder) for finder in sys.meta_path):
         yield
         return

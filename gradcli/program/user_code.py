@@ -34,10 +34,9 @@ class _Binder(ast.NodeTransformer):
             if isinstance(target, ast.Name):
                 node.value = binding_call(BIND, node.value, target.id)
             elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                node.value.elts = [
-                    binding_call(BIND, value, name.id) if isinstance(name, ast.Name) else value
-                    for name, value in zip(target.elts, node.value.elts, strict=False)
-                ] + node.value.elts[len(target.elts) :]
+                for k, (name, value) in enumerate(zip(target.elts, node.value.elts, strict=False)):
+                    if isinstance(name, ast.Name):
+                        node.value.elts[k] = binding_call(BIND, value, name.id)
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
@@ -53,10 +52,7 @@ def binding_call(function: str, value: ast.expr, *names: str) -> ast.expr:
 
 
 def instrument(source: str, path: str) -> Any:
-    """Return a script's code object in which assignments at its top level call BIND(value, name).
-
-    The value of a last statement that is an expression goes through LAST(value). Raises SyntaxError.
-    """
+    """Return a script's code where top-level assignments call BIND(value, name), a last expression LAST(value)."""
     module = ast.parse(source, filename=path)
     last = module.body[-1] if module.body else None
     module = _Binder().visit(module)
@@ -277,12 +273,9 @@ class Surroundings:
         self.outer = {}
 
     def own_modules(self) -> dict[str, Any]:
-        return {
-            name: module
-            for name, module in list(sys.modules.items())
-            if self.outer.get(name) is not module
-            and (self.modules.get(name) is module or any(map(self.is_own, places_of(module))))
-        }
+        new = {name: x for name, x in list(sys.modules.items()) if self.outer.get(name) is not x}
+        known = {name for name, x in new.items() if self.modules.get(name) is x}
+        return {name: x for name, x in new.items() if name in known or any(map(self.is_own, places_of(x)))}
 
     def is_own(self, file: str) -> bool:
         """Return whether a file is found through the folder, or what its files added to the search path."""
@@ -305,11 +298,7 @@ class Surroundings:
         return spec if spec is not None and spec.loader is not None else None
 
     def load(self, path: str, stdout: Any = None, source: str | None = None) -> Any:
-        """Execute a Python file as a module, unless these surroundings have it already, and return it.
-
-        A file in a package becomes a part of it. source: its text, if that was read already. Raises GradcliError for
-        what it raises; the modules that it imported until then are forgotten.
-        """
+        """Execute a Python file as a module, or part of its package, unless it is here already. Raises GradcliError."""
         with self:
             known = set(sys.modules)
             try:
@@ -367,7 +356,6 @@ class Folders:
 
 
 def change_to(wanted: Surroundings | None) -> None:
-    """Put surroundings in place instead of those that are."""
     present = Surroundings.current
     if present is wanted:
         return
@@ -456,11 +444,7 @@ def importing_file() -> str:
 
 
 def load_module(path: str, stdout: Any = None, folders: Folders | None = None, source: str | None = None) -> Any:
-    """Execute a Python file as a module and return it.
-
-    Its surroundings are one of `folders`, to be put in place again when it is to run; without those, they stay in
-    place from now on. source: its text, if that was read already.
-    """
+    """Execute a Python file as a module, in its surroundings of `folders`, or in some that stay in place."""
     os.environ.setdefault("JAX_ENABLE_X64", "true")  # read by JAX when it is first imported
     surroundings = Surroundings(root_of(path)) if folders is None else folders.of(path)
     if folders is None:
@@ -481,7 +465,6 @@ def find_in(module: Any, path: str, name: str) -> Any:
 
 
 def check_callable(function: Any, title: str) -> Any:
-    """Return what FILE.py:NAME, the title, names. Raises GradcliError for what cannot be called."""
     if not callable(function):
         raise GradcliError(f"{title} is {type(function).__name__}, not a function")
     return function

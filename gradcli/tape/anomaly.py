@@ -29,11 +29,8 @@ class Observation(Origin):
 
     def __init__(self, primitive: Any, operands: tuple, params: dict, result: Any, scope: Any):
         super().__init__()
-        self.primitive = primitive
-        self.operands = operands
-        self.params = params
-        self.result = result
-        self.scope = scope
+        self.primitive, self.operands, self.params = primitive, operands, params
+        self.result, self.scope = result, scope
 
 
 class Traced(Mode):
@@ -46,7 +43,6 @@ class Traced(Mode):
         return node
 
     def note(self, node: Node) -> None:
-        """Note the origin of a custom function's node."""
         node.origin = Origin()
 
 
@@ -180,8 +176,7 @@ def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
 def explain(node: Any) -> None:
     """Warn with the line that made a node, and with those of the backward passes that led to it."""
     text = f"Error detected in {node.name()}. "
-    seen = 0
-    while node is not None and seen < 100:
+    for _ in range(100):
         made_at = getattr(node.origin, "made_at", None)
         if made_at is None:
             text += "No forward pass information available: enable detect_anomaly during the forward pass, too."
@@ -194,9 +189,9 @@ def explain(node: Any) -> None:
         except Warning as warning:  # where warnings are errors: the error at hand stays the one raised
             print(f"Warning: {warning}", file=sys.stderr)
         node = getattr(node.origin, "made_by", None)
-        if node is not None:
-            text = f"Previous calculation was induced by {node.name()}. "
-        seen += 1
+        if node is None:
+            return
+        text = f"Previous calculation was induced by {node.name()}. "
 
 
 def check_gradients(node: Node, grads: Iterable) -> None:

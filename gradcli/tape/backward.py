@@ -28,10 +28,7 @@ def outline_of(node: Any) -> tuple:
 
 
 def run_node(node: Any, *grads: Any) -> Any:
-    """Return what a node makes of the gradients of its outputs: one per input, alone where there is one.
-
-    Raises TypeError for another number of gradients.
-    """
+    """Return what a node makes of its outputs' gradients: one per input, alone where it is one. Raises TypeError."""
     count = node.output_count
     if len(grads) != count:
         raise TypeError(f"{node.name()} expected {count} arguments, got {len(grads)} arguments instead")
@@ -40,11 +37,9 @@ def run_node(node: Any, *grads: Any) -> Any:
         return None
     create = state.grad
     given = [None if g is None else g if create else g._data for g in grads]
-    slots = (
-        Slots((i, g) for i, g in enumerate(given) if g is not None)
-        if count > 1 or isinstance(node.outline, list)
-        else given[0]
-    )
+    slots = given[0]
+    if count > 1 or isinstance(node.outline, list):
+        slots = Slots((i, g) for i, g in enumerate(given) if g is not None)
     parts = node.rule.vjp(node.standing_in(node.parents, Tensor._wrap if create else None), slots)
     results = [None if g is None else g if create else Tensor._wrap(g, None) for g in parts]
     while len(results) > 1 and node.parents[len(results) - 1] is None:
@@ -62,25 +57,18 @@ def as_inputs(x: Any) -> tuple:
         if not isinstance(t, Tensor):
             raise RuntimeError(f"all inputs have to be Tensors, but got {type(t).__name__}")
         if t._node is None:
-            raise add_advice(
-                RuntimeError("One of the differentiated Tensors does not require grad"),
-                f"number {i} was made without requires_grad=True",
-            )
+            failure = RuntimeError("One of the differentiated Tensors does not require grad")
+            raise add_advice(failure, f"number {i} was made without requires_grad=True")
     return targets
 
 
 def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangent:
-    """Return the vector to start backward with at an output; 1 where none is given for a single element.
-
-    Raises RuntimeError for a missing vector of a non-scalar and for one of another shape.
-    """
+    """Return the vector that backward starts with: 1 for a single element unless given. Raises RuntimeError."""
     shape, dtype = output._data.shape, output._data.dtype
     if given is None:
         if math.prod(shape) != 1:
-            raise add_advice(
-                RuntimeError("grad can be implicitly created only for scalar outputs"),
-                f"this one has shape {list(shape)}: pass a gradient of that shape",
-            )
+            failure = RuntimeError("grad can be implicitly created only for scalar outputs")
+            raise add_advice(failure, f"this one has shape {list(shape)}: pass a gradient of that shape")
         if dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {as_dtype(dtype)}")
         raw = np.ones(shape, dtype) if shape else dtype.type(1)
@@ -88,10 +76,8 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
     if not isinstance(given, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
     if given._data.shape != shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{place}] has a shape of {given.shape} and output[{place}] has a shape "
-            f"of {Size(shape)}."
-        )
+        shapes = f"grad_output[{place}] has a shape of {given.shape} and output[{place}] has a shape of {Size(shape)}"
+        raise RuntimeError(f"Mismatch in shape: {shapes}.")
     if (given._data.dtype.kind == "c") != (dtype.kind == "c"):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
@@ -102,7 +88,6 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
 
 
 def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cotangent]]:
-    """Return the nodes and cotangents that backward starts with."""
     vectors = (None,) * len(outputs) if vectors is None else as_tuple(vectors)
     if len(vectors) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")
@@ -177,9 +162,8 @@ def grad(
             return mapped.gradients(grad, outputs, as_tuple(grad_outputs), given, materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
-    plan = Plan(
-        create_graph if retain_graph is None else retain_graph, create_graph, dict.fromkeys(t._node for t in targets)
-    )
+    wanted = dict.fromkeys(t._node for t in targets)
+    plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph, wanted)
     plan.run((roots_of_batch if is_grads_batched else roots_of)(outputs, grad_outputs, create_graph))
     return tuple(_result(plan, i, t, bool(allow_unused), materialize_grads) for i, t in enumerate(targets))
 
@@ -192,10 +176,8 @@ def _result(plan: Plan, place: int, target: Tensor, allow_unused: bool, material
             zeros = Tensor._wrap(np.zeros(target._data.shape, target._data.dtype), None)
             return zeros.requires_grad_() if plan.create else zeros
         if not allow_unused:
-            raise RuntimeError(
-                f"The differentiated Tensor at index {place} appears to not have been used in the graph. Set "
-                "allow_unused=True if this is the desired behavior."
-            )
+            what = f"The differentiated Tensor at index {place} appears to not have been used in the graph."
+            raise RuntimeError(f"{what} Set allow_unused=True if this is the desired behavior.")
         return None
     dtype = target._data.dtype
     if plan.create:

@@ -68,10 +68,7 @@ class defaults:  # noqa: N801 - a namespace
     float: np.dtype = np.dtype(np.float64)
 
 
-COMPLEX_OF: dict[np.dtype, np.dtype] = {
-    np.dtype(np.float32): np.dtype(np.complex64),
-    np.dtype(np.float64): np.dtype(np.complex128),
-}
+COMPLEX_OF: dict[np.dtype, np.dtype] = {float32.dtype: complex64.dtype, float64.dtype: complex128.dtype}
 
 
 def as_numpy(dtype: Any) -> np.dtype | None:
@@ -126,8 +123,10 @@ def result_type(operands: list) -> np.dtype:
     for x in operands:
         if isinstance(x, np.ndarray | np.generic):
             group, dtype = (0 if x.ndim else 1), x.dtype
+        elif isinstance(x, int):
+            group, dtype = 2, np.dtype(np.bool_ if isinstance(x, bool) else np.int64)
         else:
-            group, dtype = 2, number_type(x)
+            group, dtype = 2, COMPLEX_OF[defaults.float] if isinstance(x, complex) else defaults.float
         joined = groups[group]
         groups[group] = dtype if joined is None else join(joined, dtype)
     result: np.dtype | None = None
@@ -137,15 +136,6 @@ def result_type(operands: list) -> np.dtype:
                 dtype = COMPLEX_OF.get(result, dtype)
             result = dtype
     return result if result is not None else defaults.float
-
-
-def number_type(x: Any) -> np.dtype:
-    """Return the type that a Python number stands for."""
-    if isinstance(x, bool):
-        return np.dtype(np.bool_)
-    if isinstance(x, int):
-        return np.dtype(np.int64)
-    return COMPLEX_OF[defaults.float] if isinstance(x, complex) else defaults.float
 
 
 def refuse_device(device: object) -> NoReturn:

@@ -14,12 +14,12 @@ from ..errors import add_advice
 from ..rules import entry
 from ..rules.shapes import fit
 from .dtypes import naming
+from .hooks import innermost, pack_tensor
 from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
 from .memory import CUSTOM, SEVERAL, mark_changed, name_in_messages, next_seq, text_of_change, track_view
 from .modes import allowed, enable_grad, no_grad, observers, state
 from .node import USED_UP, Node, OutputNode, Packed, Rule, Slots, refusing_node, to_parents
 from .record import cast_cotangent, recorder
-from .saved_hooks import innermost, pack_tensor
 from .tensor import Tensor
 
 
@@ -300,11 +300,8 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
                 "The inputs that are modified inplace must all be outputs of the Function."
             )
         if not any(x is y for y in args):
-            warnings.warn(
-                f"{ctx.name()}: only inputs are to be given to ctx.mark_dirty(), not what forward itself made",
-                UserWarning,
-                stacklevel=5,
-            )
+            what = f"{ctx.name()}: only inputs are to be given to ctx.mark_dirty(), not what forward itself made"
+            warnings.warn(what, UserWarning, stacklevel=5)
             continue
         if wanted:
             if x._node is not None and x._node.leaf:
@@ -349,10 +346,8 @@ def backward_of(ctx: Any, g: Any) -> tuple:
     function = ctx._function
     written = [name for name in ("backward", "vjp") if getattr(function, name) is not Function.backward]
     if len(written) > 1:
-        raise RuntimeError(
-            f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {function.__name__} must "
-            "have one of them, they are the same thing"
-        )
+        advice = f"{function.__name__} must have one of them, they are the same thing"
+        raise RuntimeError(f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {advice}")
     given = [g.get(i) for i in range(len(ctx._outlines))] if isinstance(g, Slots) else [g]
     return run_backward(ctx, given, getattr(function, written[0] if written else "backward"))
 
@@ -388,7 +383,11 @@ def run_backward(ctx: Any, given: list, method: Any) -> tuple:
         stack = entry("stack").function if create else np.stack
         return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
     tensors = [cotangent(ctx, i, x) for i, x in enumerate(given)]
-    hidden = hide_stashed(ctx) if create else {}
+    hidden = {}
+    for name, x in list(ctx.__dict__.items()) if create else ():  # barriers take the place of what forward stashed
+        if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
+            hidden[name] = x
+            setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
     try:
         grads = method(ctx, *tensors)
     finally:
@@ -407,16 +406,6 @@ def cotangent(ctx: Any, i: int, g: Any) -> Any:
     return g if isinstance(g, Tensor) else Tensor._wrap(g, None)
 
 
-def hide_stashed(ctx: Any) -> dict:
-    """Put barriers in place of tensors that forward stashed on ctx; return what was there."""
-    hidden = {}
-    for name, x in list(ctx.__dict__.items()):
-        if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
-            hidden[name] = x
-            setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
-    return hidden
-
-
 def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
     """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or shape."""
     returned = list(grads) if isinstance(grads, tuple | list) else [grads]
@@ -424,15 +413,13 @@ def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
     while len(returned) > wanted and returned[-1] is None:
         returned.pop()
     if len(returned) != wanted:
-        raise RuntimeError(
-            f"function {ctx.name()} returned an incorrect number of gradients (expected {wanted}, got {len(returned)})"
-        )
+        counts = f"(expected {wanted}, got {len(returned)})"
+        raise RuntimeError(f"function {ctx.name()} returned an incorrect number of gradients {counts}")
     for i, (g, outline) in enumerate(zip(returned, ctx._inputs, strict=True)):
         if g is not None and outline is None:
-            raise RuntimeError(
-                f"function {ctx.name()} returned a gradient different from None at position {i + 1}, but the "
-                "corresponding forward input was not a Tensor"
-            )
+            what = f"a gradient different from None at position {i + 1}"
+            but = "but the corresponding forward input was not a Tensor"
+            raise RuntimeError(f"function {ctx.name()} returned {what}, {but}")
         is_wanted = g is not None and ctx.all_parents[i] is not None
         returned[i] = fit_gradient(ctx, i, g, outline, create) if is_wanted else None
     return tuple(returned)
@@ -441,18 +428,14 @@ def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
 def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     """Return one gradient in the shape and type of its input."""
     if not isinstance(g, Tensor):
-        raise add_advice(
-            RuntimeError(f"expected Variable or None (got {type(g).__name__})"),
-            f"backward of {ctx.name()} must return Tensors and None; this is at position {i}",
-        )
+        failure = RuntimeError(f"expected Variable or None (got {type(g).__name__})")
+        raise add_advice(failure, f"backward of {ctx.name()} must return Tensors and None; this is at position {i}")
     shape, dtype = outline
     given = tuple(g.shape)
     if given != shape:
         if not broadcasts(shape, given):
-            raise RuntimeError(
-                f"Function {ctx.name()} returned an invalid gradient at index {i} - got {list(given)} but expected "
-                f"shape compatible with {list(shape)}"
-            )
+            what = f"got {list(given)} but expected shape compatible with {list(shape)}"
+            raise RuntimeError(f"Function {ctx.name()} returned an invalid gradient at index {i} - {what}")
         g = fit(g, shape, len(given))
     g = cast_cotangent(g, dtype)
     return g if create else g._data

@@ -1,80 +1,32 @@
-"""Hooks: functions of the user's that see, and may replace, gradients on their way."""
+"""Hooks: functions of the user's that see, and may replace, gradients on their way, and what is saved for backward."""
 
 from __future__ import annotations
 
-import itertools
-import weakref
-from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..errors import add_advice
-
-_ids = itertools.count()
-
-
-class RemovableHandle:
-    """What registering a hook returns. `remove()` ends the hook; a `with` block removes it at its end."""
-
-    def __init__(self, hooks: OrderedDict, on_remove: Any = None):
-        self.id = next(_ids)
-        self._hooks = weakref.ref(hooks)
-        self._on_remove = on_remove
-
-    def remove(self) -> None:
-        """Take the hook away; doing so twice is fine."""
-        hooks = self._hooks()
-        if hooks is not None and hooks.pop(self.id, None) is not None and self._on_remove:
-            self._on_remove()
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.remove()
-
-
-class HookTable:
-    """The hooks of one node: on the gradient of its output, before it, after it, and after accumulation.
-
-    packed: whether the node keeps saved values packed by hooks.
-    """
-
-    packed = False
-
-    def __init__(self) -> None:
-        self.tensor: OrderedDict = OrderedDict()
-        self.retain: list = []
-        self.pre: OrderedDict = OrderedDict()
-        self.post: OrderedDict = OrderedDict()
-        self.accumulated: OrderedDict = OrderedDict()
-        self.metadata: dict = {}
-
-    def add(self, kind: str, hook: Any, on_remove: Any = None) -> RemovableHandle:
-        """Append a hook of a kind (`tensor`, `pre`, `post`, `accumulated`) and return its handle."""
-        if kind not in ("pre", "post") and not callable(hook):
-            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
-        hooks = getattr(self, kind)
-        handle = RemovableHandle(hooks, on_remove)
-        hooks[handle.id] = hook
-        return handle
+from .memory import separate
+from .modes import no_grad, state
+from .node import Node, Packed, is_array
+from .record import Mode, begin, end
+from .tensor import Tensor
 
 
 def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
-    """Return the cotangent after the tensor hooks of its node, in their order, then retain it.
-
-    plan: the backward pass, which knows whether cotangents are raw. A hook gets a copy of its own, so that
-    what it does to it in place reaches this gradient and no other. Raises RuntimeError when a hook returns
-    something unfit.
-    """
+    """Return the cotangent after the tensor hooks of its node, in their order; then retain it."""
     table = node.hooks
     for hook in list(table.tensor.values()):
-        tensor = plan.wrap(g if plan.create else g.copy())
+        tensor = plan.wrap(g if plan.create else g.copy())  # what a hook does to it in place reaches no other gradient
         try:
             result = hook(tensor)
             g = plan.unwrap(tensor if result is None else check_hook_result(result, tensor, hook))
         except Exception as error:
-            name = getattr(hook, "__name__", type(hook).__name__)
-            blame(error, node, f"the hook {name!r} on the gradient of ", f"shape {tuple(tensor.shape)}")
+            what = f"the hook {getattr(hook, '__name__', type(hook).__name__)!r} on the gradient of "
+            error.add_note(f"raised in {what}a tensor of shape {tuple(tensor.shape)} made by {node.name()}")
+            error.hooked = (node, what)  # type: ignore[attr-defined]  # for those who know names of tensors
             raise
     for reference in table.retain:
         tensor = reference()
@@ -83,25 +35,100 @@ def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
     return g
 
 
-def blame(error: Exception, node: Any, what: str, otherwise: str) -> None:
-    """Let an error say which hook raised it: as a note, and as (node, words) for those who know names of tensors."""
-    error.add_note(f"raised in {what}a tensor of {otherwise} made by {node.name()}")
-    error.hooked = (node, what)  # type: ignore[attr-defined]
-
-
 def check_hook_result(result: Any, given: Any, hook: Any) -> Any:
     """Return a hook's result as a cotangent like the one it was given."""
     name = getattr(hook, "__name__", type(hook).__name__)
     if not hasattr(result, "_data"):
-        raise add_advice(
-            TypeError(f"expected Variable, but hook returned '{type(result).__name__}'"),
-            f"hook '{name}' must return a Tensor (the new gradient) or None",
-        )
+        failure = TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+        raise add_advice(failure, f"hook '{name}' must return a Tensor (the new gradient) or None")
     if result.shape != given.shape:
-        raise add_advice(
-            RuntimeError(f"hook '{name}' has changed the size of value"),
-            f"the gradient has shape {list(given.shape)}, what the hook returned {list(result.shape)}",
-        )
+        hint = f"the gradient has shape {list(given.shape)}, what the hook returned {list(result.shape)}"
+        raise add_advice(RuntimeError(f"hook '{name}' has changed the size of value"), hint)
     if result.dtype != given.dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of the gradient: {given.dtype} to {result.dtype}")
     return result
+
+
+# -- of what is saved -----------------------------------------------------------------------------
+
+Hooks = tuple[Callable[[Tensor], Any], Callable[[Any], Tensor]]
+
+
+class Packing(Mode):
+    """Records nodes, counted as ones with hooks, whose saved arrays go through hooks unless others are nearer."""
+
+    def __init__(self, hooks: Hooks):
+        self.hooks = hooks
+
+    def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
+        node = self.below.make_node(primitive, nodes, out, raws, params)
+        if innermost() is self:
+            pairs = list(zip(node.kept, (node, *nodes), strict=True))
+            # the last operand first, as PyTorch does
+            node.kept = tuple([pack(x, parent, self.hooks) for x, parent in pairs[::-1]][::-1])
+            node.hook_table.packed = True
+        return node
+
+
+def innermost() -> Packing | None:
+    """Return the mode whose hooks are in force in this thread."""
+    mode = state.recorder
+    while mode is not None and not isinstance(mode, Packing):
+        mode = mode.below
+    return mode
+
+
+def pack_tensor(tensor: Tensor, hooks: Hooks) -> Packed:
+    """Return a tensor packed. Raises RuntimeError when the hook changes it in place."""
+    pack_hook, unpack_hook = hooks
+    before = tensor._version
+    with no_grad():
+        content = pack_hook(tensor)
+    if tensor._version != before:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
+            "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+            "you need to perform in-place operations on the input to a pack hook."
+        )
+    return Packed(content, lambda content: unpacked_data(unpack_hook, content))
+
+
+def unpacked_data(unpack_hook: Callable[[Any], Any], content: Any) -> Any:
+    with no_grad():
+        tensor = unpack_hook(content)
+    if not isinstance(tensor, Tensor):
+        got = f"got result of type {type(tensor).__name__}"
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but {got}")
+    data = tensor._data
+    return separate(data) if isinstance(data, np.ndarray) else data
+
+
+def pack(x: Any, node: Any, hooks: Hooks) -> Any:
+    """Return a saved value packed if it is an array. node: of the operand or the result that x is the data of."""
+    if type(x) is tuple and x and all(is_array(part) for part in x):
+        return tuple([pack(part, None, hooks) for part in x])
+    if not is_array(x):
+        return x
+    if node is not None and node.leaf and node.variable._data is x:
+        return pack_tensor(node.variable, hooks)
+    return pack_tensor(Tensor._wrap(x, node), hooks)
+
+
+class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
+    """A context in which pack_hook(tensor) runs for every tensor saved for backward.
+
+    Its result is kept instead; unpack_hook of it gives the tensor back when it is needed. Of nested contexts
+    the innermost counts.
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        begin(Packing((self.pack_hook, self.unpack_hook)))
+
+    def __exit__(self, *_: Any) -> None:
+        mode = innermost()
+        if mode is not None:
+            end(mode)

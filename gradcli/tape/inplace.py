@@ -16,15 +16,11 @@ from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
 from .tensor import Tensor
 
-NOTHING = np.empty(0)
-"""The part of memory that a change of shape alone writes to."""
+NOTHING = np.empty(0)  # the part of memory that a change of shape alone writes to
 
 
 def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:
-    """Raise RuntimeError where an in-place change would make gradients wrong or is impossible.
-
-    part: the only part of its memory that is to change.
-    """
+    """Raise RuntimeError where an in-place change (of a part alone) would make gradients wrong or is impossible."""
     if not writeable(target._array() if part is None else part):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
@@ -42,11 +38,8 @@ def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str =
 
 
 def leaf_error(what: str, verb: str = "is being") -> BaseException:
-    """Return the error for an in-place change of a leaf."""
-    return add_advice(
-        RuntimeError(f"{what} that requires grad {verb} used in an in-place operation."),
-        "do it inside no_grad(), or on a clone()",
-    )
+    failure = RuntimeError(f"{what} that requires grad {verb} used in an in-place operation.")
+    return add_advice(failure, "do it inside no_grad(), or on a clone()")
 
 
 def writeable(data: np.ndarray) -> bool:
@@ -83,9 +76,8 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
         result = cast(result, data.dtype)
     if result._data.shape != data.shape:
         if not broadcasts(result._data.shape, data.shape):
-            raise RuntimeError(
-                f"output with shape {list(data.shape)} doesn't match the broadcast shape {list(result._data.shape)}"
-            )
+            shapes = f"shape {list(data.shape)} doesn't match the broadcast shape {list(result._data.shape)}"
+            raise RuntimeError(f"output with {shapes}")
         result = entry("broadcast_to")(result, shape=data.shape)
     node = result._node if state.grad else None
     if node is not None and target._origin is not None:
@@ -132,10 +124,8 @@ def write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     for node in nodes:
         if node.rule.saves:
             saved = node.open()
-            kept = tuple(
-                data if x is out else (x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x)
-                for x in saved
-            )
+            copied = (x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x for x in saved)
+            kept = tuple(data if x is out else copy for x, copy in zip(saved, copied, strict=True))
             if all(new is old for new, old in zip(kept, saved, strict=True)):
                 continue
             node.kept = kept
@@ -163,10 +153,7 @@ def adopt_history(target: Tensor, node: Node | None) -> None:
 
 
 def take_form(target: Tensor, view: Tensor) -> Tensor:
-    """Let the target become one of its own views: its shape and strides change, its memory does not.
-
-    Other views of the target go on showing the memory as they did.
-    """
+    """Let the target become one of its own views, with the same memory; other views show it as they did."""
     mark_changed(target._array())
     if view is target:
         return target
@@ -234,7 +221,12 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
     """Give a tensor another node, and its views the history that follows."""
     move_retained(tensor, node)
     tensor._node = node
-    retake_views(tensor)
+    for view in () if tensor._views is None else tensor._views.living():
+        if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
+            message = why_not(view, "its base or another view of its base has been") or ""
+            view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))
+        else:
+            retake(view)
 
 
 def retake(view: Tensor) -> None:
@@ -244,18 +236,6 @@ def retake(view: Tensor) -> None:
         again = record(primitive, (again,), params)
     move_retained(view, again._node)
     view._node = again._node
-
-
-def retake_views(base: Tensor) -> None:
-    """Give every view of `base` the history that follows from the base's present one."""
-    if base._views is None:
-        return
-    for view in base._views.living():
-        if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
-            message = why_not(view, "its base or another view of its base has been") or ""
-            view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))
-            continue
-        retake(view)
 
 
 def setitem(target: Tensor, key: Any, value: Any) -> None:

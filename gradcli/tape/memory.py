@@ -27,11 +27,8 @@ class _Stamp:
     __slots__ = ("by", "count", "keep", "recent", "seq")
 
     def __init__(self, keep: Any):
-        self.by = ""
-        self.count = 0
+        self.by, self.count, self.seq, self.keep = "", 0, 0, keep
         self.recent: list[int] = []
-        self.seq = 0
-        self.keep = keep
 
 
 _stamps: dict[int, _Stamp] = {}
@@ -46,8 +43,7 @@ class _LatestChange:
     seq: int
 
 
-newest = _LatestChange()
-"""The sequence number of the latest in-place change anywhere."""
+newest = _LatestChange()  # the sequence number of the latest in-place change anywhere
 newest.seq = 0
 
 
@@ -85,8 +81,7 @@ def _entry(owner: np.ndarray) -> _Stamp:
     return stamp
 
 
-REMEMBERED = 100
-"""Changes of one piece of memory whose numbers are kept, to tell the version that a node expected."""
+REMEMBERED = 100  # changes of one piece of memory whose numbers are kept, to tell the version that a node expected
 
 
 def mark_changed(array: np.ndarray, by: str = "") -> None:
@@ -122,10 +117,7 @@ def change_since(array: Any, node: Node) -> _Stamp | None:
 
 
 def check_unchanged(node: Node, saved: tuple | None = None) -> None:
-    """Raise RuntimeError when something that `node` saved was changed in place since.
-
-    What the rule can spare is forgotten instead.
-    """
+    """Raise RuntimeError when something `node` saved was changed since; what the rule can spare is forgotten."""
     spares = () if node.rule.primitive is None else node.rule.primitive.spares
     for position, array in enumerate(node.kept if saved is None else saved):
         if isinstance(array, tuple):
@@ -136,10 +128,8 @@ def check_unchanged(node: Node, saved: tuple | None = None) -> None:
                 node.kept = (*node.kept[:position], None, *node.kept[position + 1 :])
             elif stamp is not None:
                 what = "output" if position == 0 else f"operand {position}"
-                raise add_advice(
-                    RuntimeError(text_of_modified(array, stamp, node, position)),
-                    f"it is the {what} of {node.name()}: keep the old value with clone(), or do not work in place",
-                )
+                hint = f"it is the {what} of {node.name()}: keep the old value with clone(), or do not work in place"
+                raise add_advice(RuntimeError(text_of_modified(array, stamp, node, position)), hint)
 
 
 def text_of_modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:
@@ -161,13 +151,11 @@ def name_in_messages(name: str) -> str:
 
 def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: int) -> str:
     """Return the message that something is at another version than expected."""
-    advice = (
-        "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
-        "question was changed in there or anywhere later. Good luck!"
-        if state.anomaly
-        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
-    )
+    which = "the operation that failed to compute its gradient"
+    advice = f"enable anomaly detection to find {which}, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    if state.anomaly:
+        where = "The variable in question was changed in there or anywhere later. Good luck!"
+        advice = f"the backtrace further above shows {which}. {where}"
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{dtype.title}Tensor {list(shape)}]{origin} is at version {version}; expected version {expected} "
@@ -182,10 +170,7 @@ NO_GRAD, SEVERAL, CUSTOM = "no_grad", "several", "custom"
 
 
 def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
-    """Note that `view` was taken from `source`, if they share memory.
-
-    The chain of primitives that leads from the base to the view is kept, to take the view again.
-    """
+    """Note that `view` was taken from `source`, if they share memory, and by which primitives, to take it again."""
     data = view._data
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return
@@ -211,8 +196,7 @@ def why_not(view: Tensor, what: str = "is being") -> str | None:
         return None
     origin, place = view._origin
     if origin == NO_GRAD:
-        subject = "A view" if view.is_leaf and view._node is None else "a view of a view"
-        if subject == "A view":
+        if view.is_leaf and view._node is None:
             return (
                 f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that "
                 "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
@@ -256,12 +240,10 @@ class _Views:
         self.limit = 16
 
     def add(self, view: Tensor) -> None:
-        """Remember a view."""
         if len(self.references) >= self.limit:
             self.references = [r for r in self.references if r() is not None]
             self.limit = 16 + 2 * len(self.references)
         self.references.append(weakref.ref(view))
 
     def living(self) -> list[Tensor]:
-        """Return the views that somebody still holds."""
         return [view for view in (r() for r in self.references) if view is not None]

@@ -25,10 +25,8 @@ class _State(threading.local):
 
 
 state = _State()
-suspended: set[int] = set()
-"""The threads that do not record: asking whether it is empty is quicker than asking `state`."""
-moded: set[int] = set()
-"""The threads in which a mode of recording is in force."""
+suspended: set[int] = set()  # the threads that do not record: asking whether it is empty is quicker than asking `state`
+moded: set[int] = set()  # the threads in which a mode of recording is in force
 
 
 class _RandomNumbers:
@@ -61,7 +59,6 @@ observers: list[Observer] = []
 
 @contextlib.contextmanager
 def observing(observer: Observer) -> Iterator[None]:
-    """Let an observer take note inside the block."""
     observers.append(observer)
     try:
         yield
@@ -76,7 +73,6 @@ class allowed:  # noqa: N801 - a namespace
 
 
 def record_in_this_thread(wanted: bool) -> None:
-    """Switch recording on or off in this thread."""
     state.grad = wanted
     (suspended.discard if wanted else suspended.add)(threading.get_ident())
 

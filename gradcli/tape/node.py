@@ -6,7 +6,9 @@ Without links to Tensors there are no reference cycles, so memory goes as soon a
 from __future__ import annotations
 
 import functools
+import itertools
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -23,8 +25,7 @@ USED_UP = (
     "you need to access saved tensors after calling backward."
 )
 
-Pairs = Sequence[tuple[Any, Any]]
-"""Nodes with the cotangents that they are sent."""
+Pairs = Sequence[tuple[Any, Any]]  # nodes with the cotangents that they are sent
 
 
 class Rule:
@@ -51,14 +52,9 @@ class Rule:
         broadcast: tuple | None = None,
         arity: int | None = None,
     ):
-        self.name = name
-        self.send = send
-        self.saves = saves
-        self.primitive = primitive
-        self.params = {} if params is None else params
-        self.fresh = fresh
-        self.broadcast = broadcast
-        self.arity = arity
+        self.name, self.send, self.saves = name, send, saves
+        self.primitive, self.params = primitive, {} if params is None else params
+        self.fresh, self.broadcast, self.arity = fresh, broadcast, arity
         self.used_up: Rule | None = None if arity is None else used_up_rule(name, arity)
 
     def vjp(self, node: Any, g: Any) -> tuple:
@@ -176,11 +172,7 @@ class Node:
         return self.kept if self.hooks is None or not self.hooks.packed else unpack(self.kept)
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
-        """Return a copy for one use, with other parents, and Tensors in place of saved arrays if wrap is given.
-
-        The Tensors continue the graph: what was saved of an operand has the operand's node, the result this
-        one.
-        """
+        """Return a copy for one use, with other parents; wrap makes Tensors, with their nodes, of saved arrays."""
         saved = self.open()
         if wrap is not None and saved:
             nodes = (self, *self.parents)
@@ -245,8 +237,6 @@ class Node:
     def hook_table(self) -> Any:
         """The node's hooks, a table made at the first request."""
         if self.hooks is None:
-            from .hooks import HookTable
-
             self.hooks = HookTable()
         return self.hooks
 
@@ -268,6 +258,53 @@ class Node:
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
 
+_ids = itertools.count()
+
+
+class RemovableHandle:
+    """What registering a hook returns. `remove()` ends the hook; a `with` block removes it at its end."""
+
+    def __init__(self, hooks: OrderedDict, on_remove: Any = None):
+        self.id = next(_ids)
+        self._hooks = weakref.ref(hooks)
+        self._on_remove = on_remove
+
+    def remove(self) -> None:
+        """Take the hook away; doing so twice is fine."""
+        hooks = self._hooks()
+        if hooks is not None and hooks.pop(self.id, None) is not None and self._on_remove:
+            self._on_remove()
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+class HookTable:
+    """The hooks of one node: on its gradient, before, after, after accumulation. packed: whether they packed values."""
+
+    packed = False
+
+    def __init__(self) -> None:
+        self.tensor: OrderedDict = OrderedDict()
+        self.retain: list = []
+        self.pre: OrderedDict = OrderedDict()
+        self.post: OrderedDict = OrderedDict()
+        self.accumulated: OrderedDict = OrderedDict()
+        self.metadata: dict = {}
+
+    def add(self, kind: str, hook: Any, on_remove: Any = None) -> RemovableHandle:
+        """Append a hook of a kind (`tensor`, `pre`, `post`, `accumulated`) and return its handle."""
+        if kind not in ("pre", "post") and not callable(hook):
+            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+        hooks = getattr(self, kind)
+        handle = RemovableHandle(hooks, on_remove)
+        hooks[handle.id] = hook
+        return handle
+
+
 class Packed:
     """What a pack hook returned, and how it becomes raw data again."""
 
@@ -280,10 +317,8 @@ class Packed:
 
 def unpack(saved: tuple) -> tuple:
     """Return saved values as they were before hooks packed them: the last operand first, as PyTorch does."""
-    values = []
-    for x in reversed(saved):
-        values.append(x.unpack(x.content) if type(x) is Packed else unpack(x) if type(x) is tuple else x)
-    return tuple(reversed(values))
+    values = [x.unpack(x.content) if type(x) is Packed else unpack(x) if type(x) is tuple else x for x in saved[::-1]]
+    return tuple(values[::-1])
 
 
 def new_node(rule: Rule, parents: tuple, saved: tuple = (), outline: Any = None) -> Node:
@@ -394,11 +429,7 @@ class AccumulateGrad(Node):
         return tensor
 
     def accumulate(self, g: Any, owned: bool, create: bool) -> None:
-        """Add the cotangent to the leaf's `.grad`.
-
-        g: a Tensor when create says that the graph of the gradient is wanted, else a raw array; owned says
-        that nobody else holds it.
-        """
+        """Add a cotangent (a Tensor where create) to the leaf's `.grad`. owned: whether nobody else holds it."""
         leaf = self.tensor_ref()
         if leaf is None:
             leaf = self.variable
@@ -414,8 +445,8 @@ class AccumulateGrad(Node):
             leaf._grad = g
             return
         dtype = leaf._data.dtype
-        if g.dtype != dtype:
-            g, owned = cast_raw(g, dtype), True
+        if g.dtype != dtype:  # a complex cotangent of something real keeps its real part
+            g, owned = (g.real if g.dtype.kind == "c" and dtype.kind != "c" else g).astype(dtype), True
         if old is None:
             leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
         elif old._array().flags.writeable:
@@ -426,13 +457,6 @@ class AccumulateGrad(Node):
             leaf._grad = leaf._wrap(old._data + g, None)
 
 
-def cast_raw(g: Any, dtype: Any) -> Any:
-    """Return raw data in another dtype; a complex cotangent of something real keeps its real part."""
-    if g.dtype.kind == "c" and dtype.kind != "c":
-        g = g.real
-    return g.astype(dtype)
-
-
 def check_gradient(tensor: Any, value: Any) -> None:
     """Raise TypeError or RuntimeError unless a value can be a tensor's `.grad`: a Tensor of its shape and type."""
     if not hasattr(value, "_node"):
@@ -440,15 +464,13 @@ def check_gradient(tensor: Any, value: Any) -> None:
     if value is tensor:
         raise RuntimeError("can't assign a Tensor as its own grad")
     if value.shape != tensor.shape:
-        raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
-            f"'{list(tensor.shape)}'. Please ensure that the gradient and the tensor are the same size"
-        )
+        sizes = f"a gradient of size '{list(value.shape)}' to a tensor of size '{list(tensor.shape)}'"
+        advice = "Please ensure that the gradient and the tensor are the same size"
+        raise RuntimeError(f"attempting to assign {sizes}. {advice}")
     if value.dtype != tensor.dtype:
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype.title.lower()}' to a tensor with "
-            f"grad_dtype '{tensor.dtype.title}'. The gradient must have the tensor's type."
-        )
+        given, wanted = f"dtype '{value.dtype.title.lower()}'", f"grad_dtype '{tensor.dtype.title}'"
+        what = f"a gradient with {given} to a tensor with {wanted}"
+        raise RuntimeError(f"attempting to assign {what}. The gradient must have the tensor's type.")
 
 
 def clear_grad(parameter: Any, set_to_none: bool) -> None:

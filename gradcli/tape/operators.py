@@ -39,8 +39,7 @@ def protocols() -> Any:
 
 
 _keys: dict = {}
-PAGE = 4096
-"""Bytes of a page of memory, mostly."""
+PAGE = 4096  # bytes of a page of memory, mostly
 
 
 @functools.cache
@@ -101,10 +100,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
 
 
 def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any, Any], Any]:
-    """Return the recorder of an elementwise function of two operands; `apply` computes it on raw data.
-
-    Nodes for a Python number on the right have a name of their own where the entry has one.
-    """
+    """Return the recorder of a function of two operands. apply: computes it; variants: nodes' names for numbers."""
     both, left, right = (
         tuple(flag == ARRAY for flag in keep_flags(primitive, needed))
         for needed in ((True, True), (True, False), (False, True))
@@ -164,28 +160,16 @@ def _give_name(function: Any, primitive: Primitive) -> Any:
 
 
 BINARY = {
-    "add": (operator.add, "add"),
-    "sub": (operator.sub, "subtract"),
-    "mul": (operator.mul, "multiply"),
-    "truediv": (operator.truediv, "divide"),
-    "floordiv": (operator.floordiv, "floor_divide"),
-    "mod": (operator.mod, "remainder"),
-    "pow": (None, "power"),
+    **{"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide"},
+    **{"floordiv": "floor_divide", "mod": "remainder", "pow": "power"},
 }
 COMPARISONS = {
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
+    **{"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"},
+    **{"gt": "greater", "ge": "greater_equal"},
 }
 BITS = {
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
+    **{"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"},
+    **{"lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"},
 }
 recorders: dict[str, Callable] = {}
 
@@ -246,8 +230,8 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
         install(f"__i{name}__", lambda self, other: changes().update(self, lambda: function(self, other)))
 
 
-for _name, (_apply, _entry) in BINARY.items():
-    install_arithmetic(_name, _apply, entry(_entry))
+for _name, _entry in BINARY.items():
+    install_arithmetic(_name, None if _name == "pow" else getattr(operator, _name), entry(_entry))
 for _name, _entry in COMPARISONS.items():
     install_constant(_name, entry(_entry), False)
 for _name, _entry in BITS.items():

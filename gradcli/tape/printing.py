@@ -110,15 +110,6 @@ class ComplexFormat:
         return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag
 
 
-def shown_part(data: np.ndarray) -> np.ndarray:
-    """Return the elements that an elided print shows."""
-    edge = options.edgeitems
-    for axis, length in enumerate(data.shape):
-        if length > 2 * edge:
-            data = np.take(data, [*range(edge), *range(length - edge, length)], axis)
-    return data
-
-
 def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
     """Return the nested brackets of an array."""
     if data.ndim == 0:
@@ -140,8 +131,10 @@ def layout_text(data: np.ndarray, indent: int) -> str:
     """Return the elements of an array as PyTorch lays them out."""
     if data.size == 0:
         return "[]"
-    elide = data.size > options.threshold
-    shown = shown_part(data) if elide else data
+    elide, edge, shown = data.size > options.threshold, options.edgeitems, data
+    for axis, length in enumerate(data.shape if elide else ()):
+        if length > 2 * edge:
+            shown = np.take(shown, [*range(edge), *range(length - edge, length)], axis)
     form = ComplexFormat(shown) if data.dtype.kind == "c" else RealFormat(shown)
     return body(data, indent, elide, form)
 
@@ -176,8 +169,7 @@ def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
 
 # -- in notebooks --------------------------------------------------------------------------------
 
-ENDS = 5
-"""Rows and columns shown at either end of a long axis."""
+ENDS = 5  # rows and columns shown at either end of a long axis
 
 
 def tensor_html(tensor: Any) -> str:
@@ -200,16 +192,14 @@ def tensor_html(tensor: Any) -> str:
 def array_html(name: str, data: np.ndarray) -> str:
     """Return an array of at most two axes as a table, long axes elided."""
     rows = np.atleast_2d(data)
-    places = [
+    form = (ComplexFormat if data.dtype.kind == "c" else RealFormat)(data)
+    places: list[list] = [
         ([*range(ENDS), None, *range(length - ENDS, length)] if length > 2 * ENDS else list(range(length)))
         for length in rows.shape
     ]
-    form = (ComplexFormat if data.dtype.kind == "c" else RealFormat)(data)
-    lines = [
-        "".join(
-            "<td>…</td>" if i is None or j is None else f"<td>{escape(form(rows[i, j].item()))}</td>" for j in places[1]
-        )
-        for i in places[0]
-    ]
+    lines = ""
+    for i in places[0]:
+        words = ("…" if i is None or j is None else escape(form(rows[i, j].item())) for j in places[1])
+        lines += f"<tr>{''.join(f'<td>{word}</td>' for word in words)}</tr>"
     caption = f"<caption>{escape(name)}</caption>" if name else ""
-    return f"<table>{caption}<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
+    return f"<table>{caption}<tbody>{lines}</tbody></table>"

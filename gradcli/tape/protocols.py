@@ -87,7 +87,12 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
         return wrap_arrays(function(*map(raw, args), **{k: raw(v) for k, v in kwargs.items()}))
     primitive = entry_of(function)
     if primitive is None:
-        raise TypeError(unknown(function))
+        from ..errors import did_you_mean
+        from ..rules import full_table
+
+        advice = did_you_mean(function.__name__, full_table()) or "use detach() to compute it outside the graph"
+        module = function.__module__.replace("numpy", "np", 1)
+        raise TypeError(f"gradcli has no derivative of {module}.{function.__name__}; {advice}")
     dtype = kwargs.pop("dtype", None)
     if dtype is not None and args and isinstance(args[0], Tensor):
         args = (in_type(args[0], dtype), *args[1:])
@@ -96,26 +101,12 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
     return in_type(primitive.function(*args, **kwargs), dtype)
 
 
-def unknown(function: Any) -> str:
-    """Return what to say of a function that is not in the table."""
-    from ..errors import did_you_mean
-    from ..rules import full_table
-
-    advice = did_you_mean(function.__name__, full_table())
-    module = function.__module__.replace("numpy", "np", 1)
-    return f"gradcli has no derivative of {module}.{function.__name__}" + (
-        f"; {advice}" if advice else "; use detach() to compute it outside the graph"
-    )
-
-
 def refuse_out(name: str, kwargs: dict) -> None:
     """Raise TypeError for out=, which would write into an ndarray."""
     out = kwargs.pop("out", None)
     if out is not None and out is not np._NoValue:
-        raise TypeError(
-            f"np.{name} cannot write into an ndarray what comes from a Tensor (out= or an in-place "
-            "operator on an ndarray): write `a = a + t` instead of `a += t`"
-        )
+        how = "(out= or an in-place operator on an ndarray): write `a = a + t` instead of `a += t`"
+        raise TypeError(f"np.{name} cannot write into an ndarray what comes from a Tensor {how}")
 
 
 @functools.cache
@@ -131,12 +122,9 @@ def defaults_of(function: Any) -> dict:
 
 def without_defaults(defaults: dict, kwargs: dict) -> dict:
     """Return the arguments that say more than the function's defaults."""
-    nothing = object()
-    return {
-        k: v
-        for k, v in kwargs.items()
-        if v is not np._NoValue and not (v is defaults.get(k, nothing) or (type(v) is str and v == defaults.get(k)))
-    }
+    usual = {**dict.fromkeys(kwargs, np._NoValue), **defaults}
+    given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
+    return {k: v for k, v in given.items() if not (v is usual[k] or (type(v) is str and v == usual[k]))}
 
 
 NEUTRAL: dict[str, Any] = {"sum": 0, "prod": 1, "max": -np.inf, "min": np.inf, "all": True, "any": False}
@@ -177,7 +165,6 @@ def wrap_arrays(x: Any) -> Any:
 
 
 def in_type(x: Any, dtype: Any) -> Any:
-    """Return a result in a type, where one was asked for."""
     return x if dtype is None or not isinstance(x, Tensor) else cast(x, as_numpy(dtype))
 
 

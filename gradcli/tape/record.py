@@ -48,12 +48,9 @@ def multiply_by_partials(node: Node, g: Any) -> tuple:
         p, q = node.all_parents
         products = rule.primitive.pair(g, *node.all_kept, p is not None, q is not None)
     else:
-        products = tuple(
-            [
-                None if p is None else times_partial(g, partial, node.all_kept, rule.params, conjugate)
-                for p, partial in zip(node.all_parents, rule.primitive.rules, strict=True)
-            ]
-        )
+        pairs = zip(node.all_parents, rule.primitive.rules, strict=True)
+        how = node.all_kept, rule.params, conjugate
+        products = tuple([None if p is None else times_partial(g, partial, *how) for p, partial in pairs])
     return tuple([x if x is None else fit(x, shape, ndim) for x, shape in zip(products, shapes, strict=True)])
 
 
@@ -77,8 +74,7 @@ def multiply(g: Any, factor: Any, saved: tuple) -> Any:
     return np.multiply(g, factor, out=factor) if is_own else g * factor
 
 
-LARGE = 16384
-"""Elements from which on memory costs more than Python does."""
+LARGE = 16384  # elements from which on memory costs more than Python does
 
 
 def scale_by_constant(g: Any, constant: float) -> Any:
@@ -102,7 +98,7 @@ def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tu
         return lambda node, g: ((node.parent, g), (node.other_parent, g))
     if dx is second_operand and dy is first_operand:
         return multiply_by_operands  # the commonest operation is spared two calls: 0.8 of a chain's backward
-    dx, dy = (rule if callable(rule) else functools.partial(constant_partial, rule) for rule in (dx, dy))
+    dx, dy = (rule if callable(rule) else (lambda *_, value=rule: value) for rule in (dx, dy))
 
     def send(node: Any, g: Any) -> tuple:
         p, q, out, x, y = node.parent, node.other_parent, node.kept_out, node.kept_x, node.kept_y
@@ -118,11 +114,6 @@ def send_pair(pair: Callable[..., tuple], node: Any, g: Any) -> tuple:
     return (p, first), (q, second)
 
 
-def constant_partial(value: float, *_: Any) -> float:
-    """Return the number that a partial derivative is."""
-    return value
-
-
 def multiply_by_operands(node: Any, g: Any) -> tuple:
     """Send the cotangents of x y: g y and g x."""
     p, q = node.parent, node.other_parent
@@ -134,10 +125,7 @@ send_partials = to_parents(multiply_by_partials)
 
 
 def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
-    """Return the operands with those that mix cast to their common type; lists become arrays.
-
-    cast(x, dtype) converts one operand, recording it where a gradient is wanted.
-    """
+    """Return the operands, those that mix cast by cast(x, dtype) to their common type; lists become arrays."""
     places = range(len(operands)) if primitive.promote is None else primitive.promote
     chosen = [as_operand(operands[i]) for i in places]
     dtypes = {x._data.dtype if isinstance(x, Tensor) else getattr(x, "dtype", None) for x in chosen} - {None}
@@ -191,9 +179,10 @@ class Engine:
             out = np.asarray(out)
         dtype = out.dtype
         if dtype is FLOAT64 and defaults.float is not FLOAT64:
-            out = settle_dtype(out, raws)
+            if not {"f", "c"} & {x.dtype.kind for x in raws if isinstance(x, ARRAYS)}:
+                out = out.astype(defaults.float)  # it came from integers and Python numbers only
         elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
-            raws = [x.astype(defaults.float) if isinstance(x, np.ndarray | np.generic) else x for x in raws]
+            raws = [x.astype(defaults.float) if isinstance(x, ARRAYS) else x for x in raws]
             out = np.asarray(primitive.forward(*raws, **params))  # of small integers NumPy makes float16
         elif dtype is INT8 and not any(getattr(x, "dtype", None) == INT8 for x in raws):
             out = out.astype(bool if primitive.name == "power" else np.int64)  # of booleans NumPy makes int8
@@ -293,7 +282,6 @@ def end(mode: Engine | Mode) -> None:
 
 @contextlib.contextmanager
 def recording(mode: Engine | Mode) -> Iterator[Any]:
-    """Let a mode record inside the block."""
     begin(mode)
     try:
         yield mode
@@ -369,12 +357,6 @@ def cast_cotangent(g: Any, dtype: Any) -> Any:
     if g is None or g.dtype == dtype:
         return g
     return cast(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype)
-
-
-def settle_dtype(out: Any, raws: list) -> Any:
-    """Return a float64 result that came from integers and Python numbers only in the default float type."""
-    kinds = {x.dtype.kind for x in raws if isinstance(x, np.ndarray | np.generic)}
-    return out if "f" in kinds or "c" in kinds else out.astype(defaults.float)
 
 
 # -- what nodes keep ---------------------------------------------------------------------------------

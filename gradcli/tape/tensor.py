@@ -161,10 +161,8 @@ class Tensor(Methods):
             raise TypeError(f"requires_grad_(): requires_grad must be bool, not {type(requires_grad).__name__}")
         if requires_grad and self._node is None:
             if self._data.dtype.kind not in "fc":
-                raise add_advice(
-                    RuntimeError("only Tensors of floating point dtype can require gradients"),
-                    f"this one is {self.dtype}: make it with dtype=float64, or call .double()",
-                )
+                failure = RuntimeError("only Tensors of floating point dtype can require gradients")
+                raise add_advice(failure, f"this one is {self.dtype}: make it with dtype=float64, or call .double()")
             self._node = AccumulateGrad(self)
         elif not requires_grad and self._node is not None:
             if not self._node.leaf:
@@ -302,10 +300,8 @@ class Tensor(Methods):
 
     def _number(self, kind: Callable) -> Any:
         if self._node is not None and not allowed.float_of_grad:
-            raise RuntimeError(
-                f"{kind.__name__}() of a Tensor that requires grad would lose its graph: "
-                "use tensor.detach() first, or tensor.item()"
-            )
+            advice = "use tensor.detach() first, or tensor.item()"
+            raise RuntimeError(f"{kind.__name__}() of a Tensor that requires grad would lose its graph: {advice}")
         if self._data.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if self._data.dtype.kind == "c" and kind is not complex and self._data.item().imag:
@@ -421,10 +417,8 @@ class Tensor(Methods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self._node is not None:
-            raise RuntimeError(
-                "this Tensor requires grad and NumPy would lose its graph: use tensor.detach() first, or "
-                "gradcli.stack to join tensors"
-            )
+            advice = "use tensor.detach() first, or gradcli.stack to join tensors"
+            raise RuntimeError(f"this Tensor requires grad and NumPy would lose its graph: {advice}")
         return np.array(self._array(), dtype=dtype, copy=copy)
 
     def item(self) -> Any:
@@ -439,13 +433,9 @@ class Tensor(Methods):
 
     def __reduce__(self) -> Any:
         if self._node is not None and not self._node.leaf:
-            raise add_advice(
-                RuntimeError(
-                    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                    "moment."
-                ),
-                "use detach() or clone() first",
-            )
+            whom = "Only Tensors created explicitly by the user (graph leaves)"
+            failure = RuntimeError(f"{whom} support the deepcopy protocol at the moment.")
+            raise add_advice(failure, "use detach() or clone() first")
         return rebuild, (type(self), self._array(), self._node is not None)
 
     def __deepcopy__(self, memo: dict) -> Tensor:

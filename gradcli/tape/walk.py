@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Any
 
@@ -136,7 +136,10 @@ class Plan:
             roots = [root for root in roots if root[0] in self.on_path]
         self.starts = [node for node, _ in roots]
         if AccumulateGrad.hook_count:
-            self.pending = uses_of_leaves(self.starts, self.on_path)
+            path = self.on_path
+            nodes = (node for node in reachable(self.starts) if path is None or node in path)
+            targets = [*self.starts, *(p for node in nodes for p in node.parents)]
+            self.pending = Counter(p for p in targets if p is not None and p.leaf and (path is None or p in path))
         records = state.grad
         self.is_special = state.anomaly or self.create or selects or self.pending is not None
         try:
@@ -149,7 +152,10 @@ class Plan:
     def selects(self, starts: list[Node], wanted: dict[Node, Any]) -> bool:
         """Note the paths to wanted nodes; return whether more is to be done than to run every node to the leaves."""
         nodes = reachable(starts)
-        self.on_path = paths_to(nodes, wanted)
+        self.on_path = path = set(wanted)
+        for node in nodes:  # the oldest first
+            if any(p in path for p in node.parents):
+                path.add(node)
         is_whole = self.on_path.issuperset(nodes) and all(node.leaf for node in wanted)
         return self.accumulates or not is_whole
 
@@ -161,10 +167,7 @@ class Plan:
             self.wanted[node] = g
 
     def visit(self, node: Node, g: Cotangent, owned: bool) -> Pairs | None:
-        """Run one node with its hooks, along the paths that count; return its parents with their cotangents.
-
-        None where the node was not run.
-        """
+        """Run one node with its hooks, along the paths that count; return its parents with their cotangents."""
         parents, g = self.arrive(node, g, owned)
         if not parents:
             return None
@@ -206,10 +209,8 @@ class Plan:
             if x is not None and not isinstance(x, Tensor):
                 raise TypeError(f"expected Tensors or None, but hook '{name}' returned '{type(x).__name__}'")
         if len(result) != len(given):
-            raise RuntimeError(
-                f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected "
-                f"{len(given)})"
-            )
+            counts = f"(got {len(result)}, but expected {len(given)})"
+            raise RuntimeError(f"hook '{name}' has returned an incorrect number of values {counts}")
         if any(old is None and new is not None for old, new in zip(given, result, strict=True)):
             raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
         from .hooks import check_hook_result
@@ -280,10 +281,7 @@ class Plan:
             hook((), (self.wrap(g),))
 
     def deliver(self, pairs: Pairs, waiting: dict[int, list]) -> Pairs:
-        """Send cotangents to leaves, each of which is finished as soon as its last one is there.
-
-        Returns the parents that are no leaves, with their cotangents.
-        """
+        """Send cotangents to leaves, each finished at its last one; return the other parents with theirs."""
         assert self.pending is not None
         rest: list[tuple[Node, Cotangent]] = []
         for parent, g in pairs:
@@ -311,18 +309,3 @@ def reachable(starts: Iterable[Node]) -> list[Node]:
                 nodes.add(parent)
                 stack.append(parent)
     return sorted(nodes, key=lambda node: -node.seq)
-
-
-def paths_to(nodes: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
-    """Return those of nodes, oldest first, that lead to wanted ones, and the wanted ones."""
-    on_path = set(wanted)
-    for node in nodes:
-        if any(p in on_path for p in node.parents):
-            on_path.add(node)
-    return on_path
-
-
-def uses_of_leaves(starts: Sequence[Node], on_path: set[Node] | None) -> dict[Node, int]:
-    """Return how many cotangents each reachable leaf will be sent."""
-    targets = [*starts, *(p for node in reachable(starts) if on_path is None or node in on_path for p in node.parents)]
-    return Counter(p for p in targets if p is not None and p.leaf and (on_path is None or p in on_path))

@@ -5,5 +5,4 @@ makes the function there from values of its inputs. A framework is a line of FRA
 (`program/detect_framework.py`) and the module of that name with an `Adapter`.
 """
 
-ANSWER_SECONDS = 60.0
-"""How long one answer may take, unless --timeout says it."""
+ANSWER_SECONDS = 60.0  # how long one answer may take, unless --timeout says it

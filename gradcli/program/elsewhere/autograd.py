@@ -42,7 +42,6 @@ class Adapter(FrameworkCall):
         return np.zeros(np.shape(out)) if tangent is None else np.asarray(tangent)
 
     def join_result(self, result: Any) -> Any:
-        """Return an output as one real array. Raises CallError for one without floating-point numbers."""
         return join_real(self.note_layout(result, list(arrays_in(result, is_float_box)), anp.iscomplexobj), anp)
 
     def pull_function(self, cotangent: np.ndarray) -> Adapter:

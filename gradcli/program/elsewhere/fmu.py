@@ -18,7 +18,6 @@ from .process import Process, host_words
 
 
 def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
-    """Return what makes the function of a model. Raises GradcliError without FMPy, and for no file."""
     need_extra("fmpy", "fmu", text)
     if not os.path.isfile(text):
         raise GradcliError(f"no such file: {text}", kind="file")
@@ -29,11 +28,7 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 
 
 class Fmu(Claim):
-    """A model's outputs, whose derivative is what its fmi2GetDirectionalDerivative gives.
-
-    Inputs and parameters that no value is given for keep that of the model, and are not differentiated.
-    process: what evaluates it.
-    """
+    """A model's outputs, and its fmi2GetDirectionalDerivative; inputs without a value keep that of the model."""
 
     costly = True
     has_push = True
@@ -77,7 +72,6 @@ class Fmu(Claim):
 
 
 def as_number(title: str, name: str, x: Any) -> np.ndarray:
-    """Return a value as a number. Raises GradcliError for others."""
     raw = np.asarray(x)
     if raw.ndim or raw.dtype.kind not in "biuf":
         raise GradcliError(f"{title}: '{name}' is a single real number", kind="shape")

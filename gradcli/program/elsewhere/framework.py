@@ -56,17 +56,10 @@ class FrameworkCall(Claim):
         self.single = single
         self.claim_unit = SINGLE if single else None
         self.forward_mode: bool | None = None
-        self.notes = (
-            f"{self.framework}: its derivative in float32, beside values in float64"
-            if single
-            else f"{self.framework} in float64",
-        )
+        how = ": its derivative in float32, beside values in float64" if single else " in float64"
+        self.notes = (f"{self.framework}{how}",)
         self.settle()
-        self.note_short_types()
-
-    def note_short_types(self) -> None:
-        """Note, and say, the type of fewest digits that the function computes in, where one has less than float32."""
-        with contextlib.suppress(Exception), self.running("", self.single):
+        with contextlib.suppress(Exception), self.running("", self.single):  # of a type of less digits than float32
             self.value_unit, name = max(self.short_types(), default=(0.0, ""))
             if name:
                 self.claim_unit = max(self.claim_unit or 0.0, self.value_unit)
@@ -77,10 +70,7 @@ class FrameworkCall(Claim):
         yield from ()
 
     def settle(self) -> None:
-        """Run once; where the function takes no double precision, stay with single precision and say so.
-
-        Raises CallError.
-        """
+        """Run once; where the function takes no double precision, stay with single and say so. Raises CallError."""
         try:
             with contextlib.suppress(CallError):  # what is kept of a first call is then of another point
                 self.value(point_beside(self.at))
@@ -159,7 +149,6 @@ class FrameworkCall(Claim):
 
     @contextlib.contextmanager
     def running(self, what: str, narrow: bool) -> Iterator[None]:
-        """Turn what the function raises inside the block into a CallError."""
         with failing_as(f"{what}{self.title}"), np.errstate(all="ignore"), self.precision(narrow):
             yield
 
@@ -238,7 +227,6 @@ def to_single(x: Any) -> np.ndarray:
 
 
 def adapter_of(engine: str) -> Any:
-    """Return the class of calls of a framework. Raises GradcliError when it is not installed."""
     if engine not in ADAPTED:
         raise GradcliError(f"no engine '{engine}'", hint=f"there are {', '.join(ENGINES)}")
     try:
@@ -258,11 +246,7 @@ def framework_call(
     wrt: Sequence[str] | None = None,
     single: bool = False,
 ) -> FrameworkCall:
-    """Return a call of a function, a custom Function or a module with arguments by name, as a framework runs it.
-
-    Numbers outside `wrt` stay fixed. Where the function takes no floating-point number for an argument that is whole,
-    it gets a whole one. Raises CallError.
-    """
+    """Return a call of anything with arguments by name as a framework runs it; numbers outside `wrt` stay fixed."""
 
     def fixed(path: str) -> bool:
         return wrt is not None and not any(is_under(path, name) for name in wrt)
@@ -288,10 +272,7 @@ def framework_call(
 
 
 def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """Return arguments in the order of a function's parameters, those annotated as whole numbers as such.
-
-    Raises GradcliError for those that are missing, or that the function does not have.
-    """
+    """Return arguments in the order of parameters, those annotated as whole numbers as such. Raises GradcliError."""
     signature = adapter_of(engine).signature(function, title)
     if signature is None:
         return dict(given)
@@ -302,8 +283,5 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
     if missing:
         raise missing_values(title, missing)
     whole = {p.name for p in parameters if annotation_name(p.annotation) in WHOLE or type(p.default) is int}
-    return {
-        n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n]
-        for n in [*names, *others]
-        if n in given
-    }
+    known = [n for n in [*names, *others] if n in given]
+    return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in known}

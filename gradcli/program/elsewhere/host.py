@@ -85,7 +85,6 @@ class Model:
         return {"outputs": list(self.unit.getReal(self.refer(request["outputs"])))}
 
     def differentiate(self, request):
-        """Return the derivative of outputs at inputs along a direction."""
         self.unit.setReal(self.refer(request["inputs"]), list(request["inputs"].values()))
         outputs, along = self.refer(request["outputs"]), request["direction"]
         return {"outputs": self.unit.getDirectionalDerivative(outputs, self.refer(along), list(along.values()))}

@@ -22,10 +22,7 @@ NOT_THE_MODEL = (401, 403, 404, 405, 407, 502, 503, 504)
 
 
 class Server:
-    """A server under an address http://HOST:PORT/PATH or https://...
-
-    model: the last part of the path; requests begin with what stands before. timeout: seconds for one request.
-    """
+    """A server at http[s]://HOST:PORT/PATH. model: the last part of the path; timeout: seconds for one request."""
 
     def __init__(self, address: str, timeout: float):
         try:

@@ -16,8 +16,7 @@ from ..claim import Arrays, CallError, free_name
 from ..detect_framework import FRAMEWORKS
 from .framework import FrameworkCall, join_real
 
-CALLS_AS_WRITTEN = 8
-"""Calls after which a function is compiled."""
+CALLS_AS_WRITTEN = 8  # calls after which a function is compiled
 
 
 class Adapter(FrameworkCall):
@@ -82,7 +81,6 @@ class Adapter(FrameworkCall):
 
     @property
     def has_second(self) -> bool:  # type: ignore[override]
-        """Whether the vjp can be differentiated again."""
         return self.has_pull
 
     @functools.cached_property
@@ -118,7 +116,6 @@ class Adapter(FrameworkCall):
         return isinstance(error, NotImplementedError) or "forward-mode" in text or "jvp" in text
 
     def join_result(self, result: Any) -> Any:
-        """Return an output as one real array. Raises CallError for one without floating-point numbers."""
         leaves = jax.tree_util.tree_leaves_with_path(result)
         arrays = [(tuple(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
         inexact = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]

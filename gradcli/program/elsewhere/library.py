@@ -22,22 +22,10 @@ from . import ANSWER_SECONDS
 from .process import Process, host_words
 
 WHOLE = {
-    "int": "int",
-    "signed": "int",
-    "long": "long",
-    "short": "short",
-    "long long": "longlong",
-    "unsigned": "uint",
-    "unsigned long": "ulong",
-    "unsigned long long": "ulonglong",
-    "unsigned short": "ushort",
-    "size_t": "size_t",
-    "ssize_t": "ssize_t",
-    "ptrdiff_t": "ssize_t",
-    "int32_t": "int32",
-    "int64_t": "int64",
-    "uint32_t": "uint32",
-    "uint64_t": "uint64",
+    **{"int": "int", "signed": "int", "long": "long", "short": "short", "long long": "longlong"},
+    **{"unsigned": "uint", "unsigned long": "ulong", "unsigned long long": "ulonglong", "unsigned short": "ushort"},
+    **{"size_t": "size_t", "ssize_t": "ssize_t", "ptrdiff_t": "ssize_t"},
+    **{"int32_t": "int32", "int64_t": "int64", "uint32_t": "uint32", "uint64_t": "uint64"},
 }
 """Types of whole numbers, and what ctypes calls them (c_int and so on)."""
 REAL = {"double": "float64", "float": "float32"}
@@ -47,7 +35,6 @@ QUALIFIERS = re.compile(r"\b(?:const|restrict|__restrict|__restrict__|volatile|e
 
 
 def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
-    """Return what makes the function of a library. Raises GradcliError for no file."""
     path, declaration = split_address(text)
     if not os.path.isfile(path):
         raise GradcliError(f"no such file: {path}", kind="file")
@@ -63,9 +50,7 @@ def split_address(text: str) -> tuple[str, str]:
 
 
 class Parameter(NamedTuple):
-    """A parameter: kind is whole, number, input (const double *) or output (double *); type as NumPy or ctypes
-    call it.
-    """
+    """kind: whole, number, input (const double *) or output (double *); type: as NumPy or ctypes call it."""
 
     name: str
     kind: str
@@ -81,13 +66,10 @@ class Declaration(NamedTuple):
 
 
 def read_declaration(text: str) -> Declaration:
-    """Return what a declaration says. Raises GradcliError for what is none, and for types that are not known."""
     match = DECLARATION.match(text)
     if not match:
-        raise GradcliError(
-            f"'{text}' is no declaration of a C function",
-            hint="write the line of the header: 'double f(int n, const double *x)'",
-        )
+        message = f"'{text}' is no declaration of a C function"
+        raise GradcliError(message, hint="write the line of the header: 'double f(int n, const double *x)'")
     returns = plain_type(match["returns"])
     if returns not in ("void", *WHOLE, *REAL):
         raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void")
@@ -123,31 +105,25 @@ def plain_type(words: str) -> str:
 
 REVERSE = ("{}_b", "{}b", "{}_bar", "{}bar", "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "{}_g")
 """What the cotangent or the gradient of {} is called."""
-FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")
-"""What the tangent of {} is called."""
+FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")  # what the tangent of {} is called
 
 
 class Library(Claim):
-    """A C function with a gradient, a backward pass or a forward derivative from the same library.
-
-    Integers are sizes: of the first array, of the output when they are called m, or given by name. process: what
-    calls it.
-    """
+    """A C function and derivatives from its library; integers are sizes, or given by name. process: what calls it."""
 
     costly = True
 
     def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, request: Request):
         self.f = read_declaration(declaration)
-        self.grad, self.back, self.forward = (
-            text and read_declaration(text) for text in (request.grad, request.vjp, request.jvp)
-        )
+        given = (request.grad, request.vjp, request.jvp)
+        self.grad, self.back, self.forward = (text and read_declaration(text) for text in given)
         self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
         self.has_pull, self.has_push = bool(self.grad or self.back), bool(self.forward)
-        names = [p.name for p in self.f.parameters if is_input(p, inputs)]
+        # numbers, const arrays, and others that a value is given for
+        names = [p.name for p in self.f.parameters if p.kind != "whole" and (p.kind != "output" or p.name in inputs)]
         super().__init__(f"{path}:{self.f.name}", self.points(names, inputs))
-        self.whole_numbers = {
-            p.name: inputs[p.name] for p in self.f.parameters if p.kind == "whole" and p.name in inputs
-        }
+        whole = [p.name for p in self.f.parameters if p.kind == "whole"]
+        self.whole_numbers = {name: inputs[name] for name in whole if name in inputs}
         self.wrt = names if request.wrt is None else list(request.wrt)
         self.result = self.output_of(request.out)
         self.derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
@@ -198,7 +174,6 @@ class Library(Claim):
         return candidates[0]
 
     def output_shape(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-        """Return the shape of the output. Raises GradcliError when it cannot be known."""
         if self.result.kind == "number":
             return ()
         if self.result.name in shapes:
@@ -210,10 +185,8 @@ class Library(Claim):
             roles = self.roles(function)
             if any(p.kind == "number" and roles[p.name] in mine for p in function.parameters if p.kind != "whole"):
                 return ()  # the function writes one number, which a derivative takes by value
-        raise GradcliError(
-            f"{self.f.name}: the size of '{self.result.name}' cannot be known",
-            hint=f"give it: --shape {self.result.name}=3",
-        )
+        message = f"{self.f.name}: the size of '{self.result.name}' cannot be known"
+        raise GradcliError(message, hint=f"give it: --shape {self.result.name}=3")
 
     def sizes(self, function: Declaration) -> dict[str, int]:
         """Return the values of a function's integers. Raises GradcliError for one that cannot be known."""
@@ -253,10 +226,8 @@ class Library(Claim):
             if free and len(free) == len(wanted):
                 roles.update(zip(free, wanted, strict=True))
         if open_ := [name for name, role in roles.items() if not role]:
-            raise GradcliError(
-                f"{function.name}: what '{open_[0]}' stands for is not clear",
-                hint=f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}",
-            )
+            hint = f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}"
+            raise GradcliError(f"{function.name}: what '{open_[0]}' stands for is not clear", hint=hint)
         returned = back if function.returns in REAL.values() and len(back) == 1 else []
         wanted = [name for name in back if name in self.wrt or name == self.result.name]
         if lacking := [name for name in wanted if f"{name}'" not in roles.values() and name not in returned]:
@@ -273,9 +244,8 @@ class Library(Claim):
         """Return what a function returns, and its arrays as they are after the call. Raises CallError."""
         given = {**self.sizes(function), **values}
         arguments = [[p.type, as_argument(p, given[p.name])] for p in function.parameters]
-        answer = self.connection.ask(
-            "call", {"function": function.name, "returns": function.returns, "arguments": arguments}
-        )
+        request = {"function": function.name, "returns": function.returns, "arguments": arguments}
+        answer = self.connection.ask("call", request)
         if "error" in answer:
             raise CallError(f"{self.title}: {answer['error']}")
         if function.returns not in ("void", *REAL.values()) and answer["returned"]:
@@ -313,17 +283,13 @@ class Library(Claim):
                 name = role[:-1]
                 values[p.name] = given[name] if name in into and name in given else np.zeros(shapes[name])
         returned, after = self.call(function, values)
-        results = {
-            role[:-1]: after[name].reshape(shapes[role[:-1]])
-            for name, role in roles.items()
-            if name in after and role.endswith("'") and role[:-1] in back
-        }
+        gained = {name: role[:-1] for name, role in roles.items() if name in after and role.endswith("'")}
+        results = {of: after[name].reshape(shapes[of]) for name, of in gained.items() if of in back}
         if function.returns in REAL.values() and len(back) == 1 and back[0] not in results:
             results[back[0]] = np.array(returned, function.returns).reshape(shapes[back[0]])
         return results
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what the backward pass gives, or the product with the gradient."""
         if self.back:
             return self.derivative(self.back, arrays, {self.result.name: cotangent})
         assert self.grad
@@ -333,11 +299,6 @@ class Library(Claim):
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         assert self.forward
         return self.derivative(self.forward, arrays, tangents)[self.result.name]
-
-
-def is_input(p: Parameter, given: Arrays) -> bool:
-    """Return whether a parameter is an input: numbers, const arrays, and others that a value is given for."""
-    return p.kind in ("input", "number") or (p.kind == "output" and p.name in given)
 
 
 def as_argument(p: Parameter, x: Any) -> Any:

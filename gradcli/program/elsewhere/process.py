@@ -18,17 +18,13 @@ from typing import Any
 from ...errors import visible
 from ..claim import GoneError
 
-MOST_BYTES = 1 << 29
-"""The longest answer."""
+MOST_BYTES = 1 << 29  # the longest answer
 HOST = os.path.join(os.path.dirname(__file__), "host.py")
-KEPT = 8
-"""Lines of what a process printed that are shown when it dies."""
-MOST_SHOWN = 1 << 16
-"""Bytes on standard error after which a line is handed on even if it goes on."""
+KEPT = 8  # lines of what a process printed that are shown when it dies
+MOST_SHOWN = 1 << 16  # bytes on standard error after which a line is handed on even if it goes on
 LATE, WATCHED = 0.01, 8
 """Seconds to wait for a second answer to a request, and for how many requests, unless there was one."""
-GRACE = 0.5
-"""Seconds to wait for what a process printed, and for its end, when its standard output has ended."""
+GRACE = 0.5  # seconds to wait for what a process printed, and for its end, when its standard output has ended
 
 
 class Process:
@@ -69,9 +65,8 @@ class Process:
                 ready = selector.select(left) if left > 0 else []
                 if not ready:
                     self.close()
-                    raise GoneError(
-                        self.describe_end(f"no answer to {method} within {self.timeout:g} seconds (--timeout)")
-                    )
+                    what = f"no answer to {method} within {self.timeout:g} seconds (--timeout)"
+                    raise GoneError(self.describe_end(what))
                 for key, _ in ready:
                     if key.fileobj is process.stdin:
                         with contextlib.suppress(BrokenPipeError):
@@ -89,10 +84,7 @@ class Process:
                     raise GoneError(self.describe_end(self.await_end(process, method)))
 
     def drop_surplus(self, process: Any) -> None:
-        """Take in what came after the last answer: a process that answers twice must not answer the next request.
-
-        There is a short wait for it at first, and where it was seen once.
-        """
+        """Take in what came after the last answer, waiting shortly at first: it must not answer the next request."""
         if not self.asked:
             return
         with selectors.DefaultSelector() as selector:
@@ -129,10 +121,7 @@ class Process:
         return process
 
     def read(self, fd: int) -> Any:
-        """Read what there is; return the answer when it is complete, else None. Forget a pipe that has ended.
-
-        Raises GoneError for an answer without an end.
-        """
+        """Return the answer when it is complete, else None; forget a pipe that has ended. Raises GoneError."""
         assert self.running is not None and self.running.stdout is not None
         answers = fd == self.running.stdout.fileno()
         data, rest = os.read(fd, 1 << 20), self.rest[fd]
@@ -185,7 +174,8 @@ class Process:
         if code is None:
             return f"it closed its standard output without an answer to {method}"
         if code < 0:
-            return f"it died of signal {-code} ({signal_name(-code)}) at {method}"
+            name = next((known.name for known in signal.Signals if known == -code), "unknown")
+            return f"it died of signal {-code} ({name}) at {method}"
         return f"it ended with status {code} at {method}"
 
     def describe_end(self, what: str) -> str:
@@ -227,13 +217,6 @@ def end(process: Any, owner: int) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"
 
 
 def error_text(error: Any) -> str:

@@ -15,16 +15,12 @@ from ...tape.modes import state
 from ...tape.tensor import Tensor
 from ..arguments import by_path, is_under
 from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
-from ..claim import Arrays, Claim
+from ..claim import Claim
 from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call
 
 
 class ElsewhereProgram(Program):
-    """A program whose value and derivative come from elsewhere.
-
-    make: returns the function from values of its inputs, an output's name, and the inputs to differentiate. names:
-    its inputs, where they are known before it is called.
-    """
+    """A program whose value and derivative come from elsewhere: make(given, out, wrt) returns the function there."""
 
     def __init__(self, make: Callable[..., Claim], title: str, names: Sequence[str] | None = None):
         self.make, self.title, self.known = make, title, names
@@ -34,10 +30,8 @@ class ElsewhereProgram(Program):
         wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
         call = self.make(given, out, wanted)
         if wrt != () and not (call.has_pull or call.has_push):
-            raise GradcliError(
-                f"{call.title} gives no derivative",
-                hint="'gradcli eval' gives its value, and gradcheck --grad checks a derivative that is beside it",
-            )
+            hint = "'gradcli eval' gives its value, and gradcheck --grad checks a derivative that is beside it"
+            raise GradcliError(f"{call.title} gives no derivative", hint=hint)
         unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.at)]
         check_known(unknown, call.at, "--wrt")
         chosen = [name for name in call.at if name in call.wrt]
@@ -85,18 +79,12 @@ def products(ctx: Any, cotangent: Tensor) -> tuple:
     """Return the products of a cotangent with the derivative that a call gives."""
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
     arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
-    results = call.pull(arrays, raw) if call.has_pull else by_columns(call, arrays, raw)
+    results = call.pull(arrays, raw) if call.has_pull else {}
+    for name in () if call.has_pull else call.wrt:
+        shape = arrays[name].shape
+        columns = (call.push(arrays, {name: unit.reshape(shape)}) for unit in np.eye(arrays[name].size))
+        results[name] = np.reshape([np.vdot(raw, column) for column in columns], shape)
     return None, None, *(as_tensor(results[name]) for name in ctx.names)
-
-
-def by_columns(call: Claim, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-    results = {}
-    for name in call.wrt:
-        x = arrays[name]
-        results[name] = np.reshape(
-            [np.vdot(cotangent, call.push(arrays, {name: unit.reshape(x.shape)})) for unit in np.eye(x.size)], x.shape
-        )
-    return results
 
 
 def arrays_of(names: Iterable[str], tensors: Iterable[Any]) -> dict[str, np.ndarray]:

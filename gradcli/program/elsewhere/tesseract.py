@@ -60,18 +60,12 @@ class Tesseract(Claim):
         names = list(self.paths)
         for name in wrt or ():
             if name not in names:
-                raise GradcliError(
-                    f"--wrt: {self.title} does not differentiate '{name}'",
-                    hint=f"it does {', '.join(map(own_name, known))}",
-                    kind="name",
-                )
+                message = f"--wrt: {self.title} does not differentiate '{name}'"
+                raise GradcliError(message, hint=f"it does {', '.join(map(own_name, known))}", kind="name")
         if not names:
             words = " ".join(f"{own_name(path).replace('[]', '[0]')}=1" for path in known) or "x=1"
-            raise GradcliError(
-                f"{self.title} needs values for what it differentiates",
-                hint=f"add to the command line: {words}",
-                kind="name",
-            )
+            message = f"{self.title} needs values for what it differentiates"
+            raise GradcliError(message, hint=f"add to the command line: {words}", kind="name")
         return names if wrt is None else list(wrt)
 
     def refuse_unknown(self, schema: Mapping[str, Any]) -> None:
@@ -171,7 +165,6 @@ def encode(x: np.ndarray) -> Any:
 
 
 def decode(document: Any, what: str) -> np.ndarray:
-    """Return an array from JSON. Raises CallError."""
     try:
         if not isinstance(document, dict):
             return np.array(document, float)
@@ -209,10 +202,7 @@ def own_name(path: str) -> str:
 
 
 def input_outline(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """Return the path of an input and its outline; None for one that is not differentiated.
-
-    Schemas have layers.[].w for elements of a list, and layers.{}.w for those of an object.
-    """
+    """Return an input's path and outline; None without. Schemas have layers.[].w for lists, layers.{}.w for objects."""
     parts = parts_of(name)
     for template, outline in known.items():
         words = template.split(".")

@@ -59,8 +59,7 @@ class Adapter(FrameworkCall):
     """A call in PyTorch: reverse mode by torch.autograd.grad, forward mode by torch.autograd.forward_ad."""
 
     framework = FRAMEWORKS["torch"]
-    records = False
-    """Whether values need a graph: the function differentiates inside, or registers hooks."""
+    records = False  # whether values need a graph: the function differentiates inside, or registers hooks
 
     @classmethod
     def of(
@@ -165,9 +164,8 @@ class Adapter(FrameworkCall):
     @functools.cached_property
     def is_compiled(self) -> bool:
         """Whether part of the function was made by torch.compile."""
-        return any(
-            function.__name__ == "CompiledFunction" for function in functions_in(self.record(self.at)[1].grad_fn)
-        )
+        functions = functions_in(self.record(self.at)[1].grad_fn)
+        return any(function.__name__ == "CompiledFunction" for function in functions)
 
     def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         from torch.autograd import forward_ad
@@ -186,7 +184,6 @@ class Adapter(FrameworkCall):
         return isinstance(error, NotImplementedError) or any(word in text for word in words)
 
     def join_result(self, result: Any) -> torch.Tensor:
-        """Return an output as one real tensor. Raises CallError for one without floating-point numbers."""
         tensors = list(arrays_in(result, is_torch_float))
         if not tensors and isinstance(result, float | np.ndarray | np.floating):
             tensors = [((), torch.as_tensor(result))]
@@ -236,10 +233,8 @@ class ModuleCall(Adapter):
         weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
         for name in given.keys() & weights.keys():
             if np.shape(given[name]) != tuple(weights[name].shape):
-                raise CallError(
-                    f"'{name}' has shape {tuple(weights[name].shape)} in the module; the given value has shape "
-                    f"{np.shape(given[name])}"
-                )
+                own = f"'{name}' has shape {tuple(weights[name].shape)} in the module"
+                raise CallError(f"{own}; the given value has shape {np.shape(given[name])}")
         arguments = Arguments(inputs, fixed)
         single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
         self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
@@ -264,15 +259,10 @@ class ModuleCall(Adapter):
 
 
 def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
-    """Return (Function or module, arguments, name, place) for what one run calls, innermost and earliest first.
+    """Return (Function or module, arguments, name, place) for what one run calls, innermost and earliest first."""
 
-    Functions are found in the recorded graph, and their arguments by watching a second run.
-    """
-
-    def run() -> torch.Tensor:
-        return call.record(call.at)[1]
-
-    functions = {f.forward.__code__: f for f in functions_in(run().grad_fn) if hasattr(f.forward, "__code__")}
+    recorded = functions_in(call.record(call.at)[1].grad_fn)
+    functions = {f.forward.__code__: f for f in recorded if hasattr(f.forward, "__code__")}
     calls: list[tuple[Any, tuple, str, str]] = []
 
     def watch(frame: Any, event: str, _: Any) -> None:
@@ -289,22 +279,18 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
-            arguments = tuple(map(detached_argument, args))
-            calls.append(
-                (module, arguments, f"{name} ({type(module).__name__})", place_of_return(type(module).forward))
-            )
+            arguments, title = tuple(map(detached_argument, args)), f"{name} ({type(module).__name__})"
+            calls.append((module, arguments, title, place_of_return(type(module).forward)))
 
         return hook
 
     roots = call.modules.values() if isinstance(call, ModuleCall) else reachable_from(call.function)
-    modules = [root for root in roots if isinstance(root, torch.nn.Module)]
-    handles = [
-        module.register_forward_hook(note(name)) for root in modules for name, module in root.named_modules() if name
-    ]
+    modules = [named for root in roots if isinstance(root, torch.nn.Module) for named in root.named_modules()]
+    handles = [module.register_forward_hook(note(name)) for name, module in modules if name]
     before = sys.getprofile()
     sys.setprofile(watch)
     try:
-        run()
+        call.record(call.at)
     finally:
         sys.setprofile(before)
         for handle in handles:
@@ -318,10 +304,7 @@ def forward_of(module: Any) -> Callable:
 
 
 def as_callable(function: Any, title: str) -> Any:
-    """Return a custom Function as a function, and a class of modules as a module, the same each time.
-
-    Raises CallError for a class that needs arguments.
-    """
+    """Return a Function as a function, a class of modules as a module, the same each time. Raises CallError."""
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
         return as_function(function)
     if not isinstance(function, type) or not issubclass(function, torch.nn.Module):
@@ -332,9 +315,8 @@ def as_callable(function: Any, title: str) -> Any:
             return function()
     except TypeError as error:
         name = title.rpartition(":")[2]
-        raise CallError(
-            f"{title} cannot be made without arguments ({error}): make one in the file, net = {name}(...)"
-        ) from error
+        advice = f"make one in the file, net = {name}(...)"
+        raise CallError(f"{title} cannot be made without arguments ({error}): {advice}") from error
 
 
 def has_setup(function: Any) -> bool:
@@ -363,7 +345,6 @@ def tensors_behind(function: Any) -> list[Any]:
 
 
 def copy_module(module: Any) -> Any:
-    """Return a copy of a module on the CPU. Raises CallError."""
     try:
         return copy.deepcopy(module).cpu()
     except Exception as error:

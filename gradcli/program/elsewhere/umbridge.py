@@ -43,19 +43,13 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 
             refuse_config(text, request)
             return lambda inputs: Tesseract(text, connection, inputs, request)
-    config = read_config(request)
-    return lambda inputs: UmBridge(text, connection, inputs, config, request)
-
-
-def read_config(request: Request) -> dict[str, Any]:
-    """Return the object that --config holds. Raises GradcliError for anything else."""
     try:
         config = json.loads("{}" if request.config is None else request.config)
     except (ValueError, RecursionError) as error:
         raise GradcliError(f"--config is no JSON: {error}") from None
     if not isinstance(config, dict):
         raise GradcliError("--config is no JSON object", hint="for example --config '{\"level\": 2}'")
-    return config
+    return lambda inputs: UmBridge(text, connection, inputs, config, request)
 
 
 class RefusedError(CallError):
@@ -63,10 +57,7 @@ class RefusedError(CallError):
 
 
 class UmBridge(Claim):
-    """A model with vectors as inputs, x0, x1 and so on, and vectors as outputs, y0, y1 and so on, laid end to end.
-
-    connection: a server or a process, whose `ask` sends a method with its body and returns the answer.
-    """
+    """A model of vectors, x0, x1, ... to y0, y1, ... laid end to end. connection: its `ask` answers a method."""
 
     costly = True
 
@@ -122,10 +113,9 @@ class UmBridge(Claim):
 
     def evaluate(self, arrays: Arrays) -> np.ndarray:
         parts = self.outputs(arrays)
-        if [len(part) for part in parts] != self.lengths:
-            raise CallError(
-                f"Evaluate: outputs of length {[len(part) for part in parts]}; OutputSizes says {self.lengths}"
-            )
+        lengths = [len(part) for part in parts]
+        if lengths != self.lengths:
+            raise CallError(f"Evaluate: outputs of length {lengths}; OutputSizes says {self.lengths}")
         return np.concatenate([parts[i] for i in self.chosen])
 
     def sum(self, method: str, key: str, arrays: Arrays, terms: Sequence[tuple[int, str, np.ndarray]]) -> np.ndarray:
@@ -144,12 +134,8 @@ class UmBridge(Claim):
         return {name: self.sum("Gradient", "sens", arrays, [(i, name, part) for i, part in pairs]) for name in self.wrt}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        return np.concatenate(
-            [
-                self.sum("ApplyJacobian", "vec", arrays, [(i, name, part) for name, part in tangents.items()])
-                for i in self.chosen
-            ]
-        )
+        terms = ([(i, name, part) for name, part in tangents.items()] for i in self.chosen)
+        return np.concatenate([self.sum("ApplyJacobian", "vec", arrays, part) for part in terms])
 
 
 def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[str, np.ndarray]:
@@ -177,7 +163,6 @@ def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[st
 
 
 def vector_of_numbers(numbers: Any, what: str) -> np.ndarray:
-    """Return a list of numbers as a vector. Raises CallError for anything else."""
     try:
         x = np.array(numbers, float)
     except (TypeError, ValueError, OverflowError):
