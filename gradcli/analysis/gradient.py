@@ -124,6 +124,27 @@ def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request,
     return run
 
 
+def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Any) -> tuple:
+    """Return value, gradients by input, and the run itself, in a field that is in force."""
+    from ..exact.field import exact
+    from ..rules.exact import map_elements, without_field
+
+    with silence_prints(program):
+        run = run_for(program, values, request)
+    if run.output is not None:
+        run_backward(run.output, request)
+    single = run.output is not None or (len(run.backwards) == 1 and run.backwards[0] is not None)
+    # a script that runs backward more than once has no one value
+    value = without_field(value_of(run)) if single or request.with_value else None
+    grads = {
+        name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
+        if leaf._grad is not None
+        else np.full(np.shape(leaf._data), field.number(0), object)
+        for name, leaf in run.leaves.items()
+    }
+    return value, grads, run
+
+
 def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | None) -> Value:
     """Return the value of a program's output. Raises GradcliError as a run does."""
     with no_grad():

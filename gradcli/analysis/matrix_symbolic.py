@@ -1,4 +1,4 @@
-"""Derivatives in matrix form, for arrays of any size: found as terms, and each held against the engine's numbers."""
+"""Derivatives in matrix form, for arrays of any size, also node by node; each held against the engine's numbers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_DEFECT, GradcliError, check_known
-from ..exact.index_terms import Dim, Index, Term, assume_symmetric
+from ..exact.index_terms import Dim, Index, Term, assume_symmetric, contract, multiply
 from ..exact.matrix_form import Form, matrix_form
 from ..exact.matrix_printing import Language, Latex, Paper, Python, name_parts
 from ..exact.matrix_reader import BY_ELEMENTS, TermReader, input_term
 from ..exact.matrix_rules import derive
+from ..lang import tree
 from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram
 from ..request import Request
-from ..show.formula_results import Formula, MatrixDerivative, MatrixFormulas
+from ..show.formula_results import Formula, MatrixDerivative, MatrixFormulas, bold_symbol
 from .gradient import compute_gradient
 from .transform import compute_hessian, compute_jacobian
 
@@ -125,11 +126,6 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: b
     targets = [s.target for s in program.parsed.statements]
     name = request.out or (None if None in targets else targets[-1])
     function = name or next(n for n in ("f", "g", "h", "F", "output") if n not in inputs.shapes)
-    lines: tuple[Formula, ...] = ()
-    if steps:
-        from .matrix_steps import matrix_steps
-
-        lines = matrix_steps(inputs, request.out, function, texts)
     return MatrixFormulas(
         program.title,
         kind,
@@ -140,7 +136,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: b
         tuple(MatrixDerivative(name, term.dims, texts[name], agreements[name]) for name, term in terms.items()),
         inputs.shapes,
         python_code(program.title, inputs, value, forms) if code else "",
-        lines,
+        matrix_steps(inputs, request.out, function, texts) if steps else (),
         tuple(notes),
     )
 
@@ -320,3 +316,94 @@ def rename_inputs(form: Form, names: Mapping[str, str]) -> Form:
     if form.op == "name":
         return form._replace(detail=names.get(form.detail, form.detail))
     return form._replace(parts=tuple(rename_inputs(part, names) for part in form.parts))
+
+
+# -- steps -----------------------------------------------------------------------------------------------
+
+
+class Nodes:
+    """The nodes of a program that depend on inputs, each a term in those before it.
+
+    terms: by name, in the order of computing: v1 and so on, or the program's own.
+    """
+
+    def __init__(self, inputs: Inputs, out: str | None):
+        self.terms: dict[str, Term] = {}
+        self.taken = {*inputs.shapes, *inputs.program.bound, *inputs.named}
+        self.keys: dict[str, str] = {}
+        reader = inputs.reader()
+        reader.watch = self.take
+        self.output = reader.run(out)
+
+    def take(self, node: tree.Expr, value: Any, name: str | None) -> Any:
+        """Give a node a name, and return the term that stands for it; the same for equal nodes."""
+        if not isinstance(value, Term) or not any(f.atom.op != "size" for one in value.products for f in one.factors):
+            return value
+        if name is None and value.key in self.keys:
+            name = self.keys[value.key]
+        elif name is None:
+            name = next(f"v{k}" for k in range(1, len(self.terms) + len(self.taken) + 2) if self.is_free(f"v{k}"))
+        self.terms.setdefault(name, value)
+        self.keys.setdefault(value.key, name)
+        return input_term(name, value.dims)
+
+    def is_free(self, name: str) -> bool:
+        return name not in self.terms and name not in self.taken
+
+
+def matrix_steps(inputs: Inputs, out: str | None, function: str, results: Mapping[str, Formula]) -> tuple[Formula, ...]:
+    """Return the nodes as lines, and from the last one on the derivative of the output for each.
+
+    results: the derivatives in the inputs alone, which the last lines end with.
+    """
+    nodes = Nodes(inputs, out)
+    names = list(nodes.terms)
+    last = names[-1] if names else function
+    shapes = {**inputs.shapes, **{name: term.dims for name, term in nodes.terms.items()}}
+    language, latex = Language(shapes, inputs.named), Latex(shapes)
+    shown = {last: function} if last.startswith("v") and last not in nodes.taken else {}
+    lines: list[Formula] = []
+
+    def write(term: Term) -> tuple[str, str]:
+        form = matrix_form(assume_symmetric(term, inputs.symmetric))
+        return language.write(form), latex.write(form)
+
+    def name_in_latex(name: str) -> str:
+        return bold_symbol(name) if shapes.get(name) else name
+
+    for name, term in nodes.terms.items():
+        text, code = write(term)
+        lines.append(Formula(f"{shown.get(name, name)} = {text}", f"{shown.get(name, name_in_latex(name))} = {code}"))
+    slopes = backward(nodes, inputs)
+    for name in [*reversed(names[:-1]), *inputs.wrt]:
+        if name not in slopes:
+            continue
+        text, code = write(slopes[name])
+        if name in results and results[name].text != text:
+            text, code = f"{text} = {results[name].text}", f"{code} = {results[name].latex}"
+        top, below = shown.get(last, last), name_in_latex(name)
+        head = rf"\frac{{\partial {top}}}{{\partial {below}}}"
+        lines.append(Formula(f"∂{top}/∂{name} = {text}", f"{head} = {code}"))
+    return tuple(lines)
+
+
+def backward(nodes: Nodes, inputs: Inputs) -> dict[str, Term]:
+    """Return the derivative of the last node for every node and input, in the names of the nodes."""
+    names = list(nodes.terms)
+    if not names:
+        return {}
+    dims = {**inputs.shapes, **{name: term.dims for name, term in nodes.terms.items()}}
+    last = input_term(names[-1], dims[names[-1]])
+    slopes = {names[-1]: derive(last, names[-1], list(map(Index, last.dims)))}
+    for name in (n for n in reversed(names) if n in slopes):
+        slope, term = slopes[name], nodes.terms[name]
+        inner = slope.axes[len(last.axes) :]
+        for other in (n for n in [*names, *inputs.wrt] if n != name):
+            seeds = tuple(map(Index, dims[other]))
+            local = derive(term, other, seeds)
+            if not local.products:
+                continue
+            part = contract(multiply([*slope.axes, *seeds], slope, local.with_axes([*inner, *seeds])), *inner)
+            before = slopes[other].with_axes(part.axes).products if other in slopes else ()
+            slopes[other] = Term(part.axes, [*part.products, *before])
+    return slopes

@@ -20,7 +20,7 @@ from ..rules.exact import map_elements, without_field
 from ..show.formula_results import LongNumbers, Loss, Precision
 from ..tape.anomaly import Observation, observation_of
 from . import graph
-from .gradient import compute_gradient, refuse_values, run_backward, run_for, value_of
+from .gradient import compute_gradient, gradient_at, refuse_values, value_of
 from .graph import Labels
 from .plot import check_plotted_output
 from .trace import BackwardRecorder, Event
@@ -37,24 +37,6 @@ Read = Callable[[], Mapping[str, Any]]
 Numbers = dict[str, np.ndarray]
 Work = Callable[[int], tuple[np.ndarray | None, Numbers, str | None]]
 """Computes with so many digits: the value, the derivatives by input or pair of inputs, and the output's name."""
-
-
-def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
-    """Return value, gradients by input, and the run itself, in a field that is in force."""
-    with silence_prints(program):
-        run = run_for(program, values, request)
-    if run.output is not None:
-        run_backward(run.output, request)
-    single = run.output is not None or (len(run.backwards) == 1 and run.backwards[0] is not None)
-    # a script that runs backward more than once has no one value
-    value = without_field(value_of(run)) if single or request.with_value else None
-    grads = {
-        name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
-        if leaf._grad is not None
-        else np.full(np.shape(leaf._data), field.number(0), object)
-        for name, leaf in run.leaves.items()
-    }
-    return value, grads, run
 
 
 def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:

@@ -156,7 +156,7 @@ class FormulaCheck(Check):
         report = super().worst()
         if not self.by_sympy or report.verdict == "error" or not report.inputs:
             return report
-        from .formula_proof import compare_formulas
+        from ..analysis.compare_formulas import compare_formulas
 
         points = self.points_to_compare()
         known = [name for name in points[0] if self.shapes and name not in self.shapes]

@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, chebyshev_matrix, mean_of_fits, rounding_of
+from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, chebyshev_matrix, mean_of_fits, rounding_of, scatter_of_values
 from .flat import Flat
 from .line import estimate
-from .noise import scatter_of_values
 
 REACH = 0.05
 """The half-width of the cheap look, in units of the scale of x."""

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from ..errors import GradcliError
 from ..program.target import read_source, split_name
 from ..show.study_results import MutantRun, Mutation
-from .command import environment_with, start_command
 from .mutants import Mutant, SourceFunction, numeric_mutants, source_mutants
+from .watch import environment_with, start_command
 
 EQUAL = 1e-14
 """A relative difference at all points that makes a mutant equal to the original."""

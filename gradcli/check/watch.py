@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import pickle
 import shutil
 import signal
@@ -12,15 +13,15 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gradcli
 
 from ..errors import GradcliError
 from ..show.check_results import WatchedDerivative, WatchSummary
-from .command import environment_with, start_command
-from .watched import RANK, read_line
 
+HOSTS = str(Path(__file__).with_name("in_command"))
+"""The folder with what runs inside the command, in whatever Python that is."""
 HOST = "gradcli_watch_importlib_bootstrap"
 
 
@@ -99,6 +100,8 @@ def wait_until_closed(report: Path) -> None:
 
 
 def read_report(lines: Sequence[bytes]) -> Iterable[WatchedDerivative]:
+    from .watched import read_line
+
     found: dict[int, WatchedDerivative] = {}
     for line in lines:
         with contextlib.suppress(ValueError, EOFError, pickle.UnpicklingError):  # half a line, of what was ended
@@ -109,6 +112,8 @@ def read_report(lines: Sequence[bytes]) -> Iterable[WatchedDerivative]:
 
 def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
     """Return each derivative once, with the worst of what the processes that used it found, in the order of files."""
+    from .watched import RANK
+
     merged: dict[tuple, WatchedDerivative] = {}
     for item in found:
         key = (item.report.file, item.report.line, item.name, item.role)
@@ -117,3 +122,17 @@ def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
         points, calls = item.points + (same.points if same else 0), item.calls + (same.calls if same else 0)
         merged[key] = worst._replace(points=points, calls=calls)
     return sorted(merged.values(), key=lambda item: (item.report.file or "", item.report.line or 0, item.role))
+
+
+def environment_with(host: str) -> dict[str, str]:
+    """Return the environment in which every Python loads a module of that folder: see sitecustomize there."""
+    path = os.pathsep.join(filter(None, [HOSTS, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, "GRADCLI_HOST": host}
+
+
+def start_command(command: Sequence[str], **how: Any) -> subprocess.Popen:
+    """Start a command. Raises GradcliError where there is none of that name."""
+    try:
+        return subprocess.Popen(command, **how)
+    except OSError as error:
+        raise GradcliError(f"cannot run {command[0]}: {error.strerror}") from None
