@@ -52,10 +52,7 @@ TOO_CLOSE = 1e-12
 
 
 class FormulaComparison:
-    """What is to be compared: a program, its point, and how much time and size formulas may take.
-
-    read: reads the given values, exact ones where exact arithmetic is in force.
-    """
+    """What is to be compared: a program and its point. read: reads the values, exact ones in exact arithmetic."""
 
     def __init__(
         self,
@@ -77,10 +74,7 @@ class FormulaComparison:
         engine: Mapping[str, np.ndarray],
         own_rules: Callable[[], Mapping[str, np.ndarray]],
     ) -> tuple[Agreement, ...]:
-        """Return how expressions compare with the engine's arrays, by label. values: those of all inputs.
-
-        own_rules: the engine's arrays again, in many digits, to tell its rounding from its rules.
-        """
+        """Return how expressions compare with arrays. own_rules: these in many digits, to tell rounding from rules."""
         at = {**dict(values), **self.given}
 
         def work() -> list[Agreement]:
@@ -138,7 +132,6 @@ class FormulaComparison:
         return self.against(lambda: derivatives(self.symbols, 1), values, engine, own)
 
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        """Return how the formulas of the Jacobian compare, block by block."""
         out = self.symbols.output
 
         def own() -> dict[str, np.ndarray]:
@@ -148,8 +141,6 @@ class FormulaComparison:
         return self.against(lambda: self.blocks([("", out.shape, out.ravel().tolist())]), values, engine, own)
 
     def hessian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        """Return how the formulas of the Hessian compare, block by block."""
-
         def second() -> list:
             first = derivatives(self.symbols, 1)
             return self.blocks([(f"{name}/", shape, exprs) for name, shape, exprs in first])
@@ -170,10 +161,7 @@ def rounded_numbers(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
-    """Return the agreement of expressions with the engine's numbers.
-
-    Tolerances follow from the formula itself: how much it changes when the point moves by a rounding error.
-    """
+    """Return how expressions agree with numbers, within what rounding of the point changes in the formula."""
     results = []
     sizes = [np.abs(np.asarray(x, complex)).ravel() for x in engine.values()]
     sizes.append(np.abs([complex(as_number(x)) for x in point.values()]))

@@ -59,11 +59,7 @@ class Watched(Prepare):
 
 
 def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Gradients:
-    """Run a program and differentiate its output with respect to its inputs.
-
-    Raises GradcliError for an output that is no scalar when there is no vector, for a vector of another
-    shape, and for names that the program does not have.
-    """
+    """Run a program and differentiate its output by its inputs. Raises GradcliError for what cannot be had."""
     watched = Watched(request)
     run = run_for(program, given, request, watched)
     output = run.output
@@ -90,7 +86,6 @@ def check_has_inputs(run: Run) -> None:
 
 
 def describe_input(run: Run, name: str, leaf: Tensor, script: bool) -> InputGradient:
-    """Return an input with its gradient, and the value that this belongs to."""
     value, gradient = np.array(leaf._data), read_gradient(leaf, script)
     root = None if run.output is None else run.output._node
     if gradient is None or (root is not None and change_since(leaf._data, root) is None):
@@ -146,7 +141,6 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
 
 
 def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | None) -> Value:
-    """Return the value of a program's output. Raises GradcliError as a run does."""
     with no_grad():
         run = program.run(given, wrt=(), out=out)
     return Value(program.title, value_of(run), run.output_name)
@@ -155,10 +149,7 @@ def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | 
 def points_over(
     over: Mapping[str, tuple[float, float]], given: Mapping[str, Any], points: int
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return points between the ends of each range, and the coordinates of all points of their grid, by name.
-
-    Raises GradcliError for an input that has a value as well.
-    """
+    """Return points between the ends of each range, and the coordinates of all points of their grid, by name."""
     refuse_values(over, given)
     axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
     grid = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
@@ -166,7 +157,6 @@ def points_over(
 
 
 def refuse_values(over: Iterable[str], given: Mapping[str, Any]) -> None:
-    """Raise GradcliError for an input that has a value as well as a range."""
     for name in over:
         if name in given:
             raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...")
@@ -179,10 +169,7 @@ def compute_values(
     points: int,
     out: str | None,
 ) -> Values:
-    """Return the value at points between two ends of one input, or on a grid of two. points: along each.
-
-    Raises GradcliError for an output that is no single number, and as a run does.
-    """
+    """Return the value at points between two ends of one input, or on a grid of two. points: along each."""
     axes, grid = points_over(over, given, points)
     values = []
     with silence_prints(program):
@@ -212,7 +199,6 @@ def value_of(run: Run) -> np.ndarray:
 
 
 def run_backward(output: Tensor, request: Request) -> None:
-    """Run backward on the output, if any gradient flows to it."""
     check_output(output)
     shape, output_is_complex = output._data.shape, is_complex(output)
     vector = request.gradient

@@ -33,11 +33,7 @@ RELATIVE, ABSOLUTE = 1e-8, 1e-10
 
 
 class Inputs:
-    """The inputs of a program as arrays of any size.
-
-    shapes: of the inputs, by name. dims: names of dimensions. wrt: what is differentiated. symmetric, spd: matrices
-    that are symmetric, and those that are positive definite besides.
-    """
+    """The inputs of a program as arrays of any size. dims: names of dimensions. spd: symmetric, positive definite."""
 
     def __init__(
         self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], wrt: Iterable[str] | None,
@@ -158,10 +154,7 @@ def kind_of(output: Term, order: int) -> str:
 
 
 def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[dict[str, Term], list[str]]:
-    """Return the derivatives by name, and what is to be said of inputs left out. named: whether inputs were chosen.
-
-    Of second derivatives, each pair of inputs comes once.
-    """
+    """Return the derivatives by name, of a pair of inputs once, and what to say of those left out, unless `named`."""
     scalar = Term((), output.products) if all(d == 1 for d in output.dims) else output
     terms: dict[str, Term] = {}
     for k, name in enumerate(inputs.wrt):
@@ -279,7 +272,6 @@ def evaluate(program: ExpressionProgram, values: Mapping[str, np.ndarray], out: 
 def engine_derivatives(
     inputs: Inputs, values: Mapping[str, np.ndarray], labels: Iterable[str], out: str | None, kind: str
 ) -> dict[str, np.ndarray]:
-    """Return the engine's own derivatives by label."""
     wrt = list(dict.fromkeys(name for label in labels for name in label.split("/")))
     request = Request(wrt=wrt, out=out)
     if kind == "hessian":
@@ -322,10 +314,7 @@ def rename_inputs(form: Form, names: Mapping[str, str]) -> Form:
 
 
 class Nodes:
-    """The nodes of a program that depend on inputs, each a term in those before it.
-
-    terms: by name, in the order of computing: v1 and so on, or the program's own.
-    """
+    """The nodes of a program that depend on inputs, in order: by name (v1, or its own), a term in those before it."""
 
     def __init__(self, inputs: Inputs, out: str | None):
         self.terms: dict[str, Term] = {}
@@ -342,20 +331,15 @@ class Nodes:
         if name is None and value.key in self.keys:
             name = self.keys[value.key]
         elif name is None:
-            name = next(f"v{k}" for k in range(1, len(self.terms) + len(self.taken) + 2) if self.is_free(f"v{k}"))
+            names = (f"v{k}" for k in range(1, len(self.terms) + len(self.taken) + 2))
+            name = next(name for name in names if name not in self.terms and name not in self.taken)
         self.terms.setdefault(name, value)
         self.keys.setdefault(value.key, name)
         return input_term(name, value.dims)
 
-    def is_free(self, name: str) -> bool:
-        return name not in self.terms and name not in self.taken
-
 
 def matrix_steps(inputs: Inputs, out: str | None, function: str, results: Mapping[str, Formula]) -> tuple[Formula, ...]:
-    """Return the nodes as lines, and from the last one on the derivative of the output for each.
-
-    results: the derivatives in the inputs alone, which the last lines end with.
-    """
+    """Return the nodes as lines, then the derivative of the output for each; the last ones end with the results."""
     nodes = Nodes(inputs, out)
     names = list(nodes.terms)
     last = names[-1] if names else function

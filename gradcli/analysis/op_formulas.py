@@ -32,7 +32,6 @@ TERMS = {
 """What losses of two operands are sums of."""
 FEW = 4
 """Numbers of a constant that are written out."""
-HIDDEN = {"source", "label"}
 FOLD: dict[type, Callable] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -91,7 +90,7 @@ def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
 
 
 def is_shown(name: str, value: Any, ndim: int) -> bool:
-    if name in HIDDEN or value is None or value is False:
+    if name in ("source", "label") or value is None or value is False:
         return False
     if name in ("axis", "axes") and isinstance(value, tuple):
         return len(value) < ndim or name == "axes"
@@ -147,10 +146,7 @@ def as_number(x: Any) -> ast.Constant:
 
 
 def slope_text(rule: Any, operands: Sequence[Any], result: str, params: dict) -> str | None:
-    """Return the derivative of an elementwise operation for one operand, in the operands' names.
-
-    operands: a name, or a number. None where the rule is not written as a formula.
-    """
+    """Return an elementwise operation's derivative for one operand, in their names; None for a rule without formula."""
     if rule is no_gradient:
         return None
     formula = formula_of(rule)

@@ -24,10 +24,7 @@ def sample_plot(
     points: int,
     out: str | None = None,
 ) -> Sampled:
-    """Sample a program between two ends of one input, or on a grid of two.
-
-    points: along each input. Raises GradcliError for an output that is no real number, and for what `run` raises.
-    """
+    """Sample a program between two ends of one input, or on a grid of two. points: along each input."""
     axes, grid = points_over(over, given, points)
     first = {name: x[0] for name, x in grid.items()}
     label = check_plotted_output(program, {**given, **first}, list(grid), out)
@@ -82,8 +79,7 @@ def check_plotted_output(
     return run.output_name
 
 
-Curve = tuple[np.ndarray, np.ndarray]
-Evaluate = Callable[[np.ndarray], Curve]
+Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """From points to the values and slopes there."""
 
 MOST_SUSPECTS = 24
@@ -97,7 +93,6 @@ NEAR = np.logspace(-5, -9, 5)
 
 
 def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> tuple[Break, ...]:
-    """Return the breaks of a curve in the order of x."""
     length = x[-1] - x[0]
     finite = np.isfinite(value) & np.isfinite(slope)
     alone = np.flatnonzero(~finite[1:-1] & finite[:-2] & finite[2:]) + 1
@@ -114,10 +109,7 @@ def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: E
 
 
 def bend_of(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Return for each interval how far it is from a straight line: what its slopes, or their change, do not explain.
-
-    Intervals are between neighbours along the last axis.
-    """
+    """Return how far each interval is from a straight line: what its slopes, or their change, do not explain."""
     step = np.diff(x)
     with np.errstate(all="ignore"):
         unexplained = np.abs(np.diff(value) - step * (slope[..., 1:] + slope[..., :-1]) / 2)
@@ -165,20 +157,15 @@ def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
     growth = np.diff(size, axis=1)  # at a pole the same or more with each step towards it
     with np.errstate(over="ignore"):
         gaps, turns = np.abs(value[1] - value[0]), np.abs(slope[1] - slope[0])
-    steepest = np.abs(slope).max()
+    steepness = np.abs(slope)  # a tangent that is vertical is no kink: slopes of one sign grow without end
+    vertical = (np.sign(slope) == np.sign(slope[0, 0])).all() and (steepness[:, -1] > 1.5 * steepness[:, 0]).all()
     grows = (growth[:, 1:] > 0.9 * growth[:, :-1]).all(axis=1) & (growth[:, 0] > 1e-3 * (1 + size[:, 0]))
     if grows.any():
         kind = "pole"
-    elif gaps[-1] > 0.5 * gaps[0] and gaps[-1] > 10 * steepest * away[-1] + 1e-12 * size.max():
+    elif gaps[-1] > 0.5 * gaps[0] and gaps[-1] > 10 * steepness.max() * away[-1] + 1e-12 * size.max():
         kind = "jump"
-    elif turns[-1] > 0.5 * turns[0] and turns[-1] > 1e-6 * steepest and not is_vertical(slope):
+    elif turns[-1] > 0.5 * turns[0] and turns[-1] > 1e-6 * steepness.max() and not vertical:
         kind = "kink"
     else:
         return None
     return Break(kind, round(float(at), 9 - math.floor(math.log10(length))) + 0.0, sides)
-
-
-def is_vertical(slope: np.ndarray) -> bool:
-    """Return whether slopes of one sign grow without end towards a place: a tangent that is vertical is no kink."""
-    size = np.abs(slope)
-    return bool((np.sign(slope) == np.sign(slope[0, 0])).all() and (size[:, -1] > 1.5 * size[:, 0]).all())

@@ -40,11 +40,7 @@ Work = Callable[[int], tuple[np.ndarray | None, Numbers, str | None]]
 
 
 def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:
-    """Return numbers as text with the digits that two precisions agree on, at most `digits`.
-
-    Where digits were lost, or all of them (zero may be what was left of a small number beside a large one), both
-    precisions are raised, if that does not take long.
-    """
+    """Return numbers as text with the digits that two precisions agree on; where digits were lost, two higher ones."""
 
     def twice(more: int) -> tuple:
         return *work(digits + 12 + more), *work(digits + 12 + more + max(20, digits // 2, more // 2))
@@ -79,7 +75,6 @@ def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
 
 
 def right_digits(x: Any, better: Any, digits: int) -> int:
-    """Return how many digits of a number are the same in a better one."""
     context = better.context if hasattr(better, "context") else None
     if x == better or context is None or not context.isfinite(better) or not context.isfinite(x):
         return digits
@@ -102,7 +97,6 @@ def digits_text(x: Any, digits: int, short: bool) -> str:
 
 
 def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> LongNumbers:
-    """Return what work returns. Raises GradcliError when it takes longer than that."""
     try:
         with within(time_left(seconds)):
             return work()
@@ -130,8 +124,6 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
 
 
 def value_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
-    """Return the value of a program's output to so many digits."""
-
     def work(precision: int) -> tuple[np.ndarray | None, Numbers, str | None]:
         field = Multiprecision(precision)
         with exactly(field), silence_prints(program):
@@ -198,10 +190,7 @@ class Exactness:
         return float(min((self.digits_of_one(a, b) for a, b in pairs), default=self.full))
 
     def digits_of_one(self, computed: complex, right: Any) -> float:
-        """Return how many digits of a number are right, at most those of the type.
-
-        What is beyond the largest number is rightly inf, what is below the smallest rightly 0.
-        """
+        """Return the right digits of a number: beyond the largest one inf is right, below the smallest one 0."""
         mp = getattr(right, "context", mpmath.mp)  # a rule may put a plain 0 into an array of exact numbers
         right = mp.mpmathify(right)
         if not mp.isfinite(right):
@@ -223,10 +212,7 @@ def same(x: Any, better: Any) -> bool:
 
 
 def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarray:
-    """Return points of a range: evenly spaced; growing by a factor over a wide one; and away from a zero inside.
-
-    Both ends are among them.
-    """
+    """Return points of a range and its ends: even, by a factor over a wide one, away from a zero inside."""
     if low == high:
         x = np.array([low])
     elif low <= 0 <= high:
@@ -247,17 +233,13 @@ LEAST = 1.0
 
 
 def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.ObservedPass, list[Event]]:
-    """Run a program and backward, and return the run, the last pass of backward and its steps."""
     recorder = BackwardRecorder()
     run = graph.watch_program(program, right.values(at), right.request, recorder.on_start)
     return run, *recorder.passes[-1]
 
 
 def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | None:
-    """Return the operation that loses most of the digits of the value, or of an input's gradient, at a point.
-
-    None where the run in many digits takes another way, or no single operation loses more than a digit.
-    """
+    """Return the operation that loses most digits of the value or of a gradient at a point; None for no single one."""
     run, last, events = observe(program, right, at)
     with exactly(Multiprecision(DIGITS[-2], decimal=False)):
         _, _, better = observe(program, right, at)
@@ -304,16 +286,12 @@ class StepComparison:
         )
 
     def formula(self, node: Any) -> str:
-        """Return an operation in the program's words."""
         span = self.labels.run.where(node)
         text = "" if span is None else " ".join(span.source[span.start : span.end].split())
         return text or self.labels.formula(node) or self.labels.label(node)
 
     def digits(self, computed: Any, right: Any) -> float:
-        """Return the right digits of a number or an array on the way; those of the type for what is no real data.
-
-        What overflows or underflows has none: what follows may need its digits.
-        """
+        """Return the right digits on the way: those of the type for what is no real data, 0 for over- or underflow."""
         if right is None or np.shape(computed) != np.shape(right) or np.asarray(right).dtype != object:
             return self.right.full
         exacts = np.asarray(right).view(np.ndarray)
@@ -335,10 +313,7 @@ class StepComparison:
         self.note(node, "forward", before, after, parts, mine.result, exacts.result)
 
     def backward(self, pairs: list[tuple[Event, Event]], origin: Loss | None) -> None:
-        """Compare what operations send, and the sums of what reaches a result along several ways.
-
-        origin: where the run itself lost digits, which is why an operation then sends fewer than it got.
-        """
+        """Compare what operations send, and sums. origin: the loss of the run itself, which sends fewer on."""
         received: dict[Any, list[tuple[Any, Any]]] = {}
         senders: dict[Any, list[str]] = {}
         for mine, exacts in pairs:
@@ -368,10 +343,7 @@ def measure_precision(
     points: int = POINTS,
     dtype: Any = np.float64,
 ) -> Precision:
-    """Return how many digits of a program's value and gradients are right between two ends of one input.
-
-    Raises GradcliError for an output that is no real number.
-    """
+    """Return how many digits of a program's value and gradients are right between two ends of one input."""
     name, low, high = over
     refuse_values([name], given)
     x = points_between(low, high, points, np.dtype(dtype))
@@ -379,16 +351,11 @@ def measure_precision(
     with silence_prints(program):
         right = Exactness(program, given, name, x, request)
         value, gradients = right.count_digits(program)
-        losses = find_losses(program, right, value, gradients)
+        worst = {
+            of: float(x[np.nanargmin(digits)])
+            for of, digits in {"value": value, **gradients}.items()
+            if np.isfinite(digits).any() and np.nanmin(digits) < 0.75 * right.full
+        }
+        found = (find_loss(program, right, of, at) for of, at in worst.items())
+        losses = tuple(loss for loss in found if loss is not None)
     return Precision(program.title, name, x, right.full, value, gradients, losses, output)
-
-
-def find_losses(program: Program, right: Exactness, value: np.ndarray, gradients: Numbers) -> tuple[Loss, ...]:
-    """Return for the value and each gradient which operation loses its digits, where more than a quarter is lost."""
-    worst = {
-        of: float(right.x[np.nanargmin(digits)])
-        for of, digits in {"value": value, **gradients}.items()
-        if np.isfinite(digits).any() and np.nanmin(digits) < 0.75 * right.full
-    }
-    losses = (find_loss(program, right, of, at) for of, at in worst.items())
-    return tuple(loss for loss in losses if loss is not None)

@@ -32,11 +32,7 @@ NUMBERS_INSTEAD = "use 'gradcli grad --digits 50' for numbers"
 
 
 class Symbols:
-    """A program run on symbols: its output, and the symbols of every input.
-
-    output: an object array of expressions. inputs: object arrays of symbols by name. point: the numbers that symbols
-    stand for, where the inputs have values.
-    """
+    """A program run on symbols: the output as expressions, symbols by input, and the point that they stand for."""
 
     def __init__(self, program: Program, given: Mapping[str, Any], request: Request, max_symbols: int = MAX_SYMBOLS):
         self.title = program.title
@@ -63,7 +59,6 @@ class Symbols:
 
 
 def refuse_many(count: int, limit: int) -> None:
-    """Raise GradcliError for more symbols than there may be."""
     if count > limit:
         raise GradcliError(
             f"the inputs have {count} elements; formulas are made for at most {limit}",
@@ -77,10 +72,7 @@ NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Ca
 
 
 def on_symbols(program: Program, given: Mapping[str, Any], request: Request, alone: list[str]) -> Run:
-    """Run a program on symbols, what it prints suppressed. alone: inputs that are single symbols for want of a value.
-
-    Raises GradcliError, naming the line, where it needs numbers: in an `if`, for example.
-    """
+    """Run a program on symbols; alone: inputs that are a single one. Raises GradcliError where it needs numbers."""
     try:
         with silence_prints(program):
             return program.run(given, wrt=request.wrt, out=request.out)
@@ -156,8 +148,7 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
 def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
     """Return label, shape and expressions of the derivatives of an order, each unordered pair of inputs once.
 
-    Elements of arrays are the last axes' elements. The labels of an output with several elements name them: out[0]/x.
-    For orders above 1, the output must be scalar, and the label of every single derivative names its elements.
+    Orders above 1 need a scalar output, and name the elements in the labels.
     """
     if symbols.grads is not None:
         if order > 1 or symbols.vector is not None:
@@ -367,10 +358,7 @@ def derive_formulas(
     digits: int = 15,
     steps: bool = False,
 ) -> Formulas:
-    """Return the formulas of a program's derivatives.
-
-    at: a point to evaluate them at. code: python or c, for a function with these formulas.
-    """
+    """Return the formulas of a program's derivatives. at: a point to evaluate them at. code: python or c."""
     notes: list[str] = []
     start = time.monotonic()
 

@@ -22,10 +22,7 @@ from .gradient import check_has_inputs, reword_engine_errors
 
 
 class Recorded:
-    """One recorded run of a program, ready to be differentiated.
-
-    names: of the inputs; trace: their tensors and the output.
-    """
+    """One recorded run of a program, ready to be differentiated. trace: the tensors of its inputs and the output."""
 
     def __init__(self, program: Program, given: Mapping[str, np.ndarray], request: Request):
         run = program.run(given, wrt=request.wrt, out=request.out)
@@ -55,7 +52,6 @@ class Recorded:
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The inputs that the output does not depend on."""
         used = set() if self.output._node is None else set(reachable([self.output._node]))
         return tuple(n for n, x in zip(self.names, self.trace.inputs, strict=True) if x._node not in used)
 
@@ -64,7 +60,6 @@ class Recorded:
         return np.asarray(self.output._data)
 
     def check_scalar(self, command: str) -> None:
-        """Raise GradcliError when the output is no single number."""
         if self.output._data.size != 1:
             raise GradcliError(
                 f"the output has shape {self.output._data.shape}; {command} needs a single number",
@@ -82,7 +77,6 @@ class Recorded:
         return second, known
 
     def vector(self, given: np.ndarray | None, like: Tensor, option: str) -> Tensor:
-        """Return a vector in the type and shape of a tensor. Raises GradcliError when the shapes differ."""
         shape = like._data.shape
         if given is None:
             given = np.ones(shape)
@@ -115,11 +109,7 @@ def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool
 
 
 def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
-    """Put 0 where a block holds nan although that output does not depend on that input.
-
-    A Jacobian computed in one pass multiplies the zeros of its unit vectors by derivatives that may be
-    infinite; the sparsity of the graph tells which of the nan are such zeros.
-    """
+    """Put 0 for nan where an output does not depend on an input: there a 0 has met an infinite derivative."""
     if not any(np.isnan(block).any() for row in blocks for block in row):
         return
     from ..func.sparse import sparsity
@@ -188,7 +178,6 @@ def compute_hessian(
     chunk_size: int | None = None,
     printed: bool = False,
 ) -> Hessian:
-    """Return the second derivatives of a program's scalar output for every pair of inputs."""
     run = Recorded(program, given, request)
     run.check_scalar("a Hessian")
     inputs = run.trace.inputs
@@ -221,7 +210,6 @@ def compute_hessian(
 
 
 def compute_vjp(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Products:
-    """Return the product of a vector, shaped like the output, with the Jacobian."""
     run = Recorded(program, given, request)
     if request.gradient is None and run.output._data.size != 1:
         raise GradcliError(
@@ -259,7 +247,6 @@ def tangents(run: Recorded, given: Mapping[str, np.ndarray]) -> list[Tensor]:
 def compute_jvp(
     program: Program, given: Mapping[str, np.ndarray], request: Request, tangent: Mapping[str, np.ndarray]
 ) -> Products:
-    """Return the derivative of the output in a direction, given input by input."""
     run = Recorded(program, given, request)
     directions = tangents(run, tangent)
     with reword_engine_errors():
@@ -271,7 +258,6 @@ def compute_jvp(
 def compute_hvp(
     program: Program, given: Mapping[str, np.ndarray], request: Request, tangent: Mapping[str, np.ndarray]
 ) -> Products:
-    """Return the product of the Hessian of a scalar output with a vector, given input by input."""
     run = Recorded(program, given, request)
     run.check_scalar("hvp")
     directions = tangents(run, tangent)

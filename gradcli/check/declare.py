@@ -76,10 +76,7 @@ def caller() -> Any:
 
 
 def place_of_declaration() -> tuple[str, int]:
-    """Return file and line of the module whose import declares a check, through whatever functions of others.
-
-    Where no module is being imported, those of the code that called.
-    """
+    """Return file and line of the module whose import declares a check; of the code that called, without one."""
     frame = outer = caller()
     while outer is not None and outer.f_globals.get("__name__", "").partition(".")[0] not in RUNNERS:
         if outer.f_code.co_name == "<module>":

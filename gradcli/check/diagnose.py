@@ -130,23 +130,19 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     swapped = swap(cases)
     if swapped is not None:
         return (swapped,)
-    findings = [finding for case in cases if case.wrong.any() for finding in block_findings(case)]
+    findings: list[Finding] = []
+    for case in (case for case in cases if case.wrong.any()):
+        several = int((case.known & case.wrong).sum()) >= SEVERAL and case.array.dtype.kind != "c"
+        matches = (pattern(case) for pattern in PATTERNS if several or pattern not in FITTED)
+        match = next((match for match in matches if match is not None), None)
+        findings += [Finding(match[0], f"{case.name}: {match[1]}", case.name)] if match is not None else []
+        findings += places_of_wrong(case)
     return tuple(dict.fromkeys(findings))
 
 
 def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     cases = (case for case in cases_of(flat, judgement) if case.wrong.any())
     return tuple(finding for case in cases for finding in places_of_wrong(case))
-
-
-def block_findings(case: Case) -> list[Finding]:
-    several = int((case.known & case.wrong).sum()) >= SEVERAL and case.array.dtype.kind != "c"
-    for pattern in PATTERNS:
-        match = pattern(case) if several or pattern not in FITTED else None
-        if match is not None:
-            kind, text = match
-            return [Finding(kind, f"{case.name}: {text}", case.name), *places_of_wrong(case)]
-    return places_of_wrong(case)
 
 
 def places_of_wrong(case: Case) -> list[Finding]:

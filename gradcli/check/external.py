@@ -19,7 +19,6 @@ from .check import Check
 
 
 def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
-    """Return the claim that something elsewhere makes at a point. Raises CallError."""
     if request.order != 1:
         raise CallError("order=2 needs a function of Tensors; this one runs elsewhere")
     claim = make({name: np.asarray(x) for name, x in at.items()})
@@ -28,10 +27,7 @@ def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[
 
 
 def declared_address(text: str, at: Any, *, name: str | None = None, config: Any = None, **options: Any) -> Check:
-    """Return the check of an address that a file declares: opened when it is first run.
-
-    grad, vjp, jvp are declarations in C, config is what a model is called with.
-    """
+    """Return the check of an address that a file declares, opened when it is first run. grad, vjp, jvp: in C."""
     declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
     document = None if config is None else json.dumps(config)
 

@@ -70,7 +70,8 @@ class Fit:
         self.width = width
         self.finite = np.isfinite(values).all(axis=0)
         values = np.where(self.finite, values, 0.0)
-        coefficients = transform(places) @ values
+        at_nodes = np.abs(places - POINTS).max() < 1e-15
+        coefficients = (TRANSFORM if at_nodes else np.linalg.inv(chebyshev_matrix(places))) @ values
         size = np.abs(coefficients)
         floor = rounding_of(np.abs(values).max(axis=0), unit)
         self.constant = (values == values[:1]).all(axis=0)
@@ -95,18 +96,8 @@ class Fit:
         self.at_end = (signs * coefficients * used).sum(axis=0)
 
 
-def transform(places: np.ndarray) -> np.ndarray:
-    """Return the matrix from values at places in [-1, 1], close to the Chebyshev nodes, to coefficients."""
-    if np.abs(places - POINTS).max() < 1e-15:
-        return TRANSFORM
-    return np.linalg.inv(chebyshev_matrix(places))
-
-
 def chebyshev_matrix(places: np.ndarray) -> np.ndarray:
-    """Return the Chebyshev polynomials, the columns, at places, the rows.
-
-    NumPy's chebvander gives the same numbers, and importing it takes 2 ms, a sixtieth of a short check.
-    """
+    """Return the Chebyshev polynomials, columns, at places, rows: NumPy's chebvander takes 2 ms to import."""
     columns = [np.ones_like(places), places]
     for _ in range(NODES - 2):
         columns.append(columns[-1] * (2 * places) - columns[-2])
@@ -179,11 +170,7 @@ class SmallSteps:
 
 
 def limit(slopes: np.ndarray, visible: np.ndarray) -> tuple[float, float]:
-    """Return the limit of slopes over falling steps, and its error: for ends where no power series holds.
-
-    slopes, visible: over rising steps. Aitken's extrapolation; slopes that keep growing have an infinite limit
-    with error 0.
-    """
+    """Return the limit of slopes over falling steps, and its error, by Aitken; for growing ones inf, with error 0."""
     usable = np.isfinite(slopes) & (visible < 0.01 * np.maximum(np.abs(slopes), 1e-300))
     falling = slopes[usable][::-1]
     if len(falling) < 5:
@@ -221,7 +208,6 @@ def scatter_of_values(flat: Flat) -> np.ndarray:
 def neighbours(
     claim: Claim, count: int = NEIGHBOURS, rng: np.random.Generator | None = None
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Yield points a few rounding units away."""
     rng = np.random.default_rng(1) if rng is None else rng
     for _ in range(count):
         moves = {}
@@ -246,7 +232,6 @@ def move_by(claim: Claim, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarr
 
 
 def claim_at(flat: Flat, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """Return the claimed derivative at inputs by name; None where it has none."""
     try:
         return flat.matrix(arrays)
     except CallError:
@@ -264,10 +249,7 @@ def scatter_of_claim(flat: Flat, analytic: np.ndarray) -> np.ndarray:
 
 
 def roughness(flat: Flat, analytic: np.ndarray) -> np.ndarray:
-    """Return how far the claimed derivative scatters about a smooth curve through close points.
-
-    The lower quartile of third differences counts: an edge raises only those beside it.
-    """
+    """Return how far the claim scatters about a smooth curve: the lower quartile, which an edge beside leaves alone."""
     most = np.zeros_like(analytic)
     for spacing in (3e-9, 3e-11):
         rows = []

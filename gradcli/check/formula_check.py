@@ -115,7 +115,6 @@ class FormulaCheck(Check):
             self.formulas.value_of(formula, names, vectors)
 
     def refuse_second(self, output: np.ndarray, at: Mapping[str, np.ndarray]) -> None:
-        """Raise GradcliError where second derivatives are not checked."""
         if output.size != 1:
             message = f"--hess needs a single number; the output has shape {output.shape}"
             raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
@@ -158,7 +157,10 @@ class FormulaCheck(Check):
             return report
         from ..analysis.compare_formulas import compare_formulas
 
-        points = self.points_to_compare()
+        points = [at for at in map(self.point_of, self.small_points()) if at is not None]
+        if not points:
+            drawn = [self.draw(np.random.default_rng(self.request.seed + k)) for k in range(ELSEWHERE)]
+            points = [self.point_of({name: np.round(at[name], 1) for name in self.shapes}) or at for at in drawn]
         known = [name for name in points[0] if self.shapes and name not in self.shapes]
         proof = compare_formulas(self.formulas, self.claimed, points, known)
         wrong = report.verdict == "fail"
@@ -182,14 +184,6 @@ class FormulaCheck(Check):
         found = Finding("counterexample", describe_counterexample(item, at))
         return replace(report, diagnosis=(*report.diagnosis, found))
 
-    def points_to_compare(self) -> list[dict[str, np.ndarray]]:
-        """Return points of small numbers at which the function is finite; random ones where there are none."""
-        points = [at for at in map(self.point_of, self.small_points()) if at is not None]
-        if points:
-            return points
-        drawn = [self.draw(np.random.default_rng(self.request.seed + k)) for k in range(ELSEWHERE)]
-        return [self.point_of({name: np.round(at[name], 1) for name in self.shapes}) or at for at in drawn]
-
     def small_points(self) -> Iterator[dict[str, np.ndarray]]:
         """Yield values of a few digits for the inputs without one."""
         rng = np.random.default_rng(self.request.seed)
@@ -203,7 +197,6 @@ class FormulaCheck(Check):
 
 
 def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray]) -> str:
-    """Return the point, what the derivative is there, and what it is not."""
     assert item.worst is not None
     few = {name: x.tolist() if x.ndim else f"{x:g}" for name, x in at.items() if x.size <= MOST_SHOWN}
     place = ", ".join(f"{name} = {x}" for name, x in few.items()) or "small numbers"

@@ -49,7 +49,6 @@ class Known:
 
 
 def numbers_of(flat: Flat, arrays: Mapping[str, np.ndarray]) -> Numbers:
-    """Return value and claimed gradient at arrays by name. Raises CallError."""
     numbers: Numbers = dict(flat.blocks(flat.matrix(arrays)).items())
     return numbers | {None: np.asarray(flat.claim.value(arrays))}
 
@@ -120,7 +119,6 @@ def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
 
 
 def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
-    """Return what a check gives at a point, or at its own. Raises CallError."""
     with (
         check.surroundings,
         contextlib.redirect_stdout(sys.stdout),
@@ -132,10 +130,7 @@ def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
 
 
 def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str], Check]]:
-    """Return checks by file and name, sorted; a second one of a name gets a number.
-
-    Raises GradcliError where a file could not be imported.
-    """
+    """Return checks by file and name, sorted; a second one of a name gets a number. Raises GradcliError."""
     seen: Counter[tuple[str, str]] = Counter()
     rows = []
     for check in checks:
@@ -187,7 +182,6 @@ def libraries() -> dict[str, str]:
 
 
 def read_lock(path: str) -> Lock:
-    """Return the content of a lock file. Raises GradcliError."""
     document = read_document(path, "checks", "locked gradients")
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
     for entry in document["checks"]:

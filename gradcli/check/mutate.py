@@ -77,10 +77,7 @@ class Mutator:
         }
 
     def run(self, which: str, seconds: float | None = None) -> CommandRun:
-        """Run the command in a session of its own, with a mutant, or with the original to `record` its calls.
-
-        Raises GradcliError where there is no such command.
-        """
+        """Run the command in a session of its own, with a mutant, or the original to `record`. Raises GradcliError."""
         start = time.perf_counter()
         with open(os.path.join(self.folder, "output"), "wb") as output:
             self.process = start_command(
@@ -155,10 +152,7 @@ def mutate(
 
 
 def different(mutants: Sequence[Mutant], sizes: Sequence[dict[str, Any]]) -> Iterator[tuple[int, float | None, Any]]:
-    """Yield the numbers of mutants that differ from the original, how much, and a call that shows it.
-
-    Those that always raise are no wrong gradients, and left out, too.
-    """
+    """Yield the numbers of mutants that differ, how much, and a call that shows it; not of those that always raise."""
     for number, mutant in enumerate(mutants):
         if not sizes:
             yield number, mutant.relative_error, None

@@ -44,10 +44,7 @@ def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckRep
 
 
 def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:
-    """Return to how many digits <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
-
-    Of three pairs (of the engine's own modes, one) the worst counts; nan where they are not finite.
-    """
+    """Return to how many digits <w, J v> and <J^T w, v> agree, the worst of three random pairs, and how many must."""
     rng = np.random.default_rng(seed + 2)
     out = claim.value_here()
     types = [out.dtype, *(claim.at[n].dtype for n in claim.wrt)]
@@ -96,10 +93,7 @@ STAIR_VECTORS = 256
 
 
 def nonlinearity(flat: Flat, seed: int) -> Finding | None:
-    """Return in what a claimed backward pass or forward derivative is not linear; None when they are.
-
-    PyTorch calls the first of them "backward not multiplied by grad_output".
-    """
+    """Return in what claimed products are not linear: in PyTorch's words "backward not multiplied by grad_output"."""
     claim = flat.claim
     if not flat.size:
         return None
@@ -168,7 +162,6 @@ def find_nonlinear(
 
 
 def other_point(claim: Claim) -> dict[str, np.ndarray]:
-    """Return the inputs at another point, those that stay fixed as they are."""
     return {**claim.at, **point_beside({name: claim.at[name] for name in claim.wrt})}
 
 

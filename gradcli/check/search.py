@@ -129,7 +129,6 @@ class PointSearch:
         self.varied = {name: self.base[name] for name in self.claim.wrt if name in self.base}
 
     def at(self, point: Mapping[str, np.ndarray]) -> Claim:
-        """Return the claim at a point: the same function, elsewhere."""
         same = all(np.shape(x) == self.base[name].shape for name, x in point.items())
         if not same:
             return self.check.claim({**self.base, **point})
@@ -170,7 +169,8 @@ class PointSearch:
             return known and x.dtype.kind != "f"
         flat = Flat(claim)
         place = flat.columns(claim.wrt.index(item.name)).start + int(np.ravel_multi_index(worst.place, x.shape))
-        line = ElementSlopes(flat, place, flat.row_of(worst.output, worst.output_part))
+        row = next(j for j in range(len(flat.f0)) if flat.row(j) == (worst.output, worst.output_part))
+        line = ElementSlopes(flat, place, row)
         if line.agrees(worst.analytic, gap):
             return False
         if known:
@@ -215,9 +215,7 @@ class PointSearch:
             return False
 
     def worst_filtered(self, count: int) -> list[Point]:
-        """Return what the filter lets through of `count` points, the worst first; nan and infinite claims take turns
-        with finite ones.
-        """
+        """Return what the filter lets through of `count` points, worst first, by turns finite and not."""
         suspicious: list[tuple[float, int, Point]] = []
         ends: list[Point] = []
         boundaries = 0
@@ -238,10 +236,7 @@ class PointSearch:
         return turns[: max(LEAST_JUDGED, count // 10)]
 
     def gap(self, point: Point) -> float | None:
-        """Return how far claim and values are apart at a point, relative: 0 where nothing is held against the claim.
-
-        None where the function has no value.
-        """
+        """Return how far claim and values are apart, relative: 0 for nothing against it, None without a value."""
         try:
             claim = self.at(point)
             flat = Flat(claim)
@@ -262,10 +257,7 @@ class PointSearch:
 
 
 def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[str, Any]]) -> CheckReport:
-    """Return the report of the smallest failing point that is found; else the report given, with what was searched.
-
-    report: that of the declared point. saved: points found before, which come first.
-    """
+    """Return the report of the smallest failing point, else `report`, that of the declared one. saved: tried first."""
     base = check.point(np.random.default_rng(check.request.seed))
     try:
         hunt = PointSearch(check, base)

@@ -30,9 +30,7 @@ SMALL_BESIDE_LARGEST = 1e-3
 
 
 def all_right(flat: Flat) -> tuple[InputCheck, ...] | None:
-    """Return what was found for each input of a traced function when every element is right; None when that is not
-    clear.
-    """
+    """Return what was found for each input when every element is right; None when that is not clear."""
     if any(x.dtype != np.float64 for x in flat.arrays) or flat.out_dtype != np.float64:
         return None
     record = flat.claim.record_call(flat.claim.at)  # type: ignore[attr-defined]
@@ -105,7 +103,6 @@ class GroupedLook:
         self.value[open_], self.error[open_], self.right[open_] = value, error, good
 
     def room(self, error: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """Return how far elements of a size may be from a reference with such errors."""
         return room(error, ROUNDING * self.flat.unit * size, FLOOR[8] * size)
 
     def summary(self, k: int) -> InputCheck:

@@ -40,10 +40,7 @@ DECLARING = {"check", "check_gradient"}
 
 
 def mentions_checks(path: str) -> bool:
-    """Return whether a Python file may declare checks: it speaks of gradcli, and names what declares them.
-
-    Only regular files are read, and no more of them than a target may be long.
-    """
+    """Return whether a regular Python file speaks of gradcli, and names what declares checks."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
@@ -100,10 +97,7 @@ def bound_of_import(timeout: float | None) -> Bound | None:
 def import_checks(
     path: str, folders: Folders, stdout: Any = None, timeout: float | None = None
 ) -> list[Check] | CheckReport:
-    """Import a file and return the checks that it declares; a report of what went wrong when it cannot be.
-
-    A file that it imports declares its checks by that, and not again when its own turn comes.
-    """
+    """Import a file and return the checks that it, or a file that it imports, declares; a report where it fails."""
     before = len(REGISTRY)
     start = time.perf_counter()
     try:
@@ -261,10 +255,7 @@ def hand_written_check(target: Target, request: Request) -> Check:
 
 
 def by_framework(target: Target, request: Request) -> Check | CheckReport | None:
-    """Return the check of a function that a framework runs; None for one that gradcli's engine runs.
-
-    Raises GradcliError for missing arguments.
-    """
+    """Return the check of a function that a framework runs; None for one that gradcli's engine runs."""
     start, title, path = time.perf_counter(), target.text, target.path
     try:
         with enforce(bound_of_import(request.timeout)):

@@ -60,7 +60,8 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
         interrupted = False
         try:
             for report in sorted(Path(folder).glob("report-*")):
-                wait_until_closed(report)
+                with open(report, "rb") as file:  # locked until the process that writes it has ended
+                    fcntl.flock(file, fcntl.LOCK_SH)
         except KeyboardInterrupt:
             interrupted = True
         reports = [report.read_bytes().splitlines() for report in sorted(Path(folder).glob("report-*"))]
@@ -91,12 +92,6 @@ def run_to_end(command: Sequence[str], environment: dict[str, str]) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     return status if status >= 0 else 128 - status
-
-
-def wait_until_closed(report: Path) -> None:
-    """Wait until the process that writes a report has ended, however it does: it holds a lock."""
-    with open(report, "rb") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
 
 
 def read_report(lines: Sequence[bytes]) -> Iterable[WatchedDerivative]:

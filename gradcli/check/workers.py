@@ -167,11 +167,7 @@ def needs_process(checks: Sequence[Check]) -> bool:
 def run_all(
     checks: Sequence[Check], *, jobs: int = 1, stop_at_fail: bool = False, watch: Watch | None = None
 ) -> Iterator[tuple[int, CheckReport]]:
-    """Yield number and report of every check as it is done, in `jobs` processes.
-
-    A process that dies loses only the check that it was at, which is reported as an error. stop_at_fail: end with
-    the first fail.
-    """
+    """Yield number and report of every check as it is done. A process that dies loses only the check that it was at."""
     apart = jobs > 1 or needs_process(checks)
     for place, report in in_processes(checks, jobs, watch) if apart else in_turn(checks, watch):
         yield place, report
@@ -228,10 +224,7 @@ class Worker:
 
 
 def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
-    """Yield number and report of every check from forked processes, as they come.
-
-    A check may break its process for those that follow: one that ends in an error there is run in a new one.
-    """
+    """Yield number and report of every check as they come; one that ends in an error is run again in a new process."""
     waiting = list(range(len(checks)))[::-1]
     workers: dict[Pipe, Worker] = {}
 
@@ -305,7 +298,6 @@ def end_leftovers(known: set[int]) -> None:
 
 
 def control(option: int, value: int) -> None:
-    """Set an option of this process, where the system has it."""
     with contextlib.suppress(Exception):
         ctypes.CDLL(None).prctl(option, value)
 

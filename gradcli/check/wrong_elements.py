@@ -19,7 +19,7 @@ from ..show.check_results import ElementCounts, Finding, InputCheck
 from .directions import DRIFT, PLAN, TINY, Directions, Outcome, excess, is_cheap, short_of_calls, too_few, too_noisy
 from .flat import Flat
 from .jacobian import MARGIN, PAIRS, REACH, SURE, SampledLine, Slope
-from .line import estimate
+from .line import Fits
 from .symmetric import restrict_to_symmetric
 from .verdict import COARSE, FAIL, PASS, UNSURE, digits_of
 
@@ -44,11 +44,7 @@ class Compared(NamedTuple):
 
 
 class WrongElements:
-    """The search for wrong elements in one combination of outputs, along all directions.
-
-    elements: what was found of single elements, by their place. parts: what was found of parts of directions, by
-    number, begin and end.
-    """
+    """The search for wrong elements in one combination of outputs. parts: of directions, by number, begin and end."""
 
     def __init__(self, look: Directions):
         self.look, self.flat, self.claimed = look, look.flat, look.claimed
@@ -181,7 +177,7 @@ class WrongElements:
 
     def look_closely(self, i: int, claimed: float) -> Compared:
         """Return what is to be said about an element at which no symmetric fit is to be trusted."""
-        slope = estimate(self.flat, i, lambda values: values @ self.weights.T)
+        slope = Fits(self.flat, i, lambda values: values @ self.weights.T).result()
         value, error, kind = float(slope.value[0]), float(slope.error[0]), slope.kind[0]
         if kind in ("jump", "none"):
             return Compared(claimed, claimed, np.inf, UNSURE, "no numeric derivative can be had here")
@@ -197,7 +193,6 @@ class WrongElements:
         return Compared(claimed, value, error, FAIL if wrong else PASS)
 
     def unit(self, i: int) -> np.ndarray:
-        """Return a direction along one element, as long as its scale."""
         direction = np.zeros(self.flat.size)
         direction[i] = self.flat.scales[i]
         return direction
@@ -208,10 +203,7 @@ class WrongElements:
         return self.lines[i]
 
     def output_of(self, i: int) -> tuple[int, Compared]:
-        """Return the output whose derivative for a wrong element is off most, and that derivative.
-
-        Where only combinations of outputs are pulled back, halves of them lead there; this needs no values.
-        """
+        """Return the output off most for a wrong element, found by halves of combinations, and that derivative."""
         element, scale = self.elements[i], float(self.flat.scales[i])
         if self.claimed.single:
             return self.row, element
@@ -241,7 +233,6 @@ class WrongElements:
         return line.romberg(STEPS)
 
     def outcome(self) -> Outcome:
-        """Search, and return what was found."""
         look, short = self.look, False
         try:
             explained = self.search()

@@ -62,7 +62,8 @@ def open_points(path: str, title: str = "", delimiter: str | None = None) -> Poi
 @contextlib.contextmanager
 def table_at(path: str, delimiter: str | None = None) -> Iterator[Points]:
     """Give the table in a file; what comes on standard input or a pipe is put into a file first: it is read twice."""
-    if path != STREAM and not is_stream(path):
+    is_stream = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)  # a pipe, as <(command)
+    if path != STREAM and not is_stream:
         yield open_points(path, delimiter=delimiter)
         return
     with tempfile.TemporaryDirectory(prefix="gradcli-") as folder:
@@ -71,11 +72,6 @@ def table_at(path: str, delimiter: str | None = None) -> Iterator[Points]:
         with open(place, "wb") as file, stream as source:
             shutil.copyfileobj(source, file, 1 << 20)
         yield open_points(place, "standard input" if path == STREAM else path, delimiter)
-
-
-def is_stream(path: str) -> bool:
-    """Return whether a file can be read only once: a pipe, such as the shell's <(command), or a terminal."""
-    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def choose_inputs(
@@ -153,11 +149,7 @@ def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[
 
 
 def run_sweep(sweep: Sweep, path: str, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
-    """Do what is missing of a sweep, and put the parts together.
-
-    path: the table as the user named it. tell: is told of rows as they are done. stream: takes the bytes of a result
-    that goes to standard output.
-    """
+    """Do what is missing of a sweep, and put the parts together. stream: takes the bytes for standard output."""
     begun, request = time.perf_counter(), sweep.target.request
     if request.table == STREAM:
         with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
@@ -169,10 +161,7 @@ def run_sweep(sweep: Sweep, path: str, tell: Tell, stream: Callable[[bytes], Non
 
 
 def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
-    """Do the parts of a file that are missing, and join them; return its number of rows that are not finite.
-
-    wanted: what it is made from. Raises GradcliError for a file that was made from something else.
-    """
+    """Do the missing parts of a file made from what is `wanted`, join them; return its rows that are not finite."""
     request = sweep.target.request
     record, folder = Record(request.table, sweep.folder), Folder(sweep.folder, sweep.ending)
     if request.restart or not record.found:

@@ -181,7 +181,6 @@ class Interpreted:
 
 
 def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> list[np.ndarray]:
-    """Return the second derivatives by each element of each input at one point."""
     from ..transform import compute_hessian
 
     blocks = compute_hessian(q.program, given, Request(wrt=q.wrt, out=out)).blocks
@@ -214,10 +213,7 @@ class Portions(NamedTuple):
 
 
 def portion(question: Question, first: Columns, rows: int) -> Portions:
-    """Return how rows are to be done: fewer in a block where one takes much memory, in a part where it takes long.
-
-    first: a block of one row. rows: how many there are in all.
-    """
+    """Return how rows are to be done: fewer in a block where one takes much memory, in a part where it takes long."""
     evaluate = Interpreted(question)
     seconds = time_of(evaluate, first)
     if seconds < PART_SECONDS:

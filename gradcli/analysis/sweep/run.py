@@ -70,10 +70,7 @@ class Folder:
         return os.path.join(self.path, f"{number:07d}.{not_finite}{self.ending}")
 
     def write(self, number: int, tables: Iterable[tuple[Table, int]], kinds: Mapping[str, Any], size: int) -> int:
-        """Write a part, and return its rows that are not finite.
-
-        tables: pairs of some rows and how many are not. size: about how many bytes of text the whole result takes.
-        """
+        """Write a part, and return its rows that are not finite. size: the bytes of the whole result as text, about."""
         temporary = os.path.join(self.path, f"{number:07d}.{os.getpid()}.tmp")
         counts: list[int] = []
 
@@ -178,10 +175,7 @@ def list_array(lengths: list[int], items: np.ndarray) -> Any:
 
 
 def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, Any]) -> None:
-    """Write rows in row groups of bounded size.
-
-    Without dictionaries, which numbers that all differ gain nothing from: 0.3 of the time.
-    """
+    """Write rows in bounded row groups; without dictionaries, which numbers gain nothing from, in 0.3 of the time."""
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     writer: Any = None
     held: list[Any] = []
@@ -209,7 +203,6 @@ def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, A
 
 
 def join_parts(paths: list[str], file: BinaryIO, ending: str, names: Iterable[str]) -> None:
-    """Write all parts, in order, as one result."""
     separator = FORMS[ending]
     if separator is not None:
         file.write(heading(names, separator))
@@ -268,7 +261,6 @@ class Sweep(NamedTuple):
 
     @property
     def text_size(self) -> int:
-        """About how many bytes the result takes as text."""
         return (self.stop - self.start) * len(self.names) * CELL_BYTES
 
     def bounds(self, number: int) -> tuple[int, int]:
@@ -338,7 +330,10 @@ def identity(sweep: Sweep, points: str) -> dict[str, Any]:
         "program": program,
         "table": [points, *sweep.points.fingerprint()],
         "--shard": list(target.request.shard),
-        "values": {name: [list(np.shape(x)), digest(x)] for name, x in q.given.items()},
+        "values": {
+            name: [list(np.shape(x)), hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16]]
+            for name, x in q.given.items()
+        },
         "--out": list(q.outs),
         "--wrt": list(q.wrt),
         "--diag": q.diag,
@@ -358,16 +353,6 @@ def source_of(program: Any) -> str:
     return program.parsed.source
 
 
-def digest(x: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16]
-
-
-def is_record(document: Any) -> bool:
-    if not isinstance(document, dict) or not isinstance(document.get("made from"), dict):
-        return False
-    return all(isinstance(n := document.get(name), int) and n > 0 for name in ("block", "part"))
-
-
 class Record:
     """The file among the parts of a result that says what they are made from."""
 
@@ -376,10 +361,11 @@ class Record:
         self.found: dict[str, Any] = {}
         with contextlib.suppress(OSError, ValueError, RecursionError), open(self.path, encoding="utf-8") as file:
             document = json.load(file)
-            self.found = document if is_record(document) else {}
+            if isinstance(document, dict) and isinstance(document.get("made from"), dict):
+                counted = all(isinstance(n := document.get(name), int) and n > 0 for name in ("block", "part"))
+                self.found = document if counted else {}
 
     def check(self, wanted: dict[str, Any]) -> None:
-        """Raise GradcliError where the parts were made from something else."""
         known = self.found.get("made from")
         if known is None:
             return
@@ -391,7 +377,6 @@ class Record:
             )
 
     def write(self, wanted: dict[str, Any], portions: Portions) -> None:
-        """Note what the output is made from, and by how many rows at a time."""
         from ...files import replacing
 
         document = {"made from": wanted, "block": portions.block, "part": portions.part}

@@ -33,7 +33,6 @@ class Block(NamedTuple):
     rows: int
 
     def cut(self, start: int, stop: int) -> Block:
-        """Return rows `start` to `stop` of a block of arrays."""
         inputs = {name: x[start:stop] for name, x in self.inputs.items()}
         kept = {name: x[start:stop] for name, x in self.kept.items()}
         return Block(inputs, kept, min(stop, self.rows) - start)
@@ -46,10 +45,7 @@ def need(module: str, extra: str, what: str) -> Any:
 
 
 def load_arrow(size: int) -> Any:
-    """Return pyarrow where it is there and so many bytes of text are worth its start, else None.
-
-    With or without it the numbers read, and the bytes written, are the same.
-    """
+    """Return pyarrow where it is there and so many bytes are worth its start, else None: results are the same."""
     if size < WORTH_ARROW:
         return None
     try:
@@ -114,10 +110,7 @@ class Points:
 
 
 class NumpyPoints(Points):
-    """A structured array in a .npy file: its fields are the columns.
-
-    It is read, not mapped into memory: a mapped file that becomes shorter ends the process.
-    """
+    """A structured array in a .npy file, read, not mapped: the process ends where a mapped file becomes shorter."""
 
     def __init__(self, path: str, title: str = ""):
         super().__init__(path, title)
@@ -219,10 +212,7 @@ def rebatch(batches: Iterator[Any]) -> Any:
 
 
 def as_rows(items: list) -> np.ndarray:
-    """Return numbers and arrays, one per row, as one array; as an array of arrays where their shapes differ.
-
-    A number among lists is a list of one.
-    """
+    """Return numbers and lists (a number among them is one), one per row, as one array; of many shapes as objects."""
     rows = [np.asarray(x, float) for x in items]
     depth = max((x.ndim for x in rows), default=0)
     rows = [x.reshape((1,) * (depth - x.ndim) + x.shape) for x in rows]
@@ -257,10 +247,7 @@ def as_lists(array: Any) -> np.ndarray:
 
 
 def arrow_floats(array: Any) -> np.ndarray:
-    """Return numbers of Arrow's as floats, nan for null.
-
-    Arrow's own way loads pandas where that is installed, in 0.2 s.
-    """
+    """Return Arrow's numbers as floats, nan for null; its own way loads pandas where that is installed, in 0.2 s."""
     if array.null_count or array.type.bit_width < 8:
         return np.asarray(array.to_numpy(zero_copy_only=False), float)
     numbers = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
@@ -272,11 +259,10 @@ PIECE = 4 << 20
 
 
 class TextPoints(Points):
-    """A CSV or TSV file whose first row names the columns.
+    """A CSV or TSV file whose first row names the columns; cells hold numbers, nothing (nan), or lists as in JSON.
 
-    A cell holds a number or nothing (nan), or a list of numbers as JSON writes it. places: for each piece that was
-    read, the number of its first row and where it begins in the file. marks: the decimal marks that all cells so far
-    agree with; one that agrees with neither of them is unreadable.
+    places: for each piece that was read, the number of its first row and where it begins in the file. marks: the
+    decimal marks that all cells so far agree with.
     """
 
     def __init__(self, separator: str, path: str, title: str = ""):

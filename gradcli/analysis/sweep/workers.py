@@ -136,10 +136,7 @@ def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None
 
 
 def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.ExitStack) -> Any:
-    """Return a client of the scheduler at an address, or of a cluster of our own, which ends with the stack.
-
-    The address may be the file that a scheduler writes it into, once that is there.
-    """
+    """Return a client of the scheduler at an address, or in a file, or of a cluster that ends with the stack."""
     import logging
 
     if address == LOCAL:
