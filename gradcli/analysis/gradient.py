@@ -78,11 +78,8 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
 
 def check_has_inputs(run: Run) -> None:
     if not run.leaves:
-        raise GradcliError(
-            "the program has no inputs, so there is nothing to differentiate",
-            hint="use names in the expression, as in 'x**2', and give them values: x=3",
-            kind="name",
-        )
+        hint = "use names in the expression, as in 'x**2', and give them values: x=3"
+        raise GradcliError("the program has no inputs, so there is nothing to differentiate", hint=hint, kind="name")
 
 
 def describe_input(run: Run, name: str, leaf: Tensor, script: bool) -> InputGradient:
@@ -105,15 +102,11 @@ def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request,
     watched = watched or Watched(request)
     run = program.run(given, wrt=request.wrt, out=request.out, prepare=watched)
     if run.output is None and request.gradient is not None:
-        raise GradcliError(
-            "--gradient has no use here: the script runs backward itself",
-            hint="name what to run backward on: --out NAME",
-        )
+        hint = "name what to run backward on: --out NAME"
+        raise GradcliError("--gradient has no use here: the script runs backward itself", hint=hint)
     if request.retain is None and not watched.retained:
-        raise GradcliError(
-            "--retain-all has no use here: no intermediate result has a name",
-            hint="name them in a program: 'y = 2*x; sum(y^2)'",
-        )
+        message = "--retain-all has no use here: no intermediate result has a name"
+        raise GradcliError(message, hint="name them in a program: 'y = 2*x; sum(y^2)'")
     for tensor in (*run.leaves.values(), *watched.retained.values()) if run.output is not None else ():
         tensor._grad = None  # the script may have run backward before
     return run
@@ -176,11 +169,8 @@ def compute_values(
         for point in zip(*grid.values(), strict=True):
             result = compute_value(program, {**given, **dict(zip(axes, point, strict=True))}, out)
             if result.value.size != 1:
-                raise GradcliError(
-                    f"the output has shape {result.value.shape}; over a range it is to be a single number",
-                    hint="take one element or the sum of it",
-                    kind="shape",
-                )
+                message = f"the output has shape {result.value.shape}; over a range it is to be a single number"
+                raise GradcliError(message, hint="take one element or the sum of it", kind="shape")
             values.append(result.value.ravel()[0])
     return Values(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), result.output)
 
@@ -191,11 +181,8 @@ def value_of(run: Run) -> np.ndarray:
         return np.asarray(run.output._data)
     if len(run.backwards) == 1 and run.backwards[0] is not None:
         return run.backwards[0]
-    raise GradcliError(
-        "the script runs backward itself, and more than once, so there is no single output",
-        hint="name the output with --out NAME",
-        kind="target",
-    )
+    message = "the script runs backward itself, and more than once, so there is no single output"
+    raise GradcliError(message, hint="name the output with --out NAME", kind="target")
 
 
 def run_backward(output: Tensor, request: Request) -> None:
@@ -217,11 +204,8 @@ def run_backward(output: Tensor, request: Request) -> None:
             )
         vector = np.ones(shape)
     if vector.shape != shape:
-        raise GradcliError(
-            f"--gradient has shape {vector.shape}; the output has shape {shape}",
-            hint="they must be equal",
-            kind="shape",
-        )
+        message = f"--gradient has shape {vector.shape}; the output has shape {shape}"
+        raise GradcliError(message, hint="they must be equal", kind="shape")
     if vector.dtype.kind == "c" and not output_is_complex:
         raise GradcliError("--gradient is complex, but the output is real", kind="value")
     if output._node is None:

@@ -152,11 +152,8 @@ def watch_program(
         run = run_for(program, given, request)
         if run.output is not None:
             if run.output._node is None:
-                raise GradcliError(
-                    "the output depends on no input, so there is no graph",
-                    hint="check --wrt and --out, and that nothing was detached",
-                    kind="name",
-                )
+                hint = "check --wrt and --out, and that nothing was detached"
+                raise GradcliError("the output depends on no input, so there is no graph", hint=hint, kind="name")
             if differentiate:
                 run_backward(run.output, request)
     return run

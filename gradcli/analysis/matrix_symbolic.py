@@ -93,11 +93,7 @@ def matrix_formulas(
     code: bool = False,
     steps: bool = False,
 ) -> MatrixFormulas:
-    """Return the derivatives of a program in matrix form: gradients, Jacobians or Hessians.
-
-    shapes: of the inputs, with names for dimensions of any length; none is a number. Raises GradcliError for what has
-    no such form, and with the exit code of a defect for a formula that the engine's numbers contradict.
-    """
+    """Return the derivatives of a program in matrix form: gradients, Jacobians or Hessians. Raises GradcliError."""
     if not isinstance(program, ExpressionProgram):
         raise GradcliError(f"--matrix needs an expression, and {program.title} is none", hint=BY_ELEMENTS)
     try:
@@ -143,11 +139,8 @@ def kind_of(output: Term, order: int) -> str:
     if rank > 1 or (rank and (len(output.axes) > 1 or order > 1)):
         what = "second derivatives of a number" if order > 1 else "derivatives of a number or a vector"
         dims = ", ".join(map(str, output.dims))
-        raise GradcliError(
-            f"the output has shape ({dims}); --matrix has {what}",
-            hint=f"sum it, or choose a part; {BY_ELEMENTS}",
-            kind="shape",
-        )
+        hint = f"sum it, or choose a part; {BY_ELEMENTS}"
+        raise GradcliError(f"the output has shape ({dims}); --matrix has {what}", hint=hint, kind="shape")
     if order > 2:
         raise GradcliError("--matrix has first and second derivatives", hint=BY_ELEMENTS)
     return "hessian" if order == 2 else "jacobian" if rank else "gradient"
@@ -167,9 +160,8 @@ def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[d
     terms = {label: term for label, term in terms.items() if label not in left_out}
     if left_out and (named or not terms):
         what = "block" if order == 2 else "Jacobian"
-        raise GradcliError(
-            f"the {what} for {left_out[0]} has more than two axes, and no matrix form", hint=BY_ELEMENTS, kind="shape"
-        )
+        message = f"the {what} for {left_out[0]} has more than two axes, and no matrix form"
+        raise GradcliError(message, hint=BY_ELEMENTS, kind="shape")
     return terms, [f"{', '.join(left_out)}: more than two axes, so there is no matrix form"] if left_out else []
 
 
@@ -212,12 +204,9 @@ def prove(inputs: Inputs, texts: Mapping[str, Formula], out: str | None, kind: s
             scale = max(largest(theirs), largest(ours))
             error = largest(ours - theirs) if ours.shape == theirs.shape else np.inf
             if error > RELATIVE * scale + 100 * noise[name] + ABSOLUTE:
-                raise GradcliError(
-                    f"gradcli has a defect: its formula for {name} disagrees with its engine: {texts[name].text}",
-                    hint=f"please report it with the command line; {BY_ELEMENTS}",
-                    kind="defect",
-                    exit_code=EXIT_DEFECT,
-                )
+                message = f"gradcli has a defect: its formula for {name} disagrees with its engine: {texts[name].text}"
+                hint = f"please report it with the command line; {BY_ELEMENTS}"
+                raise GradcliError(message, hint=hint, kind="defect", exit_code=EXIT_DEFECT)
             errors[name] = max(errors[name], error / scale if scale else 0.0)
     return {name: {"agrees": True, "points": POINTS, "sizes": sizes, "max_error": errors[name]} for name in texts}
 
@@ -232,11 +221,7 @@ Arrays = dict[str, np.ndarray]
 def regular_point(
     inputs: Inputs, programs: Mapping[str, ExpressionProgram], out: str | None, kind: str, rng: np.random.Generator
 ) -> tuple[dict[str, int], Arrays, Arrays, dict[str, float]]:
-    """Return lengths of dimensions, and what formulas and the engine say at a point where rounding hides nothing.
-
-    There all is finite, and the engine's derivatives hardly change where the point does by a rounding error: by how
-    much comes last.
-    """
+    """Return lengths, and what formulas and the engine say at a finite point; last what rounding changes there."""
     choices = range(2, 2 + max(len(inputs.dims), 6))
     for attempt in range(TRIES):
         lengths = dict(zip(inputs.dims, map(int, rng.permutation(choices)), strict=False))
@@ -256,11 +241,8 @@ def regular_point(
             noise = {name: largest(x - moved[name]) for name, x in engine.items()}
             if all(noise[name] <= 1e-9 * largest(x) + ABSOLUTE for name, x in engine.items()):
                 return lengths, numbers, engine, noise
-    raise GradcliError(
-        "no random point was found where the derivatives have values, so the formulas cannot be proven",
-        hint="say what a matrix is: --spd A, --symmetric A",
-        kind="value",
-    )
+    message = "no random point was found where the derivatives have values, so the formulas cannot be proven"
+    raise GradcliError(message, hint="say what a matrix is: --spd A, --symmetric A", kind="value")
 
 
 def evaluate(program: ExpressionProgram, values: Mapping[str, np.ndarray], out: str | None = None) -> np.ndarray:

@@ -70,11 +70,8 @@ def check_plotted_output(
         )
     run = program.run(given, wrt=wrt, out=out)
     if run.output is None:
-        raise GradcliError(
-            f"the script runs backward itself, so there is no output to be {verb}",
-            hint="leave out its call of backward",
-            kind="target",
-        )
+        message = f"the script runs backward itself, so there is no output to be {verb}"
+        raise GradcliError(message, hint="leave out its call of backward", kind="target")
     check_number(run.output, f"only a real number can be {verb}")
     return run.output_name
 

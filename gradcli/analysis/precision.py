@@ -101,11 +101,8 @@ def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> Lon
         with within(time_left(seconds)):
             return work()
     except TimeIsUp:
-        raise GradcliError(
-            f"so many digits ({digits}) take longer than {seconds:g} s",
-            hint="wait longer with --timeout, or ask for fewer digits",
-            kind="limit",
-        ) from None
+        message = f"so many digits ({digits}) take longer than {seconds:g} s"
+        raise GradcliError(message, hint="wait longer with --timeout, or ask for fewer digits", kind="limit") from None
 
 
 def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
@@ -270,7 +267,6 @@ class StepComparison:
         self.known: dict[Any, float] = {}
 
     def largest(self) -> Loss | None:
-        """Return the loss of most digits, None where none is worth naming."""
         worth = [loss for loss in self.losses if loss.before - loss.after > LEAST]
         return max(worth, key=lambda loss: loss.before - loss.after, default=None)
 

@@ -131,11 +131,8 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
         with within(time_left(max(seconds - spent, SHORTEST))):
             return work()
     except TimeIsUp:
-        raise GradcliError(
-            f"the formulas take longer than {seconds:g} s",
-            hint=f"wait longer with --timeout, narrow with --wrt, or {NUMBERS_INSTEAD}",
-            kind="limit",
-        ) from None
+        hint = f"wait longer with --timeout, narrow with --wrt, or {NUMBERS_INSTEAD}"
+        raise GradcliError(f"the formulas take longer than {seconds:g} s", hint=hint, kind="limit") from None
     except RecursionError:
         raise GradcliError("the formulas are nested too deeply", hint=NUMBERS_INSTEAD, kind="limit") from None
     except (TypeError, ValueError, AttributeError, NotImplementedError, ArithmeticError, IndexError) as error:
@@ -152,10 +149,8 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
     """
     if symbols.grads is not None:
         if order > 1 or symbols.vector is not None:
-            raise GradcliError(
-                f"--{'order' if order > 1 else 'gradient'} has no use here: the script runs backward itself",
-                hint="name what to differentiate: --out NAME",
-            )
+            message = f"--{'order' if order > 1 else 'gradient'} has no use here: the script runs backward itself"
+            raise GradcliError(message, hint="name what to differentiate: --out NAME")
         return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
     if order == 1:
         rows, every = [""], symbols.output.ravel().tolist()
@@ -197,11 +192,8 @@ def scalar(symbols: Symbols) -> Any:
         weights = symbols.vector.ravel().tolist()
         return sympy.Add(*(field.number(w) * e for w, e in zip(weights, elements, strict=True)))
     if len(elements) != 1:
-        raise GradcliError(
-            f"the output has shape {symbols.output.shape}; second derivatives and code need a single number",
-            hint="sum it, choose an element with --out, or give --gradient",
-            kind="shape",
-        )
+        message = f"the output has shape {symbols.output.shape}; second derivatives and code need a single number"
+        raise GradcliError(message, hint="sum it, choose an element with --out, or give --gradient", kind="shape")
     return sympy.sympify(elements[0])
 
 
@@ -234,9 +226,8 @@ def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
             raise GradcliError(f"--at gives no value for '{name}'", hint=f"add --at {name}=1", kind="name")
         values = np.asarray(at[name]).view(np.ndarray)
         if values.shape != array.shape:
-            raise GradcliError(
-                f"--at: '{name}' has shape {array.shape}; the value has shape {values.shape}", kind="shape"
-            )
+            message = f"--at: '{name}' has shape {array.shape}; the value has shape {values.shape}"
+            raise GradcliError(message, kind="shape")
         for s, x in zip(array.ravel().tolist(), values.ravel().tolist(), strict=True):
             point[s] = resolve_unknown(field.number(x))
     return point
@@ -443,17 +434,13 @@ def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> Formu
 
 
 def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, formulas: list) -> str:
-    """Return the formulas as code. Raises GradcliError for functions that the language does not have."""
     try:
         return writer(symbols.title, inputs, resolve_unknown(scalar(symbols)), formulas)
     except PrintMethodNotImplementedError as error:
         found_name = re.search(r">: (\w[\w ]*)", str(error))
         library = LIBRARIES[code]
-        raise GradcliError(
-            f"{library} has no {found_name[1]}" if found_name else f"{library} lacks one of the functions",
-            hint="use -f text, whose functions gradcli has",
-            kind="exact",
-        ) from None
+        message = f"{library} has no {found_name[1]}" if found_name else f"{library} lacks one of the functions"
+        raise GradcliError(message, hint="use -f text, whose functions gradcli has", kind="exact") from None
 
 
 def write_formula(expr: Any, unicode: bool) -> Formula:

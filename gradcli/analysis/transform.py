@@ -28,19 +28,13 @@ class Recorded:
         run = program.run(given, wrt=request.wrt, out=request.out)
         check_has_inputs(run)
         if run.output is None:
-            raise GradcliError(
-                "the script runs backward itself, so its graph is gone",
-                hint="leave out its call of backward",
-                kind="target",
-            )
+            hint = "leave out its call of backward"
+            raise GradcliError("the script runs backward itself, so its graph is gone", hint=hint, kind="target")
         self.title, self.names, self.output_name = program.title, list(run.leaves), run.output_name
         self.output = run.output
         if self.output._data.dtype.kind not in "fc":
-            raise GradcliError(
-                f"the output has type {self.output._data.dtype}, which has no derivative",
-                hint="choose a real output with --out NAME",
-                kind="shape",
-            )
+            message = f"the output has type {self.output._data.dtype}, which has no derivative"
+            raise GradcliError(message, hint="choose a real output with --out NAME", kind="shape")
         if is_complex(self.output):
             raise GradcliError(
                 "the output is complex; only real outputs have derivatives of this kind",
@@ -61,11 +55,9 @@ class Recorded:
 
     def check_scalar(self, command: str) -> None:
         if self.output._data.size != 1:
-            raise GradcliError(
-                f"the output has shape {self.output._data.shape}; {command} needs a single number",
-                hint="sum it, choose one element with --out NAME, or use 'gradcli jacobian'",
-                kind="shape",
-            )
+            message = f"the output has shape {self.output._data.shape}; {command} needs a single number"
+            hint = "sum it, choose one element with --out NAME, or use 'gradcli jacobian'"
+            raise GradcliError(message, hint=hint, kind="shape")
 
     def gradient_trace(self) -> tuple[Trace, list[int]]:
         """Return a trace from inputs to the gradients of a scalar output, and the places of inputs that have one."""
@@ -94,11 +86,9 @@ PRINTED = 10
 def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool = False) -> None:
     """Raise GradcliError for a matrix with more elements than the limit. printed: they will be written as text."""
     if printed and limit // PRINTED < rows * columns <= limit:
-        raise GradcliError(
-            f"this {what} would have {rows} x {columns} elements; as text, the limit is {limit // PRINTED:.3g}",
-            hint="use --sparse, vjp or jvp, write it with -o FILE.npy, or raise the limit with --max-elements",
-            kind="limit",
-        )
+        message = f"this {what} would have {rows} x {columns} elements; as text, the limit is {limit // PRINTED:.3g}"
+        hint = "use --sparse, vjp or jvp, write it with -o FILE.npy, or raise the limit with --max-elements"
+        raise GradcliError(message, hint=hint, kind="limit")
     if rows * columns > limit:
         raise GradcliError(
             f"this {what} would have {rows} x {columns} elements ({rows * columns * 8 / 2**30:.1f} GiB); "
@@ -136,11 +126,7 @@ def compute_jacobian(
     sparse: bool = False,
     printed: bool = False,
 ) -> Jacobian:
-    """Return the Jacobian of a program's output, one block per input.
-
-    mode: rev runs backward with all outputs' cotangents at once, fwd pushes all inputs' tangents forward,
-    auto takes the side with fewer elements. Raises GradcliError for a result larger than memory allows.
-    """
+    """Return the Jacobian, a block per input. mode: rev, fwd, or auto, from the side with fewer elements."""
     run = Recorded(program, given, request)
     trace, inputs = run.trace, run.trace.inputs
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
@@ -183,11 +169,9 @@ def compute_hessian(
     inputs = run.trace.inputs
     for name, x in zip(run.names, inputs, strict=True):
         if is_complex(x):
-            raise GradcliError(
-                f"'{name}' is complex; second derivatives are those of real inputs",
-                hint="write it as x + 1j*y with real x and y, or choose real inputs with --wrt",
-                kind="shape",
-            )
+            message = f"'{name}' is complex; second derivatives are those of real inputs"
+            hint = "write it as x + 1j*y with real x and y, or choose real inputs with --wrt"
+            raise GradcliError(message, hint=hint, kind="shape")
     total = sum(x._data.size for x in inputs)
     check_elements(total, total, request.max_elements, "Hessian", printed)
     with reword_engine_errors():
@@ -212,11 +196,9 @@ def compute_hessian(
 def compute_vjp(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Products:
     run = Recorded(program, given, request)
     if request.gradient is None and run.output._data.size != 1:
-        raise GradcliError(
-            f"the output has shape {run.output._data.shape}: a vector of that shape is needed",
-            hint="pass it with --gradient (-g), or use 'gradcli jacobian' for all of them",
-            kind="shape",
-        )
+        message = f"the output has shape {run.output._data.shape}: a vector of that shape is needed"
+        hint = "pass it with --gradient (-g), or use 'gradcli jacobian' for all of them"
+        raise GradcliError(message, hint=hint, kind="shape")
     seed = run.vector(request.gradient, run.output, "--gradient")
     with reword_engine_errors():
         cotangents = pull(run.trace, [(run.output, seed)], False, False)

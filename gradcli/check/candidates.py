@@ -161,10 +161,7 @@ SMALL_STEPS, GROWTH = 1e-6, 10.0
 
 
 def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, bool]:
-    """Return the relative distance between claim and slopes along a random direction, and whether there is a kink.
-
-    A slope that is known well and agrees is enough; at a kink, whatever lies between the one-sided ones.
-    """
+    """Return the relative distance between claim and slopes along a random direction, and whether there is a kink."""
     unit = max(flat.unit, flat.input_unit)
     direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))

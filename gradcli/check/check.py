@@ -99,7 +99,6 @@ class Check:
         self.repeated, self.arguments = "", ""
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
-        """Return the arrays of one sample. Raises CallError for an `at` that gives none."""
         at = self.at
         if callable(at) and not isinstance(at, Mapping):
             try:

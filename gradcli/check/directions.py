@@ -265,7 +265,6 @@ class Directions:
         return tuple(rows)
 
     def inputs(self, verdict: str) -> tuple[InputCheck, ...]:
-        """Return what the directions say of each input, relative to its largest element."""
         flat, hidden, effects, digits, most = self.flat, self.hideable(), self.effects(), 17.0, 0.0
         for k, line in enumerate(self.lines):
             claimed, gap, _ = self.compare(k)

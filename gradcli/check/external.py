@@ -44,10 +44,7 @@ def declared_address(text: str, at: Any, *, name: str | None = None, config: Any
 
 
 def of_address(target: Target, request: Request) -> Check | CheckReport:
-    """Return the check of what is at an address; a report when it cannot be reached.
-
-    Raises GradcliError for inputs that it does not have, or that are missing.
-    """
+    """Return the check of what is at an address; a report when it cannot be reached. Raises GradcliError."""
     text = target.text
     if request.argv:
         raise GradcliError(f"{text} takes no arguments after --", hint="put them into cmd:")
@@ -60,10 +57,8 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
     except (CallError, GoneError) as error:
         return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
     if not (claim.has_pull or claim.has_push):
-        raise GradcliError(
-            f"{claim.title}: a function of a library is checked against a derivative from it",
-            hint=f"add {getattr(claim, 'advice', '--grad')}",
-        )
+        hint = f"add {getattr(claim, 'advice', '--grad')}"
+        raise GradcliError(f"{claim.title}: a function of a library is checked against a derivative from it", hint=hint)
     if request.wrt is not None:
         check_known(request.wrt, claim.at, "--wrt")
     check = Check(

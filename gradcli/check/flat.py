@@ -71,7 +71,6 @@ class Flat:
 
     @functools.cached_property
     def input_unit(self) -> float:
-        """The largest rounding unit of the inputs."""
         return max((float(np.finfo(part.dtype).eps) / 2 for part in self.parts), default=2.0**-53)
 
     @property

@@ -125,7 +125,6 @@ class FormulaCheck(Check):
             raise GradcliError("--hess takes real numbers only", kind="value")
 
     def draw(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return the inputs at a random point where the function is finite. Raises GradcliError where none is found."""
         for attempt in range(ATTEMPTS):
             kinds = {name: DOMAINS[rng.integers(min(attempt + 1, len(DOMAINS)))] for name in self.shapes}
             at = self.point_of({name: kinds[name](rng, shape) for name, shape in self.shapes.items()})
@@ -185,7 +184,6 @@ class FormulaCheck(Check):
         return replace(report, diagnosis=(*report.diagnosis, found))
 
     def small_points(self) -> Iterator[dict[str, np.ndarray]]:
-        """Yield values of a few digits for the inputs without one."""
         rng = np.random.default_rng(self.request.seed)
         sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
         ends = np.cumsum(sizes, dtype=int)

@@ -308,7 +308,6 @@ class SampledLine:
         return Slope(value, error, kinked, noise, np.zeros(len(value), bool), rough)
 
     def best(self, h: np.ndarray) -> Slope:
-        """Return the best extrapolation of three consecutive steps among many."""
         return functools.reduce(better, (self.romberg(h[k : k + 3]) for k in range(len(h) - 2)))
 
     def fit(self, width: float, more: int = 0) -> Slope:

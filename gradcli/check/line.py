@@ -86,10 +86,7 @@ class Fits:
     """The fits of a line, by falling width, as arrays of shape (fits, m): the choice among them, and what it hides."""
 
     def __init__(self, flat: Flat, i: int, combine: Callable[[np.ndarray], np.ndarray]):
-        """Fit the line along element i of x, of which the first `far` fits are wider than the scale of x suggests.
-
-        combine: makes of outputs (points, m) what is wanted.
-        """
+        """Fit along element i of x; `far` fits are wider than its scale. combine: takes outputs (points, m)."""
         self.line: Line = lambda offsets: combine(flat.along(np.full(len(offsets), i), offsets))
         self.x, self.scale, self.unit = flat.coordinate(i), float(flat.scales[i]), flat.unit
         self.f0 = f0 = combine(flat.f0[None])[0]

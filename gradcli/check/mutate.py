@@ -62,10 +62,7 @@ class Mutator:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def environment(self, which: str) -> dict[str, str]:
-        """Return the environment of the command: with the host, and without files that Python and others leave.
-
-        pytest stops at the first test that fails, and imports test files as Python does: the host sees no others.
-        """
+        """Return the environment of the command: without files that are left, and pytest importing as Python does."""
         pytest_options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -x --assert=plain -o cache_dir={self.folder}/cache"
         return {
             **environment_with("gradcli_mutant_host"),
@@ -116,11 +113,7 @@ class Mutator:
 def mutate(
     target: str, command: Sequence[str], at_least: float, timeout: float | None = None, watch: Any = iter
 ) -> Mutation:
-    """Run a command with every mutant of FILE.py:FUNCTION. watch: wraps the mutants that are run, to show progress.
-
-    Raises GradcliError where there is no such function, and where the command fails without a mutant or never
-    imports the file.
-    """
+    """Run a command with every mutant of FILE.py:FUNCTION. watch: wraps the mutants, to show progress."""
     start = time.perf_counter()
     path, name = split_name(target)
     if not name:
@@ -130,9 +123,8 @@ def mutate(
         report = mutator.read_report()
         if first.status != 0:
             text = f":\n{output}" if (output := mutator.output()) else ""
-            raise GradcliError(
-                f"'{' '.join(command)}' fails without a mutant (exit {first.status}){text}", hint="it has to pass first"
-            )
+            hint = "it has to pass first"
+            raise GradcliError(f"'{' '.join(command)}' fails without a mutant (exit {first.status}){text}", hint=hint)
         if not report["loaded"]:
             raise GradcliError(
                 f"'{' '.join(command)}' never imports {mutator.path}, so that no mutant of {target} could be noticed",

@@ -291,7 +291,6 @@ def report_along(
 
 
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
-    """Yield which elements of inputs are neither right nor wrong."""
     for item in inputs:
         if item.hidden:
             count = "1 element is" if item.hidden == 1 else f"{item.hidden} elements are"
@@ -340,10 +339,7 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
 
     judgement.rough = is_rough(flat, judgement, scatter)
     if not judgement.rough:
-        judgement.excuse(
-            np.fmax(roughness(flat, analytic), steady),
-            "rounding hides the claimed derivative: between close points it scatters by about {:.1g} relative",
-        )
+        judgement.excuse(np.fmax(roughness(flat, analytic), steady))
     solver = solver_tolerance(flat, judgement, scatter) if judgement.verdict == "fail" and not judgement.rough else None
     if solver is not None:
         for j, i in np.argwhere(judgement.state == FAIL):

@@ -24,10 +24,7 @@ from .run import run_check
 
 
 def plain_of(x: Any) -> Any:
-    """Return an array as nested lists, a number as a number; types other than float64 are named beside.
-
-    So is the shape of an array without elements, of which lists keep only the lengths before the first zero.
-    """
+    """Return an array as nested lists; with its type unless that is float64, and the shape of one without elements."""
     raw = np.asarray(x)
     if not raw.size and raw.ndim > 1:
         return {"dtype": raw.dtype.name, "shape": [*raw.shape], "data": []}
@@ -40,7 +37,6 @@ def plain_of(x: Any) -> Any:
 
 
 def array_of(data: Any) -> np.ndarray:
-    """Return the array that plain data stands for. Raises ValueError."""
     try:
         if not isinstance(data, dict):
             return np.array(data, float)
@@ -58,7 +54,6 @@ MOST_TEXT = 1 << 28
 
 
 def read_document(path: str, key: str, what: str) -> dict[str, Any]:
-    """Return a document that `document_of_lines` wrote. Raises GradcliError."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(MOST_TEXT + 1)

@@ -84,10 +84,7 @@ def is_rough(flat: Flat, judgement: Judgement, own: np.ndarray) -> bool:
 
 
 def rougher(flat: Flat, j: int, i: int, reach: float, own: float, gap: float) -> bool:
-    """Return whether the claim for an element is rough over a reach, and the slope of the values is not.
-
-    own: how much the claim scatters between points that are rounding units apart. gap: what it is off by.
-    """
+    """Return whether the claim for an element is rough over a reach, but no slope of values. gap: what it is off by."""
     starts = starts_of_lines(flat, i, reach)
     claimed = claimed_at_starts(flat, starts, j, i)
     if claimed is None:
@@ -145,10 +142,7 @@ def claimed_at_starts(flat: Flat, starts: np.ndarray, j: int, i: int) -> np.ndar
 
 
 def is_coarse(flat: Flat, j: int, i: int, change: float) -> bool:
-    """Return whether a claim stands still over a step over which the function moves: it is computed in float32.
-
-    change: how much the claim changes over the scale of element i.
-    """
+    """Return whether a claim stands still, in float32, where f moves. change: of the claim over the scale."""
     moved = flat.x.copy()
     moved[i] += FINE * float(flat.scales[i])
     claimed = claimed_at_starts(flat, np.stack([flat.x, moved]), j, i)

@@ -151,11 +151,7 @@ def takes_whole(annotation: Any) -> bool:
 
 
 def checks_of(targets: Sequence[Target], request: Request) -> list[Check | CheckReport]:
-    """Return the checks of all targets; files that cannot be imported become reports.
-
-    A Python file without checks is checked as a script when it is named alone, and left out among others. Raises
-    GradcliError for targets that do not exist, and when nothing is declared.
-    """
+    """Return the checks of all targets, or reports. A file without any is a script when it is named alone."""
     checks: list[Check | CheckReport] = []
     folders = Folders()
     for target in targets:
@@ -167,11 +163,8 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
             checks += of_target(target._replace(folders=folders), request)
     if not checks:
         names = ", ".join(target.text for target in targets)
-        raise GradcliError(
-            f"nothing to check in {names}",
-            hint="declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g",
-            kind="file",
-        )
+        hint = "declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g"
+        raise GradcliError(f"nothing to check in {names}", hint=hint, kind="file")
     return checks
 
 
@@ -291,7 +284,5 @@ def refuse_points(request: Request, path: str) -> None:
     }
     for option, value in given.items():
         if value is not None:
-            raise GradcliError(
-                f"{path} declares its checks with their inputs, so {option} has no use",
-                hint=f"name a function to check it elsewhere: {path}:f x=2",
-            )
+            hint = f"name a function to check it elsewhere: {path}:f x=2"
+            raise GradcliError(f"{path} declares its checks with their inputs, so {option} has no use", hint=hint)

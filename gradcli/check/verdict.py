@@ -65,7 +65,6 @@ def room(error: Any, slack: Any, floor: Any, margin: float = MARGIN) -> Any:
 
 
 def floor_of(unit: float) -> float:
-    """Return the relative difference that no claim with this rounding unit is accused of."""
     return FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
 
 
@@ -205,7 +204,6 @@ class Judgement:
         self.hide()
 
     def tell_wrong(self) -> None:
-        """Tell in which inputs elements were found wrong so far."""
         flat, wrong = self.reference.flat, ((self.state == FAIL) | self.surely_wrong()).any(axis=0)
         names = [name for k, name in enumerate(flat.claim.wrt) if wrong[flat.columns(k)].any()]
         if names:
@@ -239,7 +237,7 @@ class Judgement:
                 self.state[j, places] = FAIL
                 self.notes.append("at this kink the values together lie outside the generalized gradient")
 
-    def excuse(self, scatter: np.ndarray, reason: str) -> None:
+    def excuse(self, scatter: np.ndarray) -> None:
         """Take back what was held against entries that are off by no more than they are seen to scatter."""
         off = np.abs(self.analytic - self.value)
         own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
@@ -249,8 +247,10 @@ class Judgement:
         known = off + scatter <= COARSE * np.abs(self.value)
         for j, i in np.argwhere(own):
             size = max(abs(self.analytic[j, i]), abs(self.value[j, i]))
+            seen = f"between close points it scatters by about {scatter[j, i] / size:.1g} relative"
+            reason = f"rounding hides the claimed derivative: {seen}"
             settled = PASS if known[j, i] else HIDDEN
-            self.state[j, i] = settled if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))
+            self.state[j, i] = settled if small[j, i] else self.unsure(j, i, reason)
         self.excusable = np.where(own, np.fmax(self.excusable, OWN_NOISE * scatter), self.excusable)
 
     def entry(self, j: int, i: int, k: int, estimate: Estimate) -> int:
@@ -330,7 +330,6 @@ class Judgement:
         return UNSURE
 
     def reason(self) -> str:
-        """Return the commonest reason why entries are open."""
         reasons = Counter(reason for place, reason in self.reasons.items() if self.state[place] == UNSURE)
         return reasons.most_common(1)[0][0] if reasons else "not all elements could be looked at"
 

@@ -35,11 +35,7 @@ class WatchedRun(NamedTuple):
 
 
 def watch_command(command: Sequence[str], points: int, calls: int | None, timeout: float) -> WatchedRun:
-    """Run a command, and have the derivatives that it hands over judged where it used them.
-
-    points: at how many of the calls of each; calls: how often each function may be called for that. Raises
-    GradcliError where there is no such command, and for one that succeeds without any Python in it.
-    """
+    """Run a command, and judge its derivatives where it used them: at so many `points`, by so many `calls` of each."""
     folder = tempfile.mkdtemp(prefix="gradcli-watch-")
     try:
         settings = {
@@ -53,10 +49,8 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
         place.write_text(json.dumps(settings), encoding="utf-8")
         status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
         if status == 0 and not Path(folder, "python").exists():
-            raise GradcliError(
-                f"'{' '.join(command)}' ran no Python, so there was nothing to watch",
-                hint="watch is for commands such as: python fit.py, pytest -q, uv run fit",
-            )
+            hint = "watch is for commands such as: python fit.py, pytest -q, uv run fit"
+            raise GradcliError(f"'{' '.join(command)}' ran no Python, so there was nothing to watch", hint=hint)
         interrupted = False
         try:
             for report in sorted(Path(folder).glob("report-*")):

@@ -182,10 +182,7 @@ def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int,
 
 
 class Worker:
-    """A forked process that runs checks by number, one at a time.
-
-    at: the number that it was given last; given: how many it was given. others: pipes of other workers.
-    """
+    """A forked process that runs checks by number, one at a time. given: how many so far. others: other pipes."""
 
     def __init__(self, checks: Sequence[Check], watched: bool, others: Sequence[Pipe]):
         self.process = ForkedProcess(functools.partial(serve, checks, watched), others)

@@ -381,10 +381,7 @@ def is_certain(look: Directions, k: int) -> np.ndarray:
 
 
 def judge_along(look: Directions) -> Outcome | None:
-    """Return what directions tell of a claim, and of single elements where these disagree.
-
-    None where there are so few elements, or they cost so little, that each is to be looked at.
-    """
+    """Return what directions tell of a claim, and of elements where they disagree; None to look at each."""
     flat = look.flat
     try:
         look.first_look()

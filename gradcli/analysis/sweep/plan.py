@@ -46,11 +46,8 @@ def open_points(path: str, title: str = "", delimiter: str | None = None) -> Poi
     if delimiter is not None and TABLES.get(kind) in (NumpyPoints, ParquetPoints):
         raise GradcliError(f"--delimiter: {path} is no text", hint="leave it out")
     if kind not in TABLES and delimiter is None:
-        raise GradcliError(
-            f"{path}: unknown type of table '{kind or path}'",
-            hint="the types are .csv, .tsv, .parquet, .npy, - or a pipe for CSV, and any text with --delimiter",
-            kind="file",
-        )
+        hint = "the types are .csv, .tsv, .parquet, .npy, - or a pipe for CSV, and any text with --delimiter"
+        raise GradcliError(f"{path}: unknown type of table '{kind or path}'", hint=hint, kind="file")
     with reading(title or path):
         points = TABLES[kind](path, title) if delimiter is None else TextPoints(delimiter, path, title)
     twice = next((name for name, count in Counter(points.names).items() if count > 1), None)

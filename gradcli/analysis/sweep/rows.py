@@ -74,12 +74,9 @@ class RowError(GradcliError):
 
 
 class Interpreted:
-    """Evaluates blocks with the engine.
+    """Evaluates blocks with the engine, mapped over the rows where the program allows it, else row by row.
 
-    A block is one call where the program allows it: a program of the language or a function, mapped over the rows.
-    A program that branches on the numbers is called row by row instead, and so is one that has to be run anew for
-    every point, such as a script; `looped` says why, from the first block on, and is empty otherwise. gaps: whether a
-    row with a matrix that has no inverse or the like is nan, and no error.
+    `looped` says why, from the first block on. gaps: whether a row with a matrix without inverse is nan, and no error.
     """
 
     def __init__(self, question: Question, gaps: bool = True):
@@ -143,7 +140,6 @@ class Interpreted:
         return results
 
     def map_rows(self, call: Callable) -> Callable:
-        """Return a function of the inputs of many rows that gives value, gradients and second derivatives."""
         places = tuple(self.order.index(name) for name in self.question.wrt)
 
         def scalar(*tensors: Tensor) -> Tensor:

@@ -35,16 +35,14 @@ def form_of(path: str, form: str | None) -> str:
     ending = os.path.splitext(path)[1].lower()
     if form in ("csv", "tsv"):
         if ending in FORMS and ending != f".{form}":
-            raise GradcliError(
-                f"-f {form} and -o {path} disagree: a {ending} file is {ending[1:]}", hint="leave out -f"
-            )
+            message = f"-f {form} and -o {path} disagree: a {ending} file is {ending[1:]}"
+            raise GradcliError(message, hint="leave out -f")
         return f".{form}"
     if path == "-":
         return ".csv"
     if ending not in FORMS:
-        raise GradcliError(
-            f"-o {path}: unknown type of file '{ending or path}'", hint=f"the types are {', '.join(FORMS)}", kind="file"
-        )
+        hint = f"the types are {', '.join(FORMS)}"
+        raise GradcliError(f"-o {path}: unknown type of file '{ending or path}'", hint=hint, kind="file")
     if FORMS[ending] is None:
         need("pyarrow.parquet", "sweep", "writing Parquet")
     return ending
@@ -270,7 +268,6 @@ class Sweep(NamedTuple):
 
 
 def do_part(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | None = None) -> int:
-    """Compute and write a part; return how many of its rows are not finite."""
     folder = Folder(sweep.folder, sweep.ending)
     return folder.write(number, results(sweep, number, evaluate, tell), sweep.points.kinds, sweep.text_size)
 
@@ -371,10 +368,8 @@ class Record:
             return
         other = [name for name in wanted if json.loads(json.dumps(wanted[name])) != known.get(name)]
         if other:
-            raise GradcliError(
-                f"the parts of {self.output} that are there were made with another {' and '.join(other)}",
-                hint="name another output with -o, or begin anew with --restart",
-            )
+            message = f"the parts of {self.output} that are there were made with another {' and '.join(other)}"
+            raise GradcliError(message, hint="name another output with -o, or begin anew with --restart")
 
     def write(self, wanted: dict[str, Any], portions: Portions) -> None:
         from ...files import replacing

@@ -81,15 +81,10 @@ class Points:
         self.check()
 
     def check(self) -> None:
-        """Raise GradcliError for columns, and rows, that cannot be read."""
         raise NotImplementedError
 
     def read(self, start: int, stop: int, step: int) -> Iterator[Block]:
-        """Yield rows `start` to `stop` in blocks of `step`: inputs as arrays of floats, kept columns as they are.
-
-        Raises GradcliError with file and row for what a reader raises, and for a file that has changed since it was
-        opened.
-        """
+        """Yield rows `start` to `stop` in blocks of `step`. Raises GradcliError with the row, or for a changed file."""
         blocks = self.blocks(start, stop, step)
         while start < stop:
             with reading(f"{self.title}, from row {start + 1} on,"):
@@ -116,11 +111,9 @@ class NumpyPoints(Points):
         super().__init__(path, title)
         array: Any = np.lib.format.open_memmap(path, mode="r")
         if array.dtype.names is None or array.ndim != 1:
-            raise GradcliError(
-                f"{path} holds a plain array of shape {array.shape}; the columns of a sweep have names",
-                hint="save one dimension of a structured type: numpy.array(rows, dtype=[('x', float), ('y', float)])",
-                kind="file",
-            )
+            message = f"{path} holds a plain array of shape {array.shape}; the columns of a sweep have names"
+            hint = "save one dimension of a structured type: numpy.array(rows, dtype=[('x', float), ('y', float)])"
+            raise GradcliError(message, hint=hint, kind="file")
         self.names, self.rows, self.dtype, self.begin = array.dtype.names, len(array), array.dtype, array.offset
 
     def check(self) -> None:
@@ -168,9 +161,8 @@ class ParquetPoints(Points):
             while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
                 kind = kind.value_type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-                raise GradcliError(
-                    f"{self.title}: column '{name}' holds {kind}, not real numbers or lists of them", kind="value"
-                )
+                message = f"{self.title}: column '{name}' holds {kind}, not real numbers or lists of them"
+                raise GradcliError(message, kind="value")
 
     def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
         columns = list(dict.fromkeys([*self.inputs, *self.kept]))
@@ -235,7 +227,6 @@ def column_as_array(column: Any) -> np.ndarray:
 
 
 def as_lists(array: Any) -> np.ndarray:
-    """Return rows of lists, as a matrix if all are as long, else as single arrays."""
     if array.null_count or not hasattr(array, "offsets") or array.type.value_type.num_fields:
         missing = [np.nan] * getattr(array.type, "list_size", 1)
         return as_rows([missing if row is None else row for row in array.to_pylist()])
@@ -272,11 +263,8 @@ class TextPoints(Points):
         if not any(cells):
             raise GradcliError(f"{self.title} is empty", hint="the first row names the columns", kind="file")
         if not is_heading(cells):
-            raise GradcliError(
-                f"{self.title} has no heading: its first row holds numbers",
-                hint="the first row names the columns: x,y",
-                kind="file",
-            )
+            hint = "the first row names the columns: x,y"
+            raise GradcliError(f"{self.title} has no heading: its first row holds numbers", hint=hint, kind="file")
         other = next((c for c in ";,\t" if len(cells) == 1 and c in cells[0]), None)
         if other is not None:
             raise GradcliError(

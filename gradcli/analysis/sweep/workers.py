@@ -102,7 +102,6 @@ def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
 
 
 def run_in_processes(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
-    """Do parts in processes of this machine; yield number and rows not finite of each when it is done."""
     context = multiprocessing.get_context("spawn")
     work = sendable(sweep)
     ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started them
@@ -112,12 +111,8 @@ def run_in_processes(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Do
             for future in as_completed(futures):
                 yield future.result()
         except BrokenProcessPool:
-            raise GradcliError(
-                "one of the processes died",
-                hint="the parts that are done are kept: the same command goes on from there",
-                kind="target",
-                exit_code=EXIT_TARGET,
-            ) from None
+            hint = "the parts that are done are kept: the same command goes on from there"
+            raise GradcliError("one of the processes died", hint=hint, kind="target", exit_code=EXIT_TARGET) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
@@ -125,7 +120,6 @@ def run_in_processes(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Do
 
 
 def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None) -> Iterator[Done]:
-    """Do parts as the tasks of a Dask cluster; yield number and rows not finite of each when it is done."""
     distributed = need("distributed", "dask", "--dask")
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(connect(distributed, address, jobs, stack))
@@ -155,7 +149,5 @@ def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.
             return distributed.Client(scheduler_file=address, timeout=ANSWER_SECONDS)
         return distributed.Client(address, timeout=ANSWER_SECONDS)
     except (OSError, ValueError) as error:
-        raise GradcliError(
-            f"--dask {address}: no scheduler answers there: {error}",
-            hint="start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or say --dask local",
-        ) from None
+        hint = "start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or say --dask local"
+        raise GradcliError(f"--dask {address}: no scheduler answers there: {error}", hint=hint) from None

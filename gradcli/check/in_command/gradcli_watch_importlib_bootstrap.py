@@ -90,7 +90,6 @@ class Derivative:
                 self.middle, self.stride = self.middle[1::2], 2 * self.stride
 
     def uses(self, points):
-        """Return the uses to judge, each once."""
         ends = [self.first, self.last][:points]
         between = [use for use in self.middle if use.number not in {end.number for end in ends}]
         step = max(len(between) // max(self.between, 1), 1)
@@ -268,7 +267,6 @@ class Solve:
 
 
 def bare(x):
-    """Return a function without what stands in for it."""
     return x.__wrapped__ if isinstance(x, Handed) else x
 
 
@@ -307,7 +305,6 @@ def hand_over(watch, entry, given):
 
 
 def part_of(f, number):
-    """Return the function that gives one of the things that f returns."""
     return functools.wraps(f)(functools.partial(call_part, f, number))
 
 
