@@ -126,11 +126,8 @@ class Chain:
         for text, latex in dict.fromkeys((x.text, x.latex) for x in chain):
             above = Formula(" " * len(left.text), r"\quad") if lines else left
             lines.append(equation(above, Formula(text, latex)))
-        return lines + [
-            equation(total(self.output, d.name), d.formula, value_text(d), inner=True)
-            for d in derivatives
-            if d.name != label
-        ]
+        others = [d for d in derivatives if d.name != label]
+        return lines + [equation(total(self.output, d.name), d.formula, value_text(d), inner=True) for d in others]
 
     def way(self, via: str, label: str) -> Formula:
         below = local(via, label)
@@ -169,11 +166,8 @@ def value_text(d: Derivative) -> str:
 
 def product(texts: list[str], factors: tuple[Any, ...], brackets: str, times: str) -> str:
     """Return a product of formulas as text, without factors that are 1."""
-    parts = [
-        brackets.format(text) if factor.is_Add or text.startswith("-") else text
-        for text, factor in zip(texts, factors, strict=True)
-        if factor != 1
-    ]
+    pairs = [(text, factor) for text, factor in zip(texts, factors, strict=True) if factor != 1]
+    parts = [brackets.format(text) if factor.is_Add or text.startswith("-") else text for text, factor in pairs]
     return times.join(parts) if len(parts) > 1 else texts[0 if factors[1] == 1 else 1]
 
 

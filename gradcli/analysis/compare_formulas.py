@@ -126,9 +126,7 @@ class FormulaComparison:
         return gradient_at(self.program, {**self.read(), **point, name: exact(moved)}, self.request, field)[1]
 
     def gradient(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        def own() -> dict[str, np.ndarray]:
-            return self.by_own_rules([self.request.gradient])[0]
-
+        own = lambda: self.by_own_rules([self.request.gradient])[0]  # noqa: E731
         return self.against(lambda: derivatives(self.symbols, 1), values, engine, own)
 
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
@@ -200,13 +198,10 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mappin
             agrees = False
             error = max(error, difference) if np.isfinite(difference) else float("inf")
         shown = [printing.with_decimals(e) for e in exprs]
-        words = (
-            map(printing.text, shown),
-            map(printing.latex, shown),
-            (Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers),
-        )
-        texts, latex, values = (np.array(list(items), object).reshape(shape) for items in words)
-        results.append(Agreement(name, texts, latex, values, agrees, error, tuple(dict.fromkeys(notes)), decided))
+        values = (Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers)
+        words = (map(printing.text, shown), map(printing.latex, shown), values)
+        texts, latex, written = (np.array(list(items), object).reshape(shape) for items in words)
+        results.append(Agreement(name, texts, latex, written, agrees, error, tuple(dict.fromkeys(notes)), decided))
     return results
 
 

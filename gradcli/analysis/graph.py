@@ -132,10 +132,8 @@ def watching(on_start: OnStart) -> Iterator[None]:
     def leave(*_: Any) -> None:
         inside.pop()
 
-    handles = [
-        modules.register_module_forward_pre_hook(lambda module, _: inside.append(module)),
-        modules.register_module_forward_hook(leave, always_call=True),
-    ]
+    before = modules.register_module_forward_pre_hook(lambda module, _: inside.append(module))
+    handles = [before, modules.register_module_forward_hook(leave, always_call=True)]
     try:
         with observing(Starts(on_start)), recording(Observed(lambda: tuple(inside))):
             yield

@@ -167,10 +167,8 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
     every = [s for array in symbols.inputs.values() for s in array.ravel().tolist()]
     known: dict[tuple, Any] = {(): expr}
     for k in range(1, order + 1):
-        known = {
-            places: drop_jumps(sympy.diff(known[places[:-1]], every[places[-1]]))
-            for places in itertools.combinations_with_replacement(range(len(every)), k)
-        }
+        chosen = itertools.combinations_with_replacement(range(len(every)), k)
+        known = {places: drop_jumps(sympy.diff(known[places[:-1]], every[places[-1]])) for places in chosen}
     return [("/".join(every[i].name for i in places), (), [value]) for places, value in known.items()]
 
 
@@ -374,11 +372,8 @@ def derive_formulas(
                 label, write_formula(expr, unicode), None if point is None else evaluate_at(expr, point, digits)
             )
 
-        value = [
-            derivative(label, e)
-            for label, e in zip(labels("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
-            if symbols.grads is None
-        ]
+        elements = zip(labels("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
+        value = [derivative(label, e) for label, e in elements if symbols.grads is None]
         labelled = [
             (label, e) for name, shape, exprs in formulas for label, e in zip(labels(name, shape), exprs, strict=True)
         ]
@@ -425,12 +420,8 @@ def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> Formu
     if order != 2 or len(columns) < 2 or symbols.grads is not None:
         return None
     pairs = {tuple(d.name.split("/")): d for d in formulas}
-    return FormulaMatrix(
-        "hessian",
-        tuple(columns),
-        tuple(columns),
-        tuple(tuple(pairs.get((a, b)) or pairs[b, a] for b in columns) for a in columns),
-    )
+    entries = tuple(tuple(pairs.get((a, b)) or pairs[b, a] for b in columns) for a in columns)
+    return FormulaMatrix("hessian", tuple(columns), tuple(columns), entries)
 
 
 def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, formulas: list) -> str:

@@ -176,10 +176,8 @@ def compute_hessian(
     check_elements(total, total, request.max_elements, "Hessian", printed)
     with reword_engine_errors():
         second, known = run.gradient_trace()
-        rows_of_blocks = [
-            [np.array(block._data, order="C") for block in row]
-            for row in reverse_blocks(second, chunk_size, retain=True)
-        ]
+        of_blocks = reverse_blocks(second, chunk_size, retain=True)
+        rows_of_blocks = [[np.array(block._data, order="C") for block in row] for row in of_blocks]
         without_false_nan(second, rows_of_blocks)
         rows = dict(zip(known, rows_of_blocks, strict=True))
     blocks = {
@@ -220,10 +218,8 @@ def tangents(run: Recorded, given: Mapping[str, np.ndarray]) -> list[Tensor]:
     if not given:
         example = " ".join(f"--tangent {name}=1" for name in run.names[:1])
         raise GradcliError("no tangent given", hint=f"give the direction input by input: {example}")
-    return [
-        run.vector(given.get(name, np.zeros(x._data.shape)), x, f"--tangent {name}")
-        for name, x in zip(run.names, run.trace.inputs, strict=True)
-    ]
+    inputs = zip(run.names, run.trace.inputs, strict=True)
+    return [run.vector(given.get(name, np.zeros(x._data.shape)), x, f"--tangent {name}") for name, x in inputs]
 
 
 def compute_jvp(

@@ -12,14 +12,10 @@ from .check import Check
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""
-KNOWN = set(
-    """grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad
-    elementwise""".split()
-)
-"""The options of a declaration."""
+KNOWN = {*"grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor".split()}
+KNOWN |= {"value_and_grad", "elementwise"}
 F = TypeVar("F", bound=Callable | str)
 REGISTRY: list[Check] = []
-"""All checks declared in this process, in order."""
 
 
 @overload

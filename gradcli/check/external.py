@@ -61,14 +61,8 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
         raise GradcliError(f"{claim.title}: a function of a library is checked against a derivative from it", hint=hint)
     if request.wrt is not None:
         check_known(request.wrt, claim.at, "--wrt")
-    check = Check(
-        make,
-        {**request.values, **own},
-        opens=functools.partial(claim_opened, make),
-        request=request._replace(grad=None, vjp=None, jvp=None),
-        name=text,
-        target=target,
-    )
+    opens, asked = functools.partial(claim_opened, make), request._replace(grad=None, vjp=None, jvp=None)
+    check = Check(make, {**request.values, **own}, opens=opens, request=asked, name=text, target=target)
     check.bounds_answers, check.opened = True, claim
     return check
 

@@ -294,10 +294,8 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
     for item in inputs:
         if item.hidden:
             count = "1 element is" if item.hidden == 1 else f"{item.hidden} elements are"
-            yield (
-                f"{item.name}: {count} not decidable, below the function's own rounding: "
-                f"any value up to {item.hidden_below:.2g} agrees"
-            )
+            reason = f"below the function's own rounding: any value up to {item.hidden_below:.2g} agrees"
+            yield f"{item.name}: {count} not decidable, {reason}"
 
 
 def undecidable(flat: Flat) -> str | None:

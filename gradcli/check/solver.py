@@ -5,6 +5,7 @@ Both are told by how claim and slopes of the values change from start to start a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -25,7 +26,6 @@ SIMPLE, ERRATIC = 0.02, 0.2
 NO_DIFFERENCE = 1e-3
 """A difference so small beside the largest is none: a formula that is wrong in places has such, a solver has not."""
 LOOKED_AT = 3
-"""Wrong elements that are looked at."""
 STEP = 1e-3
 FINE = 1e-9
 """A step, in units of the scale, that float32 does not see ..."""
@@ -76,11 +76,8 @@ def is_rough(flat: Flat, judgement: Judgement, own: np.ndarray) -> bool:
     makes rough jumps as much between points that are rounding units apart: own.
     """
     gap = np.abs(judgement.analytic - judgement.value)
-    return any(
-        rougher(flat, j, i, reach, float(own[j, i]), float(gap[j, i]))
-        for j, i in wrong_entries(judgement, gap)
-        for reach in CLOSE_REACHES
-    )
+    places = itertools.product(wrong_entries(judgement, gap), CLOSE_REACHES)
+    return any(rougher(flat, j, i, reach, float(own[j, i]), float(gap[j, i])) for (j, i), reach in places)
 
 
 def rougher(flat: Flat, j: int, i: int, reach: float, own: float, gap: float) -> bool:

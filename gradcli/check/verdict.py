@@ -119,10 +119,8 @@ class Judgement:
         ref = self.reference
         a, value, error = self.analytic[where], self.value[where], self.error[where]
         scale = np.broadcast_to(ref.flat.scales, self.state.shape)[where]
-        change = np.broadcast_to(
-            np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
-            self.state.shape,
-        )[where]
+        changes = np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * ref.flat.unit * np.abs(ref.flat.f0))
+        change = np.broadcast_to(changes[:, None], self.state.shape)[where]
         room = self.room(error, where)
         agrees = np.isfinite(a) & np.isfinite(error) & (np.abs(a - value) <= room)
         known = room <= COARSE * np.fmax(np.abs(a), np.abs(value))
@@ -222,13 +220,9 @@ class Judgement:
         for columns, inside in answers.items():
             places = list(columns)
             if inside is None:
+                unknown = "whether the claimed values lie in its generalized gradient cannot be told"
                 for i in places:
-                    self.state[j, i] = self.unsure(
-                        j,
-                        i,
-                        f"{len(places)} elements meet at a kink, and whether the claimed values lie in its "
-                        "generalized gradient cannot be told",
-                    )
+                    self.state[j, i] = self.unsure(j, i, f"{len(places)} elements meet at a kink, and {unknown}")
             elif inside:
                 if (self.state[j, places] == FAIL).any():
                     self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
@@ -261,12 +255,8 @@ class Judgement:
             return self.unsure(j, i, "the function jumps at this point")
         if kind == "none":
             trouble = self.reference.flat.claim.trouble
-            return self.unsure(
-                j,
-                i,
-                "no numeric derivative can be had here: "
-                + (f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach"),
-            )
+            why = f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach"
+            return self.unsure(j, i, f"no numeric derivative can be had here: {why}")
         if np.isinf(value) and (kind != "kink" or a == value):
             return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL
         if np.isinf(a) and self.margin * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:

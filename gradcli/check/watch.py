@@ -38,13 +38,8 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
     """Run a command, and judge its derivatives where it used them: at so many `points`, by so many `calls` of each."""
     folder = tempfile.mkdtemp(prefix="gradcli-watch-")
     try:
-        settings = {
-            "folder": folder,
-            "points": points,
-            "calls": calls,
-            "timeout": timeout,
-            "gradcli": str(Path(gradcli.__file__).parent),
-        }
+        home = str(Path(gradcli.__file__).parent)
+        settings = {"folder": folder, "points": points, "calls": calls, "timeout": timeout, "gradcli": home}
         place = Path(folder, "settings.json")
         place.write_text(json.dumps(settings), encoding="utf-8")
         status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})

@@ -303,11 +303,8 @@ def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
     """Wait for processes that have something to say, or died."""
     while True:
         ready = with_something_to_read(workers, LOOK_SECONDS)
-        done = [
-            w
-            for pipe, w in workers.items()
-            if pipe in ready or w.process.status is not None or time.monotonic() > w.end_by
-        ]
+        now = time.monotonic()
+        done = [w for pipe, w in workers.items() if pipe in ready or w.process.status is not None or now > w.end_by]
         if done:
             return done
 

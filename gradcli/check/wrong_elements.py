@@ -24,7 +24,6 @@ from .symmetric import restrict_to_symmetric
 from .verdict import COARSE, FAIL, PASS, UNSURE, digits_of
 
 MOST_WRONG = 4
-"""Wrong elements that are looked for."""
 STEPS = PAIRS * REACH
 NO_SIDES = "values beside it tell no slope of either side: a kink, noise or a singularity in reach"
 
@@ -373,11 +372,8 @@ def certain(look: Directions, enough: Callable = any) -> bool:
 def is_certain(look: Directions, k: int) -> np.ndarray:
     """Return which products along direction k are wrong beyond doubt: by fits, or by far more than steps differ."""
     slope, (_, gap, room) = look.slopes[k], look.compare(k)
-    return (
-        ~slope.kinked
-        & (gap > room)
-        & ((slope.resolved & (gap > SURE / MARGIN * room)) | (gap > SURE * MARGIN * slope.rough))
-    )
+    beyond = (slope.resolved & (gap > SURE / MARGIN * room)) | (gap > SURE * MARGIN * slope.rough)
+    return ~slope.kinked & (gap > room) & beyond
 
 
 def judge_along(look: Directions) -> Outcome | None:

@@ -89,11 +89,9 @@ def choose_inputs(
 
 def unknown_columns(points: Points, names: Sequence[str]) -> GradcliError:
     near = did_you_mean(names[0], points.names)
-    return GradcliError(
-        f"{points.title} has no column for {', '.join(map(repr, names))}",
-        hint=near or f"its columns are {', '.join(points.names)}; values that are the same for all rows: NAME=VALUE",
-        kind="name",
-    )
+    others = f"its columns are {', '.join(points.names)}; values that are the same for all rows: NAME=VALUE"
+    message = f"{points.title} has no column for {', '.join(map(repr, names))}"
+    return GradcliError(message, hint=near or others, kind="name")
 
 
 def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
@@ -122,14 +120,8 @@ def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[
     for name in kept:
         if name not in points.names:
             raise unknown_columns(points, [name])
-    question = Question(
-        program,
-        given,
-        columns,
-        tuple(columns if request.wrt is None else request.wrt),
-        tuple(request.outs or (None,)),
-        request.diag,
-    )
+    wrt, outs = tuple(columns if request.wrt is None else request.wrt), tuple(request.outs or (None,))
+    question = Question(program, given, columns, wrt, outs, request.diag)
     taken = next((name for name in (*handed, *kept) if name in result_names(question)), None)
     if taken is not None:
         hint = "--no-keep leaves the inputs out" if taken in handed else None

@@ -185,11 +185,9 @@ def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, A
             held.clear()
 
     for rows in tables:
-        table = (
-            rows
-            if isinstance(rows, arrow.Table)
-            else arrow.table({name: as_arrow(x, kinds.get(name)) for name, x in rows.items()})
-        )
+        table: Any = rows
+        if not isinstance(rows, arrow.Table):
+            table = arrow.table({name: as_arrow(x, kinds.get(name)) for name, x in rows.items()})
         if writer is None:
             writer = parquet.ParquetWriter(file, table.schema, compression="snappy", use_dictionary=False)
         held.append(table)

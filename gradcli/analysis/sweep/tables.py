@@ -126,11 +126,8 @@ class NumpyPoints(Points):
         for first in range(start, stop, step):
             offset = self.begin + first * self.dtype.itemsize
             rows = np.fromfile(self.path, self.dtype, min(step, stop - first), offset=offset)
-            yield Block(
-                {name: np.array(rows[name], float) for name in self.inputs},
-                {name: np.array(rows[name]) for name in self.kept},
-                len(rows),
-            )
+            kept = {name: np.array(rows[name]) for name in self.kept}
+            yield Block({name: np.array(rows[name], float) for name in self.inputs}, kept, len(rows))
 
 
 class ParquetPoints(Points):
@@ -177,11 +174,8 @@ class ParquetPoints(Points):
         for first in range(start, stop, step):
             table = batches.send(min(step, stop - first))
             self.cursor = (first + table.num_rows, batches)
-            yield Block(
-                {name: column_as_array(table.column(name)) for name in self.inputs},
-                {name: table.column(name) for name in self.kept},
-                table.num_rows,
-            )
+            inputs = {name: column_as_array(table.column(name)) for name in self.inputs}
+            yield Block(inputs, {name: table.column(name) for name in self.kept}, table.num_rows)
 
 
 def rebatch(batches: Iterator[Any]) -> Any:
@@ -400,11 +394,8 @@ class TextPoints(Points):
                     why = f"'{by_name[name]}' in column '{name}' is no number"
                     others = ", and others have decimal commas" if self.marks == "," else ""
                     raise self.unreadable(row + i, why + others) from None
-        return Block(
-            {name: as_rows(column) for name, column in numbers.items()},
-            {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept},
-            len(rows),
-        )
+        kept = {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept}
+        return Block({name: as_rows(column) for name, column in numbers.items()}, kept, len(rows))
 
     def parse_cell(self, cell: str) -> Any:
         """Return what a cell holds, by the decimal marks that it may have. Raises ValueError."""

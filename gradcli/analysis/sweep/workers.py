@@ -137,12 +137,8 @@ def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.
         import dask
 
         stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ATTEMPTS}))
-        cluster = distributed.LocalCluster(
-            n_workers=jobs or os.cpu_count(),
-            threads_per_worker=1,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        )
+        options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
+        cluster = distributed.LocalCluster(n_workers=jobs or os.cpu_count(), **options)
         return distributed.Client(stack.enter_context(cluster))
     try:
         if address.endswith(".json"):

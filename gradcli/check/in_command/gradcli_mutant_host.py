@@ -167,13 +167,9 @@ def change(x, kind):
         return -x
     if word == "zero":
         return x * 0
-    return (
-        rearrange(x, word)
-        if size_of(x) and hasattr(x, "reshape")
-        else change(x, "factor 0")
-        if word == "element"
-        else x
-    )
+    if size_of(x) and hasattr(x, "reshape"):
+        return rearrange(x, word)
+    return change(x, "factor 0") if word == "element" else x
 
 
 def size_of(x):
