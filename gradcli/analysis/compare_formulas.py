@@ -115,9 +115,8 @@ class FormulaComparison:
                     h = step * (abs(as_plain(x)[index]) or 1)
                     up, down = (self.gradient_beside(point, a, index, side, field) for side in (h, -h))
                     columns.append(rounded_numbers({b: (up[b] - down[b]) / (2 * h) for b in up}))
-                blocks.update(
-                    {f"{a}/{b}": np.reshape([c[b] for c in columns], x.shape + point[b].shape) for b in point}
-                )
+                shapes = {b: x.shape + other.shape for b, other in point.items()}
+                blocks.update({f"{a}/{b}": np.reshape([c[b] for c in columns], shape) for b, shape in shapes.items()})
         return blocks
 
     def gradient_beside(self, point: dict, name: str, index: tuple, step: Any, field: Multiprecision) -> dict:
@@ -146,7 +145,6 @@ class FormulaComparison:
         return self.against(second, values, engine, self.hessian_by_own_rules)
 
     def blocks(self, rows: list[tuple[str, tuple, list]]) -> list[tuple[str, tuple, list]]:
-        """Return label, shape and expressions of the derivatives of rows of such for every input."""
         return [
             (row + name, shape + array.shape, differentiate(exprs, array))
             for row, shape, exprs in rows

@@ -71,9 +71,8 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     retained = {name: read_gradient(t, script) for name, t in watched.retained.items() if name not in run.leaves}
     value = value_of(run) if request.with_value or output is not None else None
     detached = output is not None and output._node is None
-    return Gradients(
-        program.title, value, inputs, retained, run.output_name, detached=detached, with_value=request.with_value
-    )
+    parts = (program.title, value, inputs, retained, run.output_name)
+    return Gradients(*parts, detached=detached, with_value=request.with_value)
 
 
 def check_has_inputs(run: Run) -> None:

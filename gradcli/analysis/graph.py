@@ -112,8 +112,6 @@ OnStart = Callable[[ObservedPass, list[Any]], None]
 
 
 class Starts(Observer):
-    """Hands every run of backward on before it starts."""
-
     def __init__(self, on_start: OnStart):
         self.on_start = on_start
 

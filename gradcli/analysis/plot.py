@@ -147,9 +147,8 @@ def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
     value, slope = (y.reshape(2, len(NEAR)) for y in evaluate(x))
     if not np.isfinite(value).all() or not np.isfinite(slope).all():
         return None
-    sides = tuple(
-        (float(at + sign * away[-1]), float(value[i, -1]), float(slope[i, -1])) for i, sign in ((0, -1), (1, 1))
-    )
+    ends = enumerate((at - away[-1], at + away[-1]))
+    sides = tuple((float(end), float(value[i, -1]), float(slope[i, -1])) for i, end in ends)
     size = np.abs(value)
     growth = np.diff(size, axis=1)  # at a pole the same or more with each step towards it
     with np.errstate(over="ignore"):

@@ -29,17 +29,14 @@ TIMEOUT = 20.0
 MORE = 400
 """Digits that are tried besides, where some were lost: as many as double precision's smallest numbers need."""
 MORE_SECONDS = 2.0
-"""Seconds that this may take."""
 ROUNDING = 1e-15
 """A number that gets so much smaller with more digits is zero."""
 Read = Callable[[], Mapping[str, Any]]
 """Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
 Numbers = dict[str, np.ndarray]
-Work = Callable[[int], tuple[np.ndarray | None, Numbers, str | None]]
-"""Computes with so many digits: the value, the derivatives by input or pair of inputs, and the output's name."""
 
 
-def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:
+def compute_twice(program: Program, work: Callable[[int], tuple], digits: int) -> LongNumbers:
     """Return numbers as text with the digits that two precisions agree on; where digits were lost, two higher ones."""
 
     def twice(more: int) -> tuple:

@@ -116,9 +116,8 @@ def join_powers(*factors: Any) -> Any:
     """Return a product in which x**y / x is x**(y - 1), which has a value at 0."""
     powers = [f for f in factors if isinstance(f, sympy.Pow) and not f.exp.is_number]
     for power in powers:
-        divisor = next(
-            (f for f in factors if isinstance(f, sympy.Pow) and f.base == power.base and f.exp.is_negative), None
-        )
+        same = (f for f in factors if isinstance(f, sympy.Pow) and f.base == power.base)
+        divisor = next((f for f in same if f.exp.is_negative), None)
         if divisor is not None:
             rest = [f for f in factors if f is not power and f is not divisor]
             return sympy.Mul(*rest, sympy.Pow(power.base, power.exp + divisor.exp))
@@ -368,15 +367,13 @@ def derive_formulas(
         known = every_input(symbols)
 
         def derivative(label: str, expr: Any) -> Derivative:
-            return Derivative(
-                label, write_formula(expr, unicode), None if point is None else evaluate_at(expr, point, digits)
-            )
+            number = None if point is None else evaluate_at(expr, point, digits)
+            return Derivative(label, write_formula(expr, unicode), number)
 
         elements = zip(labels("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
         value = [derivative(label, e) for label, e in elements if symbols.grads is None]
-        labelled = [
-            (label, e) for name, shape, exprs in formulas for label, e in zip(labels(name, shape), exprs, strict=True)
-        ]
+        named = [(labels(name, shape), exprs) for name, shape, exprs in formulas]
+        labelled = [pair for names, exprs in named for pair in zip(names, exprs, strict=True)]
         slopes = [derivative(label, e) for label, e in labelled]
         if point is not None:
             notes.extend(f"{label}: {kink}" for label, e in labelled if (kink := kink_at(e, point)))

@@ -207,9 +207,8 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
         return "", labels.rules[which]
     slope = f"d({labels.formula(node)})/d{target}"
     rule = primitive.rules[place]
-    return slope, op_formulas.slope_text(
-        rule, labels.operands(node, seen), labels.label(node), seen.params
-    ) or rule_text(rule)
+    formula = op_formulas.slope_text(rule, labels.operands(node, seen), labels.label(node), seen.params)
+    return slope, formula or rule_text(rule)
 
 
 def describe_rule(rule: Any, node: Any, seen: Observation, labels: Labels) -> str:

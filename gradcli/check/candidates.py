@@ -324,7 +324,6 @@ class Shrinking:
             self.replace_value(value)
 
     def replace_value(self, value: complex) -> None:
-        """Replace a value where it stands by the simplest that fails."""
         places = self.values() == value
         if not places.any():
             return

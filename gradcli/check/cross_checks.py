@@ -265,9 +265,8 @@ def value_digits(
     total = float(np.nansum(np.abs(truth[:, at]) * np.array(steps)))
     condition = float(sharp.mp.mpf(total) / abs(value[at]))  # as a float the value may be 0
     why = "" if condition > 1e3 else ": cancellation on the way, for the function itself is well conditioned"
-    checks.notes.append(
-        f"the float64 value itself has only {max(worst, 0):.1f} right digits (condition number {condition:.2g}){why}"
-    )
+    known = f"only {max(worst, 0):.1f} right digits (condition number {condition:.2g})"
+    checks.notes.append(f"the float64 value itself has {known}{why}")
 
 
 def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> CheckReport:

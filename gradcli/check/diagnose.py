@@ -13,19 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..show.check_results import Finding
+from . import patterns
 from .flat import Flat
-from .patterns import (
-    Case,
-    float32,
-    half_of_pairs,
-    lengths,
-    mostly_sign,
-    not_finite,
-    part_factor,
-    rearranged,
-    whole_factor,
-    zero,
-)
+from .patterns import Case, lengths
 from .verdict import Judgement
 
 
@@ -117,7 +107,8 @@ def part_without_mean(case: Case) -> tuple[str, str] | None:
 FITTED = (chain_factor, part_without_mean, term)
 """Patterns that fit a constant, which means something where several elements are wrong and known."""
 SEVERAL = 3
-PATTERNS = (*(not_finite, zero, float32, whole_factor, rearranged, part_factor, *FITTED, half_of_pairs, mostly_sign),)
+BEFORE_FITTED = (patterns.not_finite, patterns.zero, patterns.float32, patterns.whole_factor, patterns.rearranged)
+PATTERNS = (*BEFORE_FITTED, patterns.part_factor, *FITTED, patterns.half_of_pairs, patterns.mostly_sign)
 """What may have been mistaken, the most telling first."""
 
 

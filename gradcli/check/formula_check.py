@@ -107,22 +107,19 @@ class FormulaCheck(Check):
         leaves = {name: tensor(x) for name, x in at.items()}
         output, names = self.formulas.run(leaves)
         if self.second:
-            self.refuse_second(output._data, at)
+            if output._data.size != 1:
+                message = f"--hess needs a single number; the output has shape {output._data.shape}"
+                raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
+            if at[self.claimed[0].names[0]].size > MOST_COLUMNS:
+                message = f"--hess is by at most {MOST_COLUMNS} elements"
+                raise GradcliError(message, hint="use a smaller array", kind="limit")
+            if any(x.dtype.kind == "c" for x in (output._data, *at.values())):
+                raise GradcliError("--hess takes real numbers only", kind="value")
         for formula in self.claimed:
             tangents = {f"v_{name}": leaves[name] for name in formula.names}
             v = output if formula.option == "vjp" else leaves[formula.names[0]]
             vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
             self.formulas.value_of(formula, names, vectors)
-
-    def refuse_second(self, output: np.ndarray, at: Mapping[str, np.ndarray]) -> None:
-        if output.size != 1:
-            message = f"--hess needs a single number; the output has shape {output.shape}"
-            raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
-        if at[self.claimed[0].names[0]].size > MOST_COLUMNS:
-            message = f"--hess is by at most {MOST_COLUMNS} elements"
-            raise GradcliError(message, hint="use a smaller array", kind="limit")
-        if any(x.dtype.kind == "c" for x in (output, *at.values())):
-            raise GradcliError("--hess takes real numbers only", kind="value")
 
     def draw(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         for attempt in range(ATTEMPTS):

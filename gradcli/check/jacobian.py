@@ -4,8 +4,8 @@ The cheap look takes ten points per input: three symmetric pairs within a few hu
 extrapolated as in Romberg's method, and two narrow pairs that must agree with them. An element that is settled
 by that is left alone; the others are sampled by `line.Fits`.
 
-What is even, a kink at the point among it, cancels in these differences. Three pairs are extrapolated as in Romberg's
-method; eight, at Chebyshev nodes, show by the decay of their coefficients where the noise begins (see `fit`).
+What is even, a kink at the point among it, cancels in these differences. Eight pairs, at Chebyshev nodes, show by the
+decay of their coefficients where the noise begins (see `fit`).
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ they reach a plateau, which is the noise of phi; where they have not reached one
 (or there is a kink in reach). The derivative at 0 is a weighted sum of the odd coefficients, and its error follows
 from the plateau and from where the series was cut.
 
-Sources: Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7 (series and
-their decay); More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
+Sources: as in `fit`, and More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
 """
 
 from __future__ import annotations
@@ -57,14 +56,6 @@ MOST_FITS = 24
 WIDER_FITS = 8
 PRECISE_ENOUGH = 1e-9
 """A relative error below which no better estimate is looked for."""
-
-
-def wider_may_tell(fits: list[Fit]) -> np.ndarray:
-    """Return where a fit wider than the first may know more: that is rounded but coarse, constant, or over noise."""
-    top = fits[0]
-    coarse = top.error > PRECISE_ENOUGH * np.maximum(np.abs(top.value), np.finfo(float).tiny)
-    least = np.min([np.where(fit.rounded, np.inf, fit.noise) for fit in fits], axis=0)
-    return top.finite & ((top.rounded & coarse) | top.constant | (~top.rounded & (top.noise <= 30 * least)))
 
 
 def in_step(growth: np.ndarray) -> np.ndarray:
@@ -135,7 +126,11 @@ class Fits:
         width, first = FIRST_WIDTH * self.scale, len(fits)
         upward = max(WIDER_FITS, math.ceil(math.log(1 / min(self.scale, 1.0), RATIO)))
         for _ in range(min(upward, MOST_FITS)):
-            if not wider_may_tell(fits).any():
+            top = fits[0]  # a wider fit may know more where this is rounded but coarse, constant, or over noise
+            coarse = top.error > PRECISE_ENOUGH * np.maximum(np.abs(top.value), np.finfo(float).tiny)
+            least = np.min([np.where(fit.rounded, np.inf, fit.noise) for fit in fits], axis=0)
+            over_noise = ~top.rounded & (top.noise <= 30 * least)
+            if not (top.finite & ((top.rounded & coarse) | top.constant | over_noise)).any():
                 break
             width *= RATIO
             fits.insert(0, fit_centred(self.line, self.x, width, self.unit))

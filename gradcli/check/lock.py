@@ -144,7 +144,6 @@ def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str],
 
 
 def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[str, Any]) -> Lock:
-    """Return value, gradient and their errors of every check. Raises GradcliError where one cannot be computed."""
     entries = []
     for (file, name), check in by_key(checks):
         try:
@@ -194,7 +193,6 @@ def read_lock(path: str) -> Lock:
 
 
 def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Verification:
-    """Return what became of the gradients of a lock, at the points that it names."""
     present = dict(by_key(checks))
     comparisons = []
     for entry in locked.entries:
@@ -251,7 +249,6 @@ def furthest(old: Numbers, errors: Numbers, now: Known) -> tuple[bool, Differenc
             place = np.unravel_index(int(ratio.argmax()), ratio.shape)
             index = tuple(int(k) for k in place)
             most = float(ratio.max())
-            worst = Difference(
-                name, index, x[place], float(errors[name][place]), y[place], float(now.errors[name][place])
-            )
+            old_error, new_error = float(errors[name][place]), float(now.errors[name][place])
+            worst = Difference(name, index, x[place], old_error, y[place], new_error)
     return most > 1, worst

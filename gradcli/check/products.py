@@ -79,6 +79,11 @@ def products_of_both_modes(
     return float(forward.real.sum()), float(sum(p.real.sum() for p in reverse)), size
 
 
+def find_broken_law(flat: Flat, seed: int) -> Finding | None:
+    """Return in what the claim's products are not linear, or stale, which needs no value to be compared with."""
+    return nonlinearity(flat, seed) or staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
+
+
 COTANGENT_SIZE = 3.0
 """The typical size of cotangents: 1 is what most people try."""
 FACTOR = 1024.0
@@ -271,9 +276,8 @@ def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
     A type with few digits (bfloat16) makes stairs; of what only bends, second differences are a fraction of the room.
     """
     ladder = 1 + max(2 * room, WIDEST_STAIR) * np.arange(STAIR_VECTORS) / STAIR_VECTORS
-    return float(
-        np.abs(np.diff(products([(vector * factor).astype(vector.dtype) for factor in ladder]), n=2, axis=0)).max()
-    )
+    vectors = [(vector * factor).astype(vector.dtype) for factor in ladder]
+    return float(np.abs(np.diff(products(vectors), n=2, axis=0)).max())
 
 
 STALE = Finding(

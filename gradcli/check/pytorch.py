@@ -40,7 +40,6 @@ class PytorchFunction(Traced):
             return super().call(tensors)
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
-        """Return the tensor that stands for an input; it requires grad where that is checked."""
         return tensor(x).requires_grad_(name in self.wrt)
 
     def note_result(self, result: Any) -> Any:

@@ -22,16 +22,7 @@ from ..show.check_results import CheckReport, ElementCounts, Elements, Evidence,
 from .fit import roughness, scatter_of_claim
 from .flat import Flat
 from .jacobian import Reference
-from .products import (
-    KEPT,
-    claim_at_other_point,
-    coarseness,
-    gradients_apart,
-    nonlinearity,
-    other_value,
-    staleness,
-    with_adjoint_test,
-)
+from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
 from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, judge_by_tolerances, rounding_slack
 
 if TYPE_CHECKING:
@@ -263,11 +254,6 @@ def is_costly(flat: Flat) -> bool:
         if flat.size * flat.seconds > SLOW_SECONDS and flat.seconds < DISTURBED:
             flat.call_again()
     return flat.size * flat.seconds > SLOW_SECONDS
-
-
-def find_broken_law(flat: Flat, seed: int) -> Finding | None:
-    """Return in what the claim's products are not linear, or stale, which needs no value to be compared with."""
-    return nonlinearity(flat, seed) or staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
 
 
 def report_along(

@@ -271,7 +271,6 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
 
 
 def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point | None:
-    """Return a failing point: of those of the declaration, else of those that are suspicious."""
     check = hunt.check
     if report.verdict == "fail":
         for k in range(check.sample_count):

@@ -95,9 +95,8 @@ class GroupedLook:
         value, error = slopes.value, slopes.error
         agree = slopes.agree | (np.abs(value - self.value[open_]) <= MARGIN * (error + self.error[open_]))
         near = np.abs(claimed - value) <= self.room(error, size)
-        seen = (error <= RESOLVED * np.abs(value)) | (
-            (error <= 2 * slopes.rounding) & (size + MARGIN * error <= SMALL_BESIDE_LARGEST * self.largest)
-        )
+        small = size + MARGIN * error <= SMALL_BESIDE_LARGEST * self.largest
+        seen = (error <= RESOLVED * np.abs(value)) | ((error <= 2 * slopes.rounding) & small)
         still = ((up == base) & (down == base)).all(axis=0) & (claimed == 0)
         good = still | (near & agree & slopes.smooth & seen)
         self.value[open_], self.error[open_], self.right[open_] = value, error, good

@@ -77,15 +77,6 @@ def declares_checks(path: str) -> bool:
     return False
 
 
-def files_in(folder: str) -> list[str]:
-    """Return the Python files below a folder that may declare checks, sorted; hidden folders are left out."""
-    paths = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("__pycache__", "node_modules"))
-        paths += [os.path.join(place, name) for name in sorted(names) if name.endswith(".py")]
-    return [path for path in paths if mentions_checks(path)]
-
-
 PATIENCE, LEAST_SECONDS = 10.0, 30.0
 """How many times longer than a check (--timeout) an import may take, and how long at least: frameworks take long."""
 
@@ -197,8 +188,11 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
 
 def of_folder(target: Target, request: Request) -> list[Check | CheckReport]:
     assert target.folders is not None
-    checks = []
-    for _, paths in itertools.groupby(files_in(target.text), root_of):
+    checks, files = [], []
+    for place, folders, names in os.walk(target.text):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("__pycache__", "node_modules"))
+        files += [os.path.join(place, name) for name in sorted(names) if name.endswith(".py")]
+    for _, paths in itertools.groupby([*filter(mentions_checks, files)], root_of):
         first, *others = paths
         with target.folders.of(first):  # kept in place from file to file: what they import is listed once
             checks += [check for path in (first, *others) for check in of_file(path, target, request)]

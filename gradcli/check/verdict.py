@@ -268,9 +268,8 @@ class Judgement:
         other, other_error = float(estimate.other[k]), float(estimate.other_error[k])
         informed = np.isfinite(other) and self.room(other_error, (j, i)) <= COARSE * abs(other)
         contradicts = informed and abs(other - value) > CONTRADICTION * other_error
-        apart = (
-            2 * abs(other - value) / self.margin if contradicts and abs(other - value) <= COARSE * abs(value) else 0.0
-        )
+        close = contradicts and abs(other - value) <= COARSE * abs(value)
+        apart = 2 * abs(other - value) / self.margin if close else 0.0
         if abs(a - value) <= self.room(error, (j, i)):
             width = float(estimate.width[k])
             step = abs(value) <= error and STAIR_WIDTHS[0] < width / self.reference.flat.scales[i] < STAIR_WIDTHS[1]

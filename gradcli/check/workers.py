@@ -225,18 +225,16 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
     waiting = list(range(len(checks)))[::-1]
     workers: dict[Pipe, Worker] = {}
 
-    def employ(worker: Worker) -> None:
+    def employ(worker: Worker | None = None) -> None:
+        worker = worker or Worker(checks, watch is not None, list(workers))
         workers[worker.pipe] = worker
         worker.give(waiting.pop())
-
-    def start() -> Worker:
-        return Worker(checks, watch is not None, list(workers))
 
     before = children()
     control(ADOPTION, 1)
     try:
         for _ in range(min(jobs, len(checks))):
-            employ(start())
+            employ()
         while workers:
             for worker in wait_for_workers(workers):
                 place, report = worker.at, worker.take()
@@ -257,10 +255,10 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
                     if not dead:
                         worker.end(0)
                     waiting.append(place)
-                    employ(start())
+                    employ()
                     continue
                 if waiting:
-                    employ(start() if dead else worker)
+                    employ(None if dead else worker)
                 elif not dead:
                     worker.give(None)
                     worker.end(PARTING)

@@ -186,7 +186,6 @@ class WrongElements:
         return self.compare(i, claimed, value, error)
 
     def compare(self, i: int, claimed: float, value: float, error: float) -> Compared:
-        """Return whether element i is wrong, whose numeric derivative is known with an error."""
         scale = float(self.flat.scales[i])
         wrong = not abs(claimed - value) * scale <= self.room(self.unit(i), claimed * scale, error * scale)
         return Compared(claimed, value, error, FAIL if wrong else PASS)
@@ -242,9 +241,8 @@ class WrongElements:
         if explained:
             return self.report_pass()
         claimed, value, error = max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
-        text = (
-            f"along a random direction the claimed product is {claimed:.9g}, the numeric one {value:.9g} ± {error:.2g}"
-        )
+        products = f"the claimed product is {claimed:.9g}, the numeric one {value:.9g} ± {error:.2g}"
+        text = f"along a random direction {products}"
         needed = look.for_search() if short else None
         if certain(look, all if short and not self.factors() else any):
             more = f"; {needed} calls (--calls) would name the element" if short else "; no single element shows it"
@@ -257,9 +255,8 @@ class WrongElements:
     def report_pass(self) -> Outcome:
         """Return that what disagreed lies within the one-sided derivatives at kinks, or within the noise."""
         look = self.look
-        unsure = {
-            element.reason: self.flat.label(i)[:2] for i, element in self.elements.items() if element.state == UNSURE
-        }
+        open_ = [(i, element) for i, element in self.elements.items() if element.state == UNSURE]
+        unsure = {element.reason: self.flat.label(i)[:2] for i, element in open_}
         if unsure:
             texts = [f"{name}{list(index) or ''}: {reason}" for reason, (name, index) in unsure.items()]
             return look.outcome("inconclusive", "; ".join(texts))

@@ -104,7 +104,6 @@ class Interpreted:
             return self.single(part, start, error)
 
     def single(self, part: Columns, row: int, reason: Exception) -> list[np.ndarray]:
-        """Return the results of a row at which the mapped functions failed."""
         try:
             if self.looped:
                 raise reason

@@ -167,9 +167,8 @@ def as_arrow(column: Any, kind: Any) -> Any:
 
 def list_array(lengths: list[int], items: np.ndarray) -> Any:
     arrow = import_module("pyarrow")
-    return arrow.ListArray.from_arrays(
-        arrow.array([0, *np.cumsum(lengths).tolist()], arrow.int32()), as_arrow(items, None)
-    )
+    ends = arrow.array([0, *np.cumsum(lengths).tolist()], arrow.int32())
+    return arrow.ListArray.from_arrays(ends, as_arrow(items, None))
 
 
 def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, Any]) -> None:

@@ -412,9 +412,8 @@ class TextPoints(Points):
 
     def unreadable(self, row: int, why: str) -> GradcliError:
         """Return the error for a row that cannot be read. row: how many stand before it, the heading not counted."""
-        return GradcliError(
-            f"{self.title}, row {row + 1}: {why}", hint="row 1 is the first below the heading", kind="file"
-        )
+        hint = "row 1 is the first below the heading"
+        return GradcliError(f"{self.title}, row {row + 1}: {why}", hint=hint, kind="file")
 
 
 def read_heading(path: str, separator: str) -> tuple[list[str], int]:

@@ -27,7 +27,6 @@ from .tables import TextPoints, need
 
 LOCAL = "local"
 ANSWER_SECONDS = 20
-"""Seconds to wait for a scheduler to answer."""
 ATTEMPTS = 5
 """How often a part is done anew when the worker that does it dies."""
 
