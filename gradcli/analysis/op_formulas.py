@@ -133,7 +133,7 @@ def as_number(x: Any) -> ast.Constant:
 
 
 def slope_text(rule: Any, operands: Sequence[Any], result: str, params: dict) -> str | None:
-    """Return an elementwise operation's derivative for one operand, in their names; None for a rule without formula."""
+    """Return an elementwise operation's derivative for one operand, in their names; None where a rule is no formula."""
     if rule is no_gradient:
         return None
     formula = formula_of(rule)

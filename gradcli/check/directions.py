@@ -71,7 +71,7 @@ class ClaimedRows:
         return np.maximum(np.abs(claimed), 3 * np.sqrt(((self.rows * direction) ** 2).sum(axis=1)))
 
     def room(self, direction: np.ndarray, claimed: np.ndarray, error: np.ndarray, noise: float) -> np.ndarray:
-        """Return how far products may be off. noise: of the values, relative, which the claim may have as well."""
+        """Return how far products may be off. noise: of the values, relative, of which the claim may have as much."""
         size = self.size(direction, claimed)
         return room(error, ROUNDING * max(self.unit, noise) * size, floor_of(self.unit) * size)
 
@@ -246,7 +246,7 @@ class Directions:
             self.slopes[k] = merged._replace(kinked=self.slopes[k].kinked & ~(slope.resolved & line.is_straight()))
 
     def for_noise(self) -> int | None:
-        """Return how many calls would average noise enough; None for no number. A fit knows 8 times the first look."""
+        """Return how many calls average noise as far as needed; None for none. Fits know 8 times the first look."""
         wanted = float((self.hideable() / np.maximum(self.needed(), TINY)).max()) / (1 if self.searched else 8)
         calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + AVERAGED_FITS + 3 * min(wanted, LIMIT) ** 2)
         return int(float(f"{calls:.1e}")) if calls < LIMIT else None

@@ -197,7 +197,7 @@ class Reference:
         return self.flat.unit * np.abs(self.flat.f0)[:, None] / reach
 
     def rounding_at(self, j: int, i: int) -> float:
-        """Return what rounding hides of output j beside element i; where f stands still, by values scales away."""
+        """Return what rounding hides of output j beside element i; where f stands still, of values around it."""
         flat = self.flat
         largest = abs(float(flat.f0[j]))
         if self.same[j, i]:

@@ -331,7 +331,7 @@ class Judgement:
 
 
 def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far a value may be off by its rounding, and its floor. scatter: its change at points rounding away."""
+    """Return how far a value may be off by its rounding, and its floor. scatter: its change at neighbouring points."""
     size = np.where(np.isfinite(analytic), np.abs(analytic), 0.0)
     largest = size.max(axis=1, keepdims=True, initial=0.0)
     noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)

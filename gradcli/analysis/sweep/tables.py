@@ -198,7 +198,7 @@ def rebatch(batches: Iterator[Any]) -> Any:
 
 
 def as_rows(items: list) -> np.ndarray:
-    """Return numbers and lists (a number among them is one), one per row, as one array; of many shapes as objects."""
+    """Return numbers and lists, one per row, as one array, or one of arrays; a number among lists is a list of one."""
     rows = [np.asarray(x, float) for x in items]
     depth = max((x.ndim for x in rows), default=0)
     rows = [x.reshape((1,) * (depth - x.ndim) + x.shape) for x in rows]
