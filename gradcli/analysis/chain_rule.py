@@ -37,13 +37,12 @@ def chain_rule(
     results: Mapping[str, Sequence[Derivative]],
     at_point: bool,
 ) -> tuple[Formula, ...]:
-    """Return the lines of the chain rule from the output down to the inputs, as text and as LaTeX.
-
-    Inputs without a value get 1: the formulas do not depend on it. out: the name of the output. results: the
-    derivatives in the inputs alone, by input. at_point: whether the values are a point whose numbers are wanted, too.
-    """
-    values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
-    values = {name: exact_as_floats(x) for name, x in values.items()}
+    """Return the lines of the chain rule, the output first. Inputs without a value get 1: no formula depends on it."""
+    values = {}
+    for name, x in {**given, **dict.fromkeys(program.missing(given), np.float64(1))}.items():
+        raw = without_field(x)
+        exact = raw.astype(complex) if raw.dtype == object else raw
+        values[name] = exact.real if raw.dtype == object and not exact.imag.any() else exact
     passes = trace_program(program, values, Request(out=out)).passes  # all inputs, lest others become numbers
     chains = [Chain(run, results, at_point, last=len(passes) == 1) for run in passes]
     lines = [line for chain in chains for line in chain.lines()]
@@ -53,20 +52,8 @@ def chain_rule(
     return tuple(lines)
 
 
-def exact_as_floats(x: Any) -> np.ndarray:
-    raw = without_field(x)
-    if raw.dtype != object:
-        return raw
-    raw = raw.astype(complex)
-    return raw if raw.imag.any() else raw.real
-
-
 class Chain:
-    """The lines of one pass of backward.
-
-    results: the derivatives that the lines of each input end in, unless this is not the last pass, to which others
-    add. Only derivatives on the way to these inputs are shown.
-    """
+    """The lines of one pass of backward: derivatives on the way to inputs in `results`, which their lines end in."""
 
     def __init__(self, run: Pass, results: Mapping[str, Sequence[Derivative]], at_point: bool, last: bool):
         self.run = run
@@ -105,10 +92,7 @@ class Chain:
         return "" if text == formula else f" = {text}"
 
     def local(self, step: Step, flows: list[Flow]) -> list[Formula]:
-        """Return the line with the local derivative for one operand; a rule that is no formula is told in words.
-
-        flows: one for each place that the operand has in the operation: two in x * x.
-        """
+        """Return the line with the local derivative for one operand, of each of its places; a rule in words as such."""
         to = flows[0].to
         single = all(x is not None and x.ndim == 0 for x in (step.incoming, *(flow.grad for flow in flows)))
         slopes: list[Any] = [expression_of(flow.formula) if flow.slope else None for flow in flows]
@@ -124,7 +108,6 @@ class Chain:
         return [equation(left, Formula(text, latex), value, inner=True)]
 
     def total(self, step: Step) -> list[Formula]:
-        """Return the lines that add up what reaches a result along every way, down to formulas and numbers."""
         label, left = step.label, total(self.output, step.label)
         chain: list[Formula] = []
         if label != self.output:
@@ -143,11 +126,8 @@ class Chain:
         for text, latex in dict.fromkeys((x.text, x.latex) for x in chain):
             above = Formula(" " * len(left.text), r"\quad") if lines else left
             lines.append(equation(above, Formula(text, latex)))
-        return lines + [
-            equation(total(self.output, d.name), d.formula, value_text(d), inner=True)
-            for d in derivatives
-            if d.name != label
-        ]
+        others = [d for d in derivatives if d.name != label]
+        return lines + [equation(total(self.output, d.name), d.formula, value_text(d), inner=True) for d in others]
 
     def way(self, via: str, label: str) -> Formula:
         below = local(via, label)
@@ -186,11 +166,8 @@ def value_text(d: Derivative) -> str:
 
 def product(texts: list[str], factors: tuple[Any, ...], brackets: str, times: str) -> str:
     """Return a product of formulas as text, without factors that are 1."""
-    parts = [
-        brackets.format(text) if factor.is_Add or text.startswith("-") else text
-        for text, factor in zip(texts, factors, strict=True)
-        if factor != 1
-    ]
+    pairs = [(text, factor) for text, factor in zip(texts, factors, strict=True) if factor != 1]
+    parts = [brackets.format(text) if factor.is_Add or text.startswith("-") else text for text, factor in pairs]
     return times.join(parts) if len(parts) > 1 else texts[0 if factors[1] == 1 else 1]
 
 

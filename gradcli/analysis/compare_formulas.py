@@ -1,9 +1,9 @@
-"""Whether formulas and the engine agree at a point."""
+"""Whether formulas agree: sympy's and the engine's numbers at a point, and claimed ones and sympy's as formulas."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
@@ -13,17 +13,21 @@ from ..exact import printing
 from ..exact.field import as_plain, exact
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
-from ..exact.symbolic import Symbolic, resolve_unknown
+from ..exact.symbolic import Symbolic, resolve_unknown, symbols_for
 from ..program.base import Program
+from ..program.formula import Formula, FormulaProgram
 from ..request import Request
 from ..show.formula_results import Agreement
-from .precision import gradient_at
+from ..tape.modes import no_grad
+from ..tape.tensor import Tensor
+from .gradient import gradient_at
 from .symbolic import (
     KINK,
     MAX_SYMBOLS,
     TIMEOUT,
     Rounded,
     Symbols,
+    as_expressions,
     as_number,
     derivatives,
     derive_in_time,
@@ -40,13 +44,15 @@ OWN_DIGITS = 50
 
 UNSEEN = 1e-13
 """Where a formula gives 0, a difference below this share of the largest number around may be a sum that cancels."""
+NOT_SHOWN = "sympy does not show that the formulas are equal"
+SECONDS = 6.0
+"""How long sympy may take."""
+TOO_CLOSE = 1e-12
+"""A smaller difference of two formulas, relative to either, is none."""
 
 
 class FormulaComparison:
-    """What is to be compared: a program, its point, and how much time and size formulas may take.
-
-    read: reads the given values, exact ones where exact arithmetic is in force.
-    """
+    """What is to be compared: a program and its point. read: reads the values, exact ones in exact arithmetic."""
 
     def __init__(
         self,
@@ -68,10 +74,7 @@ class FormulaComparison:
         engine: Mapping[str, np.ndarray],
         own_rules: Callable[[], Mapping[str, np.ndarray]],
     ) -> tuple[Agreement, ...]:
-        """Return how expressions compare with the engine's arrays, by label. values: those of all inputs.
-
-        own_rules: the engine's arrays again, in many digits, to tell its rounding from its rules.
-        """
+        """Return how expressions compare with arrays. own_rules: these in many digits, to tell rounding from rules."""
         at = {**dict(values), **self.given}
 
         def work() -> list[Agreement]:
@@ -112,9 +115,8 @@ class FormulaComparison:
                     h = step * (abs(as_plain(x)[index]) or 1)
                     up, down = (self.gradient_beside(point, a, index, side, field) for side in (h, -h))
                     columns.append(rounded_numbers({b: (up[b] - down[b]) / (2 * h) for b in up}))
-                blocks.update(
-                    {f"{a}/{b}": np.reshape([c[b] for c in columns], x.shape + point[b].shape) for b in point}
-                )
+                shapes = {b: x.shape + other.shape for b, other in point.items()}
+                blocks.update({f"{a}/{b}": np.reshape([c[b] for c in columns], shape) for b, shape in shapes.items()})
         return blocks
 
     def gradient_beside(self, point: dict, name: str, index: tuple, step: Any, field: Multiprecision) -> dict:
@@ -123,13 +125,10 @@ class FormulaComparison:
         return gradient_at(self.program, {**self.read(), **point, name: exact(moved)}, self.request, field)[1]
 
     def gradient(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        def own() -> dict[str, np.ndarray]:
-            return self.by_own_rules([self.request.gradient])[0]
-
+        own = lambda: self.by_own_rules([self.request.gradient])[0]  # noqa: E731
         return self.against(lambda: derivatives(self.symbols, 1), values, engine, own)
 
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        """Return how the formulas of the Jacobian compare, block by block."""
         out = self.symbols.output
 
         def own() -> dict[str, np.ndarray]:
@@ -139,8 +138,6 @@ class FormulaComparison:
         return self.against(lambda: self.blocks([("", out.shape, out.ravel().tolist())]), values, engine, own)
 
     def hessian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        """Return how the formulas of the Hessian compare, block by block."""
-
         def second() -> list:
             first = derivatives(self.symbols, 1)
             return self.blocks([(f"{name}/", shape, exprs) for name, shape, exprs in first])
@@ -148,7 +145,6 @@ class FormulaComparison:
         return self.against(second, values, engine, self.hessian_by_own_rules)
 
     def blocks(self, rows: list[tuple[str, tuple, list]]) -> list[tuple[str, tuple, list]]:
-        """Return label, shape and expressions of the derivatives of rows of such for every input."""
         return [
             (row + name, shape + array.shape, differentiate(exprs, array))
             for row, shape, exprs in rows
@@ -161,10 +157,7 @@ def rounded_numbers(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
-    """Return the agreement of expressions with the engine's numbers.
-
-    Tolerances follow from the formula itself: how much it changes when the point moves by a rounding error.
-    """
+    """Return how expressions agree with numbers, within what rounding of the point changes in the formula."""
     results = []
     sizes = [np.abs(np.asarray(x, complex)).ravel() for x in engine.values()]
     sizes.append(np.abs([complex(as_number(x)) for x in point.values()]))
@@ -203,13 +196,10 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mappin
             agrees = False
             error = max(error, difference) if np.isfinite(difference) else float("inf")
         shown = [printing.with_decimals(e) for e in exprs]
-        words = (
-            map(printing.text, shown),
-            map(printing.latex, shown),
-            (Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers),
-        )
-        texts, latex, values = (np.array(list(items), object).reshape(shape) for items in words)
-        results.append(Agreement(name, texts, latex, values, agrees, error, tuple(dict.fromkeys(notes)), decided))
+        values = (Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers)
+        words = (map(printing.text, shown), map(printing.latex, shown), values)
+        texts, latex, written = (np.array(list(items), object).reshape(shape) for items in words)
+        results.append(Agreement(name, texts, latex, written, agrees, error, tuple(dict.fromkeys(notes)), decided))
     return results
 
 
@@ -242,3 +232,97 @@ def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: l
                 notes.append(kink_note(low, high, mine.real))
             return True
     return False
+
+
+class Proof(NamedTuple):
+    """equal: whether sympy shows it. points: those at which the formulas differ. note: what else there is to say."""
+
+    equal: bool
+    points: Sequence[Mapping[str, np.ndarray]] = ()
+    note: str = NOT_SHOWN
+
+
+def compare_formulas(
+    program: FormulaProgram,
+    claimed: Sequence[Formula],
+    points: Sequence[Mapping[str, np.ndarray]],
+    known: Sequence[str],
+) -> Proof:
+    """Return how claimed formulas compare with sympy's. known: inputs that stand for their numbers, in both."""
+    shapes = {name: x.shape for name, x in points[0].items()}
+    if sum(int(np.prod(shape)) for shape in shapes.values()) > MAX_SYMBOLS:
+        return Proof(False, (), f"formulas are compared of at most {MAX_SYMBOLS} elements")
+    if any(x.dtype.kind == "c" for at in points for x in at.values()):
+        return Proof(False, (), "formulas of complex numbers are not compared")
+
+    def work() -> Proof:
+        symbols = {name: symbols_for(name, shape) for name, shape in shapes.items()}
+        fixed = numbers_for(symbols, {name: points[0][name] for name in known})
+        pairs = [
+            tuple(e.replace(sympy.Eq, lambda *_: sympy.false).xreplace(fixed) for e in pair)  # but for ties
+            for formula in claimed
+            for pair in pairs_of(program, formula, symbols)
+        ]
+        apart = [at for at in points if any(differ(a, b, numbers_for(symbols, at)) for a, b in pairs)]
+        return Proof(False, apart) if apart else Proof(all(is_zero(a - b) for a, b in pairs))
+
+    try:
+        return derive_in_time(SECONDS, work)
+    except GradcliError as error:
+        return Proof(False, (), f"{NOT_SHOWN}: {error.message}")
+
+
+def is_zero(difference: Any) -> bool:
+    """Return whether sympy shows that an expression is 0, wherever it has a value."""
+    without_sign = difference.replace(sympy.sign, lambda x: x / sympy.Abs(x))
+    ways = (sympy.expand, sympy.cancel, sympy.simplify)
+    return any(way(form) == 0 for form in (difference, without_sign) for way in ways)
+
+
+def numbers_for(symbols: Mapping[str, Any], at: Mapping[str, np.ndarray]) -> dict[Any, Any]:
+    return {
+        symbol: sympy.Rational(x)
+        for name, array in at.items()
+        for symbol, x in zip(as_expressions(symbols[name]).flat, np.ravel(array).tolist(), strict=True)
+    }
+
+
+def differ(derivative: Any, claimed: Any, at: Mapping[Any, Any]) -> bool:
+    """Return whether two formulas differ at a point, where both have a value; vectors are numbers, too."""
+    vectors = sorted((derivative.free_symbols | claimed.free_symbols) - at.keys(), key=lambda s: s.name)
+    point = {**at, **{symbol: sympy.Integer(k) for k, symbol in enumerate(vectors, 2)}}
+    right, wrong = (as_number(number_at(e, point)) for e in (derivative, claimed))
+    known = np.isfinite(right) and np.isreal(right)
+    return bool(known and abs(right - wrong) > TOO_CLOSE * max(abs(right), abs(wrong)))
+
+
+def pairs_of(program: FormulaProgram, formula: Formula, symbols: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield sympy's derivative and the claimed one, element by element."""
+    with exactly(Symbolic()), no_grad():
+        leaves = {name: Tensor._wrap(x, None) for name, x in symbols.items()}
+        result, names = program.run(leaves)
+        output = result._data
+        tangents = {f"v_{name}": symbols_for(f"v_{name}", np.shape(symbols[name])) for name in formula.names}
+        v = symbols_for("v", np.shape(output)) if formula.option == "vjp" else tangents[f"v_{formula.names[0]}"]
+        vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
+        tensors = {name: Tensor._wrap(x, None) for name, x in vectors.items()}
+        claimed = formulas_of(program.value_of(formula, names, tensors)._data)
+        rows = formulas_of(output)
+    if formula.option == "jvp":
+        slopes = ({n: differentiate([e], as_expressions(symbols[n])) for n in formula.names} for e in rows)
+        rows = [sympy.Add(*(dot(tangents[f"v_{n}"], x) for n, x in every.items())) for every in slopes]
+    else:
+        rows = [dot(v, rows)] if formula.option == "vjp" else rows
+        for name in formula.names:
+            rows = differentiate(rows, as_expressions(symbols[name]))
+    yield from zip(rows, claimed, strict=True)
+
+
+def formulas_of(x: Any) -> list[Any]:
+    """Return the elements of an array as formulas; conditions are 1 or 0."""
+    elements = as_expressions(x).ravel().tolist()
+    return [e if isinstance(e, sympy.Expr) else sympy.Piecewise((1, e), (0, True)) for e in elements]
+
+
+def dot(vector: Any, expressions: Sequence[Any]) -> Any:
+    return sympy.Add(*(v * e for v, e in zip(as_expressions(vector).flat, expressions, strict=True)))

@@ -59,11 +59,7 @@ class Watched(Prepare):
 
 
 def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Gradients:
-    """Run a program and differentiate its output with respect to its inputs.
-
-    Raises GradcliError for an output that is no scalar when there is no vector, for a vector of another
-    shape, and for names that the program does not have.
-    """
+    """Run a program and differentiate its output by its inputs. Raises GradcliError for what cannot be had."""
     watched = Watched(request)
     run = run_for(program, given, request, watched)
     output = run.output
@@ -75,22 +71,17 @@ def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request:
     retained = {name: read_gradient(t, script) for name, t in watched.retained.items() if name not in run.leaves}
     value = value_of(run) if request.with_value or output is not None else None
     detached = output is not None and output._node is None
-    return Gradients(
-        program.title, value, inputs, retained, run.output_name, detached=detached, with_value=request.with_value
-    )
+    parts = (program.title, value, inputs, retained, run.output_name)
+    return Gradients(*parts, detached=detached, with_value=request.with_value)
 
 
 def check_has_inputs(run: Run) -> None:
     if not run.leaves:
-        raise GradcliError(
-            "the program has no inputs, so there is nothing to differentiate",
-            hint="use names in the expression, as in 'x**2', and give them values: x=3",
-            kind="name",
-        )
+        hint = "use names in the expression, as in 'x**2', and give them values: x=3"
+        raise GradcliError("the program has no inputs, so there is nothing to differentiate", hint=hint, kind="name")
 
 
 def describe_input(run: Run, name: str, leaf: Tensor, script: bool) -> InputGradient:
-    """Return an input with its gradient, and the value that this belongs to."""
     value, gradient = np.array(leaf._data), read_gradient(leaf, script)
     root = None if run.output is None else run.output._node
     if gradient is None or (root is not None and change_since(leaf._data, root) is None):
@@ -110,22 +101,38 @@ def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request,
     watched = watched or Watched(request)
     run = program.run(given, wrt=request.wrt, out=request.out, prepare=watched)
     if run.output is None and request.gradient is not None:
-        raise GradcliError(
-            "--gradient has no use here: the script runs backward itself",
-            hint="name what to run backward on: --out NAME",
-        )
+        hint = "name what to run backward on: --out NAME"
+        raise GradcliError("--gradient has no use here: the script runs backward itself", hint=hint)
     if request.retain is None and not watched.retained:
-        raise GradcliError(
-            "--retain-all has no use here: no intermediate result has a name",
-            hint="name them in a program: 'y = 2*x; sum(y^2)'",
-        )
+        message = "--retain-all has no use here: no intermediate result has a name"
+        raise GradcliError(message, hint="name them in a program: 'y = 2*x; sum(y^2)'")
     for tensor in (*run.leaves.values(), *watched.retained.values()) if run.output is not None else ():
         tensor._grad = None  # the script may have run backward before
     return run
 
 
+def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Any) -> tuple:
+    """Return value, gradients by input, and the run itself, in a field that is in force."""
+    from ..exact.field import exact
+    from ..rules.exact import map_elements, without_field
+
+    with silence_prints(program):
+        run = run_for(program, values, request)
+    if run.output is not None:
+        run_backward(run.output, request)
+    single = run.output is not None or (len(run.backwards) == 1 and run.backwards[0] is not None)
+    # a script that runs backward more than once has no one value
+    value = without_field(value_of(run)) if single or request.with_value else None
+    grads = {
+        name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
+        if leaf._grad is not None
+        else np.full(np.shape(leaf._data), field.number(0), object)
+        for name, leaf in run.leaves.items()
+    }
+    return value, grads, run
+
+
 def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | None) -> Value:
-    """Return the value of a program's output. Raises GradcliError as a run does."""
     with no_grad():
         run = program.run(given, wrt=(), out=out)
     return Value(program.title, value_of(run), run.output_name)
@@ -134,10 +141,7 @@ def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | 
 def points_over(
     over: Mapping[str, tuple[float, float]], given: Mapping[str, Any], points: int
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return points between the ends of each range, and the coordinates of all points of their grid, by name.
-
-    Raises GradcliError for an input that has a value as well.
-    """
+    """Return points between the ends of each range, and the coordinates of all points of their grid, by name."""
     refuse_values(over, given)
     axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
     grid = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
@@ -145,7 +149,6 @@ def points_over(
 
 
 def refuse_values(over: Iterable[str], given: Mapping[str, Any]) -> None:
-    """Raise GradcliError for an input that has a value as well as a range."""
     for name in over:
         if name in given:
             raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...")
@@ -158,21 +161,15 @@ def compute_values(
     points: int,
     out: str | None,
 ) -> Values:
-    """Return the value at points between two ends of one input, or on a grid of two. points: along each.
-
-    Raises GradcliError for an output that is no single number, and as a run does.
-    """
+    """Return the value at points between two ends of one input, or on a grid of two. points: along each."""
     axes, grid = points_over(over, given, points)
     values = []
     with silence_prints(program):
         for point in zip(*grid.values(), strict=True):
             result = compute_value(program, {**given, **dict(zip(axes, point, strict=True))}, out)
             if result.value.size != 1:
-                raise GradcliError(
-                    f"the output has shape {result.value.shape}; over a range it is to be a single number",
-                    hint="take one element or the sum of it",
-                    kind="shape",
-                )
+                message = f"the output has shape {result.value.shape}; over a range it is to be a single number"
+                raise GradcliError(message, hint="take one element or the sum of it", kind="shape")
             values.append(result.value.ravel()[0])
     return Values(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), result.output)
 
@@ -183,15 +180,11 @@ def value_of(run: Run) -> np.ndarray:
         return np.asarray(run.output._data)
     if len(run.backwards) == 1 and run.backwards[0] is not None:
         return run.backwards[0]
-    raise GradcliError(
-        "the script runs backward itself, and more than once, so there is no single output",
-        hint="name the output with --out NAME",
-        kind="target",
-    )
+    message = "the script runs backward itself, and more than once, so there is no single output"
+    raise GradcliError(message, hint="name the output with --out NAME", kind="target")
 
 
 def run_backward(output: Tensor, request: Request) -> None:
-    """Run backward on the output, if any gradient flows to it."""
     check_output(output)
     shape, output_is_complex = output._data.shape, is_complex(output)
     vector = request.gradient
@@ -210,11 +203,8 @@ def run_backward(output: Tensor, request: Request) -> None:
             )
         vector = np.ones(shape)
     if vector.shape != shape:
-        raise GradcliError(
-            f"--gradient has shape {vector.shape}; the output has shape {shape}",
-            hint="they must be equal",
-            kind="shape",
-        )
+        message = f"--gradient has shape {vector.shape}; the output has shape {shape}"
+        raise GradcliError(message, hint="they must be equal", kind="shape")
     if vector.dtype.kind == "c" and not output_is_complex:
         raise GradcliError("--gradient is complex, but the output is real", kind="value")
     if output._node is None:

@@ -29,8 +29,7 @@ Place = tuple[Any, int]
 class Labels:
     """Names for the nodes of a run: the program's own, and v1, v2, ... for results without one.
 
-    nodes: public nodes in the order they were made. names: named Tensors, those at the end of the run unless given.
-    rules: what was said of rules, by their node and place.
+    nodes: public ones, in the order they were made. rules: what was said of rules, by their node and place.
     """
 
     def __init__(self, run: Run, nodes: Iterable[Any], names: Mapping[str, Any] | None = None):
@@ -56,7 +55,6 @@ class Labels:
             self.labels[node] = label
 
     def name(self, node: Any) -> str | None:
-        """Return the program's name for a result; None where it has none."""
         return self.names.get((node.public, node.output_nr))
 
     def label(self, node: Any) -> str:
@@ -98,10 +96,7 @@ class Labels:
 
 
 class ObservedPass:
-    """One run of backward: how it was called, the nodes it started at, and from where.
-
-    line: of the call. names: the tensors that had names there and then. leaves: their values at that time.
-    """
+    """One run of backward: how, and on which line, it was called, its roots, and names and leaves at that time."""
 
     def __init__(self, kind: str, roots: list[Any], frame: Any):
         self.kind = kind
@@ -117,8 +112,6 @@ OnStart = Callable[[ObservedPass, list[Any]], None]
 
 
 class Starts(Observer):
-    """Hands every run of backward on before it starts."""
-
     def __init__(self, on_start: OnStart):
         self.on_start = on_start
 
@@ -134,16 +127,11 @@ def watching(on_start: OnStart) -> Iterator[None]:
 
     inside: list[Any] = []
 
-    def enter(module: Any, _: Any) -> None:
-        inside.append(module)
-
     def leave(*_: Any) -> None:
         inside.pop()
 
-    handles = [
-        modules.register_module_forward_pre_hook(enter),
-        modules.register_module_forward_hook(leave, always_call=True),
-    ]
+    before = modules.register_module_forward_pre_hook(lambda module, _: inside.append(module))
+    handles = [before, modules.register_module_forward_hook(leave, always_call=True)]
     try:
         with observing(Starts(on_start)), recording(Observed(lambda: tuple(inside))):
             yield
@@ -155,19 +143,13 @@ def watching(on_start: OnStart) -> Iterator[None]:
 def watch_program(
     program: Program, given: Mapping[str, np.ndarray], request: Request, on_start: OnStart, differentiate: bool = True
 ) -> Run:
-    """Run a program under observation, and backward from its output if it did not run that itself.
-
-    Raises GradcliError for an output that no gradient flows from.
-    """
+    """Run a program under observation, and backward from its output if it did not run that itself."""
     with watching(on_start):
         run = run_for(program, given, request)
         if run.output is not None:
             if run.output._node is None:
-                raise GradcliError(
-                    "the output depends on no input, so there is no graph",
-                    hint="check --wrt and --out, and that nothing was detached",
-                    kind="name",
-                )
+                hint = "check --wrt and --out, and that nothing was detached"
+                raise GradcliError("the output depends on no input, so there is no graph", hint=hint, kind="name")
             if differentiate:
                 run_backward(run.output, request)
     return run
@@ -218,11 +200,7 @@ def keep_gradient(found: dict[Any, np.ndarray], node: Any) -> Any:
 def graph_program(
     program: Program, given: Mapping[str, np.ndarray], request: Request, values: bool = False, everything: bool = False
 ) -> Graph:
-    """Run a program and return the graph that it recorded: that of its output, or of its last backward.
-
-    values: with the value and gradient of every result. everything: never fold. Raises GradcliError where there
-    is no graph.
-    """
+    """Run a program and return the graph of its output, or of its last backward. everything: never fold."""
     last: ObservedPass | None = None
     gradients: dict[Any, np.ndarray] = {}
 
@@ -311,13 +289,11 @@ def hook_names(node: Any) -> tuple[str, ...]:
 
 
 def fold_modules(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list[GraphNode], tuple[int, ...]]:
-    """Return a graph in which the operations of one module, or of one line, are one node.
-
-    Raises GradcliError when that is still too many to draw.
-    """
+    """Return a graph in which the operations of one module, or of one line, are one node. Raises GradcliError."""
     groups: dict[Any, list[GraphNode]] = {}
     for node in nodes:
-        groups.setdefault(group_of(node), []).append(node)
+        operation = ("module", node.scope[0]) if node.scope else ("line", node.file, node.line)
+        groups.setdefault(node.number if node.kind == "leaf" else operation, []).append(node)
     if len(groups) > FOLD_ABOVE:
         raise GradcliError(
             f"the graph has {len(nodes)} nodes, and {len(groups)} when folded by module and line: too many to draw",
@@ -327,13 +303,6 @@ def fold_modules(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list
     numbers = {node.number: i + 1 for i, members in enumerate(groups.values()) for node in members}
     folded = [merge_nodes(members, numbers, set(outputs)) for members in groups.values()]
     return folded, tuple(dict.fromkeys(numbers[i] for i in outputs))
-
-
-def group_of(node: GraphNode) -> Any:
-    """Return what a node is folded by: nothing for leaves and named results, else its module or its line."""
-    if node.kind == "leaf":
-        return node.number
-    return ("module", node.scope[0]) if node.scope else ("line", node.file, node.line)
 
 
 def merge_nodes(members: list[GraphNode], numbers: dict[int, int], outputs: set[int]) -> GraphNode:

@@ -1,4 +1,4 @@
-"""Derivatives in matrix form, for arrays of any size: found as terms, and each held against the engine's numbers."""
+"""Derivatives in matrix form, for arrays of any size, also node by node; each held against the engine's numbers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import EXIT_DEFECT, GradcliError, check_known
-from ..exact.index_terms import Dim, Index, Term, assume_symmetric
+from ..exact.index_terms import Dim, Index, Term, assume_symmetric, contract, multiply
 from ..exact.matrix_form import Form, matrix_form
 from ..exact.matrix_printing import Language, Latex, Paper, Python, name_parts
 from ..exact.matrix_reader import BY_ELEMENTS, TermReader, derive, input_term
+from ..lang import tree
 from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram
 from ..request import Request
-from ..show.formula_results import Formula, MatrixDerivative, MatrixFormulas
+from ..show.formula_results import Formula, MatrixDerivative, MatrixFormulas, bold_symbol
 from .gradient import compute_gradient
 from .transform import compute_hessian, compute_jacobian
 
@@ -31,11 +32,7 @@ RELATIVE, ABSOLUTE = 1e-8, 1e-10
 
 
 class Inputs:
-    """The inputs of a program as arrays of any size.
-
-    shapes: of the inputs, by name. dims: names of dimensions. wrt: what is differentiated. symmetric, spd: matrices
-    that are symmetric, and those that are positive definite besides.
-    """
+    """The inputs of a program as arrays of any size. dims: names of dimensions. spd: symmetric, positive definite."""
 
     def __init__(
         self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], wrt: Iterable[str] | None,
@@ -95,11 +92,7 @@ def matrix_formulas(
     code: bool = False,
     steps: bool = False,
 ) -> MatrixFormulas:
-    """Return the derivatives of a program in matrix form: gradients, Jacobians or Hessians.
-
-    shapes: of the inputs, with names for dimensions of any length; none is a number. Raises GradcliError for what has
-    no such form, and with the exit code of a defect for a formula that the engine's numbers contradict.
-    """
+    """Return the derivatives of a program in matrix form: gradients, Jacobians or Hessians. Raises GradcliError."""
     if not isinstance(program, ExpressionProgram):
         raise GradcliError(f"--matrix needs an expression, and {program.title} is none", hint=BY_ELEMENTS)
     try:
@@ -124,11 +117,6 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: b
     targets = [s.target for s in program.parsed.statements]
     name = request.out or (None if None in targets else targets[-1])
     function = name or next(n for n in ("f", "g", "h", "F", "output") if n not in inputs.shapes)
-    lines: tuple[Formula, ...] = ()
-    if steps:
-        from .matrix_steps import matrix_steps
-
-        lines = matrix_steps(inputs, request.out, function, texts)
     return MatrixFormulas(
         program.title,
         kind,
@@ -139,7 +127,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: b
         tuple(MatrixDerivative(name, term.dims, texts[name], agreements[name]) for name, term in terms.items()),
         inputs.shapes,
         python_code(program.title, inputs, value, forms) if code else "",
-        lines,
+        matrix_steps(inputs, request.out, function, texts) if steps else (),
         tuple(notes),
     )
 
@@ -150,21 +138,15 @@ def kind_of(output: Term, order: int) -> str:
     if rank > 1 or (rank and (len(output.axes) > 1 or order > 1)):
         what = "second derivatives of a number" if order > 1 else "derivatives of a number or a vector"
         dims = ", ".join(map(str, output.dims))
-        raise GradcliError(
-            f"the output has shape ({dims}); --matrix has {what}",
-            hint=f"sum it, or choose a part; {BY_ELEMENTS}",
-            kind="shape",
-        )
+        hint = f"sum it, or choose a part; {BY_ELEMENTS}"
+        raise GradcliError(f"the output has shape ({dims}); --matrix has {what}", hint=hint, kind="shape")
     if order > 2:
         raise GradcliError("--matrix has first and second derivatives", hint=BY_ELEMENTS)
     return "hessian" if order == 2 else "jacobian" if rank else "gradient"
 
 
 def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[dict[str, Term], list[str]]:
-    """Return the derivatives by name, and what is to be said of inputs left out. named: whether inputs were chosen.
-
-    Of second derivatives, each pair of inputs comes once.
-    """
+    """Return the derivatives by name, of a pair of inputs once, and what to say of those left out, unless `named`."""
     scalar = Term((), output.products) if all(d == 1 for d in output.dims) else output
     terms: dict[str, Term] = {}
     for k, name in enumerate(inputs.wrt):
@@ -177,9 +159,8 @@ def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[d
     terms = {label: term for label, term in terms.items() if label not in left_out}
     if left_out and (named or not terms):
         what = "block" if order == 2 else "Jacobian"
-        raise GradcliError(
-            f"the {what} for {left_out[0]} has more than two axes, and no matrix form", hint=BY_ELEMENTS, kind="shape"
-        )
+        message = f"the {what} for {left_out[0]} has more than two axes, and no matrix form"
+        raise GradcliError(message, hint=BY_ELEMENTS, kind="shape")
     return terms, [f"{', '.join(left_out)}: more than two axes, so there is no matrix form"] if left_out else []
 
 
@@ -222,12 +203,9 @@ def prove(inputs: Inputs, texts: Mapping[str, Formula], out: str | None, kind: s
             scale = max(largest(theirs), largest(ours))
             error = largest(ours - theirs) if ours.shape == theirs.shape else np.inf
             if error > RELATIVE * scale + 100 * noise[name] + ABSOLUTE:
-                raise GradcliError(
-                    f"gradcli has a defect: its formula for {name} disagrees with its engine: {texts[name].text}",
-                    hint=f"please report it with the command line; {BY_ELEMENTS}",
-                    kind="defect",
-                    exit_code=EXIT_DEFECT,
-                )
+                message = f"gradcli has a defect: its formula for {name} disagrees with its engine: {texts[name].text}"
+                hint = f"please report it with the command line; {BY_ELEMENTS}"
+                raise GradcliError(message, hint=hint, kind="defect", exit_code=EXIT_DEFECT)
             errors[name] = max(errors[name], error / scale if scale else 0.0)
     return {name: {"agrees": True, "points": POINTS, "sizes": sizes, "max_error": errors[name]} for name in texts}
 
@@ -242,11 +220,7 @@ Arrays = dict[str, np.ndarray]
 def regular_point(
     inputs: Inputs, programs: Mapping[str, ExpressionProgram], out: str | None, kind: str, rng: np.random.Generator
 ) -> tuple[dict[str, int], Arrays, Arrays, dict[str, float]]:
-    """Return lengths of dimensions, and what formulas and the engine say at a point where rounding hides nothing.
-
-    There all is finite, and the engine's derivatives hardly change where the point does by a rounding error: by how
-    much comes last.
-    """
+    """Return lengths, and what formulas and the engine say at a finite point; last what rounding changes there."""
     choices = range(2, 2 + max(len(inputs.dims), 6))
     for attempt in range(TRIES):
         lengths = dict(zip(inputs.dims, map(int, rng.permutation(choices)), strict=False))
@@ -266,11 +240,8 @@ def regular_point(
             noise = {name: largest(x - moved[name]) for name, x in engine.items()}
             if all(noise[name] <= 1e-9 * largest(x) + ABSOLUTE for name, x in engine.items()):
                 return lengths, numbers, engine, noise
-    raise GradcliError(
-        "no random point was found where the derivatives have values, so the formulas cannot be proven",
-        hint="say what a matrix is: --spd A, --symmetric A",
-        kind="value",
-    )
+    message = "no random point was found where the derivatives have values, so the formulas cannot be proven"
+    raise GradcliError(message, hint="say what a matrix is: --spd A, --symmetric A", kind="value")
 
 
 def evaluate(program: ExpressionProgram, values: Mapping[str, np.ndarray], out: str | None = None) -> np.ndarray:
@@ -282,7 +253,6 @@ def evaluate(program: ExpressionProgram, values: Mapping[str, np.ndarray], out: 
 def engine_derivatives(
     inputs: Inputs, values: Mapping[str, np.ndarray], labels: Iterable[str], out: str | None, kind: str
 ) -> dict[str, np.ndarray]:
-    """Return the engine's own derivatives by label."""
     wrt = list(dict.fromkeys(name for label in labels for name in label.split("/")))
     request = Request(wrt=wrt, out=out)
     if kind == "hessian":
@@ -319,3 +289,86 @@ def rename_inputs(form: Form, names: Mapping[str, str]) -> Form:
     if form.op == "name":
         return form._replace(detail=names.get(form.detail, form.detail))
     return form._replace(parts=tuple(rename_inputs(part, names) for part in form.parts))
+
+
+# -- steps -----------------------------------------------------------------------------------------------
+
+
+class Nodes:
+    """The nodes of a program that depend on inputs, in order: by name (v1, or its own), a term in those before it."""
+
+    def __init__(self, inputs: Inputs, out: str | None):
+        self.terms: dict[str, Term] = {}
+        self.taken = {*inputs.shapes, *inputs.program.bound, *inputs.named}
+        self.keys: dict[str, str] = {}
+        reader = inputs.reader()
+        reader.watch = self.take
+        self.output = reader.run(out)
+
+    def take(self, node: tree.Expr, value: Any, name: str | None) -> Any:
+        """Give a node a name, and return the term that stands for it; the same for equal nodes."""
+        if not isinstance(value, Term) or not any(f.atom.op != "size" for one in value.products for f in one.factors):
+            return value
+        if name is None and value.key in self.keys:
+            name = self.keys[value.key]
+        elif name is None:
+            names = (f"v{k}" for k in range(1, len(self.terms) + len(self.taken) + 2))
+            name = next(name for name in names if name not in self.terms and name not in self.taken)
+        self.terms.setdefault(name, value)
+        self.keys.setdefault(value.key, name)
+        return input_term(name, value.dims)
+
+
+def matrix_steps(inputs: Inputs, out: str | None, function: str, results: Mapping[str, Formula]) -> tuple[Formula, ...]:
+    """Return the nodes as lines, then the derivative of the output for each; the last ones end with the results."""
+    nodes = Nodes(inputs, out)
+    names = list(nodes.terms)
+    last = names[-1] if names else function
+    shapes = {**inputs.shapes, **{name: term.dims for name, term in nodes.terms.items()}}
+    language, latex = Language(shapes, inputs.named), Latex(shapes)
+    shown = {last: function} if last.startswith("v") and last not in nodes.taken else {}
+    lines: list[Formula] = []
+
+    def write(term: Term) -> tuple[str, str]:
+        form = matrix_form(assume_symmetric(term, inputs.symmetric))
+        return language.write(form), latex.write(form)
+
+    def name_in_latex(name: str) -> str:
+        return bold_symbol(name) if shapes.get(name) else name
+
+    for name, term in nodes.terms.items():
+        text, code = write(term)
+        lines.append(Formula(f"{shown.get(name, name)} = {text}", f"{shown.get(name, name_in_latex(name))} = {code}"))
+    slopes = backward(nodes, inputs)
+    for name in [*reversed(names[:-1]), *inputs.wrt]:
+        if name not in slopes:
+            continue
+        text, code = write(slopes[name])
+        if name in results and results[name].text != text:
+            text, code = f"{text} = {results[name].text}", f"{code} = {results[name].latex}"
+        top, below = shown.get(last, last), name_in_latex(name)
+        head = rf"\frac{{\partial {top}}}{{\partial {below}}}"
+        lines.append(Formula(f"∂{top}/∂{name} = {text}", f"{head} = {code}"))
+    return tuple(lines)
+
+
+def backward(nodes: Nodes, inputs: Inputs) -> dict[str, Term]:
+    """Return the derivative of the last node for every node and input, in the names of the nodes."""
+    names = list(nodes.terms)
+    if not names:
+        return {}
+    dims = {**inputs.shapes, **{name: term.dims for name, term in nodes.terms.items()}}
+    last = input_term(names[-1], dims[names[-1]])
+    slopes = {names[-1]: derive(last, names[-1], list(map(Index, last.dims)))}
+    for name in (n for n in reversed(names) if n in slopes):
+        slope, term = slopes[name], nodes.terms[name]
+        inner = slope.axes[len(last.axes) :]
+        for other in (n for n in [*names, *inputs.wrt] if n != name):
+            seeds = tuple(map(Index, dims[other]))
+            local = derive(term, other, seeds)
+            if not local.products:
+                continue
+            part = contract(multiply([*slope.axes, *seeds], slope, local.with_axes([*inner, *seeds])), *inner)
+            before = slopes[other].with_axes(part.axes).products if other in slopes else ()
+            slopes[other] = Term(part.axes, [*part.products, *before])
+    return slopes

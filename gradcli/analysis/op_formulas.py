@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Sequence
+from operator import add, mul, sub, truediv
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,8 @@ from ..lang.operations import Renamed, expression_text, formula_of
 from ..rules.index import Index
 from ..rules.table import Primitive, no_gradient
 
-INFIX = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "power": "**",
-    "remainder": "%",
-    "floor_divide": "//",
-    **dict.fromkeys(("matrix_product", "matrix_vector", "vector_matrix", "vector_dot"), "@"),
-}
+INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "remainder": "%"}
+INFIX |= {"floor_divide": "//", "matrix_product": "@", "matrix_vector": "@", "vector_matrix": "@", "vector_dot": "@"}
 SHORT = {"absolute": "abs"}
 TERMS = {
     "square_loss": "({0} - {1})**2",
@@ -32,13 +24,7 @@ TERMS = {
 """What losses of two operands are sums of."""
 FEW = 4
 """Numbers of a constant that are written out."""
-HIDDEN = {"source", "label"}
-FOLD: dict[type, Callable] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
+FOLD: dict[type, Callable] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv}
 
 
 def number_text(x: Any) -> str:
@@ -91,7 +77,7 @@ def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
 
 
 def is_shown(name: str, value: Any, ndim: int) -> bool:
-    if name in HIDDEN or value is None or value is False:
+    if name in ("source", "label") or value is None or value is False:
         return False
     if name in ("axis", "axes") and isinstance(value, tuple):
         return len(value) < ndim or name == "axes"
@@ -147,10 +133,7 @@ def as_number(x: Any) -> ast.Constant:
 
 
 def slope_text(rule: Any, operands: Sequence[Any], result: str, params: dict) -> str | None:
-    """Return the derivative of an elementwise operation for one operand, in the operands' names.
-
-    operands: a name, or a number. None where the rule is not written as a formula.
-    """
+    """Return an elementwise operation's derivative for one operand, in their names; None where a rule is no formula."""
     if rule is no_gradient:
         return None
     formula = formula_of(rule)
@@ -159,10 +142,7 @@ def slope_text(rule: Any, operands: Sequence[Any], result: str, params: dict) ->
     names, body = formula
     given = dict(zip(names, (result, *operands), strict=False))
     given.update({k: v for k, v in params.items() if isinstance(v, int | float)})
-    parts: dict[str, ast.expr] = {
-        name: ast.Name(value) if isinstance(value, str) else as_number(value)
-        for name, value in given.items()
-        if isinstance(value, str | int | float)
-    }
+    written = {name: value for name, value in given.items() if isinstance(value, str | int | float)}
+    parts: dict[str, ast.expr] = {n: ast.Name(x) if isinstance(x, str) else as_number(x) for n, x in written.items()}
     copy = ast.parse(ast.unparse(body), mode="eval").body
     return expression_text(_Named(parts).visit(copy))

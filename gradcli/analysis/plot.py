@@ -1,10 +1,11 @@
-"""The numbers behind a plot: a program's value and derivatives along one input or two."""
+"""The numbers behind a plot: value and derivatives along one input or two, and the breaks of a curve, by bisection."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from ..errors import GradcliError
 from ..program.base import Program, check_number
 from ..show.results import Break, Sampled
-from .breaks import find_breaks
 from .gradient import points_over
 from .sweep.rows import Interpreted, Question
 
@@ -24,10 +24,7 @@ def sample_plot(
     points: int,
     out: str | None = None,
 ) -> Sampled:
-    """Sample a program between two ends of one input, or on a grid of two.
-
-    points: along each input. Raises GradcliError for an output that is no real number, and for what `run` raises.
-    """
+    """Sample a program between two ends of one input, or on a grid of two. points: along each input."""
     axes, grid = points_over(over, given, points)
     first = {name: x[0] for name, x in grid.items()}
     label = check_plotted_output(program, {**given, **first}, list(grid), out)
@@ -73,10 +70,98 @@ def check_plotted_output(
         )
     run = program.run(given, wrt=wrt, out=out)
     if run.output is None:
-        raise GradcliError(
-            f"the script runs backward itself, so there is no output to be {verb}",
-            hint="leave out its call of backward",
-            kind="target",
-        )
+        message = f"the script runs backward itself, so there is no output to be {verb}"
+        raise GradcliError(message, hint="leave out its call of backward", kind="target")
     check_number(run.output, f"only a real number can be {verb}")
     return run.output_name
+
+
+Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""From points to the values and slopes there."""
+
+MOST_SUSPECTS = 24
+"""Intervals that are looked into."""
+HALVINGS = 30
+FIRST_HALVINGS = 3
+SMOOTH = 1 / 24
+"""The share of a bend that first halvings leave: 1/64 where all is smooth, 1/8 at a kink, all at a jump."""
+NEAR = np.logspace(-5, -9, 5)
+"""Distances from a break, as shares of the range, at which it is judged."""
+
+
+def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> tuple[Break, ...]:
+    length = x[-1] - x[0]
+    finite = np.isfinite(value) & np.isfinite(slope)
+    alone = np.flatnonzero(~finite[1:-1] & finite[:-2] & finite[2:]) + 1
+    places = [*x[alone].tolist(), *bisect_bends(x, value, slope, evaluate).tolist()]
+    breaks: list[Break] = []
+    for place in sorted(places):
+        if breaks and place - breaks[-1].at < NEAR[0] * length:
+            continue
+        room = NEAR[0] * length
+        found = judge_break(place, length, evaluate) if x[0] + room <= place <= x[-1] - room else None
+        if found is not None:
+            breaks.append(found)
+    return tuple(breaks)
+
+
+def bend_of(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Return how far each interval is from a straight line: what its slopes, or their change, do not explain."""
+    step = np.diff(x)
+    with np.errstate(all="ignore"):
+        unexplained = np.abs(np.diff(value) - step * (slope[..., 1:] + slope[..., :-1]) / 2)
+        bend = unexplained + step * np.abs(np.diff(slope))
+    return np.where(np.isfinite(bend), bend, 0.0)
+
+
+def bisect_bends(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> np.ndarray:
+    """Return the places in which the bend of the most bent intervals sits, where halving leaves it there."""
+    bend = bend_of(x, value, slope)
+    padded = np.concatenate([[0.0], bend, [0.0]])
+    largest = np.abs(value[np.isfinite(value)]).max(initial=0.0)
+    peaks = np.flatnonzero((bend >= padded[:-2]) & (bend >= padded[2:]) & (bend > 1e-9 * largest))
+    peaks = peaks[np.argsort(-bend[peaks], kind="stable")[:MOST_SUSPECTS]]
+    left = np.array([x[peaks], value[peaks], slope[peaks]])
+    right = np.array([x[peaks + 1], value[peaks + 1], slope[peaks + 1]])
+    first = bend[peaks]
+    for k in range(HALVINGS):
+        if not first.size:
+            break
+        at = (left[0] + right[0]) / 2
+        middle = np.array([at, *evaluate(at)])
+        lower, upper = bend_of(*np.stack([left, middle, right], axis=-1)).T
+        hit = ~np.isfinite(middle).all(axis=0)
+        keep_left = lower >= upper
+        left = np.where(hit | ~keep_left, middle, left)
+        right = np.where(hit | keep_left, middle, right)
+        if k + 1 == FIRST_HALVINGS:
+            kept = hit | (np.maximum(lower, upper) > SMOOTH * first) | ~np.isfinite(left + right).all(axis=0)
+            left, right, first = left[:, kept], right[:, kept], first[kept]
+    return (left[0] + right[0]) / 2
+
+
+def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
+    """Return what happens at a place, by values and slopes close to it on both sides; None where all is smooth."""
+    away = NEAR * length
+    x = np.concatenate([at - away, at + away])
+    value, slope = (y.reshape(2, len(NEAR)) for y in evaluate(x))
+    if not np.isfinite(value).all() or not np.isfinite(slope).all():
+        return None
+    ends = enumerate((at - away[-1], at + away[-1]))
+    sides = tuple((float(end), float(value[i, -1]), float(slope[i, -1])) for i, end in ends)
+    size = np.abs(value)
+    growth = np.diff(size, axis=1)  # at a pole the same or more with each step towards it
+    with np.errstate(over="ignore"):
+        gaps, turns = np.abs(value[1] - value[0]), np.abs(slope[1] - slope[0])
+    steepness = np.abs(slope)  # a tangent that is vertical is no kink: slopes of one sign grow without end
+    vertical = (np.sign(slope) == np.sign(slope[0, 0])).all() and (steepness[:, -1] > 1.5 * steepness[:, 0]).all()
+    grows = (growth[:, 1:] > 0.9 * growth[:, :-1]).all(axis=1) & (growth[:, 0] > 1e-3 * (1 + size[:, 0]))
+    if grows.any():
+        kind = "pole"
+    elif gaps[-1] > 0.5 * gaps[0] and gaps[-1] > 10 * steepness.max() * away[-1] + 1e-12 * size.max():
+        kind = "jump"
+    elif turns[-1] > 0.5 * turns[0] and turns[-1] > 1e-6 * steepness.max() and not vertical:
+        kind = "kink"
+    else:
+        return None
+    return Break(kind, round(float(at), 9 - math.floor(math.log10(length))) + 0.0, sides)

@@ -20,7 +20,7 @@ from ..rules.exact import map_elements, without_field
 from ..show.formula_results import LongNumbers, Loss, Precision
 from ..tape.anomaly import Observation, observation_of
 from . import graph
-from .gradient import compute_gradient, refuse_values, run_backward, run_for, value_of
+from .gradient import compute_gradient, gradient_at, refuse_values, value_of
 from .graph import Labels
 from .plot import check_plotted_output
 from .trace import BackwardRecorder, Event
@@ -29,40 +29,15 @@ TIMEOUT = 20.0
 MORE = 400
 """Digits that are tried besides, where some were lost: as many as double precision's smallest numbers need."""
 MORE_SECONDS = 2.0
-"""Seconds that this may take."""
 ROUNDING = 1e-15
 """A number that gets so much smaller with more digits is zero."""
 Read = Callable[[], Mapping[str, Any]]
 """Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
 Numbers = dict[str, np.ndarray]
-Work = Callable[[int], tuple[np.ndarray | None, Numbers, str | None]]
-"""Computes with so many digits: the value, the derivatives by input or pair of inputs, and the output's name."""
 
 
-def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Multiprecision) -> tuple:
-    """Return value, gradients by input, and the run itself, in a field that is in force."""
-    with silence_prints(program):
-        run = run_for(program, values, request)
-    if run.output is not None:
-        run_backward(run.output, request)
-    single = run.output is not None or (len(run.backwards) == 1 and run.backwards[0] is not None)
-    # a script that runs backward more than once has no one value
-    value = without_field(value_of(run)) if single or request.with_value else None
-    grads = {
-        name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
-        if leaf._grad is not None
-        else np.full(np.shape(leaf._data), field.number(0), object)
-        for name, leaf in run.leaves.items()
-    }
-    return value, grads, run
-
-
-def compute_twice(program: Program, work: Work, digits: int) -> LongNumbers:
-    """Return numbers as text with the digits that two precisions agree on, at most `digits`.
-
-    Where digits were lost, or all of them (zero may be what was left of a small number beside a large one), both
-    precisions are raised, if that does not take long.
-    """
+def compute_twice(program: Program, work: Callable[[int], tuple], digits: int) -> LongNumbers:
+    """Return numbers as text with the digits that two precisions agree on; where digits were lost, two higher ones."""
 
     def twice(more: int) -> tuple:
         return *work(digits + 12 + more), *work(digits + 12 + more + max(20, digits // 2, more // 2))
@@ -97,7 +72,6 @@ def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
 
 
 def right_digits(x: Any, better: Any, digits: int) -> int:
-    """Return how many digits of a number are the same in a better one."""
     context = better.context if hasattr(better, "context") else None
     if x == better or context is None or not context.isfinite(better) or not context.isfinite(x):
         return digits
@@ -120,16 +94,12 @@ def digits_text(x: Any, digits: int, short: bool) -> str:
 
 
 def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> LongNumbers:
-    """Return what work returns. Raises GradcliError when it takes longer than that."""
     try:
         with within(time_left(seconds)):
             return work()
     except TimeIsUp:
-        raise GradcliError(
-            f"so many digits ({digits}) take longer than {seconds:g} s",
-            hint="wait longer with --timeout, or ask for fewer digits",
-            kind="limit",
-        ) from None
+        message = f"so many digits ({digits}) take longer than {seconds:g} s"
+        raise GradcliError(message, hint="wait longer with --timeout, or ask for fewer digits", kind="limit") from None
 
 
 def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
@@ -148,8 +118,6 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
 
 
 def value_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
-    """Return the value of a program's output to so many digits."""
-
     def work(precision: int) -> tuple[np.ndarray | None, Numbers, str | None]:
         field = Multiprecision(precision)
         with exactly(field), silence_prints(program):
@@ -216,10 +184,7 @@ class Exactness:
         return float(min((self.digits_of_one(a, b) for a, b in pairs), default=self.full))
 
     def digits_of_one(self, computed: complex, right: Any) -> float:
-        """Return how many digits of a number are right, at most those of the type.
-
-        What is beyond the largest number is rightly inf, what is below the smallest rightly 0.
-        """
+        """Return the right digits of a number: beyond the largest one inf is right, below the smallest one 0."""
         mp = getattr(right, "context", mpmath.mp)  # a rule may put a plain 0 into an array of exact numbers
         right = mp.mpmathify(right)
         if not mp.isfinite(right):
@@ -241,10 +206,7 @@ def same(x: Any, better: Any) -> bool:
 
 
 def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarray:
-    """Return points of a range: evenly spaced; growing by a factor over a wide one; and away from a zero inside.
-
-    Both ends are among them.
-    """
+    """Return points of a range and its ends: even, by a factor over a wide one, away from a zero inside."""
     if low == high:
         x = np.array([low])
     elif low <= 0 <= high:
@@ -265,17 +227,13 @@ LEAST = 1.0
 
 
 def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.ObservedPass, list[Event]]:
-    """Run a program and backward, and return the run, the last pass of backward and its steps."""
     recorder = BackwardRecorder()
     run = graph.watch_program(program, right.values(at), right.request, recorder.on_start)
     return run, *recorder.passes[-1]
 
 
 def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | None:
-    """Return the operation that loses most of the digits of the value, or of an input's gradient, at a point.
-
-    None where the run in many digits takes another way, or no single operation loses more than a digit.
-    """
+    """Return the operation that loses most digits of the value or of a gradient at a point; None for no single one."""
     run, last, events = observe(program, right, at)
     with exactly(Multiprecision(DIGITS[-2], decimal=False)):
         _, _, better = observe(program, right, at)
@@ -306,7 +264,6 @@ class StepComparison:
         self.known: dict[Any, float] = {}
 
     def largest(self) -> Loss | None:
-        """Return the loss of most digits, None where none is worth naming."""
         worth = [loss for loss in self.losses if loss.before - loss.after > LEAST]
         return max(worth, key=lambda loss: loss.before - loss.after, default=None)
 
@@ -322,16 +279,12 @@ class StepComparison:
         )
 
     def formula(self, node: Any) -> str:
-        """Return an operation in the program's words."""
         span = self.labels.run.where(node)
         text = "" if span is None else " ".join(span.source[span.start : span.end].split())
         return text or self.labels.formula(node) or self.labels.label(node)
 
     def digits(self, computed: Any, right: Any) -> float:
-        """Return the right digits of a number or an array on the way; those of the type for what is no real data.
-
-        What overflows or underflows has none: what follows may need its digits.
-        """
+        """Return the right digits on the way: those of the type for what is no real data, 0 for over- or underflow."""
         if right is None or np.shape(computed) != np.shape(right) or np.asarray(right).dtype != object:
             return self.right.full
         exacts = np.asarray(right).view(np.ndarray)
@@ -353,10 +306,7 @@ class StepComparison:
         self.note(node, "forward", before, after, parts, mine.result, exacts.result)
 
     def backward(self, pairs: list[tuple[Event, Event]], origin: Loss | None) -> None:
-        """Compare what operations send, and the sums of what reaches a result along several ways.
-
-        origin: where the run itself lost digits, which is why an operation then sends fewer than it got.
-        """
+        """Compare what operations send, and sums. origin: the loss of the run itself, which sends fewer on."""
         received: dict[Any, list[tuple[Any, Any]]] = {}
         senders: dict[Any, list[str]] = {}
         for mine, exacts in pairs:
@@ -386,10 +336,7 @@ def measure_precision(
     points: int = POINTS,
     dtype: Any = np.float64,
 ) -> Precision:
-    """Return how many digits of a program's value and gradients are right between two ends of one input.
-
-    Raises GradcliError for an output that is no real number.
-    """
+    """Return how many digits of a program's value and gradients are right between two ends of one input."""
     name, low, high = over
     refuse_values([name], given)
     x = points_between(low, high, points, np.dtype(dtype))
@@ -397,16 +344,11 @@ def measure_precision(
     with silence_prints(program):
         right = Exactness(program, given, name, x, request)
         value, gradients = right.count_digits(program)
-        losses = find_losses(program, right, value, gradients)
+        worst = {
+            of: float(x[np.nanargmin(digits)])
+            for of, digits in {"value": value, **gradients}.items()
+            if np.isfinite(digits).any() and np.nanmin(digits) < 0.75 * right.full
+        }
+        found = (find_loss(program, right, of, at) for of, at in worst.items())
+        losses = tuple(loss for loss in found if loss is not None)
     return Precision(program.title, name, x, right.full, value, gradients, losses, output)
-
-
-def find_losses(program: Program, right: Exactness, value: np.ndarray, gradients: Numbers) -> tuple[Loss, ...]:
-    """Return for the value and each gradient which operation loses its digits, where more than a quarter is lost."""
-    worst = {
-        of: float(right.x[np.nanargmin(digits)])
-        for of, digits in {"value": value, **gradients}.items()
-        if np.isfinite(digits).any() and np.nanmin(digits) < 0.75 * right.full
-    }
-    losses = (find_loss(program, right, of, at) for of, at in worst.items())
-    return tuple(loss for loss in losses if loss is not None)

@@ -32,11 +32,7 @@ NUMBERS_INSTEAD = "use 'gradcli grad --digits 50' for numbers"
 
 
 class Symbols:
-    """A program run on symbols: its output, and the symbols of every input.
-
-    output: an object array of expressions. inputs: object arrays of symbols by name. point: the numbers that symbols
-    stand for, where the inputs have values.
-    """
+    """A program run on symbols: the output as expressions, symbols by input, and the point that they stand for."""
 
     def __init__(self, program: Program, given: Mapping[str, Any], request: Request, max_symbols: int = MAX_SYMBOLS):
         self.title = program.title
@@ -63,7 +59,6 @@ class Symbols:
 
 
 def refuse_many(count: int, limit: int) -> None:
-    """Raise GradcliError for more symbols than there may be."""
     if count > limit:
         raise GradcliError(
             f"the inputs have {count} elements; formulas are made for at most {limit}",
@@ -77,10 +72,7 @@ NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Ca
 
 
 def on_symbols(program: Program, given: Mapping[str, Any], request: Request, alone: list[str]) -> Run:
-    """Run a program on symbols, what it prints suppressed. alone: inputs that are single symbols for want of a value.
-
-    Raises GradcliError, naming the line, where it needs numbers: in an `if`, for example.
-    """
+    """Run a program on symbols; alone: inputs that are a single one. Raises GradcliError where it needs numbers."""
     try:
         with silence_prints(program):
             return program.run(given, wrt=request.wrt, out=request.out)
@@ -124,9 +116,8 @@ def join_powers(*factors: Any) -> Any:
     """Return a product in which x**y / x is x**(y - 1), which has a value at 0."""
     powers = [f for f in factors if isinstance(f, sympy.Pow) and not f.exp.is_number]
     for power in powers:
-        divisor = next(
-            (f for f in factors if isinstance(f, sympy.Pow) and f.base == power.base and f.exp.is_negative), None
-        )
+        same = (f for f in factors if isinstance(f, sympy.Pow) and f.base == power.base)
+        divisor = next((f for f in same if f.exp.is_negative), None)
         if divisor is not None:
             rest = [f for f in factors if f is not power and f is not divisor]
             return sympy.Mul(*rest, sympy.Pow(power.base, power.exp + divisor.exp))
@@ -139,11 +130,8 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
         with within(time_left(max(seconds - spent, SHORTEST))):
             return work()
     except TimeIsUp:
-        raise GradcliError(
-            f"the formulas take longer than {seconds:g} s",
-            hint=f"wait longer with --timeout, narrow with --wrt, or {NUMBERS_INSTEAD}",
-            kind="limit",
-        ) from None
+        hint = f"wait longer with --timeout, narrow with --wrt, or {NUMBERS_INSTEAD}"
+        raise GradcliError(f"the formulas take longer than {seconds:g} s", hint=hint, kind="limit") from None
     except RecursionError:
         raise GradcliError("the formulas are nested too deeply", hint=NUMBERS_INSTEAD, kind="limit") from None
     except (TypeError, ValueError, AttributeError, NotImplementedError, ArithmeticError, IndexError) as error:
@@ -156,15 +144,12 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
 def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
     """Return label, shape and expressions of the derivatives of an order, each unordered pair of inputs once.
 
-    Elements of arrays are the last axes' elements. The labels of an output with several elements name them: out[0]/x.
-    For orders above 1, the output must be scalar, and the label of every single derivative names its elements.
+    Orders above 1 need a scalar output, and name the elements in the labels.
     """
     if symbols.grads is not None:
         if order > 1 or symbols.vector is not None:
-            raise GradcliError(
-                f"--{'order' if order > 1 else 'gradient'} has no use here: the script runs backward itself",
-                hint="name what to differentiate: --out NAME",
-            )
+            message = f"--{'order' if order > 1 else 'gradient'} has no use here: the script runs backward itself"
+            raise GradcliError(message, hint="name what to differentiate: --out NAME")
         return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
     if order == 1:
         rows, every = [""], symbols.output.ravel().tolist()
@@ -181,10 +166,8 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
     every = [s for array in symbols.inputs.values() for s in array.ravel().tolist()]
     known: dict[tuple, Any] = {(): expr}
     for k in range(1, order + 1):
-        known = {
-            places: drop_jumps(sympy.diff(known[places[:-1]], every[places[-1]]))
-            for places in itertools.combinations_with_replacement(range(len(every)), k)
-        }
+        chosen = itertools.combinations_with_replacement(range(len(every)), k)
+        known = {places: drop_jumps(sympy.diff(known[places[:-1]], every[places[-1]])) for places in chosen}
     return [("/".join(every[i].name for i in places), (), [value]) for places, value in known.items()]
 
 
@@ -206,11 +189,8 @@ def scalar(symbols: Symbols) -> Any:
         weights = symbols.vector.ravel().tolist()
         return sympy.Add(*(field.number(w) * e for w, e in zip(weights, elements, strict=True)))
     if len(elements) != 1:
-        raise GradcliError(
-            f"the output has shape {symbols.output.shape}; second derivatives and code need a single number",
-            hint="sum it, choose an element with --out, or give --gradient",
-            kind="shape",
-        )
+        message = f"the output has shape {symbols.output.shape}; second derivatives and code need a single number"
+        raise GradcliError(message, hint="sum it, choose an element with --out, or give --gradient", kind="shape")
     return sympy.sympify(elements[0])
 
 
@@ -243,9 +223,8 @@ def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
             raise GradcliError(f"--at gives no value for '{name}'", hint=f"add --at {name}=1", kind="name")
         values = np.asarray(at[name]).view(np.ndarray)
         if values.shape != array.shape:
-            raise GradcliError(
-                f"--at: '{name}' has shape {array.shape}; the value has shape {values.shape}", kind="shape"
-            )
+            message = f"--at: '{name}' has shape {array.shape}; the value has shape {values.shape}"
+            raise GradcliError(message, kind="shape")
         for s, x in zip(array.ravel().tolist(), values.ravel().tolist(), strict=True):
             point[s] = resolve_unknown(field.number(x))
     return point
@@ -367,10 +346,7 @@ def derive_formulas(
     digits: int = 15,
     steps: bool = False,
 ) -> Formulas:
-    """Return the formulas of a program's derivatives.
-
-    at: a point to evaluate them at. code: python or c, for a function with these formulas.
-    """
+    """Return the formulas of a program's derivatives. at: a point to evaluate them at. code: python or c."""
     notes: list[str] = []
     start = time.monotonic()
 
@@ -391,18 +367,13 @@ def derive_formulas(
         known = every_input(symbols)
 
         def derivative(label: str, expr: Any) -> Derivative:
-            return Derivative(
-                label, write_formula(expr, unicode), None if point is None else evaluate_at(expr, point, digits)
-            )
+            number = None if point is None else evaluate_at(expr, point, digits)
+            return Derivative(label, write_formula(expr, unicode), number)
 
-        value = [
-            derivative(label, e)
-            for label, e in zip(labels("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
-            if symbols.grads is None
-        ]
-        labelled = [
-            (label, e) for name, shape, exprs in formulas for label, e in zip(labels(name, shape), exprs, strict=True)
-        ]
+        elements = zip(labels("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
+        value = [derivative(label, e) for label, e in elements if symbols.grads is None]
+        named = [(labels(name, shape), exprs) for name, shape, exprs in formulas]
+        labelled = [pair for names, exprs in named for pair in zip(names, exprs, strict=True)]
         slopes = [derivative(label, e) for label, e in labelled]
         if point is not None:
             notes.extend(f"{label}: {kink}" for label, e in labelled if (kink := kink_at(e, point)))
@@ -446,26 +417,18 @@ def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> Formu
     if order != 2 or len(columns) < 2 or symbols.grads is not None:
         return None
     pairs = {tuple(d.name.split("/")): d for d in formulas}
-    return FormulaMatrix(
-        "hessian",
-        tuple(columns),
-        tuple(columns),
-        tuple(tuple(pairs.get((a, b)) or pairs[b, a] for b in columns) for a in columns),
-    )
+    entries = tuple(tuple(pairs.get((a, b)) or pairs[b, a] for b in columns) for a in columns)
+    return FormulaMatrix("hessian", tuple(columns), tuple(columns), entries)
 
 
 def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, formulas: list) -> str:
-    """Return the formulas as code. Raises GradcliError for functions that the language does not have."""
     try:
         return writer(symbols.title, inputs, resolve_unknown(scalar(symbols)), formulas)
     except PrintMethodNotImplementedError as error:
         found_name = re.search(r">: (\w[\w ]*)", str(error))
         library = LIBRARIES[code]
-        raise GradcliError(
-            f"{library} has no {found_name[1]}" if found_name else f"{library} lacks one of the functions",
-            hint="use -f text, whose functions gradcli has",
-            kind="exact",
-        ) from None
+        message = f"{library} has no {found_name[1]}" if found_name else f"{library} lacks one of the functions"
+        raise GradcliError(message, hint="use -f text, whose functions gradcli has", kind="exact") from None
 
 
 def write_formula(expr: Any, unicode: bool) -> Formula:

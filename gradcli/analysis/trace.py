@@ -32,10 +32,7 @@ class Event:
 
 
 class BackwardRecorder:
-    """Follows backward through hooks of its own on every node; it writes down what it sees, pass by pass.
-
-    only: the number of the pass that is wanted, LAST for the last one, None for all. count: how many there were.
-    """
+    """Follows backward through hooks of its own on every node, pass by pass. only: the pass wanted, LAST, or None."""
 
     def __init__(self, only: int | None = None) -> None:
         self.only = only
@@ -44,7 +41,6 @@ class BackwardRecorder:
         self.hooked: dict[Any, list[HookCall]] = {}
 
     def on_start(self, which: graph.ObservedPass, nodes: list[Any]) -> None:
-        """Follow the nodes of a graph that backward is about to run through."""
         if self.only is not None and self.count != self.only:
             del self.passes[-1:]  # the one before was not wanted
         self.passes.append((which, []))
@@ -142,10 +138,7 @@ LAST = 0
 def trace_program(
     program: Program, given: Mapping[str, np.ndarray], request: Request, only: int | None = None
 ) -> Trace:
-    """Run a program and backward, and return every step of it. only: the number of the only pass wanted, or LAST.
-
-    Raises GradcliError where nothing runs backward, or not so often.
-    """
+    """Run a program and backward, and return every step of it. only: the number of the only pass wanted, or LAST."""
     recorder = BackwardRecorder(only)
     run = graph.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
@@ -214,9 +207,8 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
         return "", labels.rules[which]
     slope = f"d({labels.formula(node)})/d{target}"
     rule = primitive.rules[place]
-    return slope, op_formulas.slope_text(
-        rule, labels.operands(node, seen), labels.label(node), seen.params
-    ) or rule_text(rule)
+    formula = op_formulas.slope_text(rule, labels.operands(node, seen), labels.label(node), seen.params)
+    return slope, formula or rule_text(rule)
 
 
 def describe_rule(rule: Any, node: Any, seen: Observation, labels: Labels) -> str:

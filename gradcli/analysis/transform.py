@@ -22,28 +22,19 @@ from .gradient import check_has_inputs, reword_engine_errors
 
 
 class Recorded:
-    """One recorded run of a program, ready to be differentiated.
-
-    names: of the inputs; trace: their tensors and the output.
-    """
+    """One recorded run of a program, ready to be differentiated. trace: the tensors of its inputs and the output."""
 
     def __init__(self, program: Program, given: Mapping[str, np.ndarray], request: Request):
         run = program.run(given, wrt=request.wrt, out=request.out)
         check_has_inputs(run)
         if run.output is None:
-            raise GradcliError(
-                "the script runs backward itself, so its graph is gone",
-                hint="leave out its call of backward",
-                kind="target",
-            )
+            hint = "leave out its call of backward"
+            raise GradcliError("the script runs backward itself, so its graph is gone", hint=hint, kind="target")
         self.title, self.names, self.output_name = program.title, list(run.leaves), run.output_name
         self.output = run.output
         if self.output._data.dtype.kind not in "fc":
-            raise GradcliError(
-                f"the output has type {self.output._data.dtype}, which has no derivative",
-                hint="choose a real output with --out NAME",
-                kind="shape",
-            )
+            message = f"the output has type {self.output._data.dtype}, which has no derivative"
+            raise GradcliError(message, hint="choose a real output with --out NAME", kind="shape")
         if is_complex(self.output):
             raise GradcliError(
                 "the output is complex; only real outputs have derivatives of this kind",
@@ -55,7 +46,6 @@ class Recorded:
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The inputs that the output does not depend on."""
         used = set() if self.output._node is None else set(reachable([self.output._node]))
         return tuple(n for n, x in zip(self.names, self.trace.inputs, strict=True) if x._node not in used)
 
@@ -64,13 +54,10 @@ class Recorded:
         return np.asarray(self.output._data)
 
     def check_scalar(self, command: str) -> None:
-        """Raise GradcliError when the output is no single number."""
         if self.output._data.size != 1:
-            raise GradcliError(
-                f"the output has shape {self.output._data.shape}; {command} needs a single number",
-                hint="sum it, choose one element with --out NAME, or use 'gradcli jacobian'",
-                kind="shape",
-            )
+            message = f"the output has shape {self.output._data.shape}; {command} needs a single number"
+            hint = "sum it, choose one element with --out NAME, or use 'gradcli jacobian'"
+            raise GradcliError(message, hint=hint, kind="shape")
 
     def gradient_trace(self) -> tuple[Trace, list[int]]:
         """Return a trace from inputs to the gradients of a scalar output, and the places of inputs that have one."""
@@ -82,7 +69,6 @@ class Recorded:
         return second, known
 
     def vector(self, given: np.ndarray | None, like: Tensor, option: str) -> Tensor:
-        """Return a vector in the type and shape of a tensor. Raises GradcliError when the shapes differ."""
         shape = like._data.shape
         if given is None:
             given = np.ones(shape)
@@ -100,11 +86,9 @@ PRINTED = 10
 def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool = False) -> None:
     """Raise GradcliError for a matrix with more elements than the limit. printed: they will be written as text."""
     if printed and limit // PRINTED < rows * columns <= limit:
-        raise GradcliError(
-            f"this {what} would have {rows} x {columns} elements; as text, the limit is {limit // PRINTED:.3g}",
-            hint="use --sparse, vjp or jvp, write it with -o FILE.npy, or raise the limit with --max-elements",
-            kind="limit",
-        )
+        message = f"this {what} would have {rows} x {columns} elements; as text, the limit is {limit // PRINTED:.3g}"
+        hint = "use --sparse, vjp or jvp, write it with -o FILE.npy, or raise the limit with --max-elements"
+        raise GradcliError(message, hint=hint, kind="limit")
     if rows * columns > limit:
         raise GradcliError(
             f"this {what} would have {rows} x {columns} elements ({rows * columns * 8 / 2**30:.1f} GiB); "
@@ -115,11 +99,7 @@ def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool
 
 
 def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
-    """Put 0 where a block holds nan although that output does not depend on that input.
-
-    A Jacobian computed in one pass multiplies the zeros of its unit vectors by derivatives that may be
-    infinite; the sparsity of the graph tells which of the nan are such zeros.
-    """
+    """Put 0 for nan where an output does not depend on an input: there a 0 has met an infinite derivative."""
     if not any(np.isnan(block).any() for row in blocks for block in row):
         return
     from ..func.sparse import sparsity
@@ -146,11 +126,7 @@ def compute_jacobian(
     sparse: bool = False,
     printed: bool = False,
 ) -> Jacobian:
-    """Return the Jacobian of a program's output, one block per input.
-
-    mode: rev runs backward with all outputs' cotangents at once, fwd pushes all inputs' tangents forward,
-    auto takes the side with fewer elements. Raises GradcliError for a result larger than memory allows.
-    """
+    """Return the Jacobian, a block per input. mode: rev, fwd, or auto, from the side with fewer elements."""
     run = Recorded(program, given, request)
     trace, inputs = run.trace, run.trace.inputs
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
@@ -188,25 +164,20 @@ def compute_hessian(
     chunk_size: int | None = None,
     printed: bool = False,
 ) -> Hessian:
-    """Return the second derivatives of a program's scalar output for every pair of inputs."""
     run = Recorded(program, given, request)
     run.check_scalar("a Hessian")
     inputs = run.trace.inputs
     for name, x in zip(run.names, inputs, strict=True):
         if is_complex(x):
-            raise GradcliError(
-                f"'{name}' is complex; second derivatives are those of real inputs",
-                hint="write it as x + 1j*y with real x and y, or choose real inputs with --wrt",
-                kind="shape",
-            )
+            message = f"'{name}' is complex; second derivatives are those of real inputs"
+            hint = "write it as x + 1j*y with real x and y, or choose real inputs with --wrt"
+            raise GradcliError(message, hint=hint, kind="shape")
     total = sum(x._data.size for x in inputs)
     check_elements(total, total, request.max_elements, "Hessian", printed)
     with reword_engine_errors():
         second, known = run.gradient_trace()
-        rows_of_blocks = [
-            [np.array(block._data, order="C") for block in row]
-            for row in reverse_blocks(second, chunk_size, retain=True)
-        ]
+        of_blocks = reverse_blocks(second, chunk_size, retain=True)
+        rows_of_blocks = [[np.array(block._data, order="C") for block in row] for row in of_blocks]
         without_false_nan(second, rows_of_blocks)
         rows = dict(zip(known, rows_of_blocks, strict=True))
     blocks = {
@@ -221,14 +192,11 @@ def compute_hessian(
 
 
 def compute_vjp(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Products:
-    """Return the product of a vector, shaped like the output, with the Jacobian."""
     run = Recorded(program, given, request)
     if request.gradient is None and run.output._data.size != 1:
-        raise GradcliError(
-            f"the output has shape {run.output._data.shape}: a vector of that shape is needed",
-            hint="pass it with --gradient (-g), or use 'gradcli jacobian' for all of them",
-            kind="shape",
-        )
+        message = f"the output has shape {run.output._data.shape}: a vector of that shape is needed"
+        hint = "pass it with --gradient (-g), or use 'gradcli jacobian' for all of them"
+        raise GradcliError(message, hint=hint, kind="shape")
     seed = run.vector(request.gradient, run.output, "--gradient")
     with reword_engine_errors():
         cotangents = pull(run.trace, [(run.output, seed)], False, False)
@@ -250,16 +218,13 @@ def tangents(run: Recorded, given: Mapping[str, np.ndarray]) -> list[Tensor]:
     if not given:
         example = " ".join(f"--tangent {name}=1" for name in run.names[:1])
         raise GradcliError("no tangent given", hint=f"give the direction input by input: {example}")
-    return [
-        run.vector(given.get(name, np.zeros(x._data.shape)), x, f"--tangent {name}")
-        for name, x in zip(run.names, run.trace.inputs, strict=True)
-    ]
+    inputs = zip(run.names, run.trace.inputs, strict=True)
+    return [run.vector(given.get(name, np.zeros(x._data.shape)), x, f"--tangent {name}") for name, x in inputs]
 
 
 def compute_jvp(
     program: Program, given: Mapping[str, np.ndarray], request: Request, tangent: Mapping[str, np.ndarray]
 ) -> Products:
-    """Return the derivative of the output in a direction, given input by input."""
     run = Recorded(program, given, request)
     directions = tangents(run, tangent)
     with reword_engine_errors():
@@ -271,7 +236,6 @@ def compute_jvp(
 def compute_hvp(
     program: Program, given: Mapping[str, np.ndarray], request: Request, tangent: Mapping[str, np.ndarray]
 ) -> Products:
-    """Return the product of the Hessian of a scalar output with a vector, given input by input."""
     run = Recorded(program, given, request)
     run.check_scalar("hvp")
     directions = tangents(run, tangent)

@@ -56,17 +56,8 @@ def constants_of(functions: Iterable[Callable]) -> list[float]:
     return list(constants)
 
 
-def beside(constant: float) -> tuple[float, ...]:
-    """Return values at a constant, beyond it on both sides, and its negative."""
-    more = (constant + 1, -constant, constant - 1, 2 * constant, constant / 2, -2 * constant)
-    return (constant, *more)
-
-
 def candidates(base: Mapping[str, np.ndarray], constants: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
-    """Yield points without end, of the shapes and types of `base`; kinds of points take turns.
-
-    base: the inputs to vary, of real or complex numbers.
-    """
+    """Yield points without end, of the shapes and types of `base`, the inputs to vary; kinds of points take turns."""
     pool = np.array([v for v in [*SPECIAL, *constants] if abs(v) < 1e9])
 
     def mixed() -> Point:
@@ -80,8 +71,9 @@ def candidates(base: Mapping[str, np.ndarray], constants: Iterable[float], rng: 
         size = 10.0 ** rng.uniform(-3, 3)
         return {name: size * rng.standard_normal(x.shape) for name, x in base.items()}
 
+    chosen = list(constants)[:MOST_CONSTANTS]
     kinds = [
-        uniform_points([v for c in list(constants)[:MOST_CONSTANTS] for v in beside(c)], base),
+        uniform_points([v for c in chosen for v in (c, c + 1, -c, c - 1, 2 * c, c / 2, -2 * c)], base),
         uniform_points(SPECIAL, base),
         tied_points(base, rng),
         iter(mixed, None),
@@ -169,11 +161,7 @@ SMALL_STEPS, GROWTH = 1e-6, 10.0
 
 
 def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, bool]:
-    """Return the relative distance between claim and slopes along a random direction, and whether there is a kink.
-
-    Slopes over four steps, of a random sum of the outputs. A slope that is known well and agrees is enough; at a
-    kink, whatever lies between the one-sided ones.
-    """
+    """Return the relative distance between claim and slopes along a random direction, and whether there is a kink."""
     unit = max(flat.unit, flat.input_unit)
     direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
@@ -236,10 +224,7 @@ class ElementSlopes:
         self.sided = np.fmax(np.abs(up - middle), np.abs(middle - down)) / self.steps - self.rounding
 
     def agrees(self, claimed: float, gap: float) -> bool:
-        """Return whether a claim is the slope over two steps, one after the other: then it is so at some scale.
-
-        gap: how far it is from what values tell, of which a tenth is no agreement.
-        """
+        """Return whether a claim is the slope over two steps in a row, to a tenth of its gap from the values."""
         if not np.isfinite(claimed) or not claimed:
             return False
         room = min(INFORMED * abs(claimed), gap / GROWTH)
@@ -281,11 +266,7 @@ ROUNDS = 4
 
 
 def shrink(point: Point, fails: Callable[[Point], bool], varied: Mapping[str, np.ndarray]) -> Point:
-    """Return the simplest point that still fails, by the moves of delta debugging (Zeller and Hildebrandt, 2002).
-
-    varied: the inputs whose values may change; the others lose elements together with these. fails is called at most
-    MOST_CALLS times.
-    """
+    """Return the simplest point that still fails, by the moves of delta debugging (Zeller and Hildebrandt, 2002)."""
     shrinking = Shrinking(point, fails, set(varied))
     for _ in range(ROUNDS):
         before = complexity(shrinking.values()), len(shrinking.values())
@@ -297,8 +278,6 @@ def shrink(point: Point, fails: Callable[[Point], bool], varied: Mapping[str, np
 
 
 class Shrinking:
-    """A point on its way down."""
-
     def __init__(self, point: Point, fails: Callable[[Point], bool], varied: set[str]):
         self.point, self.fails, self.varied, self.calls = point, fails, varied, 0
 
@@ -309,7 +288,6 @@ class Shrinking:
         return {name: x for name, x in self.point.items() if name in self.varied}
 
     def accept(self, point: Point) -> bool:
-        """Go on from a point if it still fails."""
         if self.calls >= MOST_CALLS:
             return False
         self.calls += 1
@@ -346,7 +324,6 @@ class Shrinking:
             self.replace_value(value)
 
     def replace_value(self, value: complex) -> None:
-        """Replace a value where it stands by the simplest that fails."""
         places = self.values() == value
         if not places.any():
             return

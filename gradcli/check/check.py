@@ -57,11 +57,7 @@ def settings_kept() -> Iterator[None]:
 
 
 class Check:
-    """One check: what to call, where, and how often.
-
-    at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name. bound: how long
-    it may take. watch: told how far it is.
-    """
+    """One check. at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name."""
 
     is_script = False
     """Whether a script is run for every value."""
@@ -84,10 +80,7 @@ class Check:
         opens: Callable[[Request, Mapping[str, Any]], Claim] | None = None,
         **options: Any,
     ):
-        """Note what is asked: a request, or fields of one by name.
-
-        target: what a command line names. opens: makes the claim at a point, not from f.
-        """
+        """Note what is asked: a request, or fields of one by name. opens: makes the claim at a point, not from f."""
         self.f, self.at = f, at
         self.request = request or Request(**options)
         if isinstance(self.request.wrt, str):
@@ -106,7 +99,6 @@ class Check:
         self.repeated, self.arguments = "", ""
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
-        """Return the arrays of one sample. Raises CallError for an `at` that gives none."""
         at = self.at
         if callable(at) and not isinstance(at, Mapping):
             try:
@@ -119,7 +111,6 @@ class Check:
 
     @property
     def random(self) -> bool:
-        """Whether samples differ."""
         return any(map(is_shape, self.at.values())) if isinstance(self.at, Mapping) else callable(self.at)
 
     @property
@@ -128,7 +119,6 @@ class Check:
         return self.request.samples if self.random else 1
 
     def claim(self, at: Mapping[str, Any]) -> Claim:
-        """Return what is to be checked at a point."""
         request, f, claims = self.request, self.f, self.request.claims
         if self.opens is not None:
             self.opened = self.opens(request, at)
@@ -156,10 +146,7 @@ class Check:
         return claim if request.order == 1 else second_order(claim, request.seed)
 
     def run(self) -> CheckReport:
-        """Check all samples; return the first that fails, made as simple as possible, else the worst.
-
-        The function runs where its file was imported, and what it makes of the standard streams does not last.
-        """
+        """Check all samples where the file was imported; return the first that fails, made simple, else the worst."""
         problem = next(complaints(self), None)
         if problem is not None:
             return self.error(problem)
@@ -180,7 +167,6 @@ class Check:
                     self.opened.close()
 
     def error(self, message: str, seconds: float = 0.0) -> CheckReport:
-        """Return the report on a check that could not be made."""
         return CheckReport(self.name, self.file, self.line, "error", seconds, message=message)
 
     def worst(self) -> CheckReport:
@@ -232,11 +218,7 @@ class Check:
         return not any(str(home).partition(".")[0] == "gradcli" for home in homes)
 
     def rounder(self, report: CheckReport, drawn: Mapping[str, Any], request: Request) -> CheckReport:
-        """Return the report of the first point with fewer digits that fails as well, else the one given.
-
-        Looking for it takes no longer than the check did. No element becomes zero: there much is zero, or has a
-        kink, that is not elsewhere.
-        """
+        """Return the report of the first rounder point that fails too, else the one given. No element becomes zero."""
         for digits in (0, 1, 2):
             rounded = {
                 name: np.round(x, digits) + 0.0 if np.asarray(x).dtype.kind == "f" else x  # and no -0.0
@@ -294,10 +276,7 @@ def values_text(at: Mapping[str, Any]) -> str:
 
 
 def replay_command(target: Target, request: Request) -> str:
-    """Return the command line that repeats the check of a target, but for its seed.
-
-    Few numbers are written out, more are read or drawn again, unless the seed of samples draws others.
-    """
+    """Return the command line that repeats a check, but for its seed; many numbers are read or drawn again."""
     words = ["-e", target.text] if target.inline else [target.text]
     several = sum("rand" in text for text in request.typed.values()) > 1  # each draw follows the one before
     for name, x in request.values.items():
@@ -309,7 +288,6 @@ def replay_command(target: Target, request: Request) -> str:
 
 
 def surroundings_of(target: Target) -> Any:
-    """Return the context that a program runs in: the surroundings of the file that defines a function."""
     if target.name is None:
         return contextlib.nullcontext()
     assert target.folders is not None
@@ -317,7 +295,6 @@ def surroundings_of(target: Target) -> Any:
 
 
 def is_whole(x: Any, least: float = -math.inf) -> bool:
-    """Return whether something is a whole number and not below another."""
     return isinstance(x, int | np.integer) and not isinstance(x, bool) and bool(x >= least)
 
 
@@ -365,19 +342,13 @@ def point_of(at: Any, rng: np.random.Generator, limit: int) -> dict[str, Any]:
     for name, x in at.items():
         if not isinstance(name, str):
             raise CallError(f"at must be a dict of arrays by name; {name!r} is no name")
-        if is_shape(x):
-            refuse_shape(name, x, limit)
+        if not is_shape(x):
+            continue
+        if any(n < 0 for n in x):
+            raise CallError(f"at: '{name}' has the shape {x}, with a negative length")
+        if len(x) > MOST_AXES:
+            raise CallError(f"at: '{name}' has {len(x)} axes; NumPy has {MOST_AXES}")
+        if (size := math.prod(map(int, x))) > limit:
+            limited = f"the limit is {limit} (see --max-elements)"
+            raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
     return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
-
-
-def refuse_shape(name: str, shape: tuple[int, ...], limit: int) -> None:
-    """Raise CallError for a shape that cannot be, or whose array would be too large."""
-    if any(n < 0 for n in shape):
-        raise CallError(f"at: '{name}' has the shape {shape}, with a negative length")
-    if len(shape) > MOST_AXES:
-        raise CallError(f"at: '{name}' has {len(shape)} axes; NumPy has {MOST_AXES}")
-    size = math.prod(map(int, shape))
-    if size > limit:
-        raise CallError(
-            f"at: '{name}' of shape {shape} would have {size} elements; the limit is {limit} (see --max-elements)"
-        )

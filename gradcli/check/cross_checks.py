@@ -146,7 +146,6 @@ class Sharp:
         return np.asarray(self.field.input_array(name, x)).view(np.ndarray)
 
     def move(self, at: dict[str, np.ndarray], direction: dict[str, np.ndarray], sign: int) -> dict[str, np.ndarray]:
-        """Return a point moved by a step along a direction."""
         arrays = {name: self.convert(name, x) for name, x in at.items()}
         for name, unit in direction.items():
             arrays[name] = arrays[name] + sign * self.step * unit.astype(object)
@@ -168,13 +167,8 @@ def directions_of(claim: Traced, seed: int) -> list[dict[str, np.ndarray]]:
     """Return unit vectors of all input elements, or random signs where there are many."""
     sizes = {name: np.size(claim.at[name]) for name in claim.wrt}
     if sum(sizes.values()) <= MOST_COLUMNS:
-        directions = []
-        for name in claim.wrt:
-            for k in range(sizes[name]):
-                unit = np.zeros(sizes[name])
-                unit[k] = 1.0
-                directions.append({name: unit.reshape(np.shape(claim.at[name]))})
-        return directions
+        units = ((name, unit) for name in claim.wrt for unit in np.eye(sizes[name]))
+        return [{name: unit.reshape(np.shape(claim.at[name]))} for name, unit in units]
     rng = np.random.default_rng(seed)
     return [{name: rng.choice([-1.0, 1.0], np.shape(claim.at[name])) for name in claim.wrt} for _ in range(DIRECTIONS)]
 
@@ -192,10 +186,7 @@ def nearby(at: dict[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generat
 def compare_with_digits(
     claim: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, checks: CrossChecks
 ) -> None:
-    """Compare the engine's derivative with differences in high precision.
-
-    Its own rounding is seen by comparing at more points close by: what stays the same there is no rounding.
-    """
+    """Compare the derivative with differences in high precision, here and close by: what stays there is no rounding."""
     sharp = Sharp(claim, digits)
     directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)
@@ -237,10 +228,8 @@ def judge_digits(
         return
     place = np.unravel_index(int(np.nanargmax(np.where(wrong, np.abs(relative[0]), -1.0))), wrong.shape)
     exact_value, error = truth[0][place], abs(relative[0][place])
-    text = (
-        f"{digits}-digit arithmetic refutes it: {name_element(directions[place[0]])} claimed "
-        f"{exact_value + errors[0][place]:.17g}, exact {exact_value:.17g} (relative error {error:.2g})"
-    )
+    claimed = f"claimed {exact_value + errors[0][place]:.17g}, exact {exact_value:.17g} (relative error {error:.2g})"
+    text = f"{digits}-digit arithmetic refutes it: {name_element(directions[place[0]])} {claimed}"
     checks.findings.append(Finding("exact", text))
 
 
@@ -276,9 +265,8 @@ def value_digits(
     total = float(np.nansum(np.abs(truth[:, at]) * np.array(steps)))
     condition = float(sharp.mp.mpf(total) / abs(value[at]))  # as a float the value may be 0
     why = "" if condition > 1e3 else ": cancellation on the way, for the function itself is well conditioned"
-    checks.notes.append(
-        f"the float64 value itself has only {max(worst, 0):.1f} right digits (condition number {condition:.2g}){why}"
-    )
+    known = f"only {max(worst, 0):.1f} right digits (condition number {condition:.2g})"
+    checks.notes.append(f"the float64 value itself has {known}{why}")
 
 
 def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> CheckReport:

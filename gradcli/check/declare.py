@@ -12,14 +12,10 @@ from .check import Check
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""
-KNOWN = set(
-    """grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad
-    elementwise""".split()
-)
-"""The options of a declaration."""
+KNOWN = {*"grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor".split()}
+KNOWN |= {"value_and_grad", "elementwise"}
 F = TypeVar("F", bound=Callable | str)
 REGISTRY: list[Check] = []
-"""All checks declared in this process, in order."""
 
 
 @overload
@@ -76,10 +72,7 @@ def caller() -> Any:
 
 
 def place_of_declaration() -> tuple[str, int]:
-    """Return file and line of the module whose import declares a check, through whatever functions of others.
-
-    Where no module is being imported, those of the code that called.
-    """
+    """Return file and line of the module whose import declares a check; of the code that called, without one."""
     frame = outer = caller()
     while outer is not None and outer.f_globals.get("__name__", "").partition(".")[0] not in RUNNERS:
         if outer.f_code.co_name == "<module>":

@@ -13,19 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..show.check_results import Finding
+from . import patterns
 from .flat import Flat
-from .patterns import (
-    Case,
-    float32,
-    half_of_pairs,
-    lengths,
-    mostly_sign,
-    not_finite,
-    part_factor,
-    rearranged,
-    whole_factor,
-    zero,
-)
+from .patterns import Case, lengths
 from .verdict import Judgement
 
 
@@ -117,7 +107,8 @@ def part_without_mean(case: Case) -> tuple[str, str] | None:
 FITTED = (chain_factor, part_without_mean, term)
 """Patterns that fit a constant, which means something where several elements are wrong and known."""
 SEVERAL = 3
-PATTERNS = (*(not_finite, zero, float32, whole_factor, rearranged, part_factor, *FITTED, half_of_pairs, mostly_sign),)
+BEFORE_FITTED = (patterns.not_finite, patterns.zero, patterns.float32, patterns.whole_factor, patterns.rearranged)
+PATTERNS = (*BEFORE_FITTED, patterns.part_factor, *FITTED, patterns.half_of_pairs, patterns.mostly_sign)
 """What may have been mistaken, the most telling first."""
 
 
@@ -130,23 +121,19 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     swapped = swap(cases)
     if swapped is not None:
         return (swapped,)
-    findings = [finding for case in cases if case.wrong.any() for finding in block_findings(case)]
+    findings: list[Finding] = []
+    for case in (case for case in cases if case.wrong.any()):
+        several = int((case.known & case.wrong).sum()) >= SEVERAL and case.array.dtype.kind != "c"
+        matches = (pattern(case) for pattern in PATTERNS if several or pattern not in FITTED)
+        match = next((match for match in matches if match is not None), None)
+        findings += [Finding(match[0], f"{case.name}: {match[1]}", case.name)] if match is not None else []
+        findings += places_of_wrong(case)
     return tuple(dict.fromkeys(findings))
 
 
 def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     cases = (case for case in cases_of(flat, judgement) if case.wrong.any())
     return tuple(finding for case in cases for finding in places_of_wrong(case))
-
-
-def block_findings(case: Case) -> list[Finding]:
-    several = int((case.known & case.wrong).sum()) >= SEVERAL and case.array.dtype.kind != "c"
-    for pattern in PATTERNS:
-        match = pattern(case) if several or pattern not in FITTED else None
-        if match is not None:
-            kind, text = match
-            return [Finding(kind, f"{case.name}: {text}", case.name), *places_of_wrong(case)]
-    return places_of_wrong(case)
 
 
 def places_of_wrong(case: Case) -> list[Finding]:

@@ -31,7 +31,6 @@ class ClaimedRows:
     """
 
     def __init__(self, flat: Flat, rng: np.random.Generator, sizes: np.ndarray):
-        """Ask for rows. sizes: how much each output changes along a direction."""
         self.flat, claim, m = flat, flat.claim, len(flat.f0)
         self.unit = flat.claim_unit
         self.rows: np.ndarray | None = None
@@ -61,7 +60,6 @@ class ClaimedRows:
         return self.whole[j] if self.whole is not None else self.flat.pull(np.eye(1, len(self.flat.f0), j))[0]
 
     def along(self, direction: np.ndarray) -> np.ndarray:
-        """Return the claimed products with a direction: (R,)."""
         if self.rows is not None:
             return self.rows @ direction
         return self.weights @ self.flat.push([direction])[0]
@@ -73,17 +71,12 @@ class ClaimedRows:
         return np.maximum(np.abs(claimed), 3 * np.sqrt(((self.rows * direction) ** 2).sum(axis=1)))
 
     def room(self, direction: np.ndarray, claimed: np.ndarray, error: np.ndarray, noise: float) -> np.ndarray:
-        """Return how far products may be from numeric ones with such errors: what is beyond is wrong.
-
-        noise: of the function's values, relative; what computes the claim may well have as much.
-        """
+        """Return how far products may be off. noise: of the values, relative, of which the claim may have as much."""
         size = self.size(direction, claimed)
         return room(error, ROUNDING * max(self.unit, noise) * size, floor_of(self.unit) * size)
 
     def effects(self, claimed: np.ndarray) -> np.ndarray:
-        """Return how much each element changes each combination over its scale: (R, n), or (R, 1) where only a
-        typical size is known.
-        """
+        """Return how much each element changes combinations over its scale: (R, n); (R, 1) where only typical."""
         if self.rows is None:
             return np.abs(claimed)[:, None] / np.sqrt(self.flat.size)
         return np.abs(self.rows * self.flat.scales)
@@ -164,7 +157,6 @@ class Directions:
         return claim.most_calls - claim.calls - (0 if self.slopes else claim.claim_calls)
 
     def draw(self, k: int) -> SampledLine:
-        """Return line k, in a random direction or along an element."""
         signs = np.eye(self.flat.size)[k] if self.axes else draw_signs(self.rng, self.flat.size)
         return SampledLine(self.flat, signs * self.flat.scales, np.zeros((0, len(self.flat.f0))), self.drift)
 
@@ -192,10 +184,7 @@ class Directions:
             self.slopes.append(line.best(h) if len(h) > 3 else line.romberg(h, trusted))
 
     def trust(self) -> np.ndarray:
-        """Return the part of its last change that two steps are to be feared to be off by.
-
-        The first direction, of the same function over the same steps, tells how much a third step changes.
-        """
+        """Return the part of its last change that two steps may be off by, as a third step changes the first line."""
         three, two = self.lines[0].romberg(PAIRS * REACH), self.lines[0].romberg(PAIRS[1:] * REACH, 1.0)
         return 10 * np.abs(three.value - two.value) / np.maximum(two.error, TINY)
 
@@ -228,7 +217,6 @@ class Directions:
         return np.max(hidden, axis=0) if self.axes else np.min(hidden, axis=0)
 
     def effects(self) -> np.ndarray:
-        """Return how much elements change combinations over their scale: (R, n), or (R, 1)."""
         return self.claimed.effects(self.compare(0)[0])
 
     def needed(self) -> np.ndarray:
@@ -258,10 +246,7 @@ class Directions:
             self.slopes[k] = merged._replace(kinked=self.slopes[k].kinked & ~(slope.resolved & line.is_straight()))
 
     def for_noise(self) -> int | None:
-        """Return how many calls would average noise as far as is needed; None where no number would.
-
-        Fits, before they were made, are taken to know eight times as much as the first look.
-        """
+        """Return how many calls average noise as far as needed; None for none. Fits know 8 times the first look."""
         wanted = float((self.hideable() / np.maximum(self.needed(), TINY)).max()) / (1 if self.searched else 8)
         calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + AVERAGED_FITS + 3 * min(wanted, LIMIT) ** 2)
         return int(float(f"{calls:.1e}")) if calls < LIMIT else None
@@ -280,7 +265,6 @@ class Directions:
         return tuple(rows)
 
     def inputs(self, verdict: str) -> tuple[InputCheck, ...]:
-        """Return what the directions say of each input, relative to its largest element."""
         flat, hidden, effects, digits, most = self.flat, self.hideable(), self.effects(), 17.0, 0.0
         for k, line in enumerate(self.lines):
             claimed, gap, _ = self.compare(k)
@@ -321,7 +305,6 @@ class Directions:
         claim.tell_found(f"directions {agreed}")
 
     def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
-        """Return what was found, without a look at elements."""
         return Outcome(verdict, self.inputs(verdict), self.products(), message, needed=needed)
 
 
@@ -383,10 +366,7 @@ BEYOND_NOISE = 10.0
 
 
 def taylor_of(look: Directions) -> Taylor:
-    """Return the remainders along the first direction, and their rate by least squares in logarithms.
-
-    Those that rounding, or noise, spoils take no part in it.
-    """
+    """Return the remainders along the first direction, and the rate of those that noise does not spoil."""
     line, flat = look.lines[0], look.flat
     claimed = look.claimed.along(line.direction)
     up, down = (values @ line.weights.T for values in line.pairs(TAYLOR_STEPS))

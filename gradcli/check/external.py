@@ -19,7 +19,6 @@ from .check import Check
 
 
 def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
-    """Return the claim that something elsewhere makes at a point. Raises CallError."""
     if request.order != 1:
         raise CallError("order=2 needs a function of Tensors; this one runs elsewhere")
     claim = make({name: np.asarray(x) for name, x in at.items()})
@@ -28,10 +27,7 @@ def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[
 
 
 def declared_address(text: str, at: Any, *, name: str | None = None, config: Any = None, **options: Any) -> Check:
-    """Return the check of an address that a file declares: opened when it is first run.
-
-    grad, vjp, jvp are declarations in C, config is what a model is called with.
-    """
+    """Return the check of an address that a file declares, opened when it is first run. grad, vjp, jvp: in C."""
     declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
     document = None if config is None else json.dumps(config)
 
@@ -48,10 +44,7 @@ def declared_address(text: str, at: Any, *, name: str | None = None, config: Any
 
 
 def of_address(target: Target, request: Request) -> Check | CheckReport:
-    """Return the check of what is at an address; a report when it cannot be reached.
-
-    Raises GradcliError for inputs that it does not have, or that are missing.
-    """
+    """Return the check of what is at an address; a report when it cannot be reached. Raises GradcliError."""
     text = target.text
     if request.argv:
         raise GradcliError(f"{text} takes no arguments after --", hint="put them into cmd:")
@@ -64,20 +57,12 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
     except (CallError, GoneError) as error:
         return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
     if not (claim.has_pull or claim.has_push):
-        raise GradcliError(
-            f"{claim.title}: a function of a library is checked against a derivative from it",
-            hint=f"add {getattr(claim, 'advice', '--grad')}",
-        )
+        hint = f"add {getattr(claim, 'advice', '--grad')}"
+        raise GradcliError(f"{claim.title}: a function of a library is checked against a derivative from it", hint=hint)
     if request.wrt is not None:
         check_known(request.wrt, claim.at, "--wrt")
-    check = Check(
-        make,
-        {**request.values, **own},
-        opens=functools.partial(claim_opened, make),
-        request=request._replace(grad=None, vjp=None, jvp=None),
-        name=text,
-        target=target,
-    )
+    opens, asked = functools.partial(claim_opened, make), request._replace(grad=None, vjp=None, jvp=None)
+    check = Check(make, {**request.values, **own}, opens=opens, request=asked, name=text, target=target)
     check.bounds_answers, check.opened = True, claim
     return check
 

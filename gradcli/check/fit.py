@@ -1,14 +1,18 @@
-"""Chebyshev fits along a line: the derivative at a point, and its error, from the decay of the coefficients.
+"""Chebyshev fits along a line, whose coefficients' decay shows a derivative and its error; and noise, seen close by.
 
 Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7 (series and their decay).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+
+from ..program.claim import CallError, Claim
+from .flat import Flat
 
 NODES = 17
 """Nodes of a fit, 0 among them."""
@@ -26,6 +30,10 @@ FLAT = 40.0
 """A plateau up to so many units of rounding is rounding ..."""
 HIGH_PLATEAU = 0.02
 """... unless it is this part of the values: rounding to few digits, and structure that no node sees, look alike."""
+NEIGHBOURS = 3
+"""Points a few rounding units away at which a derivative is asked again to see its own rounding."""
+ON_LINE = np.arange(-4, 5)
+"""The places of close points on a line, in units of their spacing."""
 
 ANGLES = np.pi * (2 * np.arange(NODES) + 1) / (2 * NODES)
 POINTS = np.cos(ANGLES)
@@ -62,7 +70,8 @@ class Fit:
         self.width = width
         self.finite = np.isfinite(values).all(axis=0)
         values = np.where(self.finite, values, 0.0)
-        coefficients = transform(places) @ values
+        at_nodes = np.abs(places - POINTS).max() < 1e-15
+        coefficients = (TRANSFORM if at_nodes else np.linalg.inv(chebyshev_matrix(places))) @ values
         size = np.abs(coefficients)
         floor = rounding_of(np.abs(values).max(axis=0), unit)
         self.constant = (values == values[:1]).all(axis=0)
@@ -87,18 +96,8 @@ class Fit:
         self.at_end = (signs * coefficients * used).sum(axis=0)
 
 
-def transform(places: np.ndarray) -> np.ndarray:
-    """Return the matrix from values at places in [-1, 1], close to the Chebyshev nodes, to coefficients."""
-    if np.abs(places - POINTS).max() < 1e-15:
-        return TRANSFORM
-    return np.linalg.inv(chebyshev_matrix(places))
-
-
 def chebyshev_matrix(places: np.ndarray) -> np.ndarray:
-    """Return the Chebyshev polynomials, the columns, at places, the rows.
-
-    NumPy's chebvander gives the same numbers, and importing it takes 2 ms, a sixtieth of a short check.
-    """
+    """Return the Chebyshev polynomials, columns, at places, rows: NumPy's chebvander takes 2 ms to import."""
     columns = [np.ones_like(places), places]
     for _ in range(NODES - 2):
         columns.append(columns[-1] * (2 * places) - columns[-2])
@@ -171,11 +170,7 @@ class SmallSteps:
 
 
 def limit(slopes: np.ndarray, visible: np.ndarray) -> tuple[float, float]:
-    """Return the limit of slopes over falling steps, and its error: for ends where no power series holds.
-
-    slopes, visible: over rising steps. Aitken's extrapolation; slopes that keep growing have an infinite limit
-    with error 0.
-    """
+    """Return the limit of slopes over falling steps, and its error, by Aitken; for growing ones inf, with error 0."""
     usable = np.isfinite(slopes) & (visible < 0.01 * np.maximum(np.abs(slopes), 1e-300))
     falling = slopes[usable][::-1]
     if len(falling) < 5:
@@ -188,3 +183,80 @@ def limit(slopes: np.ndarray, visible: np.ndarray) -> tuple[float, float]:
         return float(falling[-1]), abs(float(second)) + float(visible[usable][0]) * 4
     end = falling[-1] - second**2 / (second - first)
     return float(end), 2 * abs(float(falling[-1] - end)) + 4 * float(visible[usable][0])
+
+
+def noise_differences(values: np.ndarray, order: int, axis: int = 0) -> np.ndarray:
+    """Return the sizes of differences of an order along an axis, each as large as noise that makes it.
+
+    They are divided by the root of the sum of their squared weights: then they are equal for noise whatever their
+    order, and fall for a smooth curve (More and Wild, SIAM J. Sci. Comput. 33, 2011, equation 1.4).
+    """
+    return np.abs(np.diff(values, n=order, axis=axis)) / math.sqrt(math.comb(2 * order, order))
+
+
+def scatter_of_values(flat: Flat) -> np.ndarray:
+    """Return the noise of each output at three spacings along a random direction: shape (3, m)."""
+    rng = np.random.default_rng(5)
+    direction = rng.choice([-1.0, 1.0], flat.size) * flat.scales
+    spacings = (64 * flat.input_unit, 4096 * flat.input_unit, 2.0**20 * flat.input_unit)
+    offsets = np.concatenate([ON_LINE * spacing for spacing in spacings])
+    values = flat.points(flat.x + offsets[:, None] * direction).reshape((len(spacings), len(ON_LINE), -1))
+    noise = np.sqrt((noise_differences(values, 4, axis=1) ** 2).mean(axis=1))
+    return np.where(np.isfinite(noise), noise, 0.0)
+
+
+def neighbours(
+    claim: Claim, count: int = NEIGHBOURS, rng: np.random.Generator | None = None
+) -> Iterator[dict[str, np.ndarray]]:
+    rng = np.random.default_rng(1) if rng is None else rng
+    for _ in range(count):
+        moves = {}
+        for name in claim.wrt:
+            x = claim.at[name]
+            unit = max(np.finfo(x.dtype).eps, 2 * (claim.claim_unit or 0))
+            moves[name] = unit * rng.integers(-2, 3, x.shape)
+        yield move_by(claim, moves)
+
+
+def points_on_line(claim: Claim, spacing: float, seed: int) -> Iterator[dict[str, np.ndarray]]:
+    """Yield nine close points along a line of random signs; spacing: relative to the inputs."""
+    rng = np.random.default_rng(seed)
+    signs = {name: rng.choice([-1.0, 1.0], claim.at[name].shape) for name in claim.wrt}
+    for k in ON_LINE:
+        yield move_by(claim, {name: spacing * k * sign for name, sign in signs.items()})
+
+
+def move_by(claim: Claim, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    at = claim.at
+    return {**at, **{name: (at[name] * (1 + move)).astype(at[name].dtype) for name, move in moves.items()}}
+
+
+def claim_at(flat: Flat, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    try:
+        return flat.matrix(arrays)
+    except CallError:
+        return None
+
+
+def scatter_of_claim(flat: Flat, analytic: np.ndarray) -> np.ndarray:
+    """Return how much the claimed derivative changes a few rounding units away from the point."""
+    most = np.zeros_like(analytic)
+    for near in neighbours(flat.claim):
+        moved = claim_at(flat, near)
+        if moved is not None:
+            most = np.fmax(most, np.abs(moved - analytic))
+    return np.where(np.isfinite(most), most, 0.0)
+
+
+def roughness(flat: Flat, analytic: np.ndarray) -> np.ndarray:
+    """Return how far the claim scatters about a smooth curve: the lower quartile, which an edge beside leaves alone."""
+    most = np.zeros_like(analytic)
+    for spacing in (3e-9, 3e-11):
+        rows = []
+        for near in points_on_line(flat.claim, spacing, seed=1):
+            row = claim_at(flat, near)
+            if row is None:
+                return np.zeros_like(analytic)
+            rows.append(row)
+        most = np.fmax(most, np.quantile(noise_differences(np.stack(rows), 3), 0.25, axis=0))
+    return np.where(np.isfinite(most), most, 0.0)

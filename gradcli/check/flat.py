@@ -50,13 +50,11 @@ class Flat:
         self.seconds = 0.0
 
     def value_again(self) -> np.ndarray:
-        """Return f at x from a second call, as a real vector."""
         if self.second is None:
             self.second = self.call_again()
         return self.second
 
     def call_again(self) -> np.ndarray:
-        """Return f at x from a new call, as a real vector."""
         start = time.perf_counter()
         value = real_view(self.claim.value(self.claim.at)).astype(float)
         self.note_time(time.perf_counter() - start)
@@ -73,7 +71,6 @@ class Flat:
 
     @functools.cached_property
     def input_unit(self) -> float:
-        """The largest rounding unit of the inputs."""
         return max((float(np.finfo(part.dtype).eps) / 2 for part in self.parts), default=2.0**-53)
 
     @property
@@ -102,16 +99,9 @@ class Flat:
         return self.claim.wrt[k], tuple(int(j) for j in np.unravel_index(place, x.shape)), part
 
     def row(self, j: int) -> tuple[Path, str]:
-        """Return the index, and the part ("", "re" or "im"), of the output element that row j belongs to.
-
-        Of an output of several arrays, the index begins with what leads to the array.
-        """
+        """Return the path of the output element that row j belongs to, and its part ("", "re" or "im")."""
         whole = OutputPart((), self.out_shape, self.out_dtype.kind == "c")
         return element_at(self.claim.layout or (whole,), j)
-
-    def row_of(self, output: Path, which: str) -> int:
-        """Return the row of an output's element and part: what `row` was given for them."""
-        return next(j for j in range(len(self.f0)) if self.row(j) == (output, which))
 
     def worst(self, j: int | None, i: int, claimed: Any, numeric: Any, error: float, sides: Any = None) -> Element:
         """Return what is known of entry (j, i) as a part of a report; j is None where rows were combined."""
@@ -141,10 +131,7 @@ class Flat:
         return self.evaluate(stacks, count)
 
     def points(self, xs: np.ndarray, moved: Sequence[int] | None = None) -> np.ndarray:
-        """Return f at real vectors: xs of shape (points, n), the result (points, m).
-
-        moved: the numbers of consecutive inputs, of whose elements alone xs consists; all unless given.
-        """
+        """Return f at real vectors xs (points, n): (points, m). moved: the inputs whose elements alone xs has."""
         stacks = {}
         chosen = range(len(self.arrays)) if moved is None else moved
         begin = self.edges[chosen[0]] if len(chosen) else 0
@@ -155,10 +142,7 @@ class Flat:
         return self.evaluate(stacks, len(xs))
 
     def pull(self, cotangents: Sequence[np.ndarray] | np.ndarray, at: Any = None) -> np.ndarray:
-        """Return the claimed products of real cotangents (of length m) with the derivative, one row each.
-
-        at: inputs by name, the point unless given.
-        """
+        """Return the claimed products of real cotangents (of length m) with the derivative, one row each."""
         raw = [self.as_output(u) for u in cotangents]
         rows = self.claim.pulls(self.claim.at if at is None else at, raw)
         return np.array([np.concatenate([real_view(row[n]).astype(float) for n in self.claim.wrt]) for row in rows])
@@ -185,14 +169,10 @@ class Flat:
         return real_view(out.astype(self.out_dtype)).astype(float).reshape((count, -1))
 
     def as_output(self, u: np.ndarray) -> np.ndarray:
-        """Return a real vector of length m as the output is: in its shape and type."""
         return np.asarray(u, self.out.real.dtype).view(self.out_dtype).reshape(self.out_shape)
 
     def matrix(self, at: Arrays | None = None) -> np.ndarray:
-        """Return the claimed Jacobian, real (m, n): whole where it comes so, else from the fewer of its products.
-
-        at: inputs by name, the point unless given.
-        """
+        """Return the claimed Jacobian, real (m, n): whole where it comes so, else from the fewer of its products."""
         claim, m, n = self.claim, len(self.f0), self.size
         at = claim.at if at is None else at
         whole = claim.whole(at)
@@ -247,10 +227,7 @@ ROWS_AT_ONCE = 64
 
 
 def scales_of(x: np.ndarray) -> np.ndarray:
-    """Return the size of each element; zeros take the median size of the others, or 1.
-
-    Numbers so small that steps beside them would be cut off count as zeros.
-    """
+    """Return the size of each element; zeros, and what steps would cut off, take the median of the others, or 1."""
     size = np.abs(x.astype(float))
     least = float(np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps)
     known = size[(size > least) & np.isfinite(size)]

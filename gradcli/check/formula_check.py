@@ -107,26 +107,21 @@ class FormulaCheck(Check):
         leaves = {name: tensor(x) for name, x in at.items()}
         output, names = self.formulas.run(leaves)
         if self.second:
-            self.refuse_second(output._data, at)
+            if output._data.size != 1:
+                message = f"--hess needs a single number; the output has shape {output._data.shape}"
+                raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
+            if at[self.claimed[0].names[0]].size > MOST_COLUMNS:
+                message = f"--hess is by at most {MOST_COLUMNS} elements"
+                raise GradcliError(message, hint="use a smaller array", kind="limit")
+            if any(x.dtype.kind == "c" for x in (output._data, *at.values())):
+                raise GradcliError("--hess takes real numbers only", kind="value")
         for formula in self.claimed:
             tangents = {f"v_{name}": leaves[name] for name in formula.names}
             v = output if formula.option == "vjp" else leaves[formula.names[0]]
             vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
             self.formulas.value_of(formula, names, vectors)
 
-    def refuse_second(self, output: np.ndarray, at: Mapping[str, np.ndarray]) -> None:
-        """Raise GradcliError where second derivatives are not checked."""
-        if output.size != 1:
-            message = f"--hess needs a single number; the output has shape {output.shape}"
-            raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
-        if at[self.claimed[0].names[0]].size > MOST_COLUMNS:
-            message = f"--hess is by at most {MOST_COLUMNS} elements"
-            raise GradcliError(message, hint="use a smaller array", kind="limit")
-        if any(x.dtype.kind == "c" for x in (output, *at.values())):
-            raise GradcliError("--hess takes real numbers only", kind="value")
-
     def draw(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return the inputs at a random point where the function is finite. Raises GradcliError where none is found."""
         for attempt in range(ATTEMPTS):
             kinds = {name: DOMAINS[rng.integers(min(attempt + 1, len(DOMAINS)))] for name in self.shapes}
             at = self.point_of({name: kinds[name](rng, shape) for name, shape in self.shapes.items()})
@@ -156,9 +151,12 @@ class FormulaCheck(Check):
         report = super().worst()
         if not self.by_sympy or report.verdict == "error" or not report.inputs:
             return report
-        from .formula_proof import compare_formulas
+        from ..analysis.compare_formulas import compare_formulas
 
-        points = self.points_to_compare()
+        points = [at for at in map(self.point_of, self.small_points()) if at is not None]
+        if not points:
+            drawn = [self.draw(np.random.default_rng(self.request.seed + k)) for k in range(ELSEWHERE)]
+            points = [self.point_of({name: np.round(at[name], 1) for name in self.shapes}) or at for at in drawn]
         known = [name for name in points[0] if self.shapes and name not in self.shapes]
         proof = compare_formulas(self.formulas, self.claimed, points, known)
         wrong = report.verdict == "fail"
@@ -182,16 +180,7 @@ class FormulaCheck(Check):
         found = Finding("counterexample", describe_counterexample(item, at))
         return replace(report, diagnosis=(*report.diagnosis, found))
 
-    def points_to_compare(self) -> list[dict[str, np.ndarray]]:
-        """Return points of small numbers at which the function is finite; random ones where there are none."""
-        points = [at for at in map(self.point_of, self.small_points()) if at is not None]
-        if points:
-            return points
-        drawn = [self.draw(np.random.default_rng(self.request.seed + k)) for k in range(ELSEWHERE)]
-        return [self.point_of({name: np.round(at[name], 1) for name in self.shapes}) or at for at in drawn]
-
     def small_points(self) -> Iterator[dict[str, np.ndarray]]:
-        """Yield values of a few digits for the inputs without one."""
         rng = np.random.default_rng(self.request.seed)
         sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
         ends = np.cumsum(sizes, dtype=int)
@@ -203,7 +192,6 @@ class FormulaCheck(Check):
 
 
 def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray]) -> str:
-    """Return the point, what the derivative is there, and what it is not."""
     assert item.worst is not None
     few = {name: x.tolist() if x.ndim else f"{x:g}" for name, x in at.items() if x.size <= MOST_SHOWN}
     place = ", ".join(f"{name} = {x}" for name, x in few.items()) or "small numbers"

@@ -2,10 +2,10 @@
 
 The cheap look takes ten points per input: three symmetric pairs within a few hundredths of the scale of x,
 extrapolated as in Romberg's method, and two narrow pairs that must agree with them. An element that is settled
-by that is left alone; the others are sampled by `reference.estimate`.
+by that is left alone; the others are sampled by `line.Fits`.
 
-What is even, a kink at the point among it, cancels in these differences. Three pairs are extrapolated as in Romberg's
-method; eight, at Chebyshev nodes, show by the decay of their coefficients where the noise begins (see `fit`).
+What is even, a kink at the point among it, cancels in these differences. Eight pairs, at Chebyshev nodes, show by the
+decay of their coefficients where the noise begins (see `fit`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, chebyshev_matrix, mean_of_fits, rounding_of
+from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, chebyshev_matrix, mean_of_fits, rounding_of, scatter_of_values
 from .flat import Flat
-from .line import estimate
-from .noise import scatter_of_values
+from .line import Fits
 
 REACH = 0.05
 """The half-width of the cheap look, in units of the scale of x."""
@@ -45,20 +44,13 @@ SURE = 30.0
 
 
 def even_weights(ratios: np.ndarray, term: int = 0) -> np.ndarray:
-    """Return the weights of central slopes over steps `ratios` that give the coefficient of step**(2 term).
-
-    Term 0 is the derivative without its even error terms.
-    """
+    """Return the weights of central slopes over steps `ratios` that give the coefficient of step**(2 term)."""
     powers = ratios[None, :] ** (2 * np.arange(len(ratios)))[:, None]
     return np.linalg.solve(powers, np.eye(len(ratios))[:, term])
 
 
 def extrapolate(ratios: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return what central slopes over falling steps tend to, its last two changes, and the weights (Romberg's method).
-
-    slopes: with the steps along the first axis; ratios: of the steps. The last change is that by the largest step, the
-    one before that by the next.
-    """
+    """Return what central slopes (over falling steps, first axis) tend to, two last changes, and weights (Romberg)."""
     weights = [even_weights(ratios[k:]) for k in range(min(3, len(ratios)))]
     values = [sum(w * s for w, s in zip(weights[k], slopes[k:], strict=True)) for k in range(len(weights))]
     return values[0], np.abs(values[0] - values[1]), np.abs(values[1] - values[-1]), weights[0]  # type: ignore
@@ -191,7 +183,7 @@ class Reference:
 
     def look_closely(self, i: int, rows: np.ndarray) -> Estimate:
         """Sample some rows along element i as closely as their derivatives need; entry k is that of rows[k]."""
-        fit = estimate(self.flat, i, lambda values: values[:, rows])
+        fit = Fits(self.flat, i, lambda values: values[:, rows]).result()
         self.estimates[i] = (rows, fit)
         use = fit.kind != "none"
         self.value[rows[use], i] = fit.value[use]
@@ -205,10 +197,7 @@ class Reference:
         return self.flat.unit * np.abs(self.flat.f0)[:, None] / reach
 
     def rounding_at(self, j: int, i: int) -> float:
-        """Return what rounding hides of output j beside element i.
-
-        Where it does not change at all, what it was computed from may be as large as it is a few scales away.
-        """
+        """Return what rounding hides of output j beside element i; where f stands still, of values around it."""
         flat = self.flat
         largest = abs(float(flat.f0[j]))
         if self.same[j, i]:
@@ -311,19 +300,15 @@ class SampledLine:
             trust = np.maximum(10 * last / np.maximum(before, np.finfo(float).tiny), 0.02)
         rounding = SAFETY * noise * (np.abs(weights) / h).sum()
         error = last * np.clip(trust, 1e-3, 1) + rounding + self.displacement(h[-1]) * np.abs(value)
-        kinked, rough = self.shows_kink(h, up + down - 2 * base, value, noise), np.maximum(last, before) + rounding
+        rough = np.maximum(last, before) + rounding
+        # what is even in h grows like h, and not like its square, beside a kink or a jump
+        first, second = np.linalg.solve(h[:, None] ** np.array([1, 2, 4])[: len(h)], up + down - 2 * base)[:2]
+        kinked = np.abs(first) > 20 * noise / h[-1] + KINK_GAP * np.abs(value)
+        kinked &= np.abs(first) > 0.3 * np.abs(second) * h[-1]
         return Slope(value, error, kinked, noise, np.zeros(len(value), bool), rough)
 
     def best(self, h: np.ndarray) -> Slope:
-        """Return the best extrapolation of three consecutive steps among many."""
         return functools.reduce(better, (self.romberg(h[k : k + 3]) for k in range(len(h) - 2)))
-
-    def shows_kink(self, h: np.ndarray, even: np.ndarray, value: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Return where what is even in h grows like h, and not like its square, as beside a kink or a jump."""
-        powers = h[:, None] ** np.array([1, 2, 4])[: len(h)]
-        first, second = np.linalg.solve(powers, even)[:2]
-        clear = np.abs(first) > 20 * noise / h[-1] + KINK_GAP * np.abs(value)
-        return clear & (np.abs(first) > 0.3 * np.abs(second) * h[-1])
 
     def fit(self, width: float, more: int = 0) -> Slope:
         """Fit odd Chebyshev polynomials to eight pairs. more: coefficients to keep that single fits do not show."""

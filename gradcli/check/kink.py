@@ -25,7 +25,6 @@ from .verdict import FAIL, Judgement
 
 
 def components(count: int, pairs: np.ndarray) -> list[list[int]]:
-    """Return the connected components of a graph on 0 ... count - 1."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -185,7 +184,6 @@ class KinkRow:
         return terms.sum(axis=1), size.sum(axis=1)
 
     def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return this output's derivatives along directions, and their errors."""
         value, error = self.slopes.along(directions)
         return value[:, self.j], error[:, self.j]
 
@@ -311,9 +309,7 @@ class KinkRow:
         return length <= 1 + room / float(np.sqrt(values[wide].min()))
 
     def by_supports(self, block: np.ndarray, claimed: np.ndarray, gradients: np.ndarray) -> bool | None:
-        """Return whether no direction tells the claimed values from a convex (or concave) h; None if it is
-        neither.
-        """
+        """Return whether no direction tells the claim from a convex (or concave) h; None if it is neither."""
         u, v = (self.slopes.random(4 * PROBES, block) for _ in range(2))
         value, error = self.along(np.concatenate([u, v, u + v]))
         first, second, both = value.reshape((3, -1))

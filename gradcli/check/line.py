@@ -9,8 +9,7 @@ they reach a plateau, which is the noise of phi; where they have not reached one
 (or there is a kink in reach). The derivative at 0 is a weighted sum of the odd coefficients, and its error follows
 from the plateau and from where the series was cut.
 
-Sources: Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7 (series and
-their decay); More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
+Sources: as in `fit`, and More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
 """
 
 from __future__ import annotations
@@ -59,24 +58,6 @@ PRECISE_ENOUGH = 1e-9
 """A relative error below which no better estimate is looked for."""
 
 
-def estimate(flat: Flat, i: int, combine: Callable[[np.ndarray], np.ndarray]) -> Estimate:
-    """Return the derivatives of outputs along element i of x. combine: makes of outputs (points, m) what is wanted."""
-    return Fits(flat, i, combine).result()
-
-
-def wider_may_tell(fits: list[Fit]) -> np.ndarray:
-    """Return where a fit wider than the first may know more: that is rounded but coarse, constant, or over noise."""
-    top = fits[0]
-    coarse = top.error > PRECISE_ENOUGH * np.maximum(np.abs(top.value), np.finfo(float).tiny)
-    least = np.min([np.where(fit.rounded, np.inf, fit.noise) for fit in fits], axis=0)
-    return top.finite & ((top.rounded & coarse) | top.constant | (~top.rounded & (top.noise <= 30 * least)))
-
-
-def alike(noise: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return where two fits have the same plateau, as noise has at every width."""
-    return (noise > other / 3) & (noise < 3 * other)
-
-
 def in_step(growth: np.ndarray) -> np.ndarray:
     """Return where noise grows with the width of fits, as that of a kink does."""
     return (growth > 2.5) & (growth < 8)
@@ -96,7 +77,7 @@ class Fits:
     """The fits of a line, by falling width, as arrays of shape (fits, m): the choice among them, and what it hides."""
 
     def __init__(self, flat: Flat, i: int, combine: Callable[[np.ndarray], np.ndarray]):
-        """Fit the line, of which the first `far` fits are wider than the scale of x suggests."""
+        """Fit along element i of x; `far` fits are wider than its scale. combine: takes outputs (points, m)."""
         self.line: Line = lambda offsets: combine(flat.along(np.full(len(offsets), i), offsets))
         self.x, self.scale, self.unit = flat.coordinate(i), float(flat.scales[i]), flat.unit
         self.f0 = f0 = combine(flat.f0[None])[0]
@@ -145,7 +126,11 @@ class Fits:
         width, first = FIRST_WIDTH * self.scale, len(fits)
         upward = max(WIDER_FITS, math.ceil(math.log(1 / min(self.scale, 1.0), RATIO)))
         for _ in range(min(upward, MOST_FITS)):
-            if not wider_may_tell(fits).any():
+            top = fits[0]  # a wider fit may know more where this is rounded but coarse, constant, or over noise
+            coarse = top.error > PRECISE_ENOUGH * np.maximum(np.abs(top.value), np.finfo(float).tiny)
+            least = np.min([np.where(fit.rounded, np.inf, fit.noise) for fit in fits], axis=0)
+            over_noise = ~top.rounded & (top.noise <= 30 * least)
+            if not (top.finite & ((top.rounded & coarse) | top.constant | over_noise)).any():
                 break
             width *= RATIO
             fits.insert(0, fit_centred(self.line, self.x, width, self.unit))
@@ -185,10 +170,7 @@ class Fits:
         return stairs
 
     def compare_with_wider(self, result: Estimate, chosen: np.ndarray) -> None:
-        """Add how far the next wider fit is from the chosen one to its error.
-
-        So it is where rounding explains both and they say different things, and beyond the scale of x.
-        """
+        """Add how far the next wider fit is to the error: where both are rounded, or wider than the scale of x."""
         wider = np.maximum(chosen - 1, 0)
         beyond = (chosen < self.far) & (chosen > 0)
         change = np.abs(self.values[wider, self.columns] - result.value)
@@ -271,7 +253,8 @@ class Fits:
         """Return which fits share a plateau: of those that rounding does not explain, from index `begin` on."""
         begun = np.arange(len(self.noise))[:, None] >= begin
         open_ = ~self.rounded & begun
-        steady = alike(self.noise[1:], self.noise[:-1]) & open_[1:] & open_[:-1]
+        wide, narrow = self.noise[:-1], self.noise[1:]  # noise is alike at every width
+        steady = (narrow > wide / 3) & (narrow < 3 * wide) & open_[1:] & open_[:-1]
         member = self.level_plateau(begun)
         several = longest_run(steady) >= 2
         member[1:] |= steady & several
@@ -312,6 +295,7 @@ class Fits:
         return resolved
 
     def result(self) -> Estimate:
+        """Return the derivatives along the line."""
         result = Estimate(len(self.f0))
         usable = np.where(self.rounded, self.errors, np.inf)
         chosen = usable.argmin(axis=0)
@@ -410,7 +394,6 @@ class Fits:
         result.put(where & jump, np.full(len(jump), np.nan), np.full(len(jump), np.inf), "jump")
 
     def from_side(self, side: int, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return one-sided derivatives and their errors, infinite where there is none."""
         value, error = np.full(len(self.f0), np.nan), np.full(len(self.f0), np.inf)
         width, worse = FIRST_WIDTH * self.scale, 0
         for _ in range(MOST_FITS):

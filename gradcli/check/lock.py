@@ -19,8 +19,8 @@ from ..program.claim import CallError, Claim
 from ..show.check_results import CheckReport
 from ..show.study_results import Comparison, Difference, Lock, Verification
 from .check import Check
+from .fit import ON_LINE, neighbours, noise_differences, points_on_line
 from .flat import Flat, arrays_behind
-from .noise import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
 NEIGHBOURS = 5
@@ -49,7 +49,6 @@ class Known:
 
 
 def numbers_of(flat: Flat, arrays: Mapping[str, np.ndarray]) -> Numbers:
-    """Return value and claimed gradient at arrays by name. Raises CallError."""
     numbers: Numbers = dict(flat.blocks(flat.matrix(arrays)).items())
     return numbers | {None: np.asarray(flat.claim.value(arrays))}
 
@@ -120,7 +119,6 @@ def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
 
 
 def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
-    """Return what a check gives at a point, or at its own. Raises CallError."""
     with (
         check.surroundings,
         contextlib.redirect_stdout(sys.stdout),
@@ -132,10 +130,7 @@ def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
 
 
 def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str], Check]]:
-    """Return checks by file and name, sorted; a second one of a name gets a number.
-
-    Raises GradcliError where a file could not be imported.
-    """
+    """Return checks by file and name, sorted; a second one of a name gets a number. Raises GradcliError."""
     seen: Counter[tuple[str, str]] = Counter()
     rows = []
     for check in checks:
@@ -149,7 +144,6 @@ def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str],
 
 
 def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[str, Any]) -> Lock:
-    """Return value, gradient and their errors of every check. Raises GradcliError where one cannot be computed."""
     entries = []
     for (file, name), check in by_key(checks):
         try:
@@ -187,7 +181,6 @@ def libraries() -> dict[str, str]:
 
 
 def read_lock(path: str) -> Lock:
-    """Return the content of a lock file. Raises GradcliError."""
     document = read_document(path, "checks", "locked gradients")
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
     for entry in document["checks"]:
@@ -200,7 +193,6 @@ def read_lock(path: str) -> Lock:
 
 
 def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Verification:
-    """Return what became of the gradients of a lock, at the points that it names."""
     present = dict(by_key(checks))
     comparisons = []
     for entry in locked.entries:
@@ -257,7 +249,6 @@ def furthest(old: Numbers, errors: Numbers, now: Known) -> tuple[bool, Differenc
             place = np.unravel_index(int(ratio.argmax()), ratio.shape)
             index = tuple(int(k) for k in place)
             most = float(ratio.max())
-            worst = Difference(
-                name, index, x[place], float(errors[name][place]), y[place], float(now.errors[name][place])
-            )
+            old_error, new_error = float(errors[name][place]), float(now.errors[name][place])
+            worst = Difference(name, index, x[place], old_error, y[place], new_error)
     return most > 1, worst

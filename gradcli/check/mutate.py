@@ -12,25 +12,18 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import GradcliError
 from ..program.target import read_source, split_name
 from ..show.study_results import MutantRun, Mutation
-from .command import environment_with, start_command
 from .mutants import Mutant, SourceFunction, numeric_mutants, source_mutants
+from .watch import environment_with, start_command
 
 EQUAL = 1e-14
 """A relative difference at all points that makes a mutant equal to the original."""
 PATIENCE, LEAST_SECONDS = 5.0, 10.0
 """How many times longer than without a mutant a run may take, and how long at least."""
-
-
-class CommandRun(NamedTuple):
-    """What came of one run of the command. status: the exit code, None where it had to be ended."""
-
-    status: int | None
-    seconds: float
 
 
 class Mutator:
@@ -62,10 +55,7 @@ class Mutator:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def environment(self, which: str) -> dict[str, str]:
-        """Return the environment of the command: with the host, and without files that Python and others leave.
-
-        pytest stops at the first test that fails, and imports test files as Python does: the host sees no others.
-        """
+        """Return the environment of the command: without files that are left, and pytest importing as Python does."""
         pytest_options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -x --assert=plain -o cache_dir={self.folder}/cache"
         return {
             **environment_with("gradcli_mutant_host"),
@@ -76,27 +66,21 @@ class Mutator:
             "GRADCLI_MUTANT": which,
         }
 
-    def run(self, which: str, seconds: float | None = None) -> CommandRun:
-        """Run the command in a session of its own, with a mutant, or with the original to `record` its calls.
+    def run(self, which: str, seconds: float | None = None) -> tuple[int | None, float]:
+        """Run the command in a session of its own, with a mutant, or the original to `record`. Raises GradcliError.
 
-        Raises GradcliError where there is no such command.
+        Returns the exit code, None where it had to be ended, and what it took.
         """
         start = time.perf_counter()
         with open(os.path.join(self.folder, "output"), "wb") as output:
-            self.process = start_command(
-                self.command,
-                env=self.environment(which),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
+            self.process = start_command(self.command, env=self.environment(which), **streams, start_new_session=True)
         try:
             status: int | None = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             status = None
         self.end()
-        return CommandRun(status, time.perf_counter() - start)
+        return status, time.perf_counter() - start
 
     def end(self) -> None:
         if self.process is not None:
@@ -119,46 +103,38 @@ class Mutator:
 def mutate(
     target: str, command: Sequence[str], at_least: float, timeout: float | None = None, watch: Any = iter
 ) -> Mutation:
-    """Run a command with every mutant of FILE.py:FUNCTION. watch: wraps the mutants that are run, to show progress.
-
-    Raises GradcliError where there is no such function, and where the command fails without a mutant or never
-    imports the file.
-    """
+    """Run a command with every mutant of FILE.py:FUNCTION. watch: wraps the mutants, to show progress."""
     start = time.perf_counter()
     path, name = split_name(target)
     if not name:
         raise GradcliError(f"{target}: write FILE.py:FUNCTION", hint="the function that computes a gradient")
     with Mutator(path, name, command) as mutator:
-        first = mutator.run("record")
+        status, took = mutator.run("record")
         report = mutator.read_report()
-        if first.status != 0:
+        if status != 0:
             text = f":\n{output}" if (output := mutator.output()) else ""
-            raise GradcliError(
-                f"'{' '.join(command)}' fails without a mutant (exit {first.status}){text}", hint="it has to pass first"
-            )
+            hint = "it has to pass first"
+            raise GradcliError(f"'{' '.join(command)}' fails without a mutant (exit {status}){text}", hint=hint)
         if not report["loaded"]:
             raise GradcliError(
                 f"'{' '.join(command)}' never imports {mutator.path}, so that no mutant of {target} could be noticed",
                 hint="is another copy installed? name the file that is imported",
             )
-        seconds = timeout or max(LEAST_SECONDS, PATIENCE * first.seconds)
+        seconds = timeout or max(LEAST_SECONDS, PATIENCE * took)
         chosen = list(different(mutator.mutants, report["sizes"]))
         runs = []
         for number, error, call in watch(chosen):
             mutant = mutator.mutants[number]
-            run = mutator.run(str(number), seconds)
-            killed = run.status != 0
+            status, took = mutator.run(str(number), seconds)
+            killed = status != 0
             test = None if killed or not call else test_of(name, mutator.path, call, error, at_least)
-            runs.append(MutantRun(mutant.name, error, killed, run.seconds, mutant.line, test, run.status is None))
+            runs.append(MutantRun(mutant.name, error, killed, took, mutant.line, test, status is None))
         equal = len(mutator.mutants) - len(chosen)
     return Mutation(target, tuple(runs), at_least, equal, report["calls"], time.perf_counter() - start)
 
 
 def different(mutants: Sequence[Mutant], sizes: Sequence[dict[str, Any]]) -> Iterator[tuple[int, float | None, Any]]:
-    """Yield the numbers of mutants that differ from the original, how much, and a call that shows it.
-
-    Those that always raise are no wrong gradients, and left out, too.
-    """
+    """Yield the numbers of mutants that differ, how much, and a call that shows it; not of those that always raise."""
     for number, mutant in enumerate(mutants):
         if not sizes:
             yield number, mutant.relative_error, None

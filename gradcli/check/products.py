@@ -11,8 +11,8 @@ import numpy as np
 
 from ..program.claim import CallError, Claim, NoForwardError, point_beside
 from ..show.check_results import CheckReport, Finding
+from .fit import neighbours
 from .flat import Flat
-from .noise import neighbours
 from .verdict import OWN_NOISE, digits_of
 
 ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
@@ -44,10 +44,7 @@ def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckRep
 
 
 def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:
-    """Return to how many digits <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
-
-    Of three pairs (of the engine's own modes, one) the worst counts; nan where they are not finite.
-    """
+    """Return to how many digits <w, J v> and <J^T w, v> agree, at worst of three random pairs; and how many must."""
     rng = np.random.default_rng(seed + 2)
     out = claim.value_here()
     types = [out.dtype, *(claim.at[n].dtype for n in claim.wrt)]
@@ -82,6 +79,11 @@ def products_of_both_modes(
     return float(forward.real.sum()), float(sum(p.real.sum() for p in reverse)), size
 
 
+def find_broken_law(flat: Flat, seed: int) -> Finding | None:
+    """Return in what the claim's products are not linear, or stale, which needs no value to be compared with."""
+    return nonlinearity(flat, seed) or staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
+
+
 COTANGENT_SIZE = 3.0
 """The typical size of cotangents: 1 is what most people try."""
 FACTOR = 1024.0
@@ -96,10 +98,7 @@ STAIR_VECTORS = 256
 
 
 def nonlinearity(flat: Flat, seed: int) -> Finding | None:
-    """Return in what a claimed backward pass or forward derivative is not linear; None when they are.
-
-    PyTorch calls the first of them "backward not multiplied by grad_output".
-    """
+    """Return in what claimed products are not linear: in PyTorch's words "backward not multiplied by grad_output"."""
     claim = flat.claim
     if not flat.size:
         return None
@@ -168,7 +167,6 @@ def find_nonlinear(
 
 
 def other_point(claim: Claim) -> dict[str, np.ndarray]:
-    """Return the inputs at another point, those that stay fixed as they are."""
     return {**claim.at, **point_beside({name: claim.at[name] for name in claim.wrt})}
 
 
@@ -278,9 +276,8 @@ def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
     A type with few digits (bfloat16) makes stairs; of what only bends, second differences are a fraction of the room.
     """
     ladder = 1 + max(2 * room, WIDEST_STAIR) * np.arange(STAIR_VECTORS) / STAIR_VECTORS
-    return float(
-        np.abs(np.diff(products([(vector * factor).astype(vector.dtype) for factor in ladder]), n=2, axis=0)).max()
-    )
+    vectors = [(vector * factor).astype(vector.dtype) for factor in ladder]
+    return float(np.abs(np.diff(products(vectors), n=2, axis=0)).max())
 
 
 STALE = Finding(

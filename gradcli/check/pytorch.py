@@ -32,7 +32,6 @@ class PytorchFunction(Traced):
     changed: AssertionError | None = None
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Call f with gradients on. Raises CallError."""
         names = list(self.at)
         for name, x in zip(names, tensors, strict=True):
             if name in self.wrt and x._node is None:
@@ -41,7 +40,6 @@ class PytorchFunction(Traced):
             return super().call(tensors)
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
-        """Return the tensor that stands for an input; it requires grad where that is checked."""
         return tensor(x).requires_grad_(name in self.wrt)
 
     def note_result(self, result: Any) -> Any:
@@ -89,11 +87,7 @@ class ForwardFunction(PytorchFunction):
 
 
 def complaint(claim: Traced, nondet_tol: float, batched: bool, forward: bool) -> str | None:
-    """Return what is wrong with a backward pass beside its values and its linearity; None if nothing is.
-
-    It must give the same twice up to nondet_tol, and agree with itself on a batch, if that is asked for, and with
-    forward mode.
-    """
+    """Return what is wrong with a backward pass besides its values: run twice, on a batch, or against forward mode."""
     record = claim.record_call(claim.at)
     (out,) = record.outputs
     if out._node is None:

@@ -19,19 +19,10 @@ from ..program.claim import CallError, Claim, ComplexError, NotElementwiseError,
 from ..program.user_code import users_trace
 from ..request import Request
 from ..show.check_results import CheckReport, ElementCounts, Elements, Evidence, Finding, InputCheck, Line
+from .fit import roughness, scatter_of_claim
 from .flat import Flat
 from .jacobian import Reference
-from .noise import roughness, scatter_of_claim
-from .products import (
-    KEPT,
-    claim_at_other_point,
-    coarseness,
-    gradients_apart,
-    nonlinearity,
-    other_value,
-    staleness,
-    with_adjoint_test,
-)
+from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
 from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, judge_by_tolerances, rounding_slack
 
 if TYPE_CHECKING:
@@ -92,10 +83,7 @@ def run_check(
     watch: Watch | None = None,
     blame: bool = True,
 ) -> CheckReport:
-    """Check the claim that `make` returns; whatever goes wrong becomes a report.
-
-    watch: told how far it is. blame: whether to look for the wrong part after a fail.
-    """
+    """Check the claim that `make` returns; whatever goes wrong is a report. blame: find the wrong part of a fail."""
     request = request or Request()
     start = time.perf_counter()
 
@@ -116,11 +104,14 @@ def run_check(
 
     claim: Claim | None = None
 
+    def fails(part: Claim) -> bool:
+        return run_check(lambda: part, Place("a part"), blame=False).verdict in ("fail", "error")
+
     def wrong_part() -> str | None:
         """Return the custom function whose backward is wrong, raises or gives a wrong shape, where one does."""
         with contextlib.suppress(Exception):
             parts = claim.parts() if blame and claim is not None else ()
-            return next((describe() for part, describe in parts if is_wrong(part)), None)
+            return next((describe() for part, describe in parts if fails(part)), None)
         return None
 
     try:
@@ -170,10 +161,12 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) ->
     few = request.show != "all" and (request.looks_along or is_costly(flat))
     along = bool(request.tolerances is None and len(flat.f0) * flat.size and few)
     if along:
-        from .directions import TAYLOR_STEPS, Directions, taylor_of
+        from .directions import PLAN, TAYLOR_STEPS, Directions, taylor_of
         from .wrong_elements import judge_along
 
-        broken_law = find_broken_law(flat, request.seed) if affords_laws(claim) else None
+        most = claim.most_calls
+        affords_laws = most is None or claim.calls + 2 * claim.claim_calls + PLAN <= most
+        broken_law = find_broken_law(flat, request.seed) if affords_laws else None
         look = Directions(flat, request.seed, TAYLOR_STEPS if request.taylor else None)
         outcome = judge_along(look)
         if request.taylor and look.slopes:
@@ -195,10 +188,7 @@ def judge_elements(
     request: Request,
     report: Callable[..., CheckReport],
 ) -> CheckReport:
-    """Return the report on a claim whose elements are looked at one by one: screen, claim, verdict, diagnosis.
-
-    broken_law: what is wrong with its products. at_other: what the gradient gave at another point.
-    """
+    """Return the report on a claim, by elements. broken_law: of its products. at_other: the claim at another point."""
     claim, by_error = flat.claim, request.tolerances is None
     large = claim.traced and len(flat.f0) * flat.size >= SPARSE_FROM
     if broken_law is None and by_error and request.show != "all" and large:
@@ -249,7 +239,6 @@ def judge_elements(
 
 
 def find_mistakes(flat: Flat, judgement: Judgement, at_other: np.ndarray | None) -> tuple[Finding, ...]:
-    """Return what was probably mistaken in a wrong claim."""
     from .diagnose import diagnose
 
     mistakes = diagnose(flat, judgement)
@@ -268,18 +257,6 @@ def is_costly(flat: Flat) -> bool:
         if flat.size * flat.seconds > SLOW_SECONDS and flat.seconds < DISTURBED:
             flat.call_again()
     return flat.size * flat.seconds > SLOW_SECONDS
-
-
-def find_broken_law(flat: Flat, seed: int) -> Finding | None:
-    """Return in what the claim's products are not linear, or stale, which needs no value to be compared with."""
-    return nonlinearity(flat, seed) or staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
-
-
-def affords_laws(claim: Claim) -> bool:
-    """Return whether there are calls enough to ask for products, too."""
-    from .directions import PLAN
-
-    return claim.most_calls is None or claim.calls + 2 * claim.claim_calls + PLAN <= claim.most_calls
 
 
 def report_along(
@@ -303,14 +280,11 @@ def report_along(
 
 
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
-    """Yield which elements of inputs are neither right nor wrong."""
     for item in inputs:
         if item.hidden:
             count = "1 element is" if item.hidden == 1 else f"{item.hidden} elements are"
-            yield (
-                f"{item.name}: {count} not decidable, below the function's own rounding: "
-                f"any value up to {item.hidden_below:.2g} agrees"
-            )
+            reason = f"below the function's own rounding: any value up to {item.hidden_below:.2g} agrees"
+            yield f"{item.name}: {count} not decidable, {reason}"
 
 
 def undecidable(flat: Flat) -> str | None:
@@ -328,15 +302,8 @@ def undecidable(flat: Flat) -> str | None:
     return None
 
 
-def is_wrong(claim: Claim) -> bool:
-    return run_check(lambda: claim, Place("a part"), blame=False).verdict in ("fail", "error")
-
-
 def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0.0) -> Judgement:
-    """Decide every element by its own numeric derivative; then look for what excuses those that seem wrong.
-
-    coarse: the part of itself that the claim is not certain of.
-    """
+    """Decide every element by its own derivative, then what excuses it. coarse: the part that is not certain."""
     asked = analytic.size <= SCATTER_LIMIT and not flat.claim.traced
     scatter = scatter_of_claim(flat, analytic) if asked else np.zeros_like(analytic)
     slack, floor = rounding_slack(analytic, scatter, flat.claim_unit)
@@ -359,10 +326,7 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
 
     judgement.rough = is_rough(flat, judgement, scatter)
     if not judgement.rough:
-        judgement.excuse(
-            np.fmax(roughness(flat, analytic), steady),
-            "rounding hides the claimed derivative: between close points it scatters by about {:.1g} relative",
-        )
+        judgement.excuse(np.fmax(roughness(flat, analytic), steady))
     solver = solver_tolerance(flat, judgement, scatter) if judgement.verdict == "fail" and not judgement.rough else None
     if solver is not None:
         for j, i in np.argwhere(judgement.state == FAIL):
@@ -388,10 +352,7 @@ def unsteadiness(look: Directions, at_other: np.ndarray | None) -> Finding | Non
 
 
 def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None = None) -> Finding | None:
-    """Return what a second call of the derivative at the same point tells: nothing when it gives the same.
-
-    at_other: what it gave at another point before.
-    """
+    """Return in what a second call of the derivative differs. at_other: what it gave at another point before."""
     if first is second or np.allclose(first, second, rtol=1e-12, atol=0, equal_nan=True):
         return None
     grown = first if at_other is None or at_other.shape != first.shape else first - at_other
@@ -426,16 +387,10 @@ def input_check(flat: Flat, judgement: Judgement, k: int, every: bool) -> InputC
     line = None
     if item.worst is not None:
         row = elements.rows.index((item.worst.output, item.worst.output_part))
-        line = line_along(flat, row, columns.start + elements.columns.index((item.worst.place, item.worst.part)))
+        i = columns.start + elements.columns.index((item.worst.place, item.worst.part))
+        x, offsets = float(flat.coordinate(i)), np.linspace(-1, 1, LINE) * float(flat.scales[i])
+        line = Line(x + offsets, flat.along(np.full(LINE, i), offsets)[:, row], (x, float(flat.f0[row])))
     return replace(item, elements=elements, point=np.array(flat.arrays[k]), line=line)
-
-
-def line_along(flat: Flat, row: int, column: int) -> Line:
-    """Return an output element along an element of x, as far as that is large to either side; nan where it raises."""
-    x = float(flat.coordinate(column))
-    offsets = np.linspace(-1, 1, LINE) * float(flat.scales[column])
-    value = flat.along(np.full(LINE, column), offsets)[:, row]
-    return Line(x + offsets, value, (x, float(flat.f0[row])))
 
 
 def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:

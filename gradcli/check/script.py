@@ -44,12 +44,8 @@ def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) 
 def of_program(target: Target, request: Request) -> Check | CheckReport:
     """Return the check of the engine's derivative of a program; a report when the program raises."""
     path, home = target.path, surroundings_of(target)
-    where: dict[str, Any] = {
-        "name": target.text,
-        "file": path if not target.inline and os.path.exists(path) else None,
-        "target": target,
-        "request": request,
-    }
+    file = path if not target.inline and os.path.exists(path) else None
+    where: dict[str, Any] = {"name": target.text, "file": file, "target": target, "request": request}
     rng = np.random.default_rng(request.seed)
     start = time.perf_counter()
     try:
@@ -70,7 +66,7 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
                 command = f"gradcli gradcheck {path}:FUNCTION --grad GRADIENT x=2"
                 error.hint = f"to check a gradient written by hand: {command}"
             raise
-        return error_report(target.text, where["file"], start, error)
+        return error_report(target.text, file, start, error)
     if not at:
         raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
     if request.wrt is not None:

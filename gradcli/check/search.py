@@ -24,10 +24,7 @@ from .run import run_check
 
 
 def plain_of(x: Any) -> Any:
-    """Return an array as nested lists, a number as a number; types other than float64 are named beside.
-
-    So is the shape of an array without elements, of which lists keep only the lengths before the first zero.
-    """
+    """Return an array as nested lists; with its type unless that is float64, and the shape of one without elements."""
     raw = np.asarray(x)
     if not raw.size and raw.ndim > 1:
         return {"dtype": raw.dtype.name, "shape": [*raw.shape], "data": []}
@@ -40,7 +37,6 @@ def plain_of(x: Any) -> Any:
 
 
 def array_of(data: Any) -> np.ndarray:
-    """Return the array that plain data stands for. Raises ValueError."""
     try:
         if not isinstance(data, dict):
             return np.array(data, float)
@@ -58,7 +54,6 @@ MOST_TEXT = 1 << 28
 
 
 def read_document(path: str, key: str, what: str) -> dict[str, Any]:
-    """Return a document that `document_of_lines` wrote. Raises GradcliError."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(MOST_TEXT + 1)
@@ -91,11 +86,9 @@ class SavedPoints:
 
     def text_with(self, reports: Iterable[CheckReport]) -> str | None:
         """Return the file's text with the points that were found now; None where it has all of them."""
-        new = [
-            {"file": r.file, "check": r.name, "at": {name: plain_of(x) for name, x in r.found.at.items()}}
-            for r in reports
-            if r.found is not None
-        ]
+        found = [(r, r.found.at) for r in reports if r.found is not None]
+        points = [{name: plain_of(x) for name, x in at.items()} for _, at in found]
+        new = [{"file": r.file, "check": r.name, "at": at} for (r, _), at in zip(found, points, strict=True)]
         rows = {json.dumps(e, sort_keys=True): e for e in [*self.entries, *new]}
         if len(rows) == len(self.entries):
             return None
@@ -129,7 +122,6 @@ class PointSearch:
         self.varied = {name: self.base[name] for name in self.claim.wrt if name in self.base}
 
     def at(self, point: Mapping[str, np.ndarray]) -> Claim:
-        """Return the claim at a point: the same function, elsewhere."""
         same = all(np.shape(x) == self.base[name].shape for name, x in point.items())
         if not same:
             return self.check.claim({**self.base, **point})
@@ -170,7 +162,8 @@ class PointSearch:
             return known and x.dtype.kind != "f"
         flat = Flat(claim)
         place = flat.columns(claim.wrt.index(item.name)).start + int(np.ravel_multi_index(worst.place, x.shape))
-        line = ElementSlopes(flat, place, flat.row_of(worst.output, worst.output_part))
+        row = next(j for j in range(len(flat.f0)) if flat.row(j) == (worst.output, worst.output_part))
+        line = ElementSlopes(flat, place, row)
         if line.agrees(worst.analytic, gap):
             return False
         if known:
@@ -215,9 +208,7 @@ class PointSearch:
             return False
 
     def worst_filtered(self, count: int) -> list[Point]:
-        """Return what the filter lets through of `count` points, the worst first; nan and infinite claims take turns
-        with finite ones.
-        """
+        """Return what the filter lets through of `count` points, worst first, by turns finite and not."""
         suspicious: list[tuple[float, int, Point]] = []
         ends: list[Point] = []
         boundaries = 0
@@ -238,10 +229,7 @@ class PointSearch:
         return turns[: max(LEAST_JUDGED, count // 10)]
 
     def gap(self, point: Point) -> float | None:
-        """Return how far claim and values are apart at a point, relative: 0 where nothing is held against the claim.
-
-        None where the function has no value.
-        """
+        """Return how far claim and values are apart, relative: 0 for nothing against it, None without a value."""
         try:
             claim = self.at(point)
             flat = Flat(claim)
@@ -262,10 +250,7 @@ class PointSearch:
 
 
 def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[str, Any]]) -> CheckReport:
-    """Return the report of the smallest failing point that is found; else the report given, with what was searched.
-
-    report: that of the declared point. saved: points found before, which come first.
-    """
+    """Return the report of the smallest failing point, else `report`, that of the declared one. saved: tried first."""
     base = check.point(np.random.default_rng(check.request.seed))
     try:
         hunt = PointSearch(check, base)
@@ -286,7 +271,6 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
 
 
 def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point | None:
-    """Return a failing point: of those of the declaration, else of those that are suspicious."""
     check = hunt.check
     if report.verdict == "fail":
         for k in range(check.sample_count):

@@ -5,13 +5,14 @@ Both are told by how claim and slopes of the values change from start to start a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
 from ..program.detect_framework import calls_solver
+from .fit import claim_at
 from .flat import Flat
-from .noise import claim_at
 from .verdict import FAIL, Judgement
 
 SOLVERS_OWN = 0.03
@@ -27,7 +28,6 @@ NO_DIFFERENCE = 1e-3
 TOLERANCE = 1e-4
 """But below this part of the derivative one that converges fast may have, where it is called by name."""
 LOOKED_AT = 3
-"""Wrong elements that are looked at."""
 STEP = 1e-3
 FINE = 1e-9
 """A step, in units of the scale, that float32 does not see ..."""
@@ -78,18 +78,12 @@ def is_rough(flat: Flat, judgement: Judgement, own: np.ndarray) -> bool:
     makes rough jumps as much between points that are rounding units apart: own.
     """
     gap = np.abs(judgement.analytic - judgement.value)
-    return any(
-        rougher(flat, j, i, reach, float(own[j, i]), float(gap[j, i]))
-        for j, i in wrong_entries(judgement, gap)
-        for reach in CLOSE_REACHES
-    )
+    places = itertools.product(wrong_entries(judgement, gap), CLOSE_REACHES)
+    return any(rougher(flat, j, i, reach, float(own[j, i]), float(gap[j, i])) for (j, i), reach in places)
 
 
 def rougher(flat: Flat, j: int, i: int, reach: float, own: float, gap: float) -> bool:
-    """Return whether the claim for an element is rough over a reach, and the slope of the values is not.
-
-    own: how much the claim scatters between points that are rounding units apart. gap: what it is off by.
-    """
+    """Return whether the claim for an element is rough over a reach, but no slope of values. gap: what it is off by."""
     starts = starts_of_lines(flat, i, reach)
     claimed = claimed_at_starts(flat, starts, j, i)
     if claimed is None:
@@ -151,10 +145,7 @@ def claimed_at_starts(flat: Flat, starts: np.ndarray, j: int, i: int) -> np.ndar
 
 
 def is_coarse(flat: Flat, j: int, i: int, change: float) -> bool:
-    """Return whether a claim stands still over a step over which the function moves: it is computed in float32.
-
-    change: how much the claim changes over the scale of element i.
-    """
+    """Return whether a claim stands still, in float32, where f moves. change: of the claim over the scale."""
     moved = flat.x.copy()
     moved[i] += FINE * float(flat.scales[i])
     claimed = claimed_at_starts(flat, np.stack([flat.x, moved]), j, i)

@@ -14,9 +14,9 @@ import numpy as np
 from ..errors import GradcliError
 from ..func.sparse import color_by_input, color_greedily, reverse_products, sparsity
 from ..show.check_results import InputCheck
+from .fit import scatter_of_values
 from .flat import Flat
 from .jacobian import MARGIN, NARROW, compare_pairs
-from .noise import scatter_of_values
 from .verdict import CAP, FLOOR, ROUNDING, digits_of, room
 
 SHARE = 0.25
@@ -30,9 +30,7 @@ SMALL_BESIDE_LARGEST = 1e-3
 
 
 def all_right(flat: Flat) -> tuple[InputCheck, ...] | None:
-    """Return what was found for each input of a traced function when every element is right; None when that is not
-    clear.
-    """
+    """Return what was found for each input when every element is right; None when that is not clear."""
     if any(x.dtype != np.float64 for x in flat.arrays) or flat.out_dtype != np.float64:
         return None
     record = flat.claim.record_call(flat.claim.at)  # type: ignore[attr-defined]
@@ -97,15 +95,13 @@ class GroupedLook:
         value, error = slopes.value, slopes.error
         agree = slopes.agree | (np.abs(value - self.value[open_]) <= MARGIN * (error + self.error[open_]))
         near = np.abs(claimed - value) <= self.room(error, size)
-        seen = (error <= RESOLVED * np.abs(value)) | (
-            (error <= 2 * slopes.rounding) & (size + MARGIN * error <= SMALL_BESIDE_LARGEST * self.largest)
-        )
+        small = size + MARGIN * error <= SMALL_BESIDE_LARGEST * self.largest
+        seen = (error <= RESOLVED * np.abs(value)) | ((error <= 2 * slopes.rounding) & small)
         still = ((up == base) & (down == base)).all(axis=0) & (claimed == 0)
         good = still | (near & agree & slopes.smooth & seen)
         self.value[open_], self.error[open_], self.right[open_] = value, error, good
 
     def room(self, error: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """Return how far elements of a size may be from a reference with such errors."""
         return room(error, ROUNDING * self.flat.unit * size, FLOOR[8] * size)
 
     def summary(self, k: int) -> InputCheck:

@@ -26,10 +26,7 @@ ROUNDING = 8.0
 
 
 class Symmetrized(Claim):
-    """A function of matrices on the space of symmetric ones: of their means with their adjoints.
-
-    The claim is its own symmetric part. names: which inputs are such matrices; reasons: what tells that.
-    """
+    """A function on the space of symmetric matrices, of means with adjoints; its claim is its own symmetric part."""
 
     def __init__(self, claim: Claim, reasons: Mapping[str, str]):
         super().__init__(claim.title, claim.at, claim.wrt)
@@ -91,7 +88,9 @@ def restrict_to_symmetric(flat: Flat) -> Symmetrized | None:
             if read is None:
                 continue
             triangle, reason = read
-            g = claimed_gradient(flat, name)
+            weights = np.random.default_rng(0).standard_normal((1, len(flat.f0)))
+            rows = flat.pull(weights) if flat.claim.has_pull else weights @ flat.matrix()
+            g = flat.arrays_at(rows[0])[name]
             size = np.abs(g).max(initial=0.0)
             room = max(CLAIMED, 1e3 * flat.unit, 1e3 * (flat.claim.claim_unit or 0.0)) * size
             same = bool((np.abs(g - adjoint(g)) <= room).all())
@@ -106,12 +105,6 @@ def is_symmetric(x: np.ndarray) -> bool:
     """Return whether an array is a symmetric or Hermitian matrix, or many."""
     square = x.ndim >= 2 and x.shape[-1] == x.shape[-2] > 1
     return square and bool((np.abs(x - adjoint(x)) <= EXACT * np.abs(x).max(initial=0.0)).all())
-
-
-def claimed_gradient(flat: Flat, name: str) -> np.ndarray:
-    claim, weights = flat.claim, np.random.default_rng(0).standard_normal((1, len(flat.f0)))
-    rows = flat.pull(weights) if claim.has_pull else weights @ flat.matrix()
-    return flat.arrays_at(rows[0])[name]
 
 
 def triangle_read(flat: Flat, name: str) -> tuple[np.ndarray, str] | None:

@@ -40,10 +40,7 @@ DECLARING = {"check", "check_gradient"}
 
 
 def mentions_checks(path: str) -> bool:
-    """Return whether a Python file may declare checks: it speaks of gradcli, and names what declares them.
-
-    Only regular files are read, and no more of them than a target may be long.
-    """
+    """Return whether a regular Python file speaks of gradcli, and names what declares checks."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
@@ -80,15 +77,6 @@ def declares_checks(path: str) -> bool:
     return False
 
 
-def files_in(folder: str) -> list[str]:
-    """Return the Python files below a folder that may declare checks, sorted; hidden folders are left out."""
-    paths = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("__pycache__", "node_modules"))
-        paths += [os.path.join(place, name) for name in sorted(names) if name.endswith(".py")]
-    return [path for path in paths if mentions_checks(path)]
-
-
 PATIENCE, LEAST_SECONDS = 10.0, 30.0
 """How many times longer than a check (--timeout) an import may take, and how long at least: frameworks take long."""
 
@@ -100,10 +88,7 @@ def bound_of_import(timeout: float | None) -> Bound | None:
 def import_checks(
     path: str, folders: Folders, stdout: Any = None, timeout: float | None = None
 ) -> list[Check] | CheckReport:
-    """Import a file and return the checks that it declares; a report of what went wrong when it cannot be.
-
-    A file that it imports declares its checks by that, and not again when its own turn comes.
-    """
+    """Import a file and return the checks that it, or a file that it imports, declares; a report where it fails."""
     before = len(REGISTRY)
     start = time.perf_counter()
     try:
@@ -157,11 +142,7 @@ def takes_whole(annotation: Any) -> bool:
 
 
 def checks_of(targets: Sequence[Target], request: Request) -> list[Check | CheckReport]:
-    """Return the checks of all targets; files that cannot be imported become reports.
-
-    A Python file without checks is checked as a script when it is named alone, and left out among others. Raises
-    GradcliError for targets that do not exist, and when nothing is declared.
-    """
+    """Return the checks of all targets, or reports. A file without any is a script when it is named alone."""
     checks: list[Check | CheckReport] = []
     folders = Folders()
     for target in targets:
@@ -173,11 +154,8 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
             checks += of_target(target._replace(folders=folders), request)
     if not checks:
         names = ", ".join(target.text for target in targets)
-        raise GradcliError(
-            f"nothing to check in {names}",
-            hint="declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g",
-            kind="file",
-        )
+        hint = "declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g"
+        raise GradcliError(f"nothing to check in {names}", hint=hint, kind="file")
     return checks
 
 
@@ -210,8 +188,11 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
 
 def of_folder(target: Target, request: Request) -> list[Check | CheckReport]:
     assert target.folders is not None
-    checks = []
-    for _, paths in itertools.groupby(files_in(target.text), root_of):
+    checks, files = [], []
+    for place, folders, names in os.walk(target.text):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("__pycache__", "node_modules"))
+        files += [os.path.join(place, name) for name in sorted(names) if name.endswith(".py")]
+    for _, paths in itertools.groupby([*filter(mentions_checks, files)], root_of):
         first, *others = paths
         with target.folders.of(first):  # kept in place from file to file: what they import is listed once
             checks += [check for path in (first, *others) for check in of_file(path, target, request)]
@@ -248,23 +229,13 @@ def hand_written_check(target: Target, request: Request) -> Check:
     claims = {key: named(by_hand) for key, by_hand in request.claims.items()}
     for key, claim in claims.items():
         claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
-    code = getattr(f, "__code__", None)
-    return Check(
-        f if engine_of(f, None) else by_name(f, at),
-        at,
-        request=request._replace(wrt=wrt, **claims),
-        name=target.name,
-        file=path,
-        line=code.co_firstlineno if code else None,
-        target=target,
-    )
+    asked, line = request._replace(wrt=wrt, **claims), getattr(getattr(f, "__code__", None), "co_firstlineno", None)
+    f = f if engine_of(f, None) else by_name(f, at)
+    return Check(f, at, request=asked, name=target.name, file=path, line=line, target=target)
 
 
 def by_framework(target: Target, request: Request) -> Check | CheckReport | None:
-    """Return the check of a function that a framework runs; None for one that gradcli's engine runs.
-
-    Raises GradcliError for missing arguments.
-    """
+    """Return the check of a function that a framework runs; None for one that gradcli's engine runs."""
     start, title, path = time.perf_counter(), target.text, target.path
     try:
         with enforce(bound_of_import(request.timeout)):
@@ -300,7 +271,5 @@ def refuse_points(request: Request, path: str) -> None:
     }
     for option, value in given.items():
         if value is not None:
-            raise GradcliError(
-                f"{path} declares its checks with their inputs, so {option} has no use",
-                hint=f"name a function to check it elsewhere: {path}:f x=2",
-            )
+            hint = f"name a function to check it elsewhere: {path}:f x=2"
+            raise GradcliError(f"{path} declares its checks with their inputs, so {option} has no use", hint=hint)

@@ -65,7 +65,6 @@ def room(error: Any, slack: Any, floor: Any, margin: float = MARGIN) -> Any:
 
 
 def floor_of(unit: float) -> float:
-    """Return the relative difference that no claim with this rounding unit is accused of."""
     return FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
 
 
@@ -120,10 +119,8 @@ class Judgement:
         ref = self.reference
         a, value, error = self.analytic[where], self.value[where], self.error[where]
         scale = np.broadcast_to(ref.flat.scales, self.state.shape)[where]
-        change = np.broadcast_to(
-            np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * ref.flat.unit * np.abs(ref.flat.f0))[:, None],
-            self.state.shape,
-        )[where]
+        changes = np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * ref.flat.unit * np.abs(ref.flat.f0))
+        change = np.broadcast_to(changes[:, None], self.state.shape)[where]
         room = self.room(error, where)
         agrees = np.isfinite(a) & np.isfinite(error) & (np.abs(a - value) <= room)
         known = room <= COARSE * np.fmax(np.abs(a), np.abs(value))
@@ -205,7 +202,6 @@ class Judgement:
         self.hide()
 
     def tell_wrong(self) -> None:
-        """Tell in which inputs elements were found wrong so far."""
         flat, wrong = self.reference.flat, ((self.state == FAIL) | self.surely_wrong()).any(axis=0)
         names = [name for k, name in enumerate(flat.claim.wrt) if wrong[flat.columns(k)].any()]
         if names:
@@ -224,13 +220,9 @@ class Judgement:
         for columns, inside in answers.items():
             places = list(columns)
             if inside is None:
+                unknown = "whether the claimed values lie in its generalized gradient cannot be told"
                 for i in places:
-                    self.state[j, i] = self.unsure(
-                        j,
-                        i,
-                        f"{len(places)} elements meet at a kink, and whether the claimed values lie in its "
-                        "generalized gradient cannot be told",
-                    )
+                    self.state[j, i] = self.unsure(j, i, f"{len(places)} elements meet at a kink, and {unknown}")
             elif inside:
                 if (self.state[j, places] == FAIL).any():
                     self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
@@ -239,7 +231,7 @@ class Judgement:
                 self.state[j, places] = FAIL
                 self.notes.append("at this kink the values together lie outside the generalized gradient")
 
-    def excuse(self, scatter: np.ndarray, reason: str) -> None:
+    def excuse(self, scatter: np.ndarray) -> None:
         """Take back what was held against entries that are off by no more than they are seen to scatter."""
         off = np.abs(self.analytic - self.value)
         own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
@@ -249,8 +241,10 @@ class Judgement:
         known = off + scatter <= COARSE * np.abs(self.value)
         for j, i in np.argwhere(own):
             size = max(abs(self.analytic[j, i]), abs(self.value[j, i]))
+            seen = f"between close points it scatters by about {scatter[j, i] / size:.1g} relative"
+            reason = f"rounding hides the claimed derivative: {seen}"
             settled = PASS if known[j, i] else HIDDEN
-            self.state[j, i] = settled if small[j, i] else self.unsure(j, i, reason.format(scatter[j, i] / size))
+            self.state[j, i] = settled if small[j, i] else self.unsure(j, i, reason)
         self.excusable = np.where(own, np.fmax(self.excusable, OWN_NOISE * scatter), self.excusable)
 
     def entry(self, j: int, i: int, k: int, estimate: Estimate) -> int:
@@ -261,12 +255,8 @@ class Judgement:
             return self.unsure(j, i, "the function jumps at this point")
         if kind == "none":
             trouble = self.reference.flat.claim.trouble
-            return self.unsure(
-                j,
-                i,
-                "no numeric derivative can be had here: "
-                + (f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach"),
-            )
+            why = f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach"
+            return self.unsure(j, i, f"no numeric derivative can be had here: {why}")
         if np.isinf(value) and (kind != "kink" or a == value):
             return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL
         if np.isinf(a) and self.margin * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
@@ -278,9 +268,8 @@ class Judgement:
         other, other_error = float(estimate.other[k]), float(estimate.other_error[k])
         informed = np.isfinite(other) and self.room(other_error, (j, i)) <= COARSE * abs(other)
         contradicts = informed and abs(other - value) > CONTRADICTION * other_error
-        apart = (
-            2 * abs(other - value) / self.margin if contradicts and abs(other - value) <= COARSE * abs(value) else 0.0
-        )
+        close = contradicts and abs(other - value) <= COARSE * abs(value)
+        apart = 2 * abs(other - value) / self.margin if close else 0.0
         if abs(a - value) <= self.room(error, (j, i)):
             width = float(estimate.width[k])
             step = abs(value) <= error and STAIR_WIDTHS[0] < width / self.reference.flat.scales[i] < STAIR_WIDTHS[1]
@@ -330,7 +319,6 @@ class Judgement:
         return UNSURE
 
     def reason(self) -> str:
-        """Return the commonest reason why entries are open."""
         reasons = Counter(reason for place, reason in self.reasons.items() if self.state[place] == UNSURE)
         return reasons.most_common(1)[0][0] if reasons else "not all elements could be looked at"
 
@@ -343,10 +331,7 @@ class Judgement:
 
 
 def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far an analytic value may be off by its own rounding, and its floor.
-
-    scatter: how much it changes at neighbouring points, a few rounding units away. unit: its rounding unit.
-    """
+    """Return how far a value may be off by its rounding, and its floor. scatter: its change at neighbouring points."""
     size = np.where(np.isfinite(analytic), np.abs(analytic), 0.0)
     largest = size.max(axis=1, keepdims=True, initial=0.0)
     noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)

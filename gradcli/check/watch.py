@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import pickle
 import shutil
 import signal
@@ -12,15 +13,15 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gradcli
 
 from ..errors import GradcliError
 from ..show.check_results import WatchedDerivative, WatchSummary
-from .command import environment_with, start_command
-from .watched import RANK, read_line
 
+HOSTS = str(Path(__file__).with_name("in_command"))
+"""The folder with what runs inside the command, in whatever Python that is."""
 HOST = "gradcli_watch_importlib_bootstrap"
 
 
@@ -34,32 +35,22 @@ class WatchedRun(NamedTuple):
 
 
 def watch_command(command: Sequence[str], points: int, calls: int | None, timeout: float) -> WatchedRun:
-    """Run a command, and have the derivatives that it hands over judged where it used them.
-
-    points: at how many of the calls of each; calls: how often each function may be called for that. Raises
-    GradcliError where there is no such command, and for one that succeeds without any Python in it.
-    """
+    """Run a command, and judge its derivatives where it used them: at so many `points`, by so many `calls` of each."""
     folder = tempfile.mkdtemp(prefix="gradcli-watch-")
     try:
-        settings = {
-            "folder": folder,
-            "points": points,
-            "calls": calls,
-            "timeout": timeout,
-            "gradcli": str(Path(gradcli.__file__).parent),
-        }
+        home = str(Path(gradcli.__file__).parent)
+        settings = {"folder": folder, "points": points, "calls": calls, "timeout": timeout, "gradcli": home}
         place = Path(folder, "settings.json")
         place.write_text(json.dumps(settings), encoding="utf-8")
         status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
         if status == 0 and not Path(folder, "python").exists():
-            raise GradcliError(
-                f"'{' '.join(command)}' ran no Python, so there was nothing to watch",
-                hint="watch is for commands such as: python fit.py, pytest -q, uv run fit",
-            )
+            hint = "watch is for commands such as: python fit.py, pytest -q, uv run fit"
+            raise GradcliError(f"'{' '.join(command)}' ran no Python, so there was nothing to watch", hint=hint)
         interrupted = False
         try:
             for report in sorted(Path(folder).glob("report-*")):
-                wait_until_closed(report)
+                with open(report, "rb") as file:  # locked until the process that writes it has ended
+                    fcntl.flock(file, fcntl.LOCK_SH)
         except KeyboardInterrupt:
             interrupted = True
         reports = [report.read_bytes().splitlines() for report in sorted(Path(folder).glob("report-*"))]
@@ -92,13 +83,9 @@ def run_to_end(command: Sequence[str], environment: dict[str, str]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def wait_until_closed(report: Path) -> None:
-    """Wait until the process that writes a report has ended, however it does: it holds a lock."""
-    with open(report, "rb") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
-
-
 def read_report(lines: Sequence[bytes]) -> Iterable[WatchedDerivative]:
+    from .watched import read_line
+
     found: dict[int, WatchedDerivative] = {}
     for line in lines:
         with contextlib.suppress(ValueError, EOFError, pickle.UnpicklingError):  # half a line, of what was ended
@@ -109,6 +96,8 @@ def read_report(lines: Sequence[bytes]) -> Iterable[WatchedDerivative]:
 
 def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
     """Return each derivative once, with the worst of what the processes that used it found, in the order of files."""
+    from .watched import RANK
+
     merged: dict[tuple, WatchedDerivative] = {}
     for item in found:
         key = (item.report.file, item.report.line, item.name, item.role)
@@ -117,3 +106,17 @@ def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
         points, calls = item.points + (same.points if same else 0), item.calls + (same.calls if same else 0)
         merged[key] = worst._replace(points=points, calls=calls)
     return sorted(merged.values(), key=lambda item: (item.report.file or "", item.report.line or 0, item.role))
+
+
+def environment_with(host: str) -> dict[str, str]:
+    """Return the environment in which every Python loads a module of that folder: see sitecustomize there."""
+    path = os.pathsep.join(filter(None, [HOSTS, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, "GRADCLI_HOST": host}
+
+
+def start_command(command: Sequence[str], **how: Any) -> subprocess.Popen:
+    """Start a command. Raises GradcliError where there is none of that name."""
+    try:
+        return subprocess.Popen(command, **how)
+    except OSError as error:
+        raise GradcliError(f"cannot run {command[0]}: {error.strerror}") from None

@@ -167,11 +167,7 @@ def needs_process(checks: Sequence[Check]) -> bool:
 def run_all(
     checks: Sequence[Check], *, jobs: int = 1, stop_at_fail: bool = False, watch: Watch | None = None
 ) -> Iterator[tuple[int, CheckReport]]:
-    """Yield number and report of every check as it is done, in `jobs` processes.
-
-    A process that dies loses only the check that it was at, which is reported as an error. stop_at_fail: end with
-    the first fail.
-    """
+    """Yield number and report of every check as it is done. A process that dies loses only the check that it was at."""
     apart = jobs > 1 or needs_process(checks)
     for place, report in in_processes(checks, jobs, watch) if apart else in_turn(checks, watch):
         yield place, report
@@ -186,10 +182,7 @@ def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int,
 
 
 class Worker:
-    """A forked process that runs checks by number, one at a time.
-
-    at: the number that it was given last; given: how many it was given. others: pipes of other workers.
-    """
+    """A forked process that runs checks by number, one at a time. given: how many so far. others: other pipes."""
 
     def __init__(self, checks: Sequence[Check], watched: bool, others: Sequence[Pipe]):
         self.process = ForkedProcess(functools.partial(serve, checks, watched), others)
@@ -228,25 +221,20 @@ class Worker:
 
 
 def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
-    """Yield number and report of every check from forked processes, as they come.
-
-    A check may break its process for those that follow: one that ends in an error there is run in a new one.
-    """
+    """Yield number and report of every check as they come; one that ends in an error is run again in a new process."""
     waiting = list(range(len(checks)))[::-1]
     workers: dict[Pipe, Worker] = {}
 
-    def employ(worker: Worker) -> None:
+    def employ(worker: Worker | None = None) -> None:
+        worker = worker or Worker(checks, watch is not None, list(workers))
         workers[worker.pipe] = worker
         worker.give(waiting.pop())
-
-    def start() -> Worker:
-        return Worker(checks, watch is not None, list(workers))
 
     before = children()
     control(ADOPTION, 1)
     try:
         for _ in range(min(jobs, len(checks))):
-            employ(start())
+            employ()
         while workers:
             for worker in wait_for_workers(workers):
                 place, report = worker.at, worker.take()
@@ -267,10 +255,10 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
                     if not dead:
                         worker.end(0)
                     waiting.append(place)
-                    employ(start())
+                    employ()
                     continue
                 if waiting:
-                    employ(start() if dead else worker)
+                    employ(None if dead else worker)
                 elif not dead:
                     worker.give(None)
                     worker.end(PARTING)
@@ -305,7 +293,6 @@ def end_leftovers(known: set[int]) -> None:
 
 
 def control(option: int, value: int) -> None:
-    """Set an option of this process, where the system has it."""
     with contextlib.suppress(Exception):
         ctypes.CDLL(None).prctl(option, value)
 
@@ -314,11 +301,8 @@ def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
     """Wait for processes that have something to say, or died."""
     while True:
         ready = with_something_to_read(workers, LOOK_SECONDS)
-        done = [
-            w
-            for pipe, w in workers.items()
-            if pipe in ready or w.process.status is not None or time.monotonic() > w.end_by
-        ]
+        now = time.monotonic()
+        done = [w for pipe, w in workers.items() if pipe in ready or w.process.status is not None or now > w.end_by]
         if done:
             return done
 

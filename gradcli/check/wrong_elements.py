@@ -19,12 +19,11 @@ from ..show.check_results import ElementCounts, Finding, InputCheck
 from .directions import DRIFT, PLAN, TINY, Directions, Outcome, excess, is_cheap, short_of_calls, too_few, too_noisy
 from .flat import Flat
 from .jacobian import MARGIN, PAIRS, REACH, SURE, SampledLine, Slope
-from .line import estimate
+from .line import Fits
 from .symmetric import restrict_to_symmetric
 from .verdict import COARSE, FAIL, PASS, UNSURE, digits_of
 
 MOST_WRONG = 4
-"""Wrong elements that are looked for."""
 STEPS = PAIRS * REACH
 NO_SIDES = "values beside it tell no slope of either side: a kink, noise or a singularity in reach"
 
@@ -44,11 +43,7 @@ class Compared(NamedTuple):
 
 
 class WrongElements:
-    """The search for wrong elements in one combination of outputs, along all directions.
-
-    elements: what was found of single elements, by their place. parts: what was found of parts of directions, by
-    number, begin and end.
-    """
+    """The search for wrong elements in one combination of outputs. parts: of directions, by number, begin and end."""
 
     def __init__(self, look: Directions):
         self.look, self.flat, self.claimed = look, look.flat, look.claimed
@@ -181,7 +176,7 @@ class WrongElements:
 
     def look_closely(self, i: int, claimed: float) -> Compared:
         """Return what is to be said about an element at which no symmetric fit is to be trusted."""
-        slope = estimate(self.flat, i, lambda values: values @ self.weights.T)
+        slope = Fits(self.flat, i, lambda values: values @ self.weights.T).result()
         value, error, kind = float(slope.value[0]), float(slope.error[0]), slope.kind[0]
         if kind in ("jump", "none"):
             return Compared(claimed, claimed, np.inf, UNSURE, "no numeric derivative can be had here")
@@ -191,13 +186,11 @@ class WrongElements:
         return self.compare(i, claimed, value, error)
 
     def compare(self, i: int, claimed: float, value: float, error: float) -> Compared:
-        """Return whether element i is wrong, whose numeric derivative is known with an error."""
         scale = float(self.flat.scales[i])
         wrong = not abs(claimed - value) * scale <= self.room(self.unit(i), claimed * scale, error * scale)
         return Compared(claimed, value, error, FAIL if wrong else PASS)
 
     def unit(self, i: int) -> np.ndarray:
-        """Return a direction along one element, as long as its scale."""
         direction = np.zeros(self.flat.size)
         direction[i] = self.flat.scales[i]
         return direction
@@ -208,10 +201,7 @@ class WrongElements:
         return self.lines[i]
 
     def output_of(self, i: int) -> tuple[int, Compared]:
-        """Return the output whose derivative for a wrong element is off most, and that derivative.
-
-        Where only combinations of outputs are pulled back, halves of them lead there; this needs no values.
-        """
+        """Return the output off most for a wrong element, found by halves of combinations, and that derivative."""
         element, scale = self.elements[i], float(self.flat.scales[i])
         if self.claimed.single:
             return self.row, element
@@ -241,7 +231,6 @@ class WrongElements:
         return line.romberg(STEPS)
 
     def outcome(self) -> Outcome:
-        """Search, and return what was found."""
         look, short = self.look, False
         try:
             explained = self.search()
@@ -252,9 +241,8 @@ class WrongElements:
         if explained:
             return self.report_pass()
         claimed, value, error = max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
-        text = (
-            f"along a random direction the claimed product is {claimed:.9g}, the numeric one {value:.9g} ± {error:.2g}"
-        )
+        products = f"the claimed product is {claimed:.9g}, the numeric one {value:.9g} ± {error:.2g}"
+        text = f"along a random direction {products}"
         needed = look.for_search() if short else None
         if certain(look, all if short and not self.factors() else any):
             more = f"; {needed} calls (--calls) would name the element" if short else "; no single element shows it"
@@ -267,9 +255,8 @@ class WrongElements:
     def report_pass(self) -> Outcome:
         """Return that what disagreed lies within the one-sided derivatives at kinks, or within the noise."""
         look = self.look
-        unsure = {
-            element.reason: self.flat.label(i)[:2] for i, element in self.elements.items() if element.state == UNSURE
-        }
+        open_ = [(i, element) for i, element in self.elements.items() if element.state == UNSURE]
+        unsure = {element.reason: self.flat.label(i)[:2] for i, element in open_}
         if unsure:
             texts = [f"{name}{list(index) or ''}: {reason}" for reason, (name, index) in unsure.items()]
             return look.outcome("inconclusive", "; ".join(texts))
@@ -382,18 +369,12 @@ def certain(look: Directions, enough: Callable = any) -> bool:
 def is_certain(look: Directions, k: int) -> np.ndarray:
     """Return which products along direction k are wrong beyond doubt: by fits, or by far more than steps differ."""
     slope, (_, gap, room) = look.slopes[k], look.compare(k)
-    return (
-        ~slope.kinked
-        & (gap > room)
-        & ((slope.resolved & (gap > SURE / MARGIN * room)) | (gap > SURE * MARGIN * slope.rough))
-    )
+    beyond = (slope.resolved & (gap > SURE / MARGIN * room)) | (gap > SURE * MARGIN * slope.rough)
+    return ~slope.kinked & (gap > room) & beyond
 
 
 def judge_along(look: Directions) -> Outcome | None:
-    """Return what directions tell of a claim, and of single elements where these disagree.
-
-    None where there are so few elements, or they cost so little, that each is to be looked at.
-    """
+    """Return what directions tell of a claim, and of elements where they disagree; None to look at each."""
     flat = look.flat
     try:
         look.first_look()

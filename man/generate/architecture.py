@@ -76,7 +76,7 @@ CHANGES = [
     ("how the user's files are run", "gradcli/program/user_code.py", "scripts: `gradcli/program/script.py`"),
     ("an adapter of a framework or an address", "gradcli/program/elsewhere/", "the module of its name"),
     ("when a derivative passes or fails", "gradcli/check/verdict.py", "the stages: `gradcli/check/run.py`"),
-    ("numeric derivatives, their error", "gradcli/check/line.py", "`gradcli/check/fit.py`, `gradcli/check/noise.py`"),
+    ("numeric derivatives, their error", "gradcli/check/line.py", "`gradcli/check/fit.py`"),
     ("kinks and jumps", "gradcli/check/kink.py", ""),
     ("the diagnosis of a mistake", "gradcli/check/diagnose.py", "`gradcli/check/patterns.py`"),
     ("the search for a bad point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),

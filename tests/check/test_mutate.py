@@ -83,7 +83,7 @@ def test_calls_in_processes_that_a_command_forks_are_watched(tmp_path):
         'gradcli.check(lambda x: (x**3).sum(), at={"x": [1.0, 2.0]}, grad=grad)\n'
     )
     with Mutator(str(path), "grad", [sys.executable, "-m", "gradcli", "gradcheck", str(path)]) as mutator:
-        assert mutator.run("record").status == 0
+        assert mutator.run("record")[0] == 0
         report = mutator.read_report()
     sizes = {mutant.name: size["relative"] for mutant, size in zip(mutator.mutants, report["sizes"], strict=True)}
     assert sizes["transposition"] == 0

@@ -47,11 +47,8 @@ def open_points(path: str, title: str = "", delimiter: str | None = None) -> Poi
     if delimiter is not None and TABLES.get(kind) in (NumpyPoints, ParquetPoints):
         raise GradcliError(f"--delimiter: {path} is no text", hint="leave it out")
     if kind not in TABLES and delimiter is None:
-        raise GradcliError(
-            f"{path}: unknown type of table '{kind or path}'",
-            hint="the types are .csv, .tsv, .parquet, .npy, - or a pipe for CSV, and any text with --delimiter",
-            kind="file",
-        )
+        hint = "the types are .csv, .tsv, .parquet, .npy, - or a pipe for CSV, and any text with --delimiter"
+        raise GradcliError(f"{path}: unknown type of table '{kind or path}'", hint=hint, kind="file")
     with reading(title or path):
         points = TABLES[kind](path, title) if delimiter is None else TextPoints(delimiter, path, title)
     twice = next((name for name, count in Counter(points.names).items() if count > 1), None)
@@ -63,7 +60,8 @@ def open_points(path: str, title: str = "", delimiter: str | None = None) -> Poi
 @contextlib.contextmanager
 def table_at(path: str, delimiter: str | None = None) -> Iterator[Points]:
     """Give the table in a file; what comes on standard input or a pipe is put into a file first: it is read twice."""
-    if path != STREAM and not is_stream(path):
+    is_stream = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)  # a pipe, as <(command)
+    if path != STREAM and not is_stream:
         yield open_points(path, delimiter=delimiter)
         return
     with tempfile.TemporaryDirectory(prefix="gradcli-") as folder:
@@ -72,11 +70,6 @@ def table_at(path: str, delimiter: str | None = None) -> Iterator[Points]:
         with open(place, "wb") as file, stream as source:
             shutil.copyfileobj(source, file, 1 << 20)
         yield open_points(place, "standard input" if path == STREAM else path, delimiter)
-
-
-def is_stream(path: str) -> bool:
-    """Return whether a file can be read only once: a pipe, such as the shell's <(command), or a terminal."""
-    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def choose_inputs(
@@ -97,11 +90,9 @@ def choose_inputs(
 
 def unknown_columns(points: Points, names: Sequence[str]) -> GradcliError:
     near = did_you_mean(names[0], points.names)
-    return GradcliError(
-        f"{points.title} has no column for {', '.join(map(repr, names))}",
-        hint=near or f"its columns are {', '.join(points.names)}; values that are the same for all rows: NAME=VALUE",
-        kind="name",
-    )
+    others = f"its columns are {', '.join(points.names)}; values that are the same for all rows: NAME=VALUE"
+    message = f"{points.title} has no column for {', '.join(map(repr, names))}"
+    return GradcliError(message, hint=near or others, kind="name")
 
 
 def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
@@ -130,14 +121,8 @@ def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[
     for name in kept:
         if name not in points.names:
             raise unknown_columns(points, [name])
-    question = Question(
-        program,
-        given,
-        columns,
-        tuple(columns if request.wrt is None else request.wrt),
-        tuple(request.outs or (None,)),
-        request.diag,
-    )
+    wrt, outs = tuple(columns if request.wrt is None else request.wrt), tuple(request.outs or (None,))
+    question = Question(program, given, columns, wrt, outs, request.diag)
     taken = next((name for name in (*handed, *kept) if name in result_names(question)), None)
     if taken is not None:
         hint = "--no-keep leaves the inputs out" if taken in handed else None
@@ -154,11 +139,7 @@ def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[
 
 
 def run_sweep(sweep: Sweep, path: str, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
-    """Do what is missing of a sweep, and put the parts together.
-
-    path: the table as the user named it. tell: is told of rows as they are done. stream: takes the bytes of a result
-    that goes to standard output.
-    """
+    """Do what is missing of a sweep, and put the parts together. stream: takes the bytes for standard output."""
     begun, request = time.perf_counter(), sweep.target.request
     if request.table == STREAM:
         with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
@@ -170,10 +151,7 @@ def run_sweep(sweep: Sweep, path: str, tell: Tell, stream: Callable[[bytes], Non
 
 
 def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
-    """Do the parts of a file that are missing, and join them; return its number of rows that are not finite.
-
-    wanted: what it is made from. Raises GradcliError for a file that was made from something else.
-    """
+    """Do the missing parts of a file made from what is `wanted`, join them; return its rows that are not finite."""
     request = sweep.target.request
     record, folder = Record(request.table, sweep.folder), Folder(sweep.folder, sweep.ending)
     if request.restart or not record.found:

@@ -74,12 +74,9 @@ class RowError(GradcliError):
 
 
 class Interpreted:
-    """Evaluates blocks with the engine.
+    """Evaluates blocks with the engine, mapped over the rows where the program allows it, else row by row.
 
-    A block is one call where the program allows it: a program of the language or a function, mapped over the rows.
-    A program that branches on the numbers is called row by row instead, and so is one that has to be run anew for
-    every point, such as a script; `looped` says why, from the first block on, and is empty otherwise. gaps: whether a
-    row with a matrix that has no inverse or the like is nan, and no error.
+    `looped` says why, from the first block on. gaps: whether a row with a matrix without inverse is nan, and no error.
     """
 
     def __init__(self, question: Question, gaps: bool = True):
@@ -107,7 +104,6 @@ class Interpreted:
             return self.single(part, start, error)
 
     def single(self, part: Columns, row: int, reason: Exception) -> list[np.ndarray]:
-        """Return the results of a row at which the mapped functions failed."""
         try:
             if self.looped:
                 raise reason
@@ -143,7 +139,6 @@ class Interpreted:
         return results
 
     def map_rows(self, call: Callable) -> Callable:
-        """Return a function of the inputs of many rows that gives value, gradients and second derivatives."""
         places = tuple(self.order.index(name) for name in self.question.wrt)
 
         def scalar(*tensors: Tensor) -> Tensor:
@@ -181,7 +176,6 @@ class Interpreted:
 
 
 def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> list[np.ndarray]:
-    """Return the second derivatives by each element of each input at one point."""
     from ..transform import compute_hessian
 
     blocks = compute_hessian(q.program, given, Request(wrt=q.wrt, out=out)).blocks
@@ -214,10 +208,7 @@ class Portions(NamedTuple):
 
 
 def portion(question: Question, first: Columns, rows: int) -> Portions:
-    """Return how rows are to be done: fewer in a block where one takes much memory, in a part where it takes long.
-
-    first: a block of one row. rows: how many there are in all.
-    """
+    """Return how rows are to be done: fewer in a block where one takes much memory, in a part where it takes long."""
     evaluate = Interpreted(question)
     seconds = time_of(evaluate, first)
     if seconds < PART_SECONDS:

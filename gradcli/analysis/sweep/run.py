@@ -35,16 +35,14 @@ def form_of(path: str, form: str | None) -> str:
     ending = os.path.splitext(path)[1].lower()
     if form in ("csv", "tsv"):
         if ending in FORMS and ending != f".{form}":
-            raise GradcliError(
-                f"-f {form} and -o {path} disagree: a {ending} file is {ending[1:]}", hint="leave out -f"
-            )
+            message = f"-f {form} and -o {path} disagree: a {ending} file is {ending[1:]}"
+            raise GradcliError(message, hint="leave out -f")
         return f".{form}"
     if path == "-":
         return ".csv"
     if ending not in FORMS:
-        raise GradcliError(
-            f"-o {path}: unknown type of file '{ending or path}'", hint=f"the types are {', '.join(FORMS)}", kind="file"
-        )
+        hint = f"the types are {', '.join(FORMS)}"
+        raise GradcliError(f"-o {path}: unknown type of file '{ending or path}'", hint=hint, kind="file")
     if FORMS[ending] is None:
         need("pyarrow.parquet", "sweep", "writing Parquet")
     return ending
@@ -70,10 +68,7 @@ class Folder:
         return os.path.join(self.path, f"{number:07d}.{not_finite}{self.ending}")
 
     def write(self, number: int, tables: Iterable[tuple[Table, int]], kinds: Mapping[str, Any], size: int) -> int:
-        """Write a part, and return its rows that are not finite.
-
-        tables: pairs of some rows and how many are not. size: about how many bytes of text the whole result takes.
-        """
+        """Write a part, and return its rows that are not finite. size: the bytes of the whole result as text, about."""
         temporary = os.path.join(self.path, f"{number:07d}.{os.getpid()}.tmp")
         counts: list[int] = []
 
@@ -172,16 +167,12 @@ def as_arrow(column: Any, kind: Any) -> Any:
 
 def list_array(lengths: list[int], items: np.ndarray) -> Any:
     arrow = import_module("pyarrow")
-    return arrow.ListArray.from_arrays(
-        arrow.array([0, *np.cumsum(lengths).tolist()], arrow.int32()), as_arrow(items, None)
-    )
+    ends = arrow.array([0, *np.cumsum(lengths).tolist()], arrow.int32())
+    return arrow.ListArray.from_arrays(ends, as_arrow(items, None))
 
 
 def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, Any]) -> None:
-    """Write rows in row groups of bounded size.
-
-    Without dictionaries, which numbers that all differ gain nothing from: 0.3 of the time.
-    """
+    """Write rows in bounded row groups; without dictionaries, which numbers gain nothing from, in 0.3 of the time."""
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     writer: Any = None
     held: list[Any] = []
@@ -193,11 +184,9 @@ def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, A
             held.clear()
 
     for rows in tables:
-        table = (
-            rows
-            if isinstance(rows, arrow.Table)
-            else arrow.table({name: as_arrow(x, kinds.get(name)) for name, x in rows.items()})
-        )
+        table: Any = rows
+        if not isinstance(rows, arrow.Table):
+            table = arrow.table({name: as_arrow(x, kinds.get(name)) for name, x in rows.items()})
         if writer is None:
             writer = parquet.ParquetWriter(file, table.schema, compression="snappy", use_dictionary=False)
         held.append(table)
@@ -209,7 +198,6 @@ def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, A
 
 
 def join_parts(paths: list[str], file: BinaryIO, ending: str, names: Iterable[str]) -> None:
-    """Write all parts, in order, as one result."""
     separator = FORMS[ending]
     if separator is not None:
         file.write(heading(names, separator))
@@ -268,7 +256,6 @@ class Sweep(NamedTuple):
 
     @property
     def text_size(self) -> int:
-        """About how many bytes the result takes as text."""
         return (self.stop - self.start) * len(self.names) * CELL_BYTES
 
     def bounds(self, number: int) -> tuple[int, int]:
@@ -278,7 +265,6 @@ class Sweep(NamedTuple):
 
 
 def do_part(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | None = None) -> int:
-    """Compute and write a part; return how many of its rows are not finite."""
     folder = Folder(sweep.folder, sweep.ending)
     return folder.write(number, results(sweep, number, evaluate, tell), sweep.points.kinds, sweep.text_size)
 
@@ -338,7 +324,10 @@ def identity(sweep: Sweep, points: str) -> dict[str, Any]:
         "program": program,
         "table": [points, *sweep.points.fingerprint()],
         "--shard": list(target.request.shard),
-        "values": {name: [list(np.shape(x)), digest(x)] for name, x in q.given.items()},
+        "values": {
+            name: [list(np.shape(x)), hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16]]
+            for name, x in q.given.items()
+        },
         "--out": list(q.outs),
         "--wrt": list(q.wrt),
         "--diag": q.diag,
@@ -358,16 +347,6 @@ def source_of(program: Any) -> str:
     return program.parsed.source
 
 
-def digest(x: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16]
-
-
-def is_record(document: Any) -> bool:
-    if not isinstance(document, dict) or not isinstance(document.get("made from"), dict):
-        return False
-    return all(isinstance(n := document.get(name), int) and n > 0 for name in ("block", "part"))
-
-
 class Record:
     """The file among the parts of a result that says what they are made from."""
 
@@ -376,22 +355,20 @@ class Record:
         self.found: dict[str, Any] = {}
         with contextlib.suppress(OSError, ValueError, RecursionError), open(self.path, encoding="utf-8") as file:
             document = json.load(file)
-            self.found = document if is_record(document) else {}
+            if isinstance(document, dict) and isinstance(document.get("made from"), dict):
+                counted = all(isinstance(n := document.get(name), int) and n > 0 for name in ("block", "part"))
+                self.found = document if counted else {}
 
     def check(self, wanted: dict[str, Any]) -> None:
-        """Raise GradcliError where the parts were made from something else."""
         known = self.found.get("made from")
         if known is None:
             return
         other = [name for name in wanted if json.loads(json.dumps(wanted[name])) != known.get(name)]
         if other:
-            raise GradcliError(
-                f"the parts of {self.output} that are there were made with another {' and '.join(other)}",
-                hint="name another output with -o, or begin anew with --restart",
-            )
+            message = f"the parts of {self.output} that are there were made with another {' and '.join(other)}"
+            raise GradcliError(message, hint="name another output with -o, or begin anew with --restart")
 
     def write(self, wanted: dict[str, Any], portions: Portions) -> None:
-        """Note what the output is made from, and by how many rows at a time."""
         from ...files import replacing
 
         document = {"made from": wanted, "block": portions.block, "part": portions.part}

@@ -33,7 +33,6 @@ class Block(NamedTuple):
     rows: int
 
     def cut(self, start: int, stop: int) -> Block:
-        """Return rows `start` to `stop` of a block of arrays."""
         inputs = {name: x[start:stop] for name, x in self.inputs.items()}
         kept = {name: x[start:stop] for name, x in self.kept.items()}
         return Block(inputs, kept, min(stop, self.rows) - start)
@@ -46,10 +45,7 @@ def need(module: str, extra: str, what: str) -> Any:
 
 
 def load_arrow(size: int) -> Any:
-    """Return pyarrow where it is there and so many bytes of text are worth its start, else None.
-
-    With or without it the numbers read, and the bytes written, are the same.
-    """
+    """Return pyarrow where it is there and so many bytes are worth its start, else None: results are the same."""
     if size < WORTH_ARROW:
         return None
     try:
@@ -85,15 +81,10 @@ class Points:
         self.check()
 
     def check(self) -> None:
-        """Raise GradcliError for columns, and rows, that cannot be read."""
         raise NotImplementedError
 
     def read(self, start: int, stop: int, step: int) -> Iterator[Block]:
-        """Yield rows `start` to `stop` in blocks of `step`: inputs as arrays of floats, kept columns as they are.
-
-        Raises GradcliError with file and row for what a reader raises, and for a file that has changed since it was
-        opened.
-        """
+        """Yield rows `start` to `stop` in blocks of `step`. Raises GradcliError with the row, or for a changed file."""
         blocks = self.blocks(start, stop, step)
         while start < stop:
             with reading(f"{self.title}, from row {start + 1} on,"):
@@ -114,20 +105,15 @@ class Points:
 
 
 class NumpyPoints(Points):
-    """A structured array in a .npy file: its fields are the columns.
-
-    It is read, not mapped into memory: a mapped file that becomes shorter ends the process.
-    """
+    """A structured array in a .npy file, read, not mapped: the process ends where a mapped file becomes shorter."""
 
     def __init__(self, path: str, title: str = ""):
         super().__init__(path, title)
         array: Any = np.lib.format.open_memmap(path, mode="r")
         if array.dtype.names is None or array.ndim != 1:
-            raise GradcliError(
-                f"{path} holds a plain array of shape {array.shape}; the columns of a sweep have names",
-                hint="save one dimension of a structured type: numpy.array(rows, dtype=[('x', float), ('y', float)])",
-                kind="file",
-            )
+            message = f"{path} holds a plain array of shape {array.shape}; the columns of a sweep have names"
+            hint = "save one dimension of a structured type: numpy.array(rows, dtype=[('x', float), ('y', float)])"
+            raise GradcliError(message, hint=hint, kind="file")
         self.names, self.rows, self.dtype, self.begin = array.dtype.names, len(array), array.dtype, array.offset
 
     def check(self) -> None:
@@ -140,11 +126,8 @@ class NumpyPoints(Points):
         for first in range(start, stop, step):
             offset = self.begin + first * self.dtype.itemsize
             rows = np.fromfile(self.path, self.dtype, min(step, stop - first), offset=offset)
-            yield Block(
-                {name: np.array(rows[name], float) for name in self.inputs},
-                {name: np.array(rows[name]) for name in self.kept},
-                len(rows),
-            )
+            kept = {name: np.array(rows[name]) for name in self.kept}
+            yield Block({name: np.array(rows[name], float) for name in self.inputs}, kept, len(rows))
 
 
 class ParquetPoints(Points):
@@ -175,9 +158,8 @@ class ParquetPoints(Points):
             while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
                 kind = kind.value_type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-                raise GradcliError(
-                    f"{self.title}: column '{name}' holds {kind}, not real numbers or lists of them", kind="value"
-                )
+                message = f"{self.title}: column '{name}' holds {kind}, not real numbers or lists of them"
+                raise GradcliError(message, kind="value")
 
     def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
         columns = list(dict.fromkeys([*self.inputs, *self.kept]))
@@ -192,11 +174,8 @@ class ParquetPoints(Points):
         for first in range(start, stop, step):
             table = batches.send(min(step, stop - first))
             self.cursor = (first + table.num_rows, batches)
-            yield Block(
-                {name: column_as_array(table.column(name)) for name in self.inputs},
-                {name: table.column(name) for name in self.kept},
-                table.num_rows,
-            )
+            inputs = {name: column_as_array(table.column(name)) for name in self.inputs}
+            yield Block(inputs, {name: table.column(name) for name in self.kept}, table.num_rows)
 
 
 def rebatch(batches: Iterator[Any]) -> Any:
@@ -219,10 +198,7 @@ def rebatch(batches: Iterator[Any]) -> Any:
 
 
 def as_rows(items: list) -> np.ndarray:
-    """Return numbers and arrays, one per row, as one array; as an array of arrays where their shapes differ.
-
-    A number among lists is a list of one.
-    """
+    """Return numbers and lists, one per row, as one array, or one of arrays; a number among lists is a list of one."""
     rows = [np.asarray(x, float) for x in items]
     depth = max((x.ndim for x in rows), default=0)
     rows = [x.reshape((1,) * (depth - x.ndim) + x.shape) for x in rows]
@@ -245,7 +221,6 @@ def column_as_array(column: Any) -> np.ndarray:
 
 
 def as_lists(array: Any) -> np.ndarray:
-    """Return rows of lists, as a matrix if all are as long, else as single arrays."""
     if array.null_count or not hasattr(array, "offsets") or array.type.value_type.num_fields:
         missing = [np.nan] * getattr(array.type, "list_size", 1)
         return as_rows([missing if row is None else row for row in array.to_pylist()])
@@ -257,10 +232,7 @@ def as_lists(array: Any) -> np.ndarray:
 
 
 def arrow_floats(array: Any) -> np.ndarray:
-    """Return numbers of Arrow's as floats, nan for null.
-
-    Arrow's own way loads pandas where that is installed, in 0.2 s.
-    """
+    """Return Arrow's numbers as floats, nan for null; its own way loads pandas where that is installed, in 0.2 s."""
     if array.null_count or array.type.bit_width < 8:
         return np.asarray(array.to_numpy(zero_copy_only=False), float)
     numbers = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
@@ -272,11 +244,10 @@ PIECE = 4 << 20
 
 
 class TextPoints(Points):
-    """A CSV or TSV file whose first row names the columns.
+    """A CSV or TSV file whose first row names the columns; cells hold numbers, nothing (nan), or lists as in JSON.
 
-    A cell holds a number or nothing (nan), or a list of numbers as JSON writes it. places: for each piece that was
-    read, the number of its first row and where it begins in the file. marks: the decimal marks that all cells so far
-    agree with; one that agrees with neither of them is unreadable.
+    places: for each piece that was read, the number of its first row and where it begins in the file. marks: the
+    decimal marks that all cells so far agree with.
     """
 
     def __init__(self, separator: str, path: str, title: str = ""):
@@ -286,11 +257,8 @@ class TextPoints(Points):
         if not any(cells):
             raise GradcliError(f"{self.title} is empty", hint="the first row names the columns", kind="file")
         if not is_heading(cells):
-            raise GradcliError(
-                f"{self.title} has no heading: its first row holds numbers",
-                hint="the first row names the columns: x,y",
-                kind="file",
-            )
+            hint = "the first row names the columns: x,y"
+            raise GradcliError(f"{self.title} has no heading: its first row holds numbers", hint=hint, kind="file")
         other = next((c for c in ";,\t" if len(cells) == 1 and c in cells[0]), None)
         if other is not None:
             raise GradcliError(
@@ -426,11 +394,8 @@ class TextPoints(Points):
                     why = f"'{by_name[name]}' in column '{name}' is no number"
                     others = ", and others have decimal commas" if self.marks == "," else ""
                     raise self.unreadable(row + i, why + others) from None
-        return Block(
-            {name: as_rows(column) for name, column in numbers.items()},
-            {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept},
-            len(rows),
-        )
+        kept = {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept}
+        return Block({name: as_rows(column) for name, column in numbers.items()}, kept, len(rows))
 
     def parse_cell(self, cell: str) -> Any:
         """Return what a cell holds, by the decimal marks that it may have. Raises ValueError."""
@@ -447,9 +412,8 @@ class TextPoints(Points):
 
     def unreadable(self, row: int, why: str) -> GradcliError:
         """Return the error for a row that cannot be read. row: how many stand before it, the heading not counted."""
-        return GradcliError(
-            f"{self.title}, row {row + 1}: {why}", hint="row 1 is the first below the heading", kind="file"
-        )
+        hint = "row 1 is the first below the heading"
+        return GradcliError(f"{self.title}, row {row + 1}: {why}", hint=hint, kind="file")
 
 
 def read_heading(path: str, separator: str) -> tuple[list[str], int]:

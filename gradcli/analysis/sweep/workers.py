@@ -27,7 +27,6 @@ from .tables import TextPoints, need
 
 LOCAL = "local"
 ANSWER_SECONDS = 20
-"""Seconds to wait for a scheduler to answer."""
 ATTEMPTS = 5
 """How often a part is done anew when the worker that does it dies."""
 
@@ -102,7 +101,6 @@ def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
 
 
 def run_in_processes(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
-    """Do parts in processes of this machine; yield number and rows not finite of each when it is done."""
     context = multiprocessing.get_context("spawn")
     work = sendable(sweep)
     ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started them
@@ -112,12 +110,8 @@ def run_in_processes(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Do
             for future in as_completed(futures):
                 yield future.result()
         except BrokenProcessPool:
-            raise GradcliError(
-                "one of the processes died",
-                hint="the parts that are done are kept: the same command goes on from there",
-                kind="target",
-                exit_code=EXIT_TARGET,
-            ) from None
+            hint = "the parts that are done are kept: the same command goes on from there"
+            raise GradcliError("one of the processes died", hint=hint, kind="target", exit_code=EXIT_TARGET) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
@@ -125,7 +119,6 @@ def run_in_processes(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Do
 
 
 def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None) -> Iterator[Done]:
-    """Do parts as the tasks of a Dask cluster; yield number and rows not finite of each when it is done."""
     distributed = need("distributed", "dask", "--dask")
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(connect(distributed, address, jobs, stack))
@@ -136,29 +129,20 @@ def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None
 
 
 def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.ExitStack) -> Any:
-    """Return a client of the scheduler at an address, or of a cluster of our own, which ends with the stack.
-
-    The address may be the file that a scheduler writes it into, once that is there.
-    """
+    """Return a client of the scheduler at an address, or in a file, or of a cluster that ends with the stack."""
     import logging
 
     if address == LOCAL:
         import dask
 
         stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ATTEMPTS}))
-        cluster = distributed.LocalCluster(
-            n_workers=jobs or os.cpu_count(),
-            threads_per_worker=1,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        )
+        options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
+        cluster = distributed.LocalCluster(n_workers=jobs or os.cpu_count(), **options)
         return distributed.Client(stack.enter_context(cluster))
     try:
         if address.endswith(".json"):
             return distributed.Client(scheduler_file=address, timeout=ANSWER_SECONDS)
         return distributed.Client(address, timeout=ANSWER_SECONDS)
     except (OSError, ValueError) as error:
-        raise GradcliError(
-            f"--dask {address}: no scheduler answers there: {error}",
-            hint="start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or say --dask local",
-        ) from None
+        hint = "start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or say --dask local"
+        raise GradcliError(f"--dask {address}: no scheduler answers there: {error}", hint=hint) from None

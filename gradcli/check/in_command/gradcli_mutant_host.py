@@ -27,8 +27,6 @@ CALLS = 25
 
 
 class Job:
-    """What is to be mutated."""
-
     current = None
 
     def __init__(self, path, which):
@@ -44,7 +42,6 @@ class Job:
         return isinstance(path, str) and (path == self.file or os.path.realpath(path) == self.file)
 
     def compile(self, path):
-        """Return the code of the file with the mutant in force."""
         self.loaded = True
         return compile(self.text, path, "exec", dont_inherit=True)
 
@@ -117,7 +114,6 @@ def run_as_main(job):
 
 
 def enter(values):
-    """Note a call of the original; what the recording text calls."""
     Job.current.enter(values)
 
 
@@ -171,13 +167,9 @@ def change(x, kind):
         return -x
     if word == "zero":
         return x * 0
-    return (
-        rearrange(x, word)
-        if size_of(x) and hasattr(x, "reshape")
-        else change(x, "factor 0")
-        if word == "element"
-        else x
-    )
+    if size_of(x) and hasattr(x, "reshape"):
+        return rearrange(x, word)
+    return change(x, "factor 0") if word == "element" else x
 
 
 def size_of(x):
@@ -294,7 +286,6 @@ def move_numbers(x, rng):
 
 
 def leaves(x):
-    """Return the arrays of numbers in a result."""
     if isinstance(x, dict):
         return [leaf for y in x.values() for leaf in leaves(y)]
     if isinstance(x, (tuple, list)) and not all(isinstance(y, (int, float)) for y in x):
@@ -336,7 +327,6 @@ def distance(got, expected):
 
 
 def write_call(job, point, expected):
-    """Return a call and its result as text: None where these are large, or no arrays of numbers."""
     count = job.code.co_argcount + job.code.co_kwonlyargcount
     point, rest = dict(list(point.items())[:count]), list(point.values())[count:]
     parts = list(point.values())

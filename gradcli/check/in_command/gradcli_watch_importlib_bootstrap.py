@@ -285,7 +285,6 @@ class Solve:
 
 
 def bare(x):
-    """Return a function without what stands in for it."""
     return x.__wrapped__ if isinstance(x, Handed) else x
 
 
@@ -324,7 +323,6 @@ def hand_over(watch, entry, given):
 
 
 def part_of(f, number):
-    """Return the function that gives one of the things that f returns."""
     return functools.wraps(f)(functools.partial(call_part, f, number))
 
 
@@ -335,9 +333,8 @@ def call_part(f, number, *args, **kwargs):
 def constraints_of(watch, constraints):
     """Return constraints, a dict or an object each, that note the calls of their derivatives."""
     several = isinstance(constraints, (list, tuple))
-    noted = [
-        noted_constraint(watch, f"constraint {i}", x) for i, x in enumerate(constraints if several else [constraints])
-    ]
+    listed = constraints if several else [constraints]
+    noted = [noted_constraint(watch, f"constraint {i}", x) for i, x in enumerate(listed)]
     return type(constraints)(noted) if several else noted[0]
 
 
@@ -499,9 +496,8 @@ def judge(watch, report):
         raise RuntimeError(f"this needs Python {'.'.join(map(str, OLDEST))} or later")
     if "gradcli" not in sys.modules:
         place = watch.settings["gradcli"]
-        spec = importlib.util.spec_from_file_location(
-            "gradcli", os.path.join(place, "__init__.py"), submodule_search_locations=[place]
-        )
+        file = os.path.join(place, "__init__.py")
+        spec = importlib.util.spec_from_file_location("gradcli", file, submodule_search_locations=[place])
         sys.modules["gradcli"] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     seconds = time.monotonic() - watch.start + PATIENCE

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gradcli.analysis.breaks import find_breaks
+from gradcli.analysis.plot import find_breaks
 
 CURVES = {
     "abs": (lambda x: abs(x - 0.3), lambda x: np.sign(x - 0.3), [("kink", 0.3)]),
