@@ -16,7 +16,7 @@ from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown
 from ..program.base import Program
 from ..request import Request
-from ..show.formula_results import Agreement
+from ..show.study_results import Agreement
 from .precision import gradient_at
 from .symbolic import (
     KINK,

@@ -11,7 +11,7 @@ from ..exact.matrix_printing import Language, Latex
 from ..exact.matrix_reader import input_term
 from ..exact.matrix_rules import derive
 from ..lang import tree
-from ..show.formula_results import Formula, bold_symbol
+from ..show.study_results import Formula, bold_symbol
 
 if TYPE_CHECKING:
     from .matrix_symbolic import Inputs

@@ -17,8 +17,12 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
-from ..errors import GradcliError
+from ..errors import GradcliError, did_you_mean
 from ..lang.limits import FILE_ENDINGS
+from ..request import Request
+from . import COMPLETE
+from .messages import Command
+from .output import Output
 
 Items = list[CompletionItem]
 ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
@@ -338,8 +342,26 @@ def describe(item: CompletionItem) -> str:
 SHELLS: dict[str, type[Complete]] = {"bash": Bash, "zsh": Zsh, "fish": Fish}
 
 
-def script(shell: str, cli: click.Command, variable: str) -> str:
-    return SHELLS[shell](cli, {}, "gradcli", variable).source()
+@click.command(
+    cls=Command,
+    epilog='Examples: eval "$(gradcli completion bash)"; gradcli completion zsh > _gradcli; '
+    "gradcli completion fish > gradcli.fish",
+)
+@click.argument("shell", metavar="SHELL", shell_complete=lambda _, __, incomplete: items(SHELLS, incomplete))
+def completion(shell: str) -> None:
+    """Print a completion script for SHELL: bash, zsh or fish.
+
+    Have it run by the shell's start-up file, as in the examples. Then TAB completes commands, options and their
+    choices, files, the functions of FILE.py:, the names of a program after --wrt, --out, --retain and --hook, and its
+    inputs as NAME=. Nothing is executed for that.
+    """
+    if shell not in SHELLS:
+        raise GradcliError(
+            f"there is no completion for '{shell}'",
+            hint=did_you_mean(shell, SHELLS) or f"the shells are {', '.join(SHELLS)}",
+        )
+    source = SHELLS[shell](click.get_current_context().command, {}, "gradcli", COMPLETE).source()
+    Output(Request(command="completion", format="text"), ("text",)).write(source)
 
 
 def answer_shell(cli: click.Command, instruction: str) -> int:

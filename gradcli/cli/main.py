@@ -29,7 +29,7 @@ from ..errors import (
     shorten,
 )
 from ..lang.limits import Bound, bound, deadline, out_of_memory
-from . import messages, output
+from . import COMPLETE, messages, output
 
 GROUPS = {
     "Compute": {
@@ -65,10 +65,16 @@ GROUPS = {
 }
 """The commands by what they are for, with what each gives."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
-HOMES = dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "transforms")
+HOMES = {
+    **dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "commands.transforms"),
+    **dict.fromkeys(("eval", "plot", "precision"), "commands.ranges"),
+    **dict.fromkeys(("graph", "trace"), "commands.backward"),
+    **dict.fromkeys(("lock", "mutate", "watch"), "commands.guard"),
+    "ops": "commands.symbolic",
+    "schema": "commands.help",
+    "completion": "complete",
+}
 """The modules of commands that have none of their own."""
-COMPLETE = "_GRADCLI_COMPLETE"
-"""The variable by which a completion script asks what may follow."""
 
 
 class LazyGroup(click.Group):
@@ -80,7 +86,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        return getattr(import_module(f"{__package__}.commands.{HOMES.get(name, name)}"), name)
+        return getattr(import_module(f"{__package__}.{HOMES.get(name, f'commands.{name}')}"), name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]

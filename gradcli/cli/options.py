@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..program.base import Program
     from ..program.hooks import Hook
     from ..show.check_results import CheckReport
-    from ..show.formula_results import LongNumbers
+    from ..show.study_results import LongNumbers
 
 
 def kind_of(text: str, command: str) -> str:

@@ -62,7 +62,7 @@ class Graph(NamedTuple):
         return {"outputs": self.outputs, "nodes": [node.document(self.values) for node in self.nodes]}
 
     def _repr_html_(self) -> str:
-        from .trace_html import graph_html
+        from .html import graph_html
 
         return graph_html(self)
 
@@ -182,6 +182,6 @@ class Trace(NamedTuple):
         return {"passes": [{"pass": i, **run.document()} for i, run in enumerate(self.passes, self.first)]}
 
     def _repr_html_(self) -> str:
-        from .trace_html import trace_html
+        from .html import trace_html
 
         return trace_html(self)

@@ -10,8 +10,8 @@ import numpy as np
 
 from . import Style
 from .data import NONE, number
-from .formula_results import Derivative, FormulaMatrix, Formulas, LongNumbers, MatrixFormulas, bold_symbol, symbol
 from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels, rows_of
+from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, MatrixFormulas, bold_symbol, symbol
 
 
 def value(x: Any, precision: int | None) -> str:

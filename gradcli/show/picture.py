@@ -12,13 +12,12 @@ from ..errors import GradcliError, visible
 from . import Style
 from .check_results import CheckSummary
 from .dot import run_graphviz
-from .formula_results import Precision
 from .graph_results import Graph
 from .layers import FILLS, HOOKED, STROKE, edge_curves, lay_out, render_svg
 from .plot import LARGEST, extent, notes_of, with_breaks
 from .results import Jacobian, Sampled
 from .studies import render_picture
-from .study_results import Mutation
+from .study_results import Mutation, Precision
 
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 SIZE = (7.0, 5.0)

@@ -17,13 +17,20 @@ from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shad
 from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck, WatchSummary
 from .checks import basis, headline, input_lines, summary_line, taylor_lines
 from .data import NONE, number, write_tsv
-from .formula_results import Formulas, LongNumbers, MatrixFormulas, Precision
-from .formulas import agreements, render_formulas, render_longnumbers, render_matrixformulas
 from .graph_results import Graph, Trace
 from .plot import render_sampled
 from .results import Block, Gradients, Hessian, Jacobian, Operation, Operations, Products, Sampled, Value, Values
-from .studies import render_lock, render_mutation, render_precision, render_verification
-from .study_results import Lock, Mutation, Verification
+from .studies import (
+    agreements,
+    render_formulas,
+    render_lock,
+    render_longnumbers,
+    render_matrixformulas,
+    render_mutation,
+    render_precision,
+    render_verification,
+)
+from .study_results import Formulas, Lock, LongNumbers, MatrixFormulas, Mutation, Precision, Verification
 from .trace import render_graph, render_trace
 
 

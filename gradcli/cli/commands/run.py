@@ -6,12 +6,10 @@ from ...errors import GradcliError
 from ...program.target import load_script
 from ..options import Call, target_command
 
-COMMON = "dtype seed safe torch color quiet verbose"
-
 
 @target_command(
     "Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5",
-    common=COMMON,
+    common="dtype seed safe torch color quiet verbose",
     metavar="SCRIPT.py [NAME=VALUE]...",
 )
 def run(call: Call) -> None:
