@@ -308,9 +308,9 @@ class CheckReport:
         }
 
     def _repr_html_(self) -> str:
-        from .html import report_html
+        from .html import details_of, fragment
 
-        return report_html(self)
+        return fragment(details_of(self))
 
 
 ELEMENT = "check file line output output_part input index part claimed numeric error ratio verdict message"

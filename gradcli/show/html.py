@@ -17,7 +17,7 @@ from . import Style
 from .check_results import CheckList, CheckReport, CheckSummary, Element, Elements, InputCheck, Line
 from .checks import DIGITS, basis, headline, label_part, summary_line, worst_text
 from .dot import title, value_text
-from .graph_results import Graph, GraphNode, Pass, Step, Trace
+from .graph_results import Graph, Pass, Trace
 from .layers import HEIGHT as BOX_HEIGHT
 from .layers import draw_layers, edge_path, text_width
 from .trace import Line as Words
@@ -37,7 +37,6 @@ MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "error": "!", "skipp
 
 
 def escape(text: Any) -> str:
-    """Return text as text of a page, whatever it holds."""
     return escape_html(visible(str(text)), quote=True)
 
 
@@ -106,7 +105,6 @@ class Frame:
         return f"{across:.1f} {np.clip(up, -1e5, 1e5):.1f}"
 
     def path(self, x: np.ndarray, y: np.ndarray) -> str:
-        """Return a curve, broken where there is no value."""
         text, letter = "", "M"
         for a, b in zip(x, y, strict=True):
             known = np.isfinite(b)
@@ -227,10 +225,6 @@ def summary_html(result: CheckSummary) -> str:
     return fragment("\n".join([f"<p>{escape(summary_line(result))}</p>", summary_table(result, False), *details]))
 
 
-def report_html(check: CheckReport) -> str:
-    return fragment(details_of(check))
-
-
 def place_text(file: str | None, line: int | None) -> str:
     return "" if not file else f"{file}:{line}" if line else file
 
@@ -265,15 +259,15 @@ def details_of(check: CheckReport) -> str:
     sources = [("Function", place, check.source)] if check.source else []
     sources += [("Derivative by hand", *claim) for claim in check.claim_sources]
     if sources:
-        parts.append(f'<div class="sources">{"".join(source_part(*source) for source in sources)}</div>')
+        texts = [
+            f'<section><h3>{what} <span class="dim">{escape(where)}</span></h3>\n{code(text.rstrip())}\n</section>'
+            for what, where, text in sources
+        ]
+        parts.append(f'<div class="sources">{"".join(texts)}</div>')
     if check.replay:
         parts.append(f"<h3>Repeat it</h3>\n{code(check.replay)}")
     parts += [input_part(item, len(check.inputs) == 1) for item in check.inputs]
     return "\n".join(part for part in parts if part)
-
-
-def source_part(what: str, place: str, text: str) -> str:
-    return f'<section><h3>{what} <span class="dim">{escape(place)}</span></h3>\n{code(text.rstrip())}\n</section>'
 
 
 def input_part(item: InputCheck, told: bool) -> str:
@@ -329,21 +323,17 @@ def render_trace(result: Trace, style: Style) -> str:
     """Return a page: without scripts all steps below each other, with them one at a time."""
     several = len(result.passes) > 1
     body = [f"<header><h1>backward through {escape(result.target)}</h1></header>", "<main>", template("trace_bar.html")]
-    body.append('<div class="stage">')
-    body += [picture_of(run, i + 1, style) for i, run in enumerate(result.passes)]
-    body.append("<div>")
-    for i, run in enumerate(result.passes):
-        body.append(f"<section><h2>{markup([heading(run, i + 1, several)])}</h2>")
-        body += [step_markup(each, run, i + 1, style) for each in run.steps]
+    passes = [parts_of(run, i, style) for i, run in enumerate(result.passes, 1)]
+    body += ['<div class="stage">', *(picture for picture, _ in passes), "<div>"]
+    for i, (run, (_, steps)) in enumerate(zip(result.passes, passes, strict=True), 1):
+        body += [f"<section><h2>{markup([heading(run, i, several)])}</h2>", *steps]
         lines = f'<pre tabindex="0">{markup(forward(run, style))}</pre>'
-        body.append(f"<details open><summary>forward</summary>{lines}</details>")
-        body.append("</section>")
+        body.append(f"<details open><summary>forward</summary>{lines}</details>\n</section>")
     script = f"\n{template('trace.js')}\n"
     return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), LOOK, script)
 
 
 def markup(lines: list[Words]) -> str:
-    """Return lines of words, each word by what it is."""
     return "\n".join(
         "".join(
             f'<span class="w-{part.what}">{escape(part.text)}</span>' if part.what else escape(part.text)
@@ -353,33 +343,24 @@ def markup(lines: list[Words]) -> str:
     )
 
 
-def node_id(number: int, place: int) -> str:
-    """Return what a node of a pass is called in the page: names of the program's are text only."""
-    return f"p{number}n{place}"
-
-
-def places_of(run: Pass) -> dict[str, int]:
-    """Return the number of every label of a pass, the output's first."""
+def parts_of(run: Pass, number: int, style: Style) -> tuple[str, list[str]]:
+    """Return the graph of a pass and its steps. Ids are numbers: names of the program's are text only."""
     labels = [each.label for each in run.steps]
     labels += [flow.to for each in run.steps for flow in each.flows]
-    return {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    ids = {label: f"p{number}n{i}" for i, label in enumerate(dict.fromkeys(labels))}
+    steps = []
+    for each in run.steps:
+        own, to = ids[each.label], [ids[flow.to] for flow in each.flows]
+        edges = " ".join(f"{own}{end}" for end in to)
+        marks = f'data-pass="{number}" data-node="{own}" data-to="{" ".join(to)}" data-edges="{edges}"'
+        steps.append(f"<div class='step' {marks}><pre tabindex='0'>{markup(step(each, style))}</pre></div>")
+    svg = "" if len(ids) > MOST_DRAWN else scroll(draw_pass(run, ids, style), "the graph")
+    return f'<div data-pass="{number}" class="picture">{svg}</div>' if svg else "", steps
 
 
-def step_markup(step_: Step, run: Pass, number: int, style: Style) -> str:
-    places = places_of(run)
-    own = node_id(number, places[step_.label])
-    to = [node_id(number, places[flow.to]) for flow in step_.flows]
-    edges = " ".join(f"{own}{end}" for end in to)
-    marks = f'data-pass="{number}" data-node="{own}" data-to="{" ".join(to)}" data-edges="{edges}"'
-    return f"<div class='step' {marks}><pre tabindex='0'>{markup(step(step_, style))}</pre></div>"
-
-
-def picture_of(run: Pass, number: int, style: Style) -> str:
-    """Return the graph of a pass, each box with the gradient that it gets; nothing for a large one."""
-    places = places_of(run)
-    if len(places) > MOST_DRAWN:
-        return ""
-    below: dict[str, list[str]] = {label: [] for label in places}
+def draw_pass(run: Pass, ids: dict[str, str], style: Style) -> str:
+    """Return the graph of a pass, each box with the gradient that it gets."""
+    below: dict[str, list[str]] = {label: [] for label in ids}
     gradients: dict[str, str] = {}
     for each in run.steps:
         below[each.label] = [flow.to for flow in each.flows]
@@ -388,33 +369,21 @@ def picture_of(run: Pass, number: int, style: Style) -> str:
             gradients[each.label] = f"∂ {array_on_a_line(total, style)}"
     formulas = {item.label: item.formula for item in run.forward}
     values = {item.label: array_on_a_line(item.value, style) for item in run.forward if item.value is not None}
-    boxes = {
-        label: [
-            cut(f"{label} = {formulas[label]}" if formulas.get(label) else label),
-            cut(values.get(label, "")),
-            cut(gradients.get(label, "")),
-        ]
-        for label in places
-    }
     leaves = {each.label for each in run.steps if each.leaf}
-    svg = drawing(
-        {
-            label: (node_id(number, places[label]), lines, "leaf" if label in leaves else "")
-            for label, lines in boxes.items()
-        },
-        below,
-        f"the graph of {run.output}; the steps below say the same in words",
-    )
-    return f'<div data-pass="{number}" class="picture">{scroll(svg, "the graph")}</div>'
-
-
-def cut(text: str) -> str:
-    """Return text that fits into a box."""
-    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
+    boxes = {}
+    for label, name in ids.items():
+        head = f"{label} = {formulas[label]}" if formulas.get(label) else label
+        lines = [head, values.get(label, ""), gradients.get(label, "")]
+        boxes[label] = (name, lines, "leaf" if label in leaves else "")
+    return drawing(boxes, below, f"the graph of {run.output}; the steps below say the same in words")
 
 
 def drawing(boxes: dict, below: dict, about: str) -> str:
     """Return a graph as SVG. boxes: for each node its id, lines of text (the last one its gradient) and class."""
+    boxes = {
+        node: (name, [x if len(x) <= SHORT else x[: SHORT - 1] + "…" for x in lines], look)
+        for node, (name, lines, look) in boxes.items()
+    }
     layers = draw_layers({node: text_width(lines) for node, (_, lines, _) in boxes.items()}, below)
     parts = [
         f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge_path(points)}"/>'
@@ -442,25 +411,22 @@ ALL_SHOWN = f"<style>{LOOK}.gradcli .grad {{ visibility: visible !important; }}<
 def trace_html(result: Trace) -> str:
     """Return what a notebook shows of a trace: the picture, and all steps below each other."""
     parts = [ALL_SHOWN]
-    for i, run in enumerate(result.passes):
-        parts += [picture_of(run, i + 1, Style()), *(step_markup(each, run, i + 1, Style()) for each in run.steps)]
+    for i, run in enumerate(result.passes, 1):
+        picture, steps = parts_of(run, i, Style())
+        parts += [picture, *steps]
     return fragment("\n".join(parts))
 
 
 def graph_html(result: Graph) -> str:
     """Return what a notebook shows of a recorded graph, values and gradients where they were asked for."""
-    nodes = [*reversed(result.nodes)]
-    boxes = {node.number: (f"n{node.number}", box_lines(node), "leaf" if node.kind == "leaf" else "") for node in nodes}
-    below = {node.number: list(node.inputs) for node in nodes}
-    svg = drawing(boxes, below, f"the graph of {result.target}") if len(nodes) <= MOST_DRAWN else f"{len(nodes)} nodes"
+    boxes, below = {}, {}
+    for node in reversed(result.nodes):
+        value = value_text(node.value) or "×".join(map(str, node.shape or ()))
+        lines = [title(node), value, "" if node.grad is None else f"∂ {value_text(node.grad)}"]
+        boxes[node.number] = (f"n{node.number}", lines, "leaf" if node.kind == "leaf" else "")
+        below[node.number] = list(node.inputs)
+    svg = drawing(boxes, below, f"the graph of {result.target}") if len(boxes) <= MOST_DRAWN else f"{len(boxes)} nodes"
     return fragment(ALL_SHOWN + scroll(svg, "the graph"))
-
-
-def box_lines(node: GraphNode) -> list[str]:
-    """Return the lines of a node of a graph: what it is, its value or shape, its gradient."""
-    value = value_text(node.value) or "×".join(map(str, node.shape or ()))
-    grad = "" if node.grad is None else f"∂ {value_text(node.grad)}"
-    return [cut(title(node)), cut(value), cut(grad)]
 
 
 WRITERS = {"html": {CheckList: render_checklist, CheckSummary: render_checksummary, Trace: render_trace}}
