@@ -41,7 +41,6 @@ class Element(NamedTuple):
 
     @property
     def cells(self) -> tuple[Any, ...]:
-        """Claimed, numeric, error, ratio and verdict; nothing for a ratio that is not known."""
         ratio = "" if self.ratio is None else self.ratio
         return (self.analytic, self.numeric, self.numeric_error, ratio, self.verdict)
 
@@ -315,6 +314,8 @@ class CheckReport:
 
 ELEMENT = "check file line output output_part input index part claimed numeric error ratio verdict message"
 """The columns of checks."""
+COUNTED = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "skipped": "skipped"}
+"""The words of a summary, and the verdicts that they count."""
 
 
 class CheckSummary(NamedTuple):
@@ -344,14 +345,7 @@ class CheckSummary(NamedTuple):
         return (row for check in self.checks for row in check.rows())
 
     def document(self) -> dict[str, Any]:
-        verdicts = {
-            "passed": "pass",
-            "failed": "fail",
-            "inconclusive": "inconclusive",
-            "errors": "error",
-            "skipped": "skipped",
-        }
-        counts = {word: self.count(verdict) for word, verdict in verdicts.items()}
+        counts = {word: self.count(verdict) for word, verdict in COUNTED.items()}
         summary = {**counts, "seconds": round(self.seconds, 4)}
         return {"checks": [check.document() for check in self.checks], "summary": summary}
 

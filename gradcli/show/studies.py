@@ -35,7 +35,6 @@ MOST_FORMULAS = 12
 
 
 def render_formulas(result: Formulas, style: Style) -> Group:
-    """Return the value and every derivative, written over several lines as on paper."""
     if result.steps:
         return Group(Text(write_text(result, style).rstrip("\n")))
     parts: list[Any] = []
@@ -55,7 +54,6 @@ def render_formulas(result: Formulas, style: Style) -> Group:
 
 
 def power_text(n: int, style: Style) -> str:
-    """Return an exponent, nothing for 1."""
     return ("" if n == 1 else f"^{n}") if n > 3 or not style.unicode else " ²³"[n - 1].strip()
 
 
@@ -139,7 +137,6 @@ COLOURS = {"same": "green", "changed": "bold red", "error": "bold magenta", "new
 
 
 def render_lock(result: Lock, style: Style) -> Table:
-    """Return a row per check: its value, and how many numbers its gradient has."""
     table = plain_table("check", "file", "value", "elements")
     for entry in result.entries:
         value = entry["value"] if isinstance(entry["value"], float) else "…"
@@ -149,7 +146,6 @@ def render_lock(result: Lock, style: Style) -> Table:
 
 
 def render_verification(result: Verification, style: Style) -> Group:
-    """Return one line per check, what changed, and a summary."""
     lines = []
     for check in result.checks:
         text = Text().append(f"{check.verdict:<8} ", COLOURS[check.verdict])
@@ -200,7 +196,6 @@ def advice_of(result: Mutation) -> str:
 
 
 def render_mutation(result: Mutation, style: Style) -> Group:
-    """Return a row per mutant, and a summary."""
     numeric = (Column(heading, justify="right", overflow="fold") for heading in ("relative error", "seconds"))
     table = plain_table("mutant", *numeric, Column())
     for run in result.mutants:
@@ -282,7 +277,11 @@ def summary(result: Precision, style: Style) -> Table:
             table.add_row(name, "none")
             continue
         least = int(np.nanargmin(digits))
-        places = bad_places(result.x, digits < bad)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], digits < bad, [False]]).astype(int)))
+        runs = [(result.x[i], result.x[j - 1]) for i, j in edges.reshape(-1, 2).tolist()]
+        texts = [f"{a:.3g}" if a == b else f"{a:.3g} to {b:.3g}" for a, b in runs]
+        more = [f"{len(texts) - MOST_PLACES} more"] if len(texts) > MOST_PLACES else []
+        places = ", ".join(texts[:MOST_PLACES] + more)
         table.add_row(
             Text(name, style="bold"),
             Text(f"{digits[least]:.1f}", style="bold red" if places else "green"),
@@ -292,14 +291,6 @@ def summary(result: Precision, style: Style) -> Table:
             Text(bars(digits, result.full, style, 50), style="cyan", no_wrap=True),
         )
     return table
-
-
-def bad_places(x: np.ndarray, bad: np.ndarray) -> str:
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], bad, [False]]).astype(int)))
-    runs = [(x[i], x[j - 1]) for i, j in edges.reshape(-1, 2).tolist()]
-    texts = [f"{a:.3g}" if a == b else f"{a:.3g} to {b:.3g}" for a, b in runs]
-    more = [f"{len(texts) - MOST_PLACES} more"] if len(texts) > MOST_PLACES else []
-    return ", ".join(texts[:MOST_PLACES] + more)
 
 
 def bars(digits: np.ndarray, full: float, style: Style, width: int) -> str:

@@ -124,20 +124,15 @@ def render_hessian(result: Hessian, style: Style) -> Group:
     items = []
     for block in result.arrays:
         (a, _), (b, _) = block.axes
-        mirrored = a != b and is_mirrored(result, a, b)
+        shape = (result.inputs[a].size, result.inputs[b].size)
+        x, other = result.blocks[a][b].reshape(shape), result.blocks[b][a].reshape(shape[::-1]).T
+        rounding = 1e-12 * np.abs(x).max(initial=0.0)
+        mirrored = a != b and np.allclose(x, other, rtol=1e-9, atol=rounding, equal_nan=True)
         if mirrored and names.index(b) < names.index(a):
             continue
         also = f", ∂{b}∂{a}" if mirrored else ""
         items.append(matrix(block, f"∂²{result.output or 'out'}/∂{a}∂{b}{also}", style))
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
-
-
-def is_mirrored(result: Hessian, a: str, b: str) -> bool:
-    """Return whether ∂a∂b is the transpose of ∂b∂a, but for rounding."""
-    shape = (result.inputs[a].size, result.inputs[b].size)
-    block, other = result.blocks[a][b].reshape(shape), result.blocks[b][a].reshape(shape[::-1]).T
-    largest = np.abs(block).max(initial=0.0)
-    return np.allclose(block, other, rtol=1e-9, atol=1e-12 * largest, equal_nan=True)
 
 
 def render_products(result: Products, style: Style) -> Group:
