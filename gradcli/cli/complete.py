@@ -96,7 +96,6 @@ def definitions(path: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
 
 
 def parameters(node: ast.FunctionDef, left_out: int = 0) -> list[str]:
-    """Return the names of a function's parameters, without the first few."""
     spec = node.args
     return [a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]][left_out:]
 
@@ -115,14 +114,7 @@ def inputs_of_definition(path: str, name: str) -> list[str]:
     return []
 
 
-def find_assigned(source: str) -> list[str]:
-    nodes = [n for s in ast.parse(source).body if isinstance(s, ast.Assign | ast.AnnAssign) for n in ast.walk(s)]
-    names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return list(dict.fromkeys(names))
-
-
 def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
-    """Return the inputs of a target, and all its names."""
     from ..lang.parse import parse
     from ..program.expression import ExpressionProgram
     from ..program.target import split_name
@@ -138,7 +130,9 @@ def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
     try:
         program = ExpressionProgram(parse(source), text)
     except GradcliError:
-        names = find_assigned(source) if text.endswith(".py") else []
+        statements = ast.parse(source).body if text.endswith(".py") else []
+        nodes = [n for s in statements if isinstance(s, ast.Assign | ast.AnnAssign) for n in ast.walk(s)]
+        names = list(dict.fromkeys(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)))
         return names, names
     names = program.input_names()
     return names, list(dict.fromkeys([*names, *program.bound]))
@@ -251,7 +245,6 @@ def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def template(shell: str) -> str:
-    """Return the script of a shell, with places for click."""
     return Path(__file__).with_name(f"completion.{shell}").read_text(encoding="utf-8")
 
 
@@ -308,7 +301,6 @@ class Bash(Complete, BashComplete):
     source_template = template("bash")
 
     def format_completion(self, item: CompletionItem) -> str:
-        """Return the text to insert, with a blank after a word that is complete."""
         words, quote = split_words(os.environ["COMP_LINE"])
         part = split_words(quote + os.environ.get("COMP_WORD", ""))[0][-1]
         text = item.value[len(words[-1]) - len(part) if words[-1].endswith(part) else 0 :]

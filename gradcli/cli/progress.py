@@ -44,9 +44,8 @@ class Waiting:
             return
         self.last = now
         left = (now - start) * (total - done) / max(done - first, 1)
-        text = (
-            f"{what} {done}/{total}, {duration(left)} left" if total else f"{what} {done}"
-        ) + f"  {visible(self.names[place])}"
+        text = f"{what} {done}/{total}, {duration(left)} left" if total else f"{what} {done}"
+        text += f"  {visible(self.names[place])}"
         if len(self.names) > 1:
             text = f"{self.done}/{len(self.names)} checks, {text}"
         if self.changes:
@@ -71,13 +70,9 @@ class Waiting:
 
 
 def duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.0f} h"
-    )
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
 
 
 class Progress:

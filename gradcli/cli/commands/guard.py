@@ -11,11 +11,11 @@ import click
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, GradcliError
 from ...request import Request
 from ...show import TEXT
-from .. import messages, output
+from .. import messages
 from ..messages import Command
 from ..option_table import OPTIONS, Count, Finite, import_completion
 from ..options import COMMON, Call, format_option, output_options, target_command
-from ..output import Output
+from ..output import Output, results_to_stderr
 
 if TYPE_CHECKING:
     from ...show.study_results import Lock, Mutation, Verification
@@ -182,7 +182,10 @@ def watch(
     command = click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint="write it after --: gradcli watch -- python fit.py")
-    shown = report_output(format, output)
+    results_to_stderr()  # standard output is the command's
+    form = format or (None if output else "table")
+    shown = Output(Request(command="watch", format=form, output=output), FORMATS)
+    shown.check()
     run = watch_command(command, points, calls, timeout)
     for trouble in run.troubles:
         messages.warn(trouble)
@@ -195,11 +198,3 @@ def watch(
     if summary.checks.count("fail"):
         return EXIT_FAIL
     return EXIT_INCONCLUSIVE if summary.checks.count("inconclusive") and not allow_inconclusive else 0
-
-
-def report_output(format: str | None, path: str | None) -> Output:
-    """Return where the report goes: a file, or standard error, because standard output is the command's."""
-    output.results_to_stderr()
-    shown = Output(Request(command="watch", format=format or (None if path else "table"), output=path), FORMATS)
-    shown.check()
-    return shown
