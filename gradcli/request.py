@@ -101,12 +101,10 @@ class Request(NamedTuple):
 
     @property
     def real(self) -> type:
-        """The type of numbers that are written out."""
         return np.float32 if self.dtype == "float32" else np.float64
 
     @property
     def claims(self) -> dict[str, Any]:
-        """The derivatives that are claimed, by the option that names them."""
         return {name: x for name in ("grad", "vjp", "jvp") if (x := getattr(self, name)) is not None}
 
     @property

@@ -70,6 +70,7 @@ HOMES = {
     **dict.fromkeys(("eval", "plot", "precision"), "commands.ranges"),
     **dict.fromkeys(("graph", "trace"), "commands.backward"),
     **dict.fromkeys(("lock", "mutate", "watch"), "commands.guard"),
+    "run": "commands.sweep",
     "ops": "commands.symbolic",
     "schema": "commands.help",
     "completion": "complete",
@@ -120,7 +121,6 @@ def cli() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
     if COMPLETE in os.environ:
         from .complete import answer_shell
 

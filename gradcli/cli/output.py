@@ -218,7 +218,6 @@ class Output:
         return (getattr(results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
-        """Render a result, or a part of one, and write it."""
         style = Style(self.precision, self.unicode, self.command, self.size, whole=self.shows_whole)
         rendered = render(result, self.form, style)
         if self.form == "table":

@@ -55,7 +55,6 @@ class Waiting:
             messages.say(text)
 
     def count(self) -> None:
-        """Show how many checks are done, where there are many."""
         if len(self.names) >= MANY and self.changes:
             self.write(f"checking {self.done}/{len(self.names)}")
 

@@ -123,7 +123,6 @@ def join_parts(parts: list[list[Cell]], between: str) -> list[Cell]:
 
 
 def row_parts(cells: list[Cell], gap: str, width: int | None) -> list[Cell]:
-    """Return numbers in brackets, in as many lines as the width asks for."""
     parts, used = [("[", ""), cells[0]], 2 + len(cells[0][0])
     for cell in cells[1:]:
         used += len(gap) + len(cell[0])

@@ -288,17 +288,11 @@ class CheckReport:
             at = {name: np.asarray(x) for name, x in self.found.at.items()}
             more["found"] = {"at": at, "line": self.found.line}
         return {
-            "name": self.name,
-            "file": self.file,
-            "line": self.line,
-            "verdict": self.verdict,
+            **{name: getattr(self, name) for name in ("name", "file", "line", "verdict")},
             "seconds": round(self.seconds, 4),
             "inputs": {item.name: item.document() for item in self.inputs},
             "diagnosis": [finding._asdict() for finding in self.diagnosis],
-            "message": self.message,
-            "notes": self.notes,
-            "replay": self.replay,
-            "blame": self.blame,
+            **{name: getattr(self, name) for name in ("message", "notes", "replay", "blame")},
             "trace": self.trace or None,
             "hint": self.hint,
             "evidence": None if self.evidence is None else self.evidence.document(),
@@ -329,10 +323,7 @@ class CheckSummary(NamedTuple):
     seconds: float
     whole: float = 0.0
     told: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(ELEMENT.split())
+    columns: tuple[str, ...] = tuple(ELEMENT.split())
 
     @property
     def untold(self) -> tuple[CheckReport, ...]:
@@ -383,15 +374,12 @@ class WatchSummary(NamedTuple):
     target: str
     derivatives: tuple[WatchedDerivative, ...]
     seconds: float
+    columns: tuple[str, ...] = ("verdict", "role", "function", "file", "line", "points", "calls", "message")
 
     @property
     def checks(self) -> CheckSummary:
         """The same as checks, for formats that have no place for more."""
         return CheckSummary(self.target, tuple(item.report for item in self.derivatives), self.seconds)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("verdict", "role", "function", "file", "line", "points", "calls", "message")
 
     def rows(self) -> Rows:
         from .checks import headline
@@ -411,10 +399,7 @@ class CheckList(NamedTuple):
 
     target: str
     checks: tuple[tuple[str, str | None, int | None], ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("check", "file", "line")
+    columns: tuple[str, ...] = ("check", "file", "line")
 
     def lines(self) -> Rows:
         """Return a line per check: FILE:LINE, name; the name alone where there is no file."""

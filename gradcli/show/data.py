@@ -55,7 +55,6 @@ def one_line(text: str) -> str:
 
 
 def write_tsv(result: Any, style: Style) -> str:
-    """Return a line per row, for shells."""
     rows = result.lines() if hasattr(result, "lines") else rows_of(result)
     return "".join(["\t".join(cells) + "\n" for cells in write_cells(rows, style.precision, one_line)])
 

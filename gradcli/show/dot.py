@@ -65,18 +65,11 @@ def quote_dot(text: str) -> str:
 
 
 def label(node: GraphNode, style: Style) -> str:
-    lines = [title(node)]
-    if node.kind != "leaf" and node.operations == 1:
-        lines.append(node.op)
-    if shape_of(node):
-        lines.append(shape_of(node))
-    if node.value is not None:
-        lines.append(f"value {value_text(node.value, style.precision)}")
-    if node.grad is not None:
-        lines.append(f"grad {value_text(node.grad, style.precision)}")
-    if node.hooks:
-        lines.append("hooks: " + ", ".join(node.hooks))
-    return "\n".join(lines)
+    lines = [title(node), node.op if node.kind != "leaf" and node.operations == 1 else "", shape_of(node)]
+    for name, x in (("value", node.value), ("grad", node.grad)):
+        lines.append("" if x is None else f"{name} {value_text(x, style.precision)}")
+    lines.append("hooks: " + ", ".join(node.hooks) if node.hooks else "")
+    return "\n".join(line for line in lines if line)
 
 
 Scope = tuple[str, ...]

@@ -43,7 +43,6 @@ def save_figure(picture: Any, kind: str) -> bytes:
 
 
 def render_graph(result: Graph, style: Style) -> bytes:
-    """Return the picture of a graph, by Graphviz where it is installed."""
     if program := shutil.which("dot"):
         return run_graphviz(program, result, style, style.form)
     if style.form == "svg":
@@ -52,7 +51,6 @@ def render_graph(result: Graph, style: Style) -> bytes:
 
 
 def draw_graph(result: Graph, style: Style) -> bytes:
-    """Return a graph as PNG, by matplotlib."""
     try:
         from matplotlib.patches import FancyBboxPatch, PathPatch
         from matplotlib.path import Path
@@ -90,7 +88,6 @@ def label(text: str) -> str:
 
 
 def render_sampled(result: Sampled, style: Style) -> bytes:
-    """Return a curve above that of its derivative, or filled contours with arrows along the gradient."""
     picture = figure()
     (curves if len(result.axes) == 1 else contours)(picture, result, label(result.output or result.target))
     return save_figure(picture, style.form)
@@ -150,7 +147,6 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
 
 
 def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
-    """Return the blocks of a Jacobian side by side, colours by sign and size."""
     blocks = [item for item in jacobian.blocks if item.is_dense and item.block.size]
     picture = figure((4.5 * max(len(blocks), 1), 4.0))
     places = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]

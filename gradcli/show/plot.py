@@ -110,12 +110,10 @@ class Frame:
 
 
 def render_sampled(result: Sampled, style: Style) -> Group:
-    """Return a curve and that of its derivative, or a map."""
     return (curves if len(result.axes) == 1 else colour_map)(result, style)
 
 
 def curves(result: Sampled, style: Style) -> Group:
-    """Return the function and, below it, the derivative, each with axes of its own."""
     frame = Frame(style.unicode)
     ((name, _),), (slopes,) = result.axes.items(), result.slopes
     x, value, slope = with_breaks(result)
@@ -191,7 +189,6 @@ def y_axis(low: float, high: float, rows: int, left: int, style: Style) -> list[
 
 
 def room(left: int, name: str, style: Style) -> int:
-    """Return the columns of a picture between its axis and the name at the other end."""
     return max(style.size[0] - left - 4 - cell_len(name), 8)
 
 

@@ -94,23 +94,13 @@ FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} -
 
 def write_junit(result: CheckSummary, style: Style) -> str:
     """Return one test case per check; inconclusive ones count as skipped, too."""
-    suite = ElementTree.Element(
-        "testsuite",
-        name="gradcheck",
-        tests=str(len(result.checks)),
-        failures=str(result.count("fail")),
-        errors=str(result.count("error")),
-        skipped=str(result.count("inconclusive") + result.count("skipped")),
-        time=f"{result.seconds:.3f}",
-    )
+    skipped = result.count("inconclusive") + result.count("skipped")
+    counts = {"tests": len(result.checks), "failures": result.count("fail"), "errors": result.count("error")}
+    texts = {name: str(count) for name, count in {**counts, "skipped": skipped}.items()}
+    suite = ElementTree.Element("testsuite", {"name": "gradcheck", **texts, "time": f"{result.seconds:.3f}"})
     for check in result.checks:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            classname=printable(check.file or "gradcheck"),
-            name=printable(check.name),
-            time=f"{check.seconds:.3f}",
-        )
+        facts = {"classname": printable(check.file or "gradcheck"), "name": printable(check.name)}
+        case = ElementTree.SubElement(suite, "testcase", {**facts, "time": f"{check.seconds:.3f}"})
         if check.file:
             case.set("file", printable(check.file))
         if check.line:

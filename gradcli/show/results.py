@@ -217,6 +217,7 @@ class Values(NamedTuple):
     axes: dict[str, np.ndarray]
     value: np.ndarray
     output: str | None = None
+    without: tuple[str, ...] = ("npy", "latex")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -229,10 +230,6 @@ class Values(NamedTuple):
     @property
     def arrays(self) -> tuple[Block, ...]:
         return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())
-
-    @property
-    def without(self) -> tuple[str, ...]:
-        return ("npy", "latex")
 
     def document(self) -> dict[str, Any]:
         return {"over": self.axes, **value_document(self)}
@@ -270,10 +267,7 @@ class Jacobian(NamedTuple):
     symbolic: tuple[Any, ...] = ()
     drawn: bool = False
     witnesses: tuple[Any, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("output", "input", "value")
+    columns: tuple[str, ...] = ("output", "input", "value")
 
     @property
     def arrays(self) -> tuple[Block, ...]:
@@ -303,10 +297,7 @@ class Hessian(NamedTuple):
     output: str | None = None
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("first", "second", "value")
+    columns: tuple[str, ...] = ("first", "second", "value")
 
     @property
     def arrays(self) -> tuple[Block, ...]:

@@ -257,7 +257,6 @@ MOST_PLACES = 3
 
 
 def render_precision(result: Precision, style: Style) -> Group:
-    """Return the fewest digits and where, a line of bars along the input, and what loses them."""
     low, high = (f"{x:.3g}" for x in (result.x[0], result.x[-1]))
     head = Text().append(result.output or result.target, "bold")
     where = f"from {low} to {high}, {len(result.x)} points" if len(result.x) > 1 else f"= {low}"
@@ -334,3 +333,14 @@ def loss_text(loss: Loss, name: str) -> str:
     if f"{loss.result:.6g}" == f"{loss.right:.6g}" and np.isfinite(loss.result) and loss.result:
         return f"{text}; {numbers} {loss.result:.17g}; right is {loss.right:.17g}"
     return f"{text}; {numbers} {loss.result:.6g}; {known}"
+
+
+STUDIES = {
+    Formulas: render_formulas,
+    MatrixFormulas: render_matrixformulas,
+    LongNumbers: render_longnumbers,
+    Lock: render_lock,
+    Verification: render_verification,
+    Mutation: render_mutation,
+    Precision: render_precision,
+}

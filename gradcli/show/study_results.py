@@ -66,9 +66,8 @@ class Formulas(NamedTuple):
 
     def rows(self) -> Rows:
         """Return name, formula and its value, if there is one, of every derivative; or the steps."""
-        if self.steps:
-            return ((step.text,) for step in self.steps)
-        return ((d.name, d.formula.text, *([] if d.value is None else [d.value])) for d in self.derivatives)
+        rows = ((d.name, d.formula.text, *([] if d.value is None else [d.value])) for d in self.derivatives)
+        return ((step.text,) for step in self.steps) if self.steps else rows
 
     def document(self) -> dict[str, Any]:
         def describe(d: Derivative) -> dict[str, Any]:
@@ -118,10 +117,8 @@ class MatrixFormulas(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def rows(self) -> Rows:
-        """Return name and formula of every derivative; or the steps."""
-        if self.steps:
-            return ((step.text,) for step in self.steps)
-        return ((d.name, d.formula.text) for d in self.derivatives)
+        rows = ((d.name, d.formula.text) for d in self.derivatives)
+        return ((step.text,) for step in self.steps) if self.steps else rows
 
     def document(self) -> dict[str, Any]:
         return {
@@ -178,10 +175,7 @@ class LongNumbers(NamedTuple):
     parts: dict[str, Any]
     output: str | None = None
     with_value: bool = False
-
-    @property
-    def without(self) -> tuple[str, ...]:
-        return ("npz", "npy")
+    without: tuple[str, ...] = ("npz", "npy")
 
     @property
     def arrays(self) -> tuple[Block, ...]:
@@ -292,10 +286,7 @@ class Lock(NamedTuple):
     settings: Mapping[str, Any]
     libraries: Mapping[str, str]
     entries: tuple[Mapping[str, Any], ...]
-
-    @property
-    def on_lines(self) -> str:
-        return "checks"
+    on_lines: str = "checks"
 
     def rows(self) -> Rows:
         return ((entry["check"], entry["file"]) for entry in self.entries)

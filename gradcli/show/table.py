@@ -20,22 +20,11 @@ from .data import NONE, number, write_tsv
 from .graph_results import Graph, Trace
 from .plot import render_sampled
 from .results import Block, Gradients, Hessian, Jacobian, Operation, Operations, Products, Sampled, Value, Values
-from .studies import (
-    agreements,
-    render_formulas,
-    render_lock,
-    render_longnumbers,
-    render_matrixformulas,
-    render_mutation,
-    render_precision,
-    render_verification,
-)
-from .study_results import Formulas, Lock, LongNumbers, MatrixFormulas, Mutation, Precision, Verification
+from .studies import STUDIES, agreements
 from .trace import render_graph, render_trace
 
 
 def render_gradients(result: Gradients, style: Style) -> Group:
-    """Return the value and a table of the gradients, or of what there is to say about many."""
     rows = [
         Row(Text(item.name, style="bold"), item.value, [(item.value, False), (item.grad, True)])
         for item in result.inputs
@@ -52,7 +41,6 @@ def render_gradients(result: Gradients, style: Style) -> Group:
 
 
 def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
-    """Return a table of the gradients' sizes: norm, least and greatest element, share of zeros."""
     sizes = (Column(heading, justify="right", no_wrap=True) for heading in ("norm", "least", "greatest", "zeros"))
     table = plain_table("input", Column("shape", no_wrap=True), *sizes)
     for item in result.inputs:
@@ -142,7 +130,6 @@ def render_products(result: Products, style: Style) -> Group:
 
 
 def render_operations(result: Operations, style: Style) -> Any:
-    """Return a table of functions; everything about one when only one is shown."""
     if result.full:
         return Group(*blocks_of([operation_text(op) for op in result.entries]))
     table = plain_table("function", "derivative", "what it computes")
@@ -177,14 +164,12 @@ def render_checklist(result: CheckList, style: Style) -> Text:
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> Group:
-    """Return one line per check, what there is to know about those that did not pass, and a summary."""
     lines = [render_checkreport(check, style) for check in result.untold]
     look = "bold red" if result.count("fail") or result.count("error") else "bold green"
     return Group(*lines, *([] if result.told else [Text(summary_line(result), style=look)]))
 
 
 def render_checkreport(result: CheckReport, style: Style) -> Group:
-    """Return one check, with all its elements where they were asked for."""
     shown = any(item.elements is not None for item in result.inputs)
     table = [element_table(result, style)] if shown else []
     return Group(check_text(result, style), *table, *again_text(result))
@@ -225,7 +210,6 @@ def verdict_text(check: CheckReport, style: Style, width: int = 12) -> Text:
 
 
 def check_text(check: CheckReport, style: Style) -> Text:
-    """Return one check: its verdict and reason, and what is known of a fail."""
     text = verdict_text(check, style).append(visible(check.name), "bold")
     if check.file and check.line:
         text.append(f"  {visible(check.file)}:{check.line}", "dim")
@@ -233,7 +217,6 @@ def check_text(check: CheckReport, style: Style) -> Text:
 
 
 def reasons(check: CheckReport, style: Style) -> Text:
-    """Return the reason for a verdict and what else is known, a line each."""
     text, indent = Text(), "\n    "
     reason = headline(check, style.precision)
     reason = reason if style.unicode else reason.replace("±", "+-")
@@ -264,7 +247,6 @@ def reasons(check: CheckReport, style: Style) -> Text:
 
 
 def render_watchsummary(result: WatchSummary, style: Style) -> Group:
-    """Return a line per derivative, what there is to know about those that did not pass, and a summary."""
     heads = [(item.role, f"{item.report.file}:{item.report.line} {item.name}") for item in result.derivatives]
     widths = [max((cell_len(head[i]) for head in heads), default=0) for i in (0, 1)]
     widest, parts = max((len(item.report.verdict) for item in result.derivatives), default=0), []
@@ -350,19 +332,13 @@ TABLES = {
     Hessian: render_hessian,
     Products: render_products,
     Operations: render_operations,
-    LongNumbers: render_longnumbers,
     CheckList: render_checklist,
     CheckSummary: render_checksummary,
     CheckReport: render_checkreport,
     WatchSummary: render_watchsummary,
-    Formulas: render_formulas,
-    MatrixFormulas: render_matrixformulas,
     Sampled: render_sampled,
-    Lock: render_lock,
-    Verification: render_verification,
-    Mutation: render_mutation,
-    Precision: render_precision,
     Graph: render_graph,
     Trace: render_trace,
+    **STUDIES,
 }
 WRITERS = {"table": TABLES}

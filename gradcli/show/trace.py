@@ -33,7 +33,6 @@ Line = list[Words]
 
 
 def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
-    """Return an array on one line; of a long one, its shape and its beginning."""
     if x is None:
         return ""
     text = nest_values(x, style.precision or 6, None if style.whole else SHORT)
@@ -199,7 +198,6 @@ def tree(result: Graph, style: Style) -> Iterator[TreeLine]:
 
 
 def facts(node: GraphNode, style: Style, values: bool) -> dict[str, str]:
-    """Return what stands in the columns beside a line of a tree."""
     alone = node.operations == 1
     return {
         "operation": "" if values or not alone else "leaf" if node.kind == "leaf" else node.op,
@@ -248,5 +246,4 @@ def with_values_below(line: TreeLine) -> Text:
 
 
 def render_graph(result: Graph, style: Style) -> Drawing:
-    """Return the graph as a tree from the output down to the leaves, and columns with what there is to know."""
     return Drawing(list(tree(result, style)), result.values)

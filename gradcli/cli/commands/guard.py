@@ -121,7 +121,6 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool) -> 
 
 
 def progress(mutants: Sequence[Any]) -> Iterator[Any]:
-    """Show how many mutants were run, on a terminal's standard error."""
     if not messages.shows_progress():
         yield from mutants
         return
