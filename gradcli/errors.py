@@ -95,9 +95,8 @@ def brief(piece: str) -> str:
 class GradcliError(Exception):
     """Something the user can put right.
 
-    kind: a stable word for programs (`syntax`, `name`, `shape`, `file`, `value`, `usage`, `target`).
-    exit_code: what the command line exits with. cause: what the user's code raised, and cause_line where: file and
-    line.
+    kind: a stable word for programs (`syntax`, `name`, `shape`, `file`, `value`, `usage`, `target`). exit_code: what
+    the command line exits with. cause: what the user's code raised, and cause_line where: file and line.
     """
 
     cause: BaseException | None = None

@@ -23,8 +23,7 @@ class Request(NamedTuple):
     and the output that is meant. gradient: the vector for an output that is no scalar. hooks: in the order given.
     retain: names of intermediate results whose gradient is wanted, None for all of them. grad, vjp, jvp: a derivative
     that is claimed: a name in the target's file, a function, a declaration in C, formulas. hess: formulas for second
-    derivatives. keyword: which checks. show: "all"
-    where every element is to be reported.
+    derivatives. keyword: which checks. show: "all" where every element is to be reported.
     """
 
     command: str = "grad"

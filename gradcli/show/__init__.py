@@ -11,10 +11,9 @@ from ..errors import GradcliError
 class Format(NamedTuple):
     """What a format holds.
 
-    endings: of the names of files that ask for it. module: where its writer is.
-    binary: whether it is no text for a terminal. whole: whether every element is written, however many there are.
-    formulas: whether it has a place for them.
-    streamed: whether one check of several is written when it is done.
+    endings: of the names of files that ask for it. module: where its writer is. binary: whether it is no text for a
+    terminal. whole: whether every element is written, however many there are. formulas: whether it has a place for
+    them. streamed: whether one check of several is written when it is done.
     """
 
     endings: tuple[str, ...] = ()

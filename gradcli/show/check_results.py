@@ -216,9 +216,8 @@ class CheckReport:
     verdict: pass, fail, inconclusive, error, or skipped for a file that asks for it. message: the reason in a line.
     notes: what else was seen. replay: a command line that repeats the check. witnesses: independent values by name,
     with the digits to which they agree with the derivative. error: what the checked function raised; trace: the user's
-    own frames in it. hint: what to do. found: the point that a search found. Where every element was asked for:
-    source, the function's text; claim_sources, that of the derivative by hand, where it stands elsewhere: where, and
-    its text.
+    own frames in it. hint: what to do. found: the point that a search found. Where every element was asked for: source,
+    the function's text; claim_sources, that of the derivative by hand, where it stands elsewhere: where, and its text.
     """
 
     name: str

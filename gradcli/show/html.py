@@ -20,8 +20,7 @@ from .dot import title, value_text
 from .graph_results import Graph, Pass, Trace
 from .layers import HEIGHT as BOX_HEIGHT
 from .layers import draw_layers, edge_path, text_width
-from .trace import Line as Words
-from .trace import array_on_a_line, forward, heading, step
+from .trace import Words, array_on_a_line, forward, heading, step
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A page may fetch nothing, whatever a name in it says."""
@@ -211,12 +210,8 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
         if check.verdict != "pass"
     ]
     counts = escape(summary_line(result))
-    body = [
-        f"<header><h1>gradcheck {escape(result.target)}</h1>\n<p><strong>{counts}</strong></p></header>",
-        f"<main>\n{summary_table(result)}",
-        *details,
-        "</main>",
-    ]
+    head = f"<header><h1>gradcheck {escape(result.target)}</h1>\n<p><strong>{counts}</strong></p></header>"
+    body = [head, f"<main>\n{summary_table(result)}", *details, "</main>"]
     return page(f"gradcheck {result.target}: {summary_line(result)}", "\n".join(body))
 
 
@@ -333,14 +328,11 @@ def render_trace(result: Trace, style: Style) -> str:
     return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), LOOK, script)
 
 
-def markup(lines: list[Words]) -> str:
-    return "\n".join(
-        "".join(
-            f'<span class="w-{part.what}">{escape(part.text)}</span>' if part.what else escape(part.text)
-            for part in line
-        )
-        for line in lines
-    )
+def markup(lines: list[list[Words]]) -> str:
+    def write(part: Words) -> str:
+        return f'<span class="w-{part.what}">{escape(part.text)}</span>' if part.what else escape(part.text)
+
+    return "\n".join("".join(map(write, line)) for line in lines)
 
 
 def parts_of(run: Pass, number: int, style: Style) -> tuple[str, list[str]]:

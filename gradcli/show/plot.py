@@ -271,7 +271,10 @@ def colour_map(result: Sampled, style: Style) -> Group:
         for row, beside in enumerate(y_axis(bottom, top, rows, left, style))
     ]
     title = head(result, style).append(f"   {other} upwards, arrows along the gradient", "dim")
-    return Group(title, *lines, *x_axis(x, name, columns, left, style), legend(low, high, style))
+    legend = Text("  shades: ", "dim").append("blank", "dim")
+    for level, shade in list(enumerate(SHADES if style.unicode else SHADES_PLAIN))[1:]:  # and where they change
+        legend.append(f" {low + level * (high - low) / 5:.3g} ", "dim").append(shade, SHADE_LOOKS[level])
+    return Group(title, *lines, *x_axis(x, name, columns, left, style), legend)
 
 
 def map_row(result: Sampled, row: int, shape: tuple[int, int], ends: tuple[float, float], style: Style) -> Text:
@@ -304,15 +307,3 @@ def arrow(result: Sampled, i: int, j: int, shape: tuple[int, int], style: Style)
         return "·" if style.unicode else "o"
     eighth = round(float(np.arctan2(up, right)) / (np.pi / 4)) % 8
     return (ARROWS if style.unicode else ARROWS_PLAIN)[eighth]
-
-
-def legend(low: float, high: float, style: Style) -> Text:
-    """Return the shades in order, and between two the value at which they change."""
-    text = Text("  shades: ", "dim")
-    for level, shade in enumerate(SHADES if style.unicode else SHADES_PLAIN):
-        if level:
-            text.append(f" {low + level * (high - low) / 5:.3g} ", "dim")
-            text.append(shade, SHADE_LOOKS[level])
-        else:
-            text.append("blank", "dim")
-    return text
