@@ -274,10 +274,6 @@ def quote_text(text: str, quote: str) -> str:
 
 
 class Complete(ShellComplete):
-    def get_completion_args(self) -> tuple[list[str], str]:
-        words, _ = split_words(os.environ["COMP_LINE"])
-        return words[1:-1], words[-1]
-
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         if "--" in args:
             return entries(incomplete)
@@ -291,7 +287,8 @@ class Complete(ShellComplete):
 
     def complete(self) -> str:
         """Return what is offered, each ended by a null, for a name may hold newlines."""
-        found = self.get_completions(*self.get_completion_args())
+        words, _ = split_words(os.environ["COMP_LINE"])
+        found = self.get_completions(words[1:-1], words[-1])
         return "".join(f"{self.format_completion(x)}\0" for x in found if not CONTROL.search(x.value))
 
 

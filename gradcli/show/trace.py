@@ -225,17 +225,13 @@ class Drawing:
                 shown.pop(name, None)
         if self.values and widest + sum(shown.values()) > options.max_width:
             yield Text("\n").join(map(with_values_below, self.lines))
-        else:
-            yield self.table(list(shown))
-
-    def table(self, names: list[str]) -> Table:
+            return
         table = Table(box=None, show_header=self.values, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
-        table.add_column(no_wrap=True, overflow="ellipsis")
-        for name in names:
+        for name in ("", *shown):
             table.add_column(name if name in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
         for line in self.lines:
-            table.add_row(line.text, *(Text(line.facts[name], FACTS[name]) for name in names))
-        return table
+            table.add_row(line.text, *(Text(line.facts[name], FACTS[name]) for name in shown))
+        yield table
 
 
 def with_values_below(line: TreeLine) -> Text:

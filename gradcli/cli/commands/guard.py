@@ -13,7 +13,7 @@ from ...request import Request
 from ...show import TEXT
 from .. import messages
 from ..messages import Command
-from ..option_table import OPTIONS, Count, Finite, import_completion
+from ..option_table import OPTIONS, Count, Finite, import_completion, option
 from ..options import COMMON, Call, format_option, output_options, target_command
 from ..output import Output, results_to_stderr
 
@@ -85,18 +85,16 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
     "-- gradcli gradcheck grads.py:f --grad g x=2",
 )
 @click.argument("target", metavar="FILE.py:FUNCTION", shell_complete=import_completion("words"))
-@click.option(
-    "--at-least",
+@option(
+    "--at-least X",
+    "Exit with 1 when a mutant survives whose relative error is larger (0.001).",
     type=Finite(),
     default=1e-3,
-    metavar="X",
-    help="Exit with 1 when a mutant survives whose relative error is larger (0.001).",
 )
-@click.option(
-    "--timeout",
+@option(
+    "--timeout S",
+    "Seconds for one run; a slower one counts as noticed (5 times a run without a mutant, 10 at least).",
     type=Finite(positive=True),
-    metavar="S",
-    help="Seconds for one run; a slower one counts as noticed (5 times a run without a mutant, 10 at least).",
 )
 @OPTIONS["quiet"]
 @output_options((*TEXT, "svg"))
@@ -140,15 +138,9 @@ WITH_USES = ("table", "tsv", "csv", "json")
     cls=Command,
     epilog="Examples: gradcli watch -- python fit.py; gradcli watch -f json -o report.json -- python fit.py",
 )
-@click.option("--points", type=Count(1000), default=3, metavar="N", help="At how many of its calls to judge each (3).")
+@option("--points N", "At how many of its calls to judge each (3).", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@click.option(
-    "--timeout",
-    type=Finite(positive=True),
-    default=30.0,
-    metavar="S",
-    help="Seconds for one point of one derivative (30).",
-)
+@option("--timeout S", "Seconds for one point of one derivative (30).", type=Finite(positive=True), default=30.0)
 @OPTIONS["allow_inconclusive"]
 @format_option(FORMATS)
 @OPTIONS["json"]
