@@ -161,10 +161,7 @@ def targets(incomplete: str, folders: bool) -> Items:
 
 
 def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete a TARGET, then NAME=VALUE.
-
-    A command named gradcheck takes several targets and folders, one named sweep a table behind the target.
-    """
+    """Complete a TARGET, then NAME=VALUE; gradcheck takes several targets and folders, sweep a table behind one."""
     given = ctx.params.get("words") or ()
     several = ctx.info_name == "gradcheck"
     if "=" in incomplete:

@@ -233,11 +233,8 @@ class Call:
         return target
 
     def bound(self, target: Target) -> Bound | None:
-        """Return how long a target may take: what --timeout says, else some CPU for a program of the language.
-
-        Elsewhere --timeout is the time of one answer.
-        """
-        if target.is_address:
+        """Return how long a target may take: what --timeout says, else some CPU for a program of the language."""
+        if target.is_address:  # there --timeout is the time of one answer
             return None
         if self.request.timeout is not None:
             return Bound(self.request.timeout)

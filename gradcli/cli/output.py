@@ -227,10 +227,7 @@ class Output:
             note_what_is_hidden(result, rendered)
 
     def numbers_of(self, result: Any, style: Style) -> Any:
-        """Return a result's numbers, which are never cut, as something to render without the sentences beside them.
-
-        None for results that are no derivatives.
-        """
+        """Return a result's numbers, which are never cut, as something to render without the sentences beside them."""
         from ..show.results import Gradients, Hessian, Jacobian, Products
 
         if not isinstance(result, Gradients | Hessian | Jacobian | Products):

@@ -70,10 +70,7 @@ class Style(NamedTuple):
 
 
 def render(result: Any, form: str, style: Style) -> Any:
-    """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes).
-
-    What writes a format is a function for all results, or a dictionary of functions by type.
-    """
+    """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
     writer = import_module(f"{__name__}.{FORMATS[form].module}").WRITERS[form]
     if isinstance(writer, dict):
         writer = writer.get(type(result))

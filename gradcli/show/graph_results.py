@@ -172,7 +172,6 @@ class Trace(NamedTuple):
     bounded: bool = False
 
     def rows(self) -> Rows:
-        """Return a row per element sent."""
         for i, run in enumerate(self.passes, self.first):
             yield from ((str(i), *cells) for step in run.steps for cells in step.rows())
 

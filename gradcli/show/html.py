@@ -401,7 +401,6 @@ ALL_SHOWN = f"<style>{LOOK}.gradcli .grad {{ visibility: visible !important; }}<
 
 
 def trace_html(result: Trace) -> str:
-    """Return what a notebook shows of a trace: the picture, and all steps below each other."""
     parts = [ALL_SHOWN]
     for i, run in enumerate(result.passes, 1):
         picture, steps = parts_of(run, i, Style())
@@ -410,7 +409,6 @@ def trace_html(result: Trace) -> str:
 
 
 def graph_html(result: Graph) -> str:
-    """Return what a notebook shows of a recorded graph, values and gradients where they were asked for."""
     boxes, below = {}, {}
     for node in reversed(result.nodes):
         value = value_text(node.value) or "×".join(map(str, node.shape or ()))

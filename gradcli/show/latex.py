@@ -40,13 +40,10 @@ def array(x: np.ndarray | None, precision: int | None) -> str:
 
 
 def equation(left: str, block: Block, symbolic: tuple[Any, ...], precision: int | None) -> str:
-    """Return an equation for a block, with its formula before the numbers where there is one.
-
-    Derivatives of an array are a matrix with a row per output and a column per input element.
-    """
+    """Return an equation for a block, with its formula before the numbers where there is one."""
 
     def write(x: Any, precision: int | None) -> str:
-        if len(block.axes) == 2:
+        if len(block.axes) == 2:  # a row per output and a column per input element
             x = x.reshape([math.prod(shape) for _, shape in block.axes])
             x = x.reshape(()) if x.size == 1 else x
         return array(x, precision)

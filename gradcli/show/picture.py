@@ -124,7 +124,6 @@ def contours(picture: Any, result: Sampled, title: str) -> None:
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> bytes:
-    """Return Taylor remainders by step, in logarithms, beside lines of slopes 1 and 2."""
     picture = figure()
     axes = picture.subplots()
     drawn = [(check, check.taylor) for check in result.checks if check.taylor is not None]
@@ -160,7 +159,6 @@ def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
 
 
 def render_precision(result: Precision, style: Style) -> bytes:
-    """Return the digits of value and gradients along the input, on a logarithmic axis where its points grow."""
     picture = figure()
     axes = picture.subplots()
     for name, digits in result.curves.items():

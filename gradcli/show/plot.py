@@ -42,7 +42,6 @@ class Canvas:
         self.dots[np.rint((1 - y) * height).astype(int), np.rint(x * width).astype(int)] = True
 
     def rows(self) -> list[str]:
-        """Return the lines of text; a blank where nothing is drawn."""
         if self.down == 1:
             return ["".join("*" if dot else " " for dot in row) for row in self.dots]
         height, width = self.dots.shape
@@ -162,15 +161,12 @@ def curves(result: Sampled, style: Style) -> Group:
 
 
 def with_breaks(result: Sampled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a curve's points, values and slopes with those on both sides of each break, and a gap between them.
-
-    At a kink only the slope has a gap.
-    """
+    """Return a curve's points, values and slopes with those on both sides of each break, and a gap between them."""
     ((_, x),), value, (slope,) = result.axes.items(), result.value, result.slopes
     columns = np.array([x, value, slope])
     for each in result.breaks:
         (before, *_), (after, *_) = left, right = each.sides
-        middle = (each.at, left[1] if each.kind == "kink" else np.nan, np.nan)
+        middle = (each.at, left[1] if each.kind == "kink" else np.nan, np.nan)  # at a kink only the slope has a gap
         inserted = np.array([left, middle, right]).T
         rows = columns[0] < before, columns[0] > after
         columns = np.concatenate([columns[:, rows[0]], inserted, columns[:, rows[1]]], axis=1)

@@ -276,7 +276,6 @@ class Jacobian(NamedTuple):
         return tuple(Block(name, f"the block of {name}", x, (output, (name, at.shape))) for name, x, at in blocks)
 
     def document(self) -> dict[str, Any]:
-        """Return value and blocks; a sparse block is {shape, row, col, data}."""
         blocks = {
             name: x if isinstance(x, np.ndarray) else {"shape": x.shape, "row": x.row, "col": x.col, "data": x.data}
             for name, _, x, _ in self.arrays
@@ -339,7 +338,6 @@ class Products(NamedTuple):
         return tuple(own_block(name, f"the {self.kind} for {name}", x) for name, x in self.parts.items())
 
     def document(self) -> dict[str, Any]:
-        """Return value and products: by input for vjp and hvp, one array for jvp."""
         product = next(iter(self.parts.values())) if self.kind == "jvp" else self.parts
         return value_document(self, **{self.kind: product})
 

@@ -262,8 +262,13 @@ def render_precision(result: Precision, style: Style) -> Group:
     where = f"from {low} to {high}, {len(result.x)} points" if len(result.x) > 1 else f"= {low}"
     head.append(f"   {result.name} {where}, {result.full:.1f} digits are all", "dim")
     parts: list[Any] = [head, Text(""), summary(result, style)]
-    if result.losses:
-        parts += [Text(""), Text("\n".join(loss_texts(result)))]
+    alike: dict[tuple, list[Loss]] = {}  # an operation is named once
+    for loss in result.losses:
+        alike.setdefault((loss.formula, loss.kind, loss.at), []).append(loss)
+    names = [" and ".join(x.of if x.of == "value" else f"d/d{x.of}" for x in losses) for losses in alike.values()]
+    texts = [loss_text(losses[0], result.name) for losses in alike.values()]
+    if texts:
+        parts += [Text(""), Text("\n".join(f"{name}: {text}" for name, text in zip(names, texts, strict=True)))]
     return Group(*parts)
 
 
@@ -300,20 +305,6 @@ def bars(digits: np.ndarray, full: float, style: Style, width: int) -> str:
         known = part[np.isfinite(part)]
         text += marks[min(int(known.min() / full * len(marks)), len(marks) - 1)] if known.size else " "
     return text
-
-
-def loss_texts(result: Precision) -> list[str]:
-    """Return in words where digits are lost, an operation once."""
-    told: dict[tuple, str] = {}
-    for loss in result.losses:
-        of = "value" if loss.of == "value" else f"d/d{loss.of}"
-        key = (loss.formula, loss.kind, loss.at)
-        told[key] = f"{told[key]} and {of}" if key in told else of
-    return [
-        f"{told.pop(key)}: {loss_text(loss, result.name)}"
-        for loss in result.losses
-        if (key := (loss.formula, loss.kind, loss.at)) in told
-    ]
 
 
 def loss_text(loss: Loss, name: str) -> str:

@@ -343,14 +343,12 @@ class Verification(NamedTuple):
         return ((check.verdict, check.name, check.file or "", check.reason) for check in self.checks)
 
     def document(self) -> dict[str, Any]:
-        """Return what became of every check, and the versions that differ."""
         checks = [{**c._asdict(), "worst": c.worst and c.worst.document()} for c in self.checks]
         versions = {name: {"locked": old, "now": new} for name, old, new in self.libraries}
         return {"checks": checks, "versions": versions}
 
     @property
     def exit_code(self) -> int:
-        """The exit code: of a changed number, else of a check that could not be made."""
         return EXIT_FAIL if self.count("changed") else EXIT_TARGET if self.count("error") else EXIT_OK
 
     @property
@@ -420,7 +418,6 @@ class Mutation(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """1 where such mutants survived."""
         return EXIT_FAIL if self.survivors else EXIT_OK
 
     @property

@@ -217,33 +217,23 @@ def check_text(check: CheckReport, style: Style) -> Text:
 
 
 def reasons(check: CheckReport, style: Style) -> Text:
-    text, indent = Text(), "\n    "
-    reason = headline(check, style.precision)
+    indent, reason = "\n    ", headline(check, style.precision)
     reason = reason if style.unicode else reason.replace("±", "+-")
-    text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
+    lines = [(visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")]
     if check.verdict == "pass" and basis(check):
-        text.append(indent + basis(check), "dim")
-    if all(item.elements is None for item in check.inputs):  # a table of all begins with its own tally
-        for line in input_lines(check) if check.verdict == "fail" else ():
-            text.append(indent + visible(line))
-    for finding in (f for f in check.diagnosis if f.text != reason):
-        text.append(indent + finding.text, "yellow")
-    for line in taylor_lines(check.taylor) if check.taylor is not None else ():
-        text.append(indent + line, "dim")
+        lines.append((basis(check), "dim"))
+    if check.verdict == "fail" and all(item.elements is None for item in check.inputs):  # a table has its own tally
+        lines += [(visible(line), "") for line in input_lines(check)]
+    lines += [(finding.text, "yellow") for finding in check.diagnosis if finding.text != reason]
+    lines += [(line, "dim") for line in taylor_lines(check.taylor)] if check.taylor is not None else []
     if len(check.witnesses) > 1:
         words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
-        text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
-    for note in (n for n in check.notes if n not in reason):
-        text.append(indent + "note: " + note, "dim")
-    if check.found is not None:
-        text.append(indent + "found: " + visible(check.found.line), "bold")
-    if check.hint:
-        text.append(indent + "hint: " + visible(check.hint), "cyan")
-    if check.trace:
-        text.append(indent + visible(check.trace).replace("\n", indent))
-    if check.blame:
-        text.append(indent + check.blame.replace("\n", indent))
-    return text
+        lines.append(("digits that agree with reverse mode: " + ", ".join(words), "dim"))
+    lines += [("note: " + note, "dim") for note in check.notes if note not in reason]
+    lines += [("found: " + visible(check.found.line), "bold")] if check.found is not None else []
+    lines += [("hint: " + visible(check.hint), "cyan")] if check.hint else []
+    lines += [(text.replace("\n", indent), "") for text in (visible(check.trace), check.blame) if text]
+    return Text.assemble(*((indent + text, look) for text, look in lines))
 
 
 def render_watchsummary(result: WatchSummary, style: Style) -> Group:
