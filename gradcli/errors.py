@@ -43,7 +43,6 @@ class Span:
 
     @property
     def text(self) -> str:
-        """The whole line that holds `start`."""
         begin = self.source.rfind("\n", 0, self.start) + 1
         end = self.source.find("\n", self.start)
         return self.source[begin : end if end >= 0 else None].rstrip("\r")
@@ -74,11 +73,7 @@ OTHERS_WORDS = ("target", "defect")
 
 def shorten(text: str) -> str:
     """Return a message or hint in which quoted pieces and pieces without blanks have a bounded length."""
-
-    def brief_quote(match: re.Match) -> str:
-        return f"'{brief(match[1])}'"
-
-    text = re.sub(r"(?<!\w)'([^'\n]*)'(?!\w)", brief_quote, text)
+    text = re.sub(r"(?<!\w)'([^'\n]*)'(?!\w)", lambda found: f"'{brief(found[1])}'", text)
     return re.sub(rf"\S{{{MOST_UNBROKEN - 1},}}[^\s:;,]", lambda found: brief(found[0]), text)
 
 
@@ -100,9 +95,8 @@ def brief(piece: str) -> str:
 class GradcliError(Exception):
     """Something the user can put right.
 
-    kind: a stable word for programs (`syntax`, `name`, `shape`, `file`, `value`, `usage`, `target`).
-    exit_code: what the command line exits with. cause: what the user's code raised, and cause_line where: file and
-    line.
+    kind: a stable word for programs (`syntax`, `name`, `shape`, `file`, `value`, `usage`, `target`). exit_code: what
+    the command line exits with. cause: what the user's code raised, and cause_line where: file and line.
     """
 
     cause: BaseException | None = None

@@ -31,7 +31,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect a Python file that may declare checks."""
     if not parent.config.getoption("gradcheck") or file_path.suffix != ".py":
         return None
     from .check.targets import mentions_checks
@@ -73,7 +72,6 @@ class DeclaringFile(pytest.Module):
             yield DeclaredCheck.from_parent(self, name=name, check=check)
 
     def is_test_module(self) -> bool:
-        """Return whether pytest imports the file anyway."""
         patterns = self.config.getini("python_files")
         return self.session.isinitpath(self.path) or any(self.path.match(pattern) for pattern in patterns)
 
@@ -132,13 +130,11 @@ class DeclaredCheck(pytest.Item):
         return ReprExceptionInfo(reprtraceback=ReprTraceback([entry], None, "native"), reprcrash=place)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return where the checked function stands, and the check's name."""
         line = None if self.check.line is None else self.check.line - 1
         return Path(os.path.abspath(self.check.file or self.path)), line, f"gradcheck: {self.name}"
 
 
 def report_text(report: CheckReport) -> str:
-    """Return a report as `gradcli gradcheck` prints it."""
     from .show import Style
     from .show.table import again_text, check_text
 

@@ -23,8 +23,7 @@ class Request(NamedTuple):
     and the output that is meant. gradient: the vector for an output that is no scalar. hooks: in the order given.
     retain: names of intermediate results whose gradient is wanted, None for all of them. grad, vjp, jvp: a derivative
     that is claimed: a name in the target's file, a function, a declaration in C, formulas. hess: formulas for second
-    derivatives. keyword: which checks. show: "all"
-    where every element is to be reported.
+    derivatives. keyword: which checks. show: "all" where every element is to be reported.
     """
 
     command: str = "grad"
@@ -101,12 +100,10 @@ class Request(NamedTuple):
 
     @property
     def real(self) -> type:
-        """The type of numbers that are written out."""
         return np.float32 if self.dtype == "float32" else np.float64
 
     @property
     def claims(self) -> dict[str, Any]:
-        """The derivatives that are claimed, by the option that names them."""
         return {name: x for name in ("grad", "vjp", "jvp") if (x := getattr(self, name)) is not None}
 
     @property

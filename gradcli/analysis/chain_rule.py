@@ -22,8 +22,8 @@ from ..program.base import Program
 from ..program.expression import ExpressionProgram
 from ..request import Request
 from ..rules.exact import without_field
-from ..show.formula_results import Derivative, Formula
 from ..show.graph_results import Flow, Pass, Step
+from ..show.study_results import Derivative, Formula
 from .trace import trace_program
 
 LONGEST = 100

@@ -17,7 +17,7 @@ from ..exact.symbolic import Symbolic, resolve_unknown, symbols_for
 from ..program.base import Program
 from ..program.formula import Formula, FormulaProgram
 from ..request import Request
-from ..show.formula_results import Agreement
+from ..show.study_results import Agreement
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 from .gradient import gradient_at

@@ -18,7 +18,7 @@ from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram
 from ..request import Request
-from ..show.formula_results import Formula, MatrixDerivative, MatrixFormulas, bold_symbol
+from ..show.study_results import Formula, MatrixDerivative, MatrixFormulas, bold_symbol
 from .gradient import compute_gradient
 from .transform import compute_hessian, compute_jacobian
 

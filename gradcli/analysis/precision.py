@@ -17,7 +17,7 @@ from ..lang.limits import any_length, time_left, within
 from ..program.base import Program, Run, silence_prints
 from ..request import Request
 from ..rules.exact import map_elements, without_field
-from ..show.formula_results import LongNumbers, Loss, Precision
+from ..show.study_results import LongNumbers, Loss, Precision
 from ..tape.anomaly import Observation, observation_of
 from . import graph
 from .gradient import compute_gradient, gradient_at, refuse_values, value_of

@@ -23,8 +23,8 @@ from ..lang.limits import SHORTEST, any_length, time_left, within
 from ..program.base import Program, Run, check_output, line_span, silence_prints
 from ..request import Request
 from ..rules.exact import map_elements
-from ..show.formula_results import Derivative, Formula, FormulaMatrix, Formulas
 from ..show.results import labels
+from ..show.study_results import Derivative, Formula, FormulaMatrix, Formulas
 
 MAX_SYMBOLS = 64
 TIMEOUT = 20.0

@@ -83,21 +83,17 @@ def request_of(call: Call) -> Request:
     words = tuple(w for w in call.words if VALUE.match(w))
     values = call.values(words)
     shapes = shapes_of(call.request.shapes, call.request.max_elements, values)
-    refuse_two(call.request)
-    typed = {name: text for name, _, text in (w.partition("=") for w in words)}
-    show = "all" if call.output.form in ("csv", "html") else call.request.show  # which hold every element
-    return call.request._replace(values=values, shapes=shapes, typed=typed, repeated=repeated_options(), show=show)
-
-
-def refuse_two(asked: Request) -> None:
-    """Raise GradcliError for two derivatives by hand, but for --vjp with --jvp."""
-    for other in ("vjp", "jvp"):
+    asked = call.request
+    for other in ("vjp", "jvp"):  # which may go together
         for first in ("grad", "value_and_grad"):
             if getattr(asked, first) and getattr(asked, other) is not None:
                 message = f"--{first.replace('_', '-')} and --{other} go one at a time"
                 raise GradcliError(message, hint="check one, then the other")
     if asked.grad is not None and asked.value_and_grad:
         raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one")
+    typed = {name: text for name, _, text in (w.partition("=") for w in words)}
+    show = "all" if call.output.form in ("csv", "html") else asked.show  # which hold every element
+    return asked._replace(values=values, shapes=shapes, typed=typed, repeated=repeated_options(), show=show)
 
 
 APART = """words expression format output precision color quiet verbose jobs junit list stop keyword

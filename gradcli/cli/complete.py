@@ -17,8 +17,12 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
-from ..errors import GradcliError
+from ..errors import GradcliError, did_you_mean
 from ..lang.limits import FILE_ENDINGS
+from ..request import Request
+from . import COMPLETE
+from .messages import Command
+from .output import Output
 
 Items = list[CompletionItem]
 ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
@@ -92,7 +96,6 @@ def definitions(path: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
 
 
 def parameters(node: ast.FunctionDef, left_out: int = 0) -> list[str]:
-    """Return the names of a function's parameters, without the first few."""
     spec = node.args
     return [a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]][left_out:]
 
@@ -111,14 +114,7 @@ def inputs_of_definition(path: str, name: str) -> list[str]:
     return []
 
 
-def find_assigned(source: str) -> list[str]:
-    nodes = [n for s in ast.parse(source).body if isinstance(s, ast.Assign | ast.AnnAssign) for n in ast.walk(s)]
-    names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return list(dict.fromkeys(names))
-
-
 def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
-    """Return the inputs of a target, and all its names."""
     from ..lang.parse import parse
     from ..program.expression import ExpressionProgram
     from ..program.target import split_name
@@ -134,7 +130,9 @@ def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
     try:
         program = ExpressionProgram(parse(source), text)
     except GradcliError:
-        names = find_assigned(source) if text.endswith(".py") else []
+        statements = ast.parse(source).body if text.endswith(".py") else []
+        nodes = [n for s in statements if isinstance(s, ast.Assign | ast.AnnAssign) for n in ast.walk(s)]
+        names = list(dict.fromkeys(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)))
         return names, names
     names = program.input_names()
     return names, list(dict.fromkeys([*names, *program.bound]))
@@ -163,10 +161,7 @@ def targets(incomplete: str, folders: bool) -> Items:
 
 
 def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete a TARGET, then NAME=VALUE.
-
-    A command named gradcheck takes several targets and folders, one named sweep a table behind the target.
-    """
+    """Complete a TARGET, then NAME=VALUE; gradcheck takes several targets and folders, sweep a table behind one."""
     given = ctx.params.get("words") or ()
     several = ctx.info_name == "gradcheck"
     if "=" in incomplete:
@@ -247,7 +242,6 @@ def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def template(shell: str) -> str:
-    """Return the script of a shell, with places for click."""
     return Path(__file__).with_name(f"completion.{shell}").read_text(encoding="utf-8")
 
 
@@ -277,10 +271,6 @@ def quote_text(text: str, quote: str) -> str:
 
 
 class Complete(ShellComplete):
-    def get_completion_args(self) -> tuple[list[str], str]:
-        words, _ = split_words(os.environ["COMP_LINE"])
-        return words[1:-1], words[-1]
-
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         if "--" in args:
             return entries(incomplete)
@@ -294,7 +284,8 @@ class Complete(ShellComplete):
 
     def complete(self) -> str:
         """Return what is offered, each ended by a null, for a name may hold newlines."""
-        found = self.get_completions(*self.get_completion_args())
+        words, _ = split_words(os.environ["COMP_LINE"])
+        found = self.get_completions(words[1:-1], words[-1])
         return "".join(f"{self.format_completion(x)}\0" for x in found if not CONTROL.search(x.value))
 
 
@@ -304,7 +295,6 @@ class Bash(Complete, BashComplete):
     source_template = template("bash")
 
     def format_completion(self, item: CompletionItem) -> str:
-        """Return the text to insert, with a blank after a word that is complete."""
         words, quote = split_words(os.environ["COMP_LINE"])
         part = split_words(quote + os.environ.get("COMP_WORD", ""))[0][-1]
         text = item.value[len(words[-1]) - len(part) if words[-1].endswith(part) else 0 :]
@@ -338,8 +328,26 @@ def describe(item: CompletionItem) -> str:
 SHELLS: dict[str, type[Complete]] = {"bash": Bash, "zsh": Zsh, "fish": Fish}
 
 
-def script(shell: str, cli: click.Command, variable: str) -> str:
-    return SHELLS[shell](cli, {}, "gradcli", variable).source()
+@click.command(
+    cls=Command,
+    epilog='Examples: eval "$(gradcli completion bash)"; gradcli completion zsh > _gradcli; '
+    "gradcli completion fish > gradcli.fish",
+)
+@click.argument("shell", metavar="SHELL", shell_complete=lambda _, __, incomplete: items(SHELLS, incomplete))
+def completion(shell: str) -> None:
+    """Print a completion script for SHELL: bash, zsh or fish.
+
+    Have it run by the shell's start-up file, as in the examples. Then TAB completes commands, options and their
+    choices, files, the functions of FILE.py:, the names of a program after --wrt, --out, --retain and --hook, and its
+    inputs as NAME=. Nothing is executed for that.
+    """
+    if shell not in SHELLS:
+        raise GradcliError(
+            f"there is no completion for '{shell}'",
+            hint=did_you_mean(shell, SHELLS) or f"the shells are {', '.join(SHELLS)}",
+        )
+    source = SHELLS[shell](click.get_current_context().command, {}, "gradcli", COMPLETE).source()
+    Output(Request(command="completion", format="text"), ("text",)).write(source)
 
 
 def answer_shell(cli: click.Command, instruction: str) -> int:

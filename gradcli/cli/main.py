@@ -28,8 +28,8 @@ from ..errors import (
     did_you_mean,
     shorten,
 )
-from ..lang.limits import Bound, bound, deadline, out_of_memory
-from . import messages, output
+from ..lang.limits import bound, deadline, out_of_memory
+from . import COMPLETE, messages, output
 
 GROUPS = {
     "Compute": {
@@ -65,10 +65,17 @@ GROUPS = {
 }
 """The commands by what they are for, with what each gives."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
-HOMES = dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "transforms")
+HOMES = {
+    **dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "commands.transforms"),
+    **dict.fromkeys(("eval", "plot", "precision"), "commands.ranges"),
+    **dict.fromkeys(("graph", "trace"), "commands.backward"),
+    **dict.fromkeys(("lock", "mutate", "watch"), "commands.guard"),
+    "run": "commands.sweep",
+    "ops": "commands.symbolic",
+    "schema": "commands.help",
+    "completion": "complete",
+}
 """The modules of commands that have none of their own."""
-COMPLETE = "_GRADCLI_COMPLETE"
-"""The variable by which a completion script asks what may follow."""
 
 
 class LazyGroup(click.Group):
@@ -80,7 +87,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        return getattr(import_module(f"{__package__}.commands.{HOMES.get(name, name)}"), name)
+        return getattr(import_module(f"{__package__}.{HOMES.get(name, f'commands.{name}')}"), name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -115,20 +122,21 @@ def cli() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
     if COMPLETE in os.environ:
         from .complete import answer_shell
 
         return answer_shell(cli, os.environ[COMPLETE])
     words = sys.argv[1:] if argv is None else argv
-    words, script_words = split_at_dashes(words)
+    dashes = words.index("--") if "--" in words else len(words)
+    words, script_words = words[:dashes], words[dashes + 1 :]  # what follows -- is for the script
     formats = formats_asked(words)
     output.claim()
     np.seterr(all="ignore")
     warnings.showwarning = messages.show_warning  # type: ignore[assignment]
     if bound.own_process:
         sys.unraisablehook = threading.excepthook = messages.show_stray
-        deadline.give_up = lambda late: give_up(late, "json" in formats)
+        # a call into a library that does not return in time is ended from a thread beside it
+        deadline.give_up = lambda late: os._exit(fail(late.error(), "json" in formats))
     try:
         if len(formats) > 1:
             raise GradcliError(f"two formats at once: {' and '.join(sorted(formats))}", hint="keep one")
@@ -213,7 +221,6 @@ CLICK = (
 
 
 def reword(message: str) -> str:
-    """Return a message of click's in plain words."""
     for pattern, better in CLICK:
         message = re.sub(pattern, better, message)
     return message
@@ -245,20 +252,6 @@ def fail(error: GradcliError, as_json: bool) -> int:
     else:
         messages.report(error)
     return error.exit_code
-
-
-def give_up(late: Bound, as_json: bool) -> None:
-    """End the process, from a thread beside a call into a library that does not return in time."""
-    code = fail(late.error(), as_json)
-    os._exit(code)
-
-
-def split_at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split the words at the first `--`: what follows is for the script."""
-    if "--" in words:
-        place = words.index("--")
-        return words[:place], words[place + 1 :]
-    return words, []
 
 
 def formats_asked(words: list[str]) -> set[str]:

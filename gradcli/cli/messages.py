@@ -108,7 +108,6 @@ def excerpt(span: Span, colour: bool) -> str:
 
 
 def message_text(word: str, tint: str, message: str, span: Span | None, hint: str | None) -> str:
-    """Return a message as it is printed: what, where, what to do."""
     colour = colourful(sys.stderr)
     head = f"{tint}{word}:{PLAIN}" if colour else f"{word}:"
     lines = [f"{head} {visible(message)}"]
@@ -162,7 +161,6 @@ def summarize(counts: str, good: bool) -> None:
 
 
 def show_log() -> None:
-    """Print what the library logs as notes."""
     import logging
 
     class Notes(logging.Handler):

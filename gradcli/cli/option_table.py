@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -86,7 +87,6 @@ def as_name(ctx: Any, param: Any, given: Any) -> Any:
 
 
 def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
-    """Return the value of an option that may be given once."""
     if len(values) > 1:
         raise click.BadParameter("it is given twice", ctx, param)
     return values[0] if values else None
@@ -120,20 +120,33 @@ def as_delimiter(ctx: Any, param: Any, text: str | None) -> str | None:
     return character
 
 
+def split_shapes(texts: tuple[str, ...], symbolic: bool) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the text, name and lengths of each --shape. symbolic: whether lengths may be names. Raises GradcliError."""
+    known: set[str] = set()
+    for text in texts:
+        name, sign, lengths = text.partition("=")
+        name = as_written(name.strip() if symbolic else name)
+        parts = [p.strip() for p in lengths.strip().removesuffix(",").split(",")] if lengths.strip() else []
+        if symbolic:
+            right = all(p.isidentifier() or (p.isdecimal() and int(p)) for p in parts)
+        else:
+            right = all(p.isdecimal() and p.isascii() for p in parts)
+        if not sign or not name or not right:
+            example = "--shape A=m,n --shape x=n" if symbolic else "--shape x=3,4"
+            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint=f"for example {example}")
+        if name in known:
+            raise GradcliError(f"--shape: '{name}' is given twice")
+        known.add(name)
+        yield text, name, parts
+
+
 def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dict[str, tuple[int, ...]]:
     """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError, also for values."""
     shapes: dict[str, tuple[int, ...]] = {}
-    for text in texts:
-        name, sign, lengths = text.partition("=")
-        name = as_written(name)
-        parts = lengths.strip().removesuffix(",").split(",") if lengths.strip() else []
-        if not sign or not name or not all(p.strip().isdecimal() and p.strip().isascii() for p in parts):
-            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape x=3,4")
-        if name in shapes:
-            raise GradcliError(f"--shape: '{name}' is given twice")
+    for text, name, parts in split_shapes(texts, symbolic=False):
         if len(parts) > MOST_AXES:
             raise GradcliError(f"--shape {name}: {len(parts)} axes are too many; NumPy has {MOST_AXES}", kind="limit")
-        shapes[name] = tuple(int(p) for p in parts)
+        shapes[name] = tuple(map(int, parts))
         if math.prod(shapes[name]) > limit:
             raise GradcliError(
                 f"--shape {text}: it would have {math.prod(shapes[name])} elements; the limit is {limit}",
@@ -151,23 +164,12 @@ def dimensions_of(texts: tuple[str, ...], values: Mapping[str, Any]) -> dict[str
     Raises GradcliError.
     """
     shapes: dict[str, tuple[int | str, ...]] = {}
-    for text in texts:
-        name, sign, lengths = text.partition("=")
-        name = as_written(name.strip())
-        parts = [p.strip() for p in lengths.split(",")] if lengths.strip() else []
-        parts = parts[:-1] if parts and not parts[-1] else parts
-        if not sign or not name or not all(p.isidentifier() or (p.isdecimal() and int(p)) for p in parts):
-            raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint="for example --shape A=m,n --shape x=n")
-        if name in shapes:
-            raise GradcliError(f"--shape: '{name}' is given twice")
+    for text, name, parts in split_shapes(texts, symbolic=True):
         if name in values:
             raise GradcliError(f"'{name}' is given a value and a shape", hint="give one of them")
         if len(parts) > 2:
-            raise GradcliError(
-                f"--shape {text}: --matrix has numbers, vectors and matrices",
-                hint="give at most two lengths",
-                kind="shape",
-            )
+            message = f"--shape {text}: --matrix has numbers, vectors and matrices"
+            raise GradcliError(message, hint="give at most two lengths", kind="shape")
         shapes[name] = tuple(int(p) if p.isdecimal() else as_written(p) for p in parts)
     given = {name: tuple(value.shape) for name, value in values.items()}
     if deep := [name for name, shape in given.items() if len(shape) > 2]:
@@ -175,19 +177,20 @@ def dimensions_of(texts: tuple[str, ...], values: Mapping[str, Any]) -> dict[str
     return shapes | given
 
 
-FLOAT_TYPES = ("float32", "float64", "complex128")
-
-
-def option(usage: str, help: str, *, name: str | None = None, complete: str | None = None, **more: Any) -> Callable:
+def option(
+    usage: str, help: str, *, name: str | None = None, complete: str | None = None, choices: str = "", **more: Any
+) -> Callable:
     """Return an option of click.
 
-    usage: as `--help` has it, "-o --output FILE"; without a metavar or a type it is a flag. name: the parameter's,
-    where the flags do not say it. complete: the function of complete.py that says what a shell may offer.
+    usage: as `--help` has it, "-o --output FILE"; without a metavar, choices or a type it is a flag. name: the
+    parameter's, where the flags do not say it. complete: the function of complete.py that says what a shell may offer.
     """
     words = usage.split()
     flags = [word for word in words if word.startswith("-")]
     if len(flags) < len(words):
         more["metavar"] = words[-1]
+    elif choices:
+        more["type"] = click.Choice(choices.split())
     elif not more.keys() & {"type", "flag_value"}:
         more["is_flag"] = True
     if complete is not None:
@@ -195,32 +198,22 @@ def option(usage: str, help: str, *, name: str | None = None, complete: str | No
     return click.option(*flags, *([name] if name else []), help=help, **more)
 
 
-def shape_option(purpose: str) -> Callable:
-    return option("--shape NAME=3,4", f"{purpose} Repeatable.", name="shapes", multiple=True, complete="complete_input")
-
-
-def claim_option(usage: str, help: str) -> Callable:
-    return option(usage, help, multiple=True, callback=one_or_all, complete="complete_function")
+names_option = partial(option, multiple=True, callback=as_names)
+inputs_option = partial(names_option, complete="inputs")
+value_option = partial(option, multiple=True, complete="complete_input")
+file_option = partial(option, complete="files")
+claim_option = partial(option, multiple=True, callback=one_or_all, complete="complete_function")
 
 
 OPTIONS: dict[str, Callable] = {
     "expression": option(
         "-e EXPR", "An inline expression, whatever it looks like.", name="expression", multiple=True, callback=once
     ),
-    "wrt": option(
-        "--wrt NAMES",
-        "Differentiate with respect to these inputs only: x,y.",
-        multiple=True,
-        callback=as_names,
-        complete="inputs",
-    ),
+    "wrt": inputs_option("--wrt NAMES", "Differentiate with respect to these inputs only: x,y."),
     "out": option("--out NAME", "The name whose value is the output.", callback=as_name, complete="names"),
     "gradient": option("-g --gradient VALUE", "The gradient vector for an output that is no scalar.", complete="value"),
-    "tangent": option(
-        "--tangent -t NAME=VALUE",
-        "The direction, input by input; inputs left out stay fixed. Repeatable.",
-        multiple=True,
-        complete="complete_input",
+    "tangent": value_option(
+        "--tangent -t NAME=VALUE", "The direction, input by input; inputs left out stay fixed. Repeatable."
     ),
     "grad": claim_option(
         "--grad NAME|FORMULA",
@@ -237,11 +230,9 @@ OPTIONS: dict[str, Callable] = {
         "The forward derivative by hand: j(tangents, *arguments) in the same file, or a formula with v for the tangent "
         "(v_x for that of x); alone or with --vjp; of a C function: its declaration.",
     ),
-    "hess": option(
+    "hess": value_option(
         "--hess x,y=FORMULA",
         "Of an expression: a formula for the second derivatives by x and y, x=FORMULA by x twice. Repeatable.",
-        multiple=True,
-        complete="complete_input",
     ),
     **{
         f"library_{name}": option(f"--{name} DECLARATION", f"Of a C function, {what} in its library.", name=name)
@@ -254,9 +245,15 @@ OPTIONS: dict[str, Callable] = {
         "--elementwise",
         "The function works element by element; --grad returns the derivative of each, in the output's shape.",
     ),
-    "shape": shape_option("Draw this input at random, with this shape; of a C function's output: its shape."),
-    "symbol_shape": shape_option(
-        "Make this input an array of symbols, with this shape; with --matrix lengths may be names: A=m,n."
+    "shape": value_option(
+        "--shape NAME=3,4",
+        "Draw this input at random, with this shape; of a C function's output: its shape. Repeatable.",
+        name="shapes",
+    ),
+    "symbol_shape": value_option(
+        "--shape NAME=3,4",
+        "Make this input an array of symbols, with this shape; with --matrix lengths may be names: A=m,n. Repeatable.",
+        name="shapes",
     ),
     "samples": option(
         "--samples K",
@@ -282,32 +279,27 @@ OPTIONS: dict[str, Callable] = {
     "show": option(
         "--show",
         "all: every element, claimed and numeric, also of what is right (worst).",
-        type=click.Choice(("worst", "all")),
+        choices="worst all",
         default="worst",
     ),
     "list": option("--list", "List the checks and stop."),
     "stop": option("-x", "Stop at the first fail.", name="stop"),
     "jobs": option("-j --jobs N", "Processes to run checks in (1).", type=Count(1000), default=1),
-    "junit": option("--junit FILE", "Also write a JUnit report.", complete="files"),
+    "junit": file_option("--junit FILE", "Also write a JUnit report."),
     "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 when no check fails but some are inconclusive."),
-    "verify": option(
-        "--verify FILE", "Compare with this lock; exit 1 where a number is beyond both errors.", complete="files"
-    ),
+    "verify": file_option("--verify FILE", "Compare with this lock; exit 1 where a number is beyond both errors."),
     "search": option(
         "--search N",
         "Also look among N points that people forget for one where the derivative is wrong, and shrink it.",
         type=Count(1_000_000, least=0),
     ),
-    "save_points": option(
-        "--save-points FILE", "Try the points of FILE first, and add to it what --search finds.", complete="files"
+    "save_points": file_option(
+        "--save-points FILE", "Try the points of FILE first, and add to it what --search finds."
     ),
     "bisect": option("--bisect", "Exit codes for git bisect run: 125, skip, where no verdict can be had."),
     "config": option("--config JSON", "The config object that an UM-Bridge model is called with."),
     "mode": option(
-        "--mode",
-        "Reverse or forward mode; auto takes the smaller side.",
-        type=click.Choice(("auto", "rev", "fwd")),
-        default="auto",
+        "--mode", "Reverse or forward mode; auto takes the smaller side.", choices="auto rev fwd", default="auto"
     ),
     "chunk_size": option("--chunk-size N", "Rows (columns) computed at once; all that fit.", type=Count(MOST_COUNTED)),
     "sparse": option("--sparse", "Detect the sparsity and compute only as many products as it needs."),
@@ -327,14 +319,13 @@ OPTIONS: dict[str, Callable] = {
         complete="names",
     ),
     "retain_all": option("--retain-all", "Report the gradients of all named results."),
-    "columns": option(
+    "columns": file_option(
         "--columns FILE",
         "Every column of this table with a heading that the program has as an input is its value; - is standard input.",
-        complete="files",
     ),
     "strict": option("--strict", "nan or infinity in the result is an error, with its place; exit 1."),
     "value": option("--value", "In tab-separated lines (and CSV) the value comes first.", name="with_value"),
-    "dtype": option("--dtype", "The type of the inputs (float64).", type=click.Choice(FLOAT_TYPES)),
+    "dtype": option("--dtype", "The type of the inputs (float64).", choices="float32 float64 complex128"),
     "seed": option("--seed N", "Seed of rand and randn (0).", type=Count(MOST_COUNTED, least=0), default=0),
     "max_elements": option(
         "--max-elements N",
@@ -347,14 +338,9 @@ OPTIONS: dict[str, Callable] = {
     "engine": option(
         "--engine",
         "The engine that differentiates FILE.py:NAME (the framework that its code leads to).",
-        type=click.Choice(ENGINES),
+        choices=" ".join(ENGINES),
     ),
-    "over": option(
-        "--over NAME=FROM:TO",
-        "An input and its range, as the word x=-3:3 says it, too. Repeatable.",
-        multiple=True,
-        complete="complete_input",
-    ),
+    "over": value_option("--over NAME=FROM:TO", "An input and its range, as the word x=-3:3 says it, too. Repeatable."),
     "points": option("--points N", "Points along each input (200; 60 for a map).", type=Count(1000, least=2)),
     "range_points": option("--points N", "Points (49).", type=Count(1000, least=2)),
     "plot": option("--plot", "Draw heat maps; with -o FILE.svg or .png, a picture."),
@@ -374,39 +360,23 @@ OPTIONS: dict[str, Callable] = {
     "simplify": option("--simplify", "Simplify the formulas, within --timeout."),
     "high_order": option("--order N", "Order of the derivatives (1).", type=Count(10), default=1),
     "matrix": option("--matrix", "Derivatives in matrix form, for arrays of any size: --shape A=m,n --shape x=n."),
-    "symmetric": option(
-        "--symmetric NAMES",
-        "With --matrix: these inputs are symmetric.",
-        multiple=True,
-        callback=as_names,
-        complete="inputs",
-    ),
-    "spd": option(
-        "--spd NAMES",
-        "With --matrix: these inputs are symmetric and positive definite.",
-        multiple=True,
-        callback=as_names,
-        complete="inputs",
-    ),
-    "at": option(
-        "--at NAME=VALUE", "Evaluate the formulas there. Repeatable.", multiple=True, complete="complete_input"
-    ),
+    "symmetric": inputs_option("--symmetric NAMES", "With --matrix: these inputs are symmetric."),
+    "spd": inputs_option("--spd NAMES", "With --matrix: these inputs are symmetric and positive definite."),
+    "at": value_option("--at NAME=VALUE", "Evaluate the formulas there. Repeatable."),
     "steps": option("--steps", "Show the chain rule, node by node."),
     "only_pass": option(
         "--pass N|last", "Of several runs of backward only this one, counted from 1.", name="only", type=PassNumber()
     ),
     "step": option("--step", "Wait for a key after each step: q ends, a shows all the rest."),
     "detect_anomaly": option("--detect-anomaly", "Name the first operation that makes a nan."),
-    "outs": option(
+    "outs": names_option(
         "--out NAMES",
         "The name whose value is the output; of several, a,b, each gets columns of its own: a, d_a_x.",
         name="outs",
-        multiple=True,
-        callback=as_names,
         complete="names",
     ),
     "diag": option("--diag", "Also the second derivatives by the same input: d2_NAME."),
-    "keep": option("--keep COLUMNS", "Also hand on these columns: id,day.", multiple=True, callback=as_names),
+    "keep": names_option("--keep COLUMNS", "Also hand on these columns: id,day."),
     "no_keep": option("--no-keep", "Leave the inputs out of the result."),
     "delimiter": option(
         "--delimiter CHARACTER",
@@ -416,7 +386,7 @@ OPTIONS: dict[str, Callable] = {
     "sweep_format": option(
         "-f --format",
         "Write the table as csv or tsv, or print how it went, as json (by the ending of FILE; csv).",
-        type=click.Choice(("csv", "tsv", "json")),
+        choices="csv tsv json",
     ),
     "shard": option("--shard K/N", "Only the K-th of N equal shares of the rows.", default="1/1", callback=as_share),
     "sweep_jobs": option("-j --jobs N", "Threads or processes that share the rows (1).", type=Count(1000)),
@@ -426,19 +396,16 @@ OPTIONS: dict[str, Callable] = {
         "for it: local. The workers need gradcli, and must see the files.",
     ),
     "restart": option("--restart", "Begin anew, whatever is there of the output."),
-    "sweep_output": option(
+    "sweep_output": file_option(
         "-o --output FILE",
         "The table to write: .csv, .tsv or .parquet; - is standard output (-).",
         name="table",
         default="-",
-        complete="files",
     ),
     "json": option("--json", "The same as -f json.", name="format", flag_value="json"),
-    "output": option("-o --output FILE", "Write to FILE instead; - is standard output.", complete="files"),
+    "output": file_option("-o --output FILE", "Write to FILE instead; - is standard output."),
     "precision": option("--precision N", "Significant digits to print.", type=Count(50)),
-    "color": option(
-        "--color", "When to use colour (auto).", type=click.Choice(("auto", "always", "never")), default="auto"
-    ),
+    "color": option("--color", "When to use colour (auto).", choices="auto always never", default="auto"),
     "quiet": option("-q --quiet", "No notes and warnings."),
     "verbose": option("-v --verbose", "More notes."),
 }

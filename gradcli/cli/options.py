@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..program.base import Program
     from ..program.hooks import Hook
     from ..show.check_results import CheckReport
-    from ..show.formula_results import LongNumbers
+    from ..show.study_results import LongNumbers
 
 
 def kind_of(text: str, command: str) -> str:
@@ -174,14 +174,6 @@ def check_uses(options: Mapping[str, Any], request: Request, form: str) -> None:
                 raise GradcliError(f"{flag} has no use here: {why}", hint=hint)
 
 
-def make_request(command: str, options: dict[str, Any], named: frozenset[str], own: set[str]) -> Request:
-    """Take out of options what a request has a field for, but for the command's own parameters, and make one."""
-    context = click.get_current_context()
-    fields = [name for name in Request._fields if name in options and name not in own]
-    asked = {name: value for name in fields if (value := options.pop(name)) is not None}
-    return Request(command=command, named=named, argv=context.obj or (), **asked)
-
-
 class Call:
     """A command and what is asked of it: its target, values and output; held: what lasts until it is answered."""
 
@@ -216,11 +208,9 @@ class Call:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that follow the target."""
         return self.request.words if self.inline else self.request.words[1:]
 
     def target(self) -> Target:
-        """Return the target. Raises GradcliError where there is none."""
         if self.request.expression is None and not self.request.words:
             raise no_target()
         text = self.request.words[0] if self.request.expression is None else self.request.expression
@@ -243,22 +233,17 @@ class Call:
         return target
 
     def bound(self, target: Target) -> Bound | None:
-        """Return how long a target may take: what --timeout says, else some CPU for a program of the language.
-
-        Elsewhere --timeout is the time of one answer.
-        """
-        if target.is_address:
+        """Return how long a target may take: what --timeout says, else some CPU for a program of the language."""
+        if target.is_address:  # there --timeout is the time of one answer
             return None
         if self.request.timeout is not None:
             return Bound(self.request.timeout)
         return Bound(CPU_SECONDS, cpu=True) if target.is_language else None
 
     def bound_time(self, target: Target) -> None:
-        """End the call when a target takes longer than it may."""
         self.held.enter_context(enforce(self.bound(target)))
 
     def program(self) -> tuple[Program, dict[str, Any]]:
-        """Return the program and the values given for its inputs."""
         self.output.check()
         target = self.target()
         self.bound_time(target)
@@ -332,7 +317,6 @@ def compute_in_digits(
 
 
 def formulas_of(call: Call, program: Program, max_symbols: int) -> FormulaComparison:
-    """Return the formulas that a result is to be compared with."""
     from ..analysis.compare_formulas import TIMEOUT, FormulaComparison
 
     return FormulaComparison(program, call.values, call.asked(), max_symbols, call.request.timeout or TIMEOUT)
@@ -381,7 +365,9 @@ def target_command(
             context = click.get_current_context()
             given = dict(options)
             named = frozenset(n for n in options if context.get_parameter_source(n) is ParameterSource.COMMANDLINE)
-            request = make_request(str(context.info_name), options, named, own)
+            fields = [name for name in Request._fields if name in options and name not in own]
+            asked = {name: value for name in fields if (value := options.pop(name)) is not None}
+            request = Request(command=str(context.info_name), named=named, argv=context.obj or (), **asked)
             call = Call(request, formats)
             check_uses(given, request, call.output.form)
             if call.output.form == "json" or "-" in (request.output, options.get("table")):

@@ -98,7 +98,6 @@ def write(text: Any) -> None:
 
 
 def begun() -> bool:
-    """Return whether results were written, or a part of them."""
     return _Results.begun
 
 
@@ -178,9 +177,8 @@ class Output:
         plain = "table" if request.plot and form is None else formats[:2][-1]  # the second is that of pipes
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
-        named = (
-            plain if kind == ".tsv" else next((name for name, form in FORMATS.items() if kind in form.endings), None)
-        )
+        named = next((name for name, form in FORMATS.items() if kind in form.endings), None)
+        named = plain if kind == ".tsv" else named
         unknown = named is None and form is None and len(formats) > 1 and kind not in (*TEXT_ENDINGS, *UNKNOWN_PICTURES)
         if unknown and not is_stream(self.path or ""):
             endings = [".txt", *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE)]
@@ -220,7 +218,6 @@ class Output:
         return (getattr(results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
-        """Render a result, or a part of one, and write it."""
         style = Style(self.precision, self.unicode, self.command, self.size, whole=self.shows_whole)
         rendered = render(result, self.form, style)
         if self.form == "table":
@@ -230,10 +227,7 @@ class Output:
             note_what_is_hidden(result, rendered)
 
     def numbers_of(self, result: Any, style: Style) -> Any:
-        """Return a result's numbers, which are never cut, as something to render without the sentences beside them.
-
-        None for results that are no derivatives.
-        """
+        """Return a result's numbers, which are never cut, as something to render without the sentences beside them."""
         from ..show.results import Gradients, Hessian, Jacobian, Products
 
         if not isinstance(result, Gradients | Hessian | Jacobian | Products):
@@ -252,14 +246,17 @@ class Output:
         whole: what must not be cut: lines become as long as it needs, even longer than the terminal is wide.
         """
         console = console_for(self.size[0], self.path is None and messages.colourful(results()))
-        widen(console, whole)
+        if whole is not None:
+            from rich.measure import Measurement
+
+            wide = console.options.update(max_width=LONGEST, width=LONGEST)
+            console.width = max(console.width, Measurement.get(console, wide, whole).maximum)
         console.print(renderable, crop=False)
         lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
         text = "\n".join(lines)
         return text if self.unicode else text.translate(PLAIN)
 
     def write(self, text: str | bytes) -> None:
-        """Write to standard output, or to the file. Raises GradcliError when that is impossible."""
         stand_down()
         if self.path is not None:
             write_file(self.path, text)
@@ -311,17 +308,7 @@ def console_for(width: int, colour: bool) -> Any:
     )
 
 
-def widen(console: Any, whole: Any) -> None:
-    """Make a console as wide as what must not be cut needs it."""
-    if whole is not None:
-        from rich.measure import Measurement
-
-        wide = console.options.update(max_width=LONGEST, width=LONGEST)
-        console.width = max(console.width, Measurement.get(console, wide, whole).maximum)
-
-
 def check_writable(path: str) -> None:
-    """Raise GradcliError for a file that cannot be written."""
     if not path:
         raise GradcliError("no name of a file to write", hint="for example -o result.json")
     try:

@@ -44,9 +44,9 @@ class Waiting:
             return
         self.last = now
         left = (now - start) * (total - done) / max(done - first, 1)
-        text = (
-            f"{what} {done}/{total}, {duration(left)} left" if total else f"{what} {done}"
-        ) + f"  {visible(self.names[place])}"
+        wait = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} min" if left < 7200 else f"{left / 3600:.0f} h"
+        text = f"{what} {done}/{total}, {wait} left" if total else f"{what} {done}"
+        text += f"  {visible(self.names[place])}"
         if len(self.names) > 1:
             text = f"{self.done}/{len(self.names)} checks, {text}"
         if self.changes:
@@ -56,7 +56,6 @@ class Waiting:
             messages.say(text)
 
     def count(self) -> None:
-        """Show how many checks are done, where there are many."""
         if len(self.names) >= MANY and self.changes:
             self.write(f"checking {self.done}/{len(self.names)}")
 
@@ -68,16 +67,6 @@ class Waiting:
     def clear(self) -> None:
         if self.shown:
             self.write("")
-
-
-def duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.0f} h"
-    )
 
 
 class Progress:

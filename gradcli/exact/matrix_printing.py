@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar
 
-from ..show.formula_results import bold_symbol, symbol
+from ..show.study_results import bold_symbol, symbol
 from .index_terms import ONE, Dim
 from .matrix_form import Form, Powers, call, product
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ def names() -> list[str]:
 
 @functools.cache
 def read(name: str) -> dict[str, Any]:
-    """Return the content of a file of this folder."""
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -38,29 +37,11 @@ def schema_of(name: str) -> dict[str, Any]:
             "properties": {**head["properties"], **command, **own["properties"]},
             "required": [*head["required"], *own["required"]],
         }
-    used = closure(own, common["$defs"])
+    used: set[str] = set()
+    waiting = [own]
+    while waiting:  # definitions have references, too
+        found = set(re.findall(r'"\$ref": "#/\$defs/(\w+)"', json.dumps(waiting.pop()))) - used
+        used |= found
+        waiting += [common["$defs"][name] for name in found]
     definitions = {key: value for key, value in common["$defs"].items() if key in used}
     return {"$schema": DIALECT, **own, **({"$defs": definitions} if definitions else {})}
-
-
-def closure(part: Any, definitions: dict[str, Any]) -> set[str]:
-    """Return the names of all definitions that a schema uses, directly or through others."""
-    names: set[str] = set()
-    waiting = list(references(part))
-    while waiting:
-        name = waiting.pop()
-        if name not in names:
-            names.add(name)
-            waiting += references(definitions[name])
-    return names
-
-
-def references(part: Any) -> Iterator[str]:
-    """Yield the names that a schema refers to."""
-    if isinstance(part, dict):
-        if "$ref" in part:
-            yield str(part["$ref"]).rpartition("/")[2]
-        part = list(part.values())
-    if isinstance(part, list):
-        for item in part:
-            yield from references(item)

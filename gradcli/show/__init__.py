@@ -11,10 +11,9 @@ from ..errors import GradcliError
 class Format(NamedTuple):
     """What a format holds.
 
-    endings: of the names of files that ask for it. module: where its writer is.
-    binary: whether it is no text for a terminal. whole: whether every element is written, however many there are.
-    formulas: whether it has a place for them.
-    streamed: whether one check of several is written when it is done.
+    endings: of the names of files that ask for it. module: where its writer is. binary: whether it is no text for a
+    terminal. whole: whether every element is written, however many there are. formulas: whether it has a place for
+    them. streamed: whether one check of several is written when it is done.
     """
 
     endings: tuple[str, ...] = ()
@@ -71,10 +70,7 @@ class Style(NamedTuple):
 
 
 def render(result: Any, form: str, style: Style) -> Any:
-    """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes).
-
-    What writes a format is a function for all results, or a dictionary of functions by type.
-    """
+    """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
     writer = import_module(f"{__name__}.{FORMATS[form].module}").WRITERS[form]
     if isinstance(writer, dict):
         writer = writer.get(type(result))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,6 @@ LONG = 8
 
 
 def shape_text(array: np.ndarray) -> str:
-    """Return a shape for people: 3×4, or scalar."""
     return "×".join(map(str, array.shape)) if array.ndim else "scalar"
 
 
@@ -89,11 +88,8 @@ def cell_writer(array: np.ndarray, style: Style, coloured: bool = True) -> Calla
     return write
 
 
-Edges = tuple[int | None, int | None]
-
-
 def block(
-    array: np.ndarray, write: Callable[..., Cell], edges: Edges, width: int | None, at: tuple[int, ...] = ()
+    array: np.ndarray, write: Callable[..., Cell], edges: Sequence[int | None], width: int | None, at: tuple = ()
 ) -> list[Cell]:
     """Return an array as parts of a text: a number, a line, a matrix, or blocks of them.
 
@@ -115,15 +111,11 @@ def block(
     ]
     columns = zip(*(line for i, line in zip(rows, lines, strict=True) if i is not None), strict=True)
     widths = [max(len(text) for text, _ in column) for column in columns]
-    padded = [
-        line if i is None else row_parts(pad_cells(line, widths), "  ", width)
-        for i, line in zip(rows, lines, strict=True)
-    ]
-    return join_parts(padded, "\n")
-
-
-def pad_cells(cells: list[Cell], widths: list[int]) -> list[Cell]:
-    return [(text.rjust(width), look) for (text, look), width in zip(cells, widths, strict=True)]
+    for k, i in enumerate(rows):
+        if i is not None:
+            padded = [(text.rjust(wide), look) for (text, look), wide in zip(lines[k], widths, strict=True)]
+            lines[k] = row_parts(padded, "  ", width)
+    return join_parts(lines, "\n")
 
 
 def join_parts(parts: list[list[Cell]], between: str) -> list[Cell]:
@@ -131,7 +123,6 @@ def join_parts(parts: list[list[Cell]], between: str) -> list[Cell]:
 
 
 def row_parts(cells: list[Cell], gap: str, width: int | None) -> list[Cell]:
-    """Return numbers in brackets, in as many lines as the width asks for."""
     parts, used = [("[", ""), cells[0]], 2 + len(cells[0][0])
     for cell in cells[1:]:
         used += len(gap) + len(cell[0])
@@ -194,15 +185,11 @@ def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) ->
             max([len(heading), *map(width_of, column)]) for heading, column in zip(headings[2:], columns, strict=True)
         ]
         if fixed + sum(widths) + 2 * len(widths) <= style.size[0]:
-            return [side_by_side(headings, rows, shapes, cells)]
+            table = plain_table(*(Column(heading, no_wrap=True) for heading in headings))
+            for row, shape, texts in zip(rows, shapes, cells, strict=True):
+                table.add_row(row.name, Text(shape, style="dim"), *texts)
+            return [table]
     return below_each_other(headings, rows, shapes, style)
-
-
-def side_by_side(headings: tuple[str, ...], rows: list[Row], shapes: list[str], cells: list[list[Text]]) -> Table:
-    table = plain_table(*(Column(heading, no_wrap=True) for heading in headings))
-    for row, shape, texts in zip(rows, shapes, cells, strict=True):
-        table.add_row(row.name, Text(shape, style="dim"), *texts)
-    return table
 
 
 def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[str], style: Style) -> list[Any]:
@@ -287,7 +274,6 @@ def column_groups(widths: list[int], room: int) -> list[tuple[int, int]]:
 
 
 def summary(flat: np.ndarray, style: Style) -> Text:
-    """Return shape, rank, Frobenius norm and the share of elements that are not 0."""
     finite = bool(np.isfinite(flat).all())
     small = min(flat.shape) <= 1000 and finite
     rank = str(np.linalg.matrix_rank(flat)) if small else "?"

@@ -41,7 +41,6 @@ class Element(NamedTuple):
 
     @property
     def cells(self) -> tuple[Any, ...]:
-        """Claimed, numeric, error, ratio and verdict; nothing for a ratio that is not known."""
         ratio = "" if self.ratio is None else self.ratio
         return (self.analytic, self.numeric, self.numeric_error, ratio, self.verdict)
 
@@ -217,9 +216,8 @@ class CheckReport:
     verdict: pass, fail, inconclusive, error, or skipped for a file that asks for it. message: the reason in a line.
     notes: what else was seen. replay: a command line that repeats the check. witnesses: independent values by name,
     with the digits to which they agree with the derivative. error: what the checked function raised; trace: the user's
-    own frames in it. hint: what to do. found: the point that a search found. Where every element was asked for:
-    source, the function's text; claim_sources, that of the derivative by hand, where it stands elsewhere: where, and
-    its text.
+    own frames in it. hint: what to do. found: the point that a search found. Where every element was asked for: source,
+    the function's text; claim_sources, that of the derivative by hand, where it stands elsewhere: where, and its text.
     """
 
     name: str
@@ -289,17 +287,11 @@ class CheckReport:
             at = {name: np.asarray(x) for name, x in self.found.at.items()}
             more["found"] = {"at": at, "line": self.found.line}
         return {
-            "name": self.name,
-            "file": self.file,
-            "line": self.line,
-            "verdict": self.verdict,
+            **{name: getattr(self, name) for name in ("name", "file", "line", "verdict")},
             "seconds": round(self.seconds, 4),
             "inputs": {item.name: item.document() for item in self.inputs},
             "diagnosis": [finding._asdict() for finding in self.diagnosis],
-            "message": self.message,
-            "notes": self.notes,
-            "replay": self.replay,
-            "blame": self.blame,
+            **{name: getattr(self, name) for name in ("message", "notes", "replay", "blame")},
             "trace": self.trace or None,
             "hint": self.hint,
             "evidence": None if self.evidence is None else self.evidence.document(),
@@ -308,13 +300,15 @@ class CheckReport:
         }
 
     def _repr_html_(self) -> str:
-        from .html import report_html
+        from .html import details_of, fragment
 
-        return report_html(self)
+        return fragment(details_of(self))
 
 
 ELEMENT = "check file line output output_part input index part claimed numeric error ratio verdict message"
 """The columns of checks."""
+COUNTED = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "skipped": "skipped"}
+"""The words of a summary, and the verdicts that they count."""
 
 
 class CheckSummary(NamedTuple):
@@ -328,10 +322,7 @@ class CheckSummary(NamedTuple):
     seconds: float
     whole: float = 0.0
     told: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(ELEMENT.split())
+    columns: tuple[str, ...] = tuple(ELEMENT.split())
 
     @property
     def untold(self) -> tuple[CheckReport, ...]:
@@ -344,14 +335,7 @@ class CheckSummary(NamedTuple):
         return (row for check in self.checks for row in check.rows())
 
     def document(self) -> dict[str, Any]:
-        verdicts = {
-            "passed": "pass",
-            "failed": "fail",
-            "inconclusive": "inconclusive",
-            "errors": "error",
-            "skipped": "skipped",
-        }
-        counts = {word: self.count(verdict) for word, verdict in verdicts.items()}
+        counts = {word: self.count(verdict) for word, verdict in COUNTED.items()}
         summary = {**counts, "seconds": round(self.seconds, 4)}
         return {"checks": [check.document() for check in self.checks], "summary": summary}
 
@@ -389,15 +373,12 @@ class WatchSummary(NamedTuple):
     target: str
     derivatives: tuple[WatchedDerivative, ...]
     seconds: float
+    columns: tuple[str, ...] = ("verdict", "role", "function", "file", "line", "points", "calls", "message")
 
     @property
     def checks(self) -> CheckSummary:
         """The same as checks, for formats that have no place for more."""
         return CheckSummary(self.target, tuple(item.report for item in self.derivatives), self.seconds)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("verdict", "role", "function", "file", "line", "points", "calls", "message")
 
     def rows(self) -> Rows:
         from .checks import headline
@@ -417,10 +398,7 @@ class CheckList(NamedTuple):
 
     target: str
     checks: tuple[tuple[str, str | None, int | None], ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("check", "file", "line")
+    columns: tuple[str, ...] = ("check", "file", "line")
 
     def lines(self) -> Rows:
         """Return a line per check: FILE:LINE, name; the name alone where there is no file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .check_results import CheckReport, CheckSummary, Element, InputCheck, Taylor
+from .check_results import COUNTED, CheckReport, CheckSummary, InputCheck, Taylor
 from .results import label
 
 DIGITS = 12
@@ -17,7 +17,6 @@ PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
 
 
 def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
-    """Return the name of an element, or of its real or imaginary part."""
     return PARTS[part] + label(name, index)
 
 
@@ -70,12 +69,6 @@ def input_text(item: InputCheck) -> str:
     return f"{item.counts.wrong} of {item.counts.of} elements wrong{undecided}"
 
 
-def relative_text(worst: Element | None) -> str:
-    if worst is None or worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
-        return ""
-    return f" (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
-
-
 def basis(check: CheckReport) -> str:
     """Return what a verdict rests on."""
     evidence = check.evidence
@@ -104,8 +97,7 @@ def agreement(check: CheckReport) -> str:
         hidden = max(item.resolution or 0.0 for item in known)
         return (
             f"random directions agree to {digits:.1f} digits; a single wrong element, off by {hidden:.1g} of its "
-            f"input's "
-            "largest, could have hidden"
+            "input's largest, could have hidden"
         )
     items = [item for item in check.inputs if item.worst is not None]
     if not items:
@@ -125,26 +117,24 @@ def agreement(check: CheckReport) -> str:
     return f"{digits:.1f} digits agree; an error above {seen:.1g} relative would have been seen"
 
 
-def worst_input(check: CheckReport) -> InputCheck | None:
-    order = {"fail": 0, "inconclusive": 1, "pass": 2}
-    items = sorted(check.inputs, key=lambda item: (order.get(item.verdict, 3), -item.max_rel_error))
-    return items[0] if items else None
-
-
 WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree", "other value", "partial gradients")
 """What is wrong with a derivative as a whole, also where every element agrees with its values."""
 
 
 def headline(check: CheckReport, precision: int | None = None) -> str:
     """Return the reason for a verdict in one line, numbers with so many digits."""
-    item = worst_input(check)
+    order = {"fail": 0, "inconclusive": 1, "pass": 2}
+    items = sorted(check.inputs, key=lambda item: (order.get(item.verdict, 3), -item.max_rel_error))
+    worst = items[0].worst if items else None
     if check.verdict == "pass":
         return f"{agreement(check)}; {check.message}" if check.message else agreement(check)
     reason = check.diagnosis[0].kind if check.diagnosis else ""
-    shown = item is not None and item.worst is not None and (item.verdict == "fail" or reason not in WHOLE)
-    if check.verdict == "fail" and shown and item is not None:
-        return f"{worst_text(item, precision)}{relative_text(item.worst)}"
-    return check.message or "no reason was given"
+    if check.verdict != "fail" or worst is None or not (items[0].verdict == "fail" or reason not in WHOLE):
+        return check.message or "no reason was given"
+    text = worst_text(items[0], precision)
+    if worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
+        return text
+    return f"{text} (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
 
 
 def taylor_lines(taylor: Taylor) -> list[str]:
@@ -152,9 +142,9 @@ def taylor_lines(taylor: Taylor) -> list[str]:
     for row in taylor.rows:
         rate = "rounding" if row.spoilt else "" if row.rate is None else f"{row.rate:.2f}"
         lines.append(f"{row.step:11.4g}  {row.remainder:11.4g}  {rate}".rstrip())
-    rate = (
-        "rounding hides it" if taylor.rate is None else f"{taylor.rate:.2f} (2 for a right derivative, 1 for another)"
-    )
+    rate = "rounding hides it"
+    if taylor.rate is not None:
+        rate = f"{taylor.rate:.2f} (2 for a right derivative, 1 for another)"
     return [*lines, f"rate of the Taylor remainder: {rate}"]
 
 
@@ -163,16 +153,9 @@ NOTICED = 1.0
 
 
 def summary_line(result: CheckSummary) -> str:
-    words = [
-        ("passed", "pass"),
-        ("failed", "fail"),
-        ("inconclusive", "inconclusive"),
-        ("errors", "error"),
-        ("skipped", "skipped"),
-    ]
     parts = [
         f"{count} {'error' if (count, word) == (1, 'errors') else word}"
-        for word, verdict in words
+        for word, verdict in COUNTED.items()
         if (count := result.count(verdict)) or word == "passed"
     ]
     whole = f" ({result.whole:.2f} s with imports)" if result.whole > result.seconds + NOTICED else ""

@@ -19,10 +19,7 @@ NONE = "none"
 
 
 def number(x: Any, precision: int | None = None) -> str:
-    """Return a number so that it reads back equal, or with so many significant digits.
-
-    x: a NumPy scalar; complex ones are written as 1.5+2.0j. None is written so.
-    """
+    """Return a number so that it reads back equal, or with so many significant digits; complex ones as 1.5+2.0j."""
     if x is None:
         return NONE
     if isinstance(x, complex | np.complexfloating):
@@ -55,7 +52,6 @@ def one_line(text: str) -> str:
 
 
 def write_tsv(result: Any, style: Style) -> str:
-    """Return a line per row, for shells."""
     rows = result.lines() if hasattr(result, "lines") else rows_of(result)
     return "".join(["\t".join(cells) + "\n" for cells in write_cells(rows, style.precision, one_line)])
 
@@ -92,10 +88,7 @@ def write_json(result: Any, style: Style) -> str:
 
 
 def as_plain_data(x: Any, precision: int | None = None) -> Any:
-    """Return what JSON has: arrays as nested lists, those of one number as it; nan and the infinities as strings.
-
-    precision: digits of the numbers in arrays.
-    """
+    """Return what JSON has: arrays as nested lists, those of one number as it; nan and the infinities as strings."""
     if x is None or isinstance(x, str | bool | int):
         return x
     if isinstance(x, Mapping):

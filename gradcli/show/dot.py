@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,13 +31,10 @@ def shape_of(node: GraphNode, unicode: bool = True) -> str:
 
 
 def value_text(value: np.ndarray | None, precision: int | None = None) -> str:
-    """Return an array on one line; a long one is cut."""
     if value is None:
         return ""
     text = nest_values(value, precision or 4)
-    if len(text) <= SHORT:
-        return text
-    return cut_array(text, SHORT)
+    return text if len(text) <= SHORT else cut_array(text, SHORT)
 
 
 def cut_array(text: str, width: int) -> str:
@@ -67,58 +65,54 @@ def quote_dot(text: str) -> str:
 
 
 def label(node: GraphNode, style: Style) -> str:
-    lines = [title(node)]
-    if node.kind != "leaf" and node.operations == 1:
-        lines.append(node.op)
-    if shape_of(node):
-        lines.append(shape_of(node))
-    if node.value is not None:
-        lines.append(f"value {value_text(node.value, style.precision)}")
-    if node.grad is not None:
-        lines.append(f"grad {value_text(node.grad, style.precision)}")
-    if node.hooks:
-        lines.append("hooks: " + ", ".join(node.hooks))
-    return "\n".join(lines)
+    lines = [title(node), node.op if node.kind != "leaf" and node.operations == 1 else "", shape_of(node)]
+    for name, x in (("value", node.value), ("grad", node.grad)):
+        lines.append("" if x is None else f"{name} {value_text(x, style.precision)}")
+    lines.append("hooks: " + ", ".join(node.hooks) if node.hooks else "")
+    return "\n".join(line for line in lines if line)
 
 
-def by_scope(result: Graph) -> dict[tuple[str, ...], list[GraphNode]]:
-    groups: dict[tuple[str, ...], list[GraphNode]] = {}
+Scope = tuple[str, ...]
+
+
+def nest_scopes(
+    result: Graph, write: Callable[[GraphNode], str], begin: Callable[[int, Scope], list[str]], end: str
+) -> list[str]:
+    """Return a line per node, those of a module between the lines at which its cluster begins and ends."""
+    groups: dict[Scope, list[GraphNode]] = {(): []}
     for node in result.nodes:
         for depth in range(len(node.scope) + 1):
             groups.setdefault(node.scope[:depth], [])
         groups[node.scope].append(node)
-    return groups
+
+    def lines_of(scope: Scope) -> list[str]:
+        lines = [write(node) for node in groups[scope]]
+        for i, inner in enumerate(groups):
+            if inner[:-1] == scope and inner:
+                lines += [*begin(i, inner), *lines_of(inner), end]
+        return ["  " + line for line in lines]
+
+    return lines_of(())
 
 
 def render_graph(result: Graph, style: Style) -> str:
     """Return a digraph in which gradients flow upwards: operands below what was computed from them."""
-    groups = by_scope(result)
-    lines = [
-        "digraph gradcli {",
-        "  rankdir=BT;",
-        f"  label={quote_dot(result.target)};",
-        "  node [fontname=monospace];",
-    ]
 
-    def add(scope: tuple[str, ...]) -> None:
-        indent = "  " * (len(scope) + 1)
-        for node in groups[scope]:
-            looks = ", ".join([LOOKS[node.kind], *([HOOKED] if node.hooks else [])])
-            lines.append(f"{indent}n{node.number} [label={quote_dot(label(node, style))}, {looks}];")
-        for inner in groups:
-            if inner[:-1] == scope and inner:
-                lines.append(f"{indent}subgraph {quote_dot('cluster ' + '/'.join(inner))} {{")
-                lines.append(f"{indent}  label={quote_dot(inner[-1])}; style=rounded;")
-                add(inner)
-                lines.append(f"{indent}}}")
+    def write(node: GraphNode) -> str:
+        looks = ", ".join([LOOKS[node.kind], *([HOOKED] if node.hooks else [])])
+        return f"n{node.number} [label={quote_dot(label(node, style))}, {looks}];"
 
-    add(())
+    def begin(_: int, scope: Scope) -> list[str]:
+        head = f"subgraph {quote_dot('cluster ' + '/'.join(scope))} {{"
+        return [head, f"  label={quote_dot(scope[-1])}; style=rounded;"]
+
+    lines = ["digraph gradcli {", "  rankdir=BT;", f"  label={quote_dot(result.target)};"]
+    lines += ["  node [fontname=monospace];", *nest_scopes(result, write, begin, "}")]
     lines += [f"  n{source} -> n{node.number};" for node in result.nodes for source in node.inputs]
     return "\n".join([*lines, "}", ""])
 
 
 def run_graphviz(program: str, result: Graph, style: Style, kind: str) -> bytes:
-    """Return the picture that Graphviz draws. Raises GradcliError where it fails."""
     done = subprocess.run(
         [program, f"-T{kind}"],
         input=render_graph(result, style).encode(errors="backslashreplace"),
@@ -150,21 +144,15 @@ def quote_mermaid(text: str) -> str:
 
 def render_mermaid(result: Graph, style: Style) -> str:
     """Return a flowchart with operands below what was computed from them."""
-    groups = by_scope(result)
-    lines = ["flowchart BT"]
 
-    def add(scope: tuple[str, ...]) -> None:
-        indent = "  " * (len(scope) + 1)
-        for node in groups[scope]:
-            left, right = SHAPES[node.kind]
-            lines.append(f"{indent}n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}")
-        for i, inner in enumerate(groups):
-            if inner[:-1] == scope and inner:
-                lines.append(f"{indent}subgraph s{i} [{quote_mermaid(inner[-1])}]")
-                add(inner)
-                lines.append(f"{indent}end")
+    def write(node: GraphNode) -> str:
+        left, right = SHAPES[node.kind]
+        return f"n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}"
 
-    add(())
+    def begin(i: int, scope: Scope) -> list[str]:
+        return [f"subgraph s{i} [{quote_mermaid(scope[-1])}]"]
+
+    lines = ["flowchart BT", *nest_scopes(result, write, begin, "end")]
     lines += [f"  n{source} --> n{node.number}" for node in result.nodes for source in node.inputs]
     hooked = [f"n{node.number}" for node in result.nodes if node.hooks]
     text = "\n".join(lines) + "\n" + CLASSES

@@ -12,11 +12,10 @@ from .results import Rows, own_block
 class GraphNode(NamedTuple):
     """One recorded operation, one leaf, or several operations folded into one.
 
-    kind: leaf, intermediate, output or folded. op: the name of the operation, such as MulBackward0. name: the
-    program's name for the result, where it has one; label: what others' formulas call it. formula: what it
-    computed. inputs: the numbers of the nodes that gradients flow to
-    next. scope: the path of the module it was made in, outermost first. value, grad: where they were asked for.
-    operations: how many it stands for.
+    kind: leaf, intermediate, output or folded. op: the name of the operation, such as MulBackward0. name: the program's
+    name for the result, where it has one; label: what others' formulas call it. formula: what it computed. inputs: the
+    numbers of the nodes that gradients flow to next. scope: the path of the module it was made in, outermost first.
+    value, grad: where they were asked for. operations: how many it stands for.
     """
 
     number: int
@@ -62,7 +61,7 @@ class Graph(NamedTuple):
         return {"outputs": self.outputs, "nodes": [node.document(self.values) for node in self.nodes]}
 
     def _repr_html_(self) -> str:
-        from .trace_html import graph_html
+        from .html import graph_html
 
         return graph_html(self)
 
@@ -70,10 +69,9 @@ class Graph(NamedTuple):
 class Flow(NamedTuple):
     """What one step of backward sends to one operand.
 
-    to: the operand's label. slope: the local derivative in symbols, such as d(sin(y))/dy, and formula: what it
-    is, cos(y); for rules that are no formula, their description. local: its numbers, None where there is no
-    such array. grad: what is sent. total: what the operand has received in all, None unless something was there
-    before.
+    to: the operand's label. slope: the local derivative in symbols, such as d(sin(y))/dy, and formula: what it is,
+    cos(y); for rules that are no formula, their description. local: its numbers, None where there is no such array.
+    grad: what is sent. total: what the operand has received in all, None unless something was there before.
     """
 
     to: str
@@ -174,7 +172,6 @@ class Trace(NamedTuple):
     bounded: bool = False
 
     def rows(self) -> Rows:
-        """Return a row per element sent."""
         for i, run in enumerate(self.passes, self.first):
             yield from ((str(i), *cells) for step in run.steps for cells in step.rows())
 
@@ -182,6 +179,6 @@ class Trace(NamedTuple):
         return {"passes": [{"pass": i, **run.document()} for i, run in enumerate(self.passes, self.first)]}
 
     def _repr_html_(self) -> str:
-        from .trace_html import trace_html
+        from .html import trace_html
 
         return trace_html(self)

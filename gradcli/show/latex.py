@@ -10,8 +10,8 @@ import numpy as np
 
 from . import Style
 from .data import NONE, number
-from .formula_results import Derivative, FormulaMatrix, Formulas, LongNumbers, MatrixFormulas, bold_symbol, symbol
 from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels, rows_of
+from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, MatrixFormulas, bold_symbol, symbol
 
 
 def value(x: Any, precision: int | None) -> str:
@@ -40,13 +40,10 @@ def array(x: np.ndarray | None, precision: int | None) -> str:
 
 
 def equation(left: str, block: Block, symbolic: tuple[Any, ...], precision: int | None) -> str:
-    """Return an equation for a block, with its formula before the numbers where there is one.
-
-    Derivatives of an array are a matrix with a row per output and a column per input element.
-    """
+    """Return an equation for a block, with its formula before the numbers where there is one."""
 
     def write(x: Any, precision: int | None) -> str:
-        if len(block.axes) == 2:
+        if len(block.axes) == 2:  # a row per output and a column per input element
             x = x.reshape([math.prod(shape) for _, shape in block.axes])
             x = x.reshape(()) if x.size == 1 else x
         return array(x, precision)
@@ -57,20 +54,16 @@ def equation(left: str, block: Block, symbolic: tuple[Any, ...], precision: int 
     return f"{left}{''.join(formulas)} {sign} {numbers}\n"
 
 
-def render_gradients(result: Gradients, style: Style) -> str:
-    """Return one equation per input."""
-    output = symbol(result.output or "f")
-    value = "" if result.value is None else f"{output} = {array(result.value, style.precision)}\n"
-    return value + "".join(
-        equation(
-            rf"\frac{{\partial {output}}}{{\partial {symbol(block.key)}}}", block, result.symbolic, style.precision
-        )
-        for block in result.arrays
-    )
-
-
-def render_value(result: Value, style: Style) -> str:
+def render_value(result: Any, style: Style) -> str:
     return f"{symbol(result.output or 'f')} = {array(result.value, style.precision)}\n"
+
+
+def render_gradients(result: Gradients, style: Style) -> str:
+    text, output = "" if result.value is None else render_value(result, style), symbol(result.output or "f")
+    for block in result.arrays:
+        left = rf"\frac{{\partial {output}}}{{\partial {symbol(block.key)}}}"
+        text += equation(left, block, result.symbolic, style.precision)
+    return text
 
 
 def element(name: str) -> str:
@@ -94,12 +87,11 @@ def names(name: str, shape: tuple[int, ...]) -> str:
 def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return one equation per input, with the elements of output and input in the order of rows and columns."""
     output = names(result.output or "f", result.value.shape)
-    return "".join(
-        equation(
-            rf"\frac{{\partial {output}}}{{\partial {names(*block.axes[1])}}}", block, result.symbolic, style.precision
-        )
-        for block in result.arrays
-    )
+    text = ""
+    for block in result.arrays:
+        left = rf"\frac{{\partial {output}}}{{\partial {names(*block.axes[1])}}}"
+        text += equation(left, block, result.symbolic, style.precision)
+    return text
 
 
 def render_hessian(result: Hessian, style: Style) -> str:
@@ -132,7 +124,6 @@ def render_operations(result: Operations, style: Style) -> str:
 
 
 def render_formulas(result: Formulas, style: Style) -> str:
-    """Return an equation per derivative, or one of a matrix; with steps, one per step."""
     if result.steps:
         return "".join(f"{step.latex}\n" for step in result.steps)
     if result.matrix is not None:
@@ -168,7 +159,6 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
 
 
 def render_matrixformulas(result: MatrixFormulas, style: Style) -> str:
-    """Return an equation per derivative: of a gradient, a Jacobian or a Hessian, in matrices."""
     if result.steps:
         return "".join(f"{step.latex}\n" for step in result.steps)
     function = symbol(result.function)
@@ -188,7 +178,7 @@ def render_matrixformulas(result: MatrixFormulas, style: Style) -> str:
 
 def render_longnumbers(result: LongNumbers, style: Style) -> str:
     if not result.parts and result.value is not None:
-        return f"{symbol(result.output or 'f')} = {array(result.value, None)}\n"
+        return render_value(result, style._replace(precision=None))
     function, rows = symbol(result.output or "f"), rows_of(result._replace(with_value=False))
     return "".join(f"{partial(name, function)} = {digits or NONE}\n" for name, digits in rows)
 

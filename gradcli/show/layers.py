@@ -35,7 +35,10 @@ def text_width(lines: Sequence[str]) -> float:
 
 def draw_layers(widths: Mapping[Any, float], below: Mapping[Any, Sequence[Any]], height: float = HEIGHT) -> Drawing:
     """Return a drawing. widths: of each node, tops first; below: the operands of each; height: of all boxes."""
-    depth = depths(widths, below)
+    depth = dict.fromkeys(widths, 0)  # the longest way down from a top: the nodes come in an order of the graph
+    for node in widths:
+        for operand in below.get(node, ()):
+            depth[operand] = max(depth[operand], depth[node] + 1)
     rows: list[list[Any]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for node, level in depth.items():
         rows[level].append(node)
@@ -51,15 +54,6 @@ def draw_layers(widths: Mapping[Any, float], below: Mapping[Any, Sequence[Any]],
             links += pairwise(chain)
     order_rows(rows, links)
     return place_rows(rows, widths, chains, height)
-
-
-def depths(widths: Mapping[Any, float], below: Mapping[Any, Sequence[Any]]) -> dict[Any, int]:
-    """Return the layer of each node: the longest way down from a top. The nodes come in an order of the graph."""
-    depth = dict.fromkeys(widths, 0)
-    for node in widths:
-        for operand in below.get(node, ()):
-            depth[operand] = max(depth[operand], depth[node] + 1)
-    return depth
 
 
 def order_rows(rows: list[list[Any]], links: list[tuple[Any, Any]]) -> None:
@@ -115,7 +109,6 @@ def edge_curves(points: list[Point], height: float = HEIGHT) -> tuple[Point, lis
 
 
 def edge_path(points: list[Point], height: float = HEIGHT) -> str:
-    """Return an edge as SVG writes paths."""
     (x, y), curves = edge_curves(points, height)
     parts = ("C" + " ".join(f"{a:.1f} {b:.1f}" for a, b in curve) for curve in curves)
     return f"M{x:.1f} {y:.1f}{''.join(parts)}"
@@ -129,16 +122,11 @@ FILLS = {"leaf": "#d5e8d4", "intermediate": "#f5f5f5", "output": "#ffe6cc", "fol
 STROKE, HOOKED = "#666666", "#b85450"
 
 
-class Picture(NamedTuple):
-    """A graph to be drawn: its nodes with the lines of their boxes, as high as the fullest, and where all stands."""
+def lay_out(result: Graph, style: Style) -> tuple[list[tuple[GraphNode, list[str]]], Drawing, float]:
+    """Return a graph's nodes with the lines of their boxes, where all stands, and the height of boxes.
 
-    nodes: list[tuple[GraphNode, list[str]]]
-    drawing: Drawing
-    height: float
-
-
-def lay_out(result: Graph, style: Style) -> Picture:
-    """Return a recorded graph as a picture. Raises GradcliError for one with too many nodes."""
+    Raises GradcliError for too many nodes.
+    """
     if len(result.nodes) > MOST_DRAWN:
         raise GradcliError(
             f"{len(result.nodes)} nodes are drawn by Graphviz only, whose program 'dot' is not installed",
@@ -149,11 +137,10 @@ def lay_out(result: Graph, style: Style) -> Picture:
     height = LINE * max((len(lines) for _, lines in nodes), default=1) + 8
     widths = {node.number: text_width(lines) for node, lines in nodes}
     below = {node.number: list(node.inputs) for node, _ in nodes}
-    return Picture(nodes, draw_layers(widths, below, height), height)
+    return nodes, draw_layers(widths, below, height), height
 
 
 def render_svg(result: Graph, style: Style) -> bytes:
-    """Return a graph as SVG, without Graphviz."""
     nodes, drawing, height = lay_out(result, style)
     size = 'width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}"'.format(*drawing.size)
     parts = [

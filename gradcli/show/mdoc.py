@@ -42,13 +42,36 @@ class Page:
 
     def add(self, line: str) -> None:
         macro, _, rest = line[1:].partition(" ") if re.match(r"\.[A-Z]", line) else ("", "", line)
-        block = getattr(self, f"on_{macro.lower()}", None) if macro else None
-        if block is not None:
-            block(rest)
-        elif self.literal:
-            self.lines.append(f"{'':{self.indent + STEP}}{unescape(line)}".rstrip())
-        elif macro in WORDS or not macro:
-            self.words.append(expand(f"{macro} {rest}") if macro else unescape(rest))
+        match macro:
+            case "Sh" | "Ss":
+                self.flush(blank=True)
+                self.lines.append(unescape(rest) if macro == "Sh" else f"  {unescape(rest)}")
+            case "Nm":
+                self.name = self.name or rest
+                self.words.append(unescape(rest or self.name))
+            case "Nd":
+                self.words.append(f"- {unescape(rest)}")
+            case "Pp":
+                self.flush(blank=True)
+            case "Bl":
+                self.flush(blank="-compact" not in rest)
+                self.lists.append("-compact" in rest)
+            case "It":
+                self.flush(blank=not self.lists[-1])
+                self.lines.append(f"{'':{self.indent - STEP}}{expand(rest)}")
+            case "El":
+                self.flush()
+                self.lists.pop()
+            case "Bd":
+                self.flush(blank=True)
+                self.literal = True
+            case "Ed":
+                self.literal = False
+                self.lines.append("")
+            case _ if self.literal:
+                self.lines.append(f"{'':{self.indent + STEP}}{unescape(line)}".rstrip())
+            case _ if macro in WORDS or not macro:
+                self.words.append(expand(f"{macro} {rest}") if macro else unescape(rest))
 
     def flush(self, blank: bool = False) -> None:
         """Write the paragraph, if there is one. blank: whether an empty line follows."""
@@ -60,44 +83,6 @@ class Page:
         self.words = []
         if blank and self.lines and self.lines[-1]:
             self.lines.append("")
-
-    def on_sh(self, title: str) -> None:
-        self.flush(blank=True)
-        self.lines.append(unescape(title))
-
-    def on_ss(self, title: str) -> None:
-        self.flush(blank=True)
-        self.lines.append(f"  {unescape(title)}")
-
-    def on_nm(self, name: str) -> None:
-        self.name = self.name or name
-        self.words.append(unescape(name or self.name))
-
-    def on_nd(self, title: str) -> None:
-        self.words.append(f"- {unescape(title)}")
-
-    def on_pp(self, _: str) -> None:
-        self.flush(blank=True)
-
-    def on_bl(self, options: str) -> None:
-        self.flush(blank="-compact" not in options)
-        self.lists.append("-compact" in options)
-
-    def on_it(self, head: str) -> None:
-        self.flush(blank=not self.lists[-1])
-        self.lines.append(f"{'':{self.indent - STEP}}{expand(head)}")
-
-    def on_el(self, _: str) -> None:
-        self.flush()
-        self.lists.pop()
-
-    def on_bd(self, _: str) -> None:
-        self.flush(blank=True)
-        self.literal = True
-
-    def on_ed(self, _: str) -> None:
-        self.literal = False
-        self.lines.append("")
 
 
 def expand(text: str) -> str:

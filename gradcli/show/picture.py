@@ -12,13 +12,12 @@ from ..errors import GradcliError, visible
 from . import Style
 from .check_results import CheckSummary
 from .dot import run_graphviz
-from .formula_results import Precision
 from .graph_results import Graph
 from .layers import FILLS, HOOKED, STROKE, edge_curves, lay_out, render_svg
 from .plot import LARGEST, extent, notes_of, with_breaks
 from .results import Jacobian, Sampled
 from .studies import render_picture
-from .study_results import Mutation
+from .study_results import Mutation, Precision
 
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 SIZE = (7.0, 5.0)
@@ -44,7 +43,6 @@ def save_figure(picture: Any, kind: str) -> bytes:
 
 
 def render_graph(result: Graph, style: Style) -> bytes:
-    """Return the picture of a graph, by Graphviz where it is installed."""
     if program := shutil.which("dot"):
         return run_graphviz(program, result, style, style.form)
     if style.form == "svg":
@@ -53,7 +51,6 @@ def render_graph(result: Graph, style: Style) -> bytes:
 
 
 def draw_graph(result: Graph, style: Style) -> bytes:
-    """Return a graph as PNG, by matplotlib."""
     try:
         from matplotlib.patches import FancyBboxPatch, PathPatch
         from matplotlib.path import Path
@@ -91,7 +88,6 @@ def label(text: str) -> str:
 
 
 def render_sampled(result: Sampled, style: Style) -> bytes:
-    """Return a curve above that of its derivative, or filled contours with arrows along the gradient."""
     picture = figure()
     (curves if len(result.axes) == 1 else contours)(picture, result, label(result.output or result.target))
     return save_figure(picture, style.form)
@@ -128,7 +124,6 @@ def contours(picture: Any, result: Sampled, title: str) -> None:
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> bytes:
-    """Return Taylor remainders by step, in logarithms, beside lines of slopes 1 and 2."""
     picture = figure()
     axes = picture.subplots()
     drawn = [(check, check.taylor) for check in result.checks if check.taylor is not None]
@@ -151,7 +146,6 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
 
 
 def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
-    """Return the blocks of a Jacobian side by side, colours by sign and size."""
     blocks = [item for item in jacobian.blocks if item.is_dense and item.block.size]
     picture = figure((4.5 * max(len(blocks), 1), 4.0))
     places = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]
@@ -165,7 +159,6 @@ def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
 
 
 def render_precision(result: Precision, style: Style) -> bytes:
-    """Return the digits of value and gradients along the input, on a logarithmic axis where its points grow."""
     picture = figure()
     axes = picture.subplots()
     for name, digits in result.curves.items():

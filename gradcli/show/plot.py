@@ -42,7 +42,6 @@ class Canvas:
         self.dots[np.rint((1 - y) * height).astype(int), np.rint(x * width).astype(int)] = True
 
     def rows(self) -> list[str]:
-        """Return the lines of text; a blank where nothing is drawn."""
         if self.down == 1:
             return ["".join("*" if dot else " " for dot in row) for row in self.dots]
         height, width = self.dots.shape
@@ -101,50 +100,73 @@ MOST_PLACES = 6
 """Places that a note names."""
 
 
-class Frame:
-    """The characters around a picture."""
+Pair = tuple[float, float]
 
-    def __init__(self, unicode: bool):
-        self.side, self.mark, self.corner, self.floor, self.foot, self.zero = "│┤└─┬┄" if unicode else "|++-+-"
-        self.d, self.kink = "∂◆" if unicode else "do"
+
+class Frame:
+    """What stands around a picture of so many rows, with columns up to the name at its right end.
+
+    heights: the lowest and highest of each panel, by which numbers stand on the left.
+    """
+
+    def __init__(self, style: Style, name: str, rows: int, heights: list[Pair]):
+        self.unicode, self.name, self.rows = style.unicode, name, rows
+        self.side, self.mark, self.corner, self.floor, self.foot, self.zero = "│┤└─┬┄" if self.unicode else "|++-+-"
+        self.d, self.kink = "∂◆" if self.unicode else "do"
+        texts = [text for ends in heights for text in ticks(*ends, max(rows // 2, 2))[1]]
+        self.left = max(map(len, texts), default=1)
+        self.columns = max(style.size[0] - self.left - 4 - cell_len(name), 8)
+
+    def beside(self, low: float, high: float) -> list[Text]:
+        """Return what stands beside each line of a picture: a number, if there is one, and the axis."""
+        places, texts = ticks(low, high, max(self.rows // 2, 2))
+        at = {row_of(place, low, high, self.rows): text for place, text in zip(places, texts, strict=True)}
+        marks = [(at.get(row, ""), self.mark if row in at else self.side) for row in range(self.rows)]
+        return [Text(f" {text:>{self.left}} {mark}", "dim") for text, mark in marks]
+
+    def below(self, x: np.ndarray) -> list[Text]:
+        """Return the axis below a picture, and its numbers."""
+        places, texts = ticks(float(x[0]), float(x[-1]), max(self.columns // 12, 2))
+        floor, numbers = [self.floor] * self.columns, [" "] * self.columns
+        free = 0
+        for place, text in zip(places, texts, strict=True):
+            column = round((place - x[0]) / (x[-1] - x[0]) * (self.columns - 1))
+            floor[column] = self.foot
+            start = min(max(column - len(text) // 2, 0), self.columns - len(text))
+            if start >= free:
+                numbers[start : start + len(text)] = text
+                free = start + len(text) + 1
+        head = " " * (self.left + 2)
+        lines = (f"{head}{self.corner}{''.join(floor)} {self.name}", f"{head} {''.join(numbers)}")
+        return [Text(line, "dim") for line in lines]
 
 
 def render_sampled(result: Sampled, style: Style) -> Group:
-    """Return a curve and that of its derivative, or a map."""
     return (curves if len(result.axes) == 1 else colour_map)(result, style)
 
 
 def curves(result: Sampled, style: Style) -> Group:
-    """Return the function and, below it, the derivative, each with axes of its own."""
-    frame = Frame(style.unicode)
     ((name, _),), (slopes,) = result.axes.items(), result.slopes
     x, value, slope = with_breaks(result)
     notes = notes_of(result)
     below = [Text(note, "dim") for note in notes]
     count = sum(-(-cell_len(note) // style.size[0]) for note in notes)
     rows = min(max((style.size[1] - 2 - count) // 2 - 3, LEAST), MOST)
-    left = max(label_width(*extent(y), rows) for y in (result.value, slopes))
-    size = (rows, room(left, name, style))
+    frame = Frame(style, name, rows, [extent(result.value), extent(slopes)])
     kinks = [(each.at, each.sides[0][1]) for each in result.breaks if each.kind == "kink"]
-    parts = [
-        panel(x, value, size, left, style, FUNCTION, slope, extent(result.value), kinks),
-        panel(x, slope, size, left, style, DERIVATIVE, None, extent(slopes), []),
-    ]
-    heads = [head(result, style), Text(f"{frame.d}/{frame.d}{name}", DERIVATIVE)]
-    foot = x_axis(x, name, size[1], left, style)
-    return Group(heads[0], *parts[0], *foot, heads[1], *parts[1], *foot, *below)
+    upper = panel(frame, x, value, FUNCTION, slope, extent(result.value), kinks)
+    lower = panel(frame, x, slope, DERIVATIVE, None, extent(slopes), [])
+    derivative, foot = Text(f"{frame.d}/{frame.d}{name}", DERIVATIVE), frame.below(x)
+    return Group(head(result, style), *upper, *foot, derivative, *lower, *foot, *below)
 
 
 def with_breaks(result: Sampled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a curve's points, values and slopes with those on both sides of each break, and a gap between them.
-
-    At a kink only the slope has a gap.
-    """
+    """Return a curve's points, values and slopes with those on both sides of each break, and a gap between them."""
     ((_, x),), value, (slope,) = result.axes.items(), result.value, result.slopes
     columns = np.array([x, value, slope])
     for each in result.breaks:
         (before, *_), (after, *_) = left, right = each.sides
-        middle = (each.at, left[1] if each.kind == "kink" else np.nan, np.nan)
+        middle = (each.at, left[1] if each.kind == "kink" else np.nan, np.nan)  # at a kink only the slope has a gap
         inserted = np.array([left, middle, right]).T
         rows = columns[0] < before, columns[0] > after
         columns = np.concatenate([columns[:, rows[0]], inserted, columns[:, rows[1]]], axis=1)
@@ -177,43 +199,15 @@ def head(result: Sampled, style: Style) -> Text:
     return Text(first if len(first) <= limit else first[: limit - 3] + "...", FUNCTION)
 
 
-def label_width(low: float, high: float, rows: int) -> int:
-    return max(map(len, ticks(low, high, max(rows // 2, 2))[1]), default=1)
-
-
-def y_axis(low: float, high: float, rows: int, left: int, style: Style) -> list[Text]:
-    """Return what stands beside each line of a picture: a number, if there is one, and the axis."""
-    frame = Frame(style.unicode)
-    places, texts = ticks(low, high, max(rows // 2, 2))
-    at = {row_of(place, low, high, rows): text for place, text in zip(places, texts, strict=True)}
-    marks = [(at.get(row, ""), frame.mark if row in at else frame.side) for row in range(rows)]
-    return [Text(f" {text:>{left}} {mark}", "dim") for text, mark in marks]
-
-
-def room(left: int, name: str, style: Style) -> int:
-    """Return the columns of a picture between its axis and the name at the other end."""
-    return max(style.size[0] - left - 4 - cell_len(name), 8)
-
-
 def panel(
-    x: np.ndarray,
-    y: np.ndarray,
-    size: tuple[int, int],
-    left: int,
-    style: Style,
-    look: str,
-    slope: np.ndarray | None,
-    heights: tuple[float, float],
-    kinks: list[tuple[float, float]],
+    frame: Frame, x: np.ndarray, y: np.ndarray, look: str, slope: np.ndarray | None, heights: Pair, kinks: list[Pair]
 ) -> list[Text]:
     """Return the lines of a curve with its vertical axis, and a mark at each kink.
 
     slope: tells a jump from a steep part, where known. heights: the lowest and highest to show.
     """
-    frame = Frame(style.unicode)
-    rows, columns = size
-    low, high = heights
-    canvas = Canvas(columns, rows, style.unicode)
+    rows, columns, (low, high) = frame.rows, frame.columns, heights
+    canvas = Canvas(columns, rows, frame.unicode)
     across, up = (x - x[0]) / (x[-1] - x[0]), np.clip((y - low) / (high - low), -FAR, FAR)
     for i in np.flatnonzero(np.isfinite(y)).tolist():
         canvas.line((across[i], up[i]), (across[i], up[i]))
@@ -222,7 +216,7 @@ def panel(
             canvas.line((across[i], up[i]), (across[j], up[j]))
     zero = row_of(0, low, high, rows) if low < 0 < high else None
     marks = {(row_of(b, low, high, rows), round((a - x[0]) / (x[-1] - x[0]) * (columns - 1))) for a, b in kinks}
-    lines = y_axis(low, high, rows, left, style)
+    lines = frame.beside(low, high)
     for row, (line, drawn) in enumerate(zip(lines, canvas.rows(), strict=True)):
         for column, letter in enumerate(drawn):
             if (row, column) in marks:
@@ -245,36 +239,23 @@ def row_of(y: float, low: float, high: float, rows: int) -> int:
     return round((high - y) / (high - low) * (rows - 1))
 
 
-def x_axis(x: np.ndarray, name: str, columns: int, left: int, style: Style) -> list[Text]:
-    frame = Frame(style.unicode)
-    places, texts = ticks(float(x[0]), float(x[-1]), max(columns // 12, 2))
-    floor, numbers = [frame.floor] * columns, [" "] * columns
-    free = 0
-    for place, text in zip(places, texts, strict=True):
-        column = round((place - x[0]) / (x[-1] - x[0]) * (columns - 1))
-        floor[column] = frame.foot
-        start = min(max(column - len(text) // 2, 0), columns - len(text))
-        if start >= free:
-            numbers[start : start + len(text)] = text
-            free = start + len(text) + 1
-    head = " " * (left + 2)
-    return [Text(f"{head}{frame.corner}{''.join(floor)} {name}", "dim"), Text(f"{head} {''.join(numbers)}", "dim")]
-
-
 def colour_map(result: Sampled, style: Style) -> Group:
     """Return a map shaded by value, with arrows up the slope, axes and the meaning of the shades."""
     (name, x), (other, y) = result.axes.items()
     rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)
     bottom, top = float(y[0]), float(y[-1])
-    left = label_width(bottom, top, rows)
-    columns = min(room(left, name, style), 4 * rows)
+    frame = Frame(style, name, rows, [(bottom, top)])
+    frame.columns = min(frame.columns, 4 * rows)
     low, high = extent(result.value)
     lines = [
-        beside + map_row(result, row, (rows, columns), (low, high), style)
-        for row, beside in enumerate(y_axis(bottom, top, rows, left, style))
+        beside + map_row(result, row, (rows, frame.columns), (low, high), style)
+        for row, beside in enumerate(frame.beside(bottom, top))
     ]
     title = head(result, style).append(f"   {other} upwards, arrows along the gradient", "dim")
-    return Group(title, *lines, *x_axis(x, name, columns, left, style), legend(low, high, style))
+    legend = Text("  shades: ", "dim").append("blank", "dim")
+    for level, shade in list(enumerate(SHADES if style.unicode else SHADES_PLAIN))[1:]:  # and where they change
+        legend.append(f" {low + level * (high - low) / 5:.3g} ", "dim").append(shade, SHADE_LOOKS[level])
+    return Group(title, *lines, *frame.below(x), legend)
 
 
 def map_row(result: Sampled, row: int, shape: tuple[int, int], ends: tuple[float, float], style: Style) -> Text:
@@ -307,15 +288,3 @@ def arrow(result: Sampled, i: int, j: int, shape: tuple[int, int], style: Style)
         return "·" if style.unicode else "o"
     eighth = round(float(np.arctan2(up, right)) / (np.pi / 4)) % 8
     return (ARROWS if style.unicode else ARROWS_PLAIN)[eighth]
-
-
-def legend(low: float, high: float, style: Style) -> Text:
-    """Return the shades in order, and between two the value at which they change."""
-    text = Text("  shades: ", "dim")
-    for level, shade in enumerate(SHADES if style.unicode else SHADES_PLAIN):
-        if level:
-            text.append(f" {low + level * (high - low) / 5:.3g} ", "dim")
-            text.append(shade, SHADE_LOOKS[level])
-        else:
-            text.append("blank", "dim")
-    return text

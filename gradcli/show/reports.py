@@ -7,6 +7,7 @@ import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from .. import __version__
 from ..errors import lines_of_file, visible
@@ -26,12 +27,8 @@ def annotate_check(check: CheckReport, style: Style) -> str:
         return ""
     place = f"file={escape_command(os.path.normpath(check.file), True)}," if check.file else ""
     place += f"line={check.line}," if check.line else ""
-    lines = [
-        headline(check, style.precision),
-        *(finding.text for finding in check.diagnosis),
-        *check.trace.splitlines(),
-    ]
-    lines += [f"found: {check.found.line}"] if check.found else []
+    lines = [headline(check, style.precision), *(finding.text for finding in check.diagnosis)]
+    lines += [*check.trace.splitlines(), *([f"found: {check.found.line}"] if check.found else [])]
     title = escape_command("gradcheck " + check.name, True)
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
 
@@ -45,7 +42,10 @@ def write_concise(check: CheckReport, style: Style) -> str:
     """Return FILE:LINE:COLUMN: error: TEXT [gradcheck], as compilers have it; nothing of a check that passed."""
     if check.verdict not in LEVELS:
         return ""
-    place = f"{check.file}:{check.line or 1}:{column_of(check)}" if check.file else check.name
+    place = check.name
+    if check.file:
+        start = "".join(lines_of_file(check.file)[(check.line or 1) - 1 :][:1])
+        place = f"{check.file}:{check.line or 1}:{len(start) - len(start.lstrip()) + 1}"
     text = visible(f"{place}: {LEVELS[check.verdict]}: {one_line(check, style)}")
     return f"{text} [gradcheck]\n"
 
@@ -60,17 +60,10 @@ def one_line(check: CheckReport, style: Style) -> str:
     return " ".join(f"{check.name}: {'; '.join(reasons)}".split())
 
 
-def column_of(check: CheckReport) -> int:
-    """Return the column, from 1, at which what was declared begins."""
-    lines = lines_of_file(check.file or "")[(check.line or 1) - 1 :]
-    return len(lines[0]) - len(lines[0].lstrip()) + 1 if lines else 1
-
-
 SEVERITIES = {"fail": "major", "error": "major", "inconclusive": "minor"}
 
 
 def write_gitlab(result: CheckSummary, style: Style) -> str:
-    """Return an issue per check that did not pass, in the form of GitLab's code quality reports."""
     issues = [
         {
             "description": one_line(check, style),
@@ -101,23 +94,13 @@ FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} -
 
 def write_junit(result: CheckSummary, style: Style) -> str:
     """Return one test case per check; inconclusive ones count as skipped, too."""
-    suite = ElementTree.Element(
-        "testsuite",
-        name="gradcheck",
-        tests=str(len(result.checks)),
-        failures=str(result.count("fail")),
-        errors=str(result.count("error")),
-        skipped=str(result.count("inconclusive") + result.count("skipped")),
-        time=f"{result.seconds:.3f}",
-    )
+    skipped = result.count("inconclusive") + result.count("skipped")
+    counts = {"tests": len(result.checks), "failures": result.count("fail"), "errors": result.count("error")}
+    texts = {name: str(count) for name, count in {**counts, "skipped": skipped}.items()}
+    suite = ElementTree.Element("testsuite", {"name": "gradcheck", **texts, "time": f"{result.seconds:.3f}"})
     for check in result.checks:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            classname=printable(check.file or "gradcheck"),
-            name=printable(check.name),
-            time=f"{check.seconds:.3f}",
-        )
+        facts = {"classname": printable(check.file or "gradcheck"), "name": printable(check.name)}
+        case = ElementTree.SubElement(suite, "testcase", {**facts, "time": f"{check.seconds:.3f}"})
         if check.file:
             case.set("file", printable(check.file))
         if check.line:
@@ -133,17 +116,23 @@ def write_junit(result: CheckSummary, style: Style) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text without the control characters that XML forbids."""
     return text.translate(FORBIDDEN)
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+RULES = {
+    "gradient/fail": "The derivative is wrong.",
+    "gradient/error": "The check raised an error.",
+    "gradient/inconclusive": "The check could not decide.",
+}
 
 
 def write_sarif(result: CheckSummary, style: Style) -> str:
     reported = [check for check in result.checks if check.verdict in LEVELS]
     rules = sorted({rule_of(check) for check in reported})
-    driver = {"name": "gradcli", "version": __version__, "rules": [describe_rule(rule) for rule in rules]}
+    texts = [RULES.get(rule, f"The derivative is wrong: {rule.partition('/')[2].replace('-', ' ')}.") for rule in rules]
+    described = [{"id": rule, "shortDescription": {"text": text}} for rule, text in zip(rules, texts, strict=True)]
+    driver = {"name": "gradcli", "version": __version__, "rules": described}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -159,16 +148,6 @@ def rule_of(check: CheckReport) -> str:
     return "gradient/" + kind.replace(" ", "-")
 
 
-def describe_rule(rule: str) -> dict[str, Any]:
-    kind = rule.partition("/")[2].replace("-", " ")
-    text = {
-        "fail": "The derivative is wrong.",
-        "error": "The check raised an error.",
-        "inconclusive": "The check could not decide.",
-    }.get(kind, f"The derivative is wrong: {kind}.")
-    return {"id": rule, "shortDescription": {"text": text}}
-
-
 def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
     rule = rule_of(check)
     lines = [f"{check.name}: {headline(check)}", *(finding.text for finding in check.diagnosis)]
@@ -182,21 +161,13 @@ def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
         "partialFingerprints": {"gradcliCheck/v1": fingerprint_of(check)},
     }
     if check.file:
-        place: dict[str, Any] = {"artifactLocation": artifact(check.file)}
+        path = Path(relative_path(check.file))  # as code scanning wants it
+        address = {"uri": quote(bytes(path)), "uriBaseId": "SRCROOT"}
+        place: dict[str, Any] = {"artifactLocation": {"uri": path.as_uri()} if path.is_absolute() else address}
         if check.line:
             place["region"] = {"startLine": check.line}
         result["locations"] = [{"physicalLocation": place}]
     return result
-
-
-def artifact(file: str) -> dict[str, str]:
-    """Return a file's address: below the current folder relative to it, as code scanning wants it."""
-    from urllib.parse import quote
-
-    path = Path(relative_path(file))
-    if path.is_absolute():
-        return {"uri": path.as_uri()}
-    return {"uri": quote(bytes(path)), "uriBaseId": "SRCROOT"}
 
 
 WRITERS = {

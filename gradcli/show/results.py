@@ -123,13 +123,7 @@ def value_document(result: Any, **parts: Any) -> dict[str, Any]:
     return {"value": value, **parts, **present(**more)}
 
 
-VERDICT_CODES = {
-    "pass": EXIT_OK,
-    "fail": EXIT_FAIL,
-    "error": EXIT_TARGET,
-    "inconclusive": EXIT_INCONCLUSIVE,
-    "skipped": EXIT_OK,
-}
+VERDICT_CODES = {"fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}
 
 
 def exit_code_of(result: Any) -> int:
@@ -138,7 +132,7 @@ def exit_code_of(result: Any) -> int:
         return result.exit_code
     if not all(item.agrees for item in getattr(result, "symbolic", ())):
         return EXIT_FAIL
-    return next((VERDICT_CODES[report.verdict] for report in getattr(result, "witnesses", ())), EXIT_OK)
+    return next((VERDICT_CODES.get(report.verdict, EXIT_OK) for report in getattr(result, "witnesses", ())), EXIT_OK)
 
 
 class InputGradient(NamedTuple):
@@ -223,6 +217,7 @@ class Values(NamedTuple):
     axes: dict[str, np.ndarray]
     value: np.ndarray
     output: str | None = None
+    without: tuple[str, ...] = ("npy", "latex")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -235,10 +230,6 @@ class Values(NamedTuple):
     @property
     def arrays(self) -> tuple[Block, ...]:
         return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())
-
-    @property
-    def without(self) -> tuple[str, ...]:
-        return ("npy", "latex")
 
     def document(self) -> dict[str, Any]:
         return {"over": self.axes, **value_document(self)}
@@ -276,32 +267,19 @@ class Jacobian(NamedTuple):
     symbolic: tuple[Any, ...] = ()
     drawn: bool = False
     witnesses: tuple[Any, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("output", "input", "value")
+    columns: tuple[str, ...] = ("output", "input", "value")
 
     @property
     def arrays(self) -> tuple[Block, ...]:
         output = (self.output or "out", self.value.shape)
-        return tuple(
-            Block(
-                item.name,
-                f"the block of {item.name}",
-                item.block if item.is_dense else item.block.tocoo(),
-                (output, (item.name, item.value.shape)),
-            )
-            for item in self.blocks
-        )
+        blocks = ((item.name, item.block if item.is_dense else item.block.tocoo(), item.value) for item in self.blocks)
+        return tuple(Block(name, f"the block of {name}", x, (output, (name, at.shape))) for name, x, at in blocks)
 
     def document(self) -> dict[str, Any]:
-        """Return value and blocks; a sparse block is {shape, row, col, data}."""
-        blocks: dict[str, Any] = {}
-        for name, _, x, _ in self.arrays:
-            blocks[name] = x
-            if isinstance(x, np.ndarray):
-                continue
-            blocks[name] = {"shape": x.shape, "row": x.row, "col": x.col, "data": x.data}
+        blocks = {
+            name: x if isinstance(x, np.ndarray) else {"shape": x.shape, "row": x.row, "col": x.col, "data": x.data}
+            for name, _, x, _ in self.arrays
+        }
         return value_document(self, jacobian=blocks, **present(products=self.products))
 
 
@@ -318,10 +296,7 @@ class Hessian(NamedTuple):
     output: str | None = None
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("first", "second", "value")
+    columns: tuple[str, ...] = ("first", "second", "value")
 
     @property
     def arrays(self) -> tuple[Block, ...]:
@@ -363,7 +338,6 @@ class Products(NamedTuple):
         return tuple(own_block(name, f"the {self.kind} for {name}", x) for name, x in self.parts.items())
 
     def document(self) -> dict[str, Any]:
-        """Return value and products: by input for vjp and hvp, one array for jvp."""
         product = next(iter(self.parts.values())) if self.kind == "jvp" else self.parts
         return value_document(self, **{self.kind: product})
 
@@ -467,7 +441,10 @@ def places(result: Any, wanted: Callable[[np.ndarray], np.ndarray]) -> Iterator[
     if not hasattr(result, "arrays"):
         return
     for block in (value_block(result), *result.arrays):
-        numbers = float_values(block.elements)
+        numbers = block.elements
+        if numbers.dtype.kind in "OU":  # text of many digits, of which none is too large or too small to be finite
+            finite = (np.nan if "nan" in x else np.inf if "inf" in x else 0.0 for x in numbers.ravel())
+            numbers = np.fromiter(finite, float).reshape(numbers.shape)
         for place in np.argwhere(wanted(numbers))[:1].tolist():
             yield block.words, place, block.label(place), numbers[tuple(place)]
 
@@ -476,10 +453,3 @@ def dense_arrays(result: Any) -> dict[str, np.ndarray]:
     """Return the derivatives of a result by name; sparse ones, text and those that are none are left out."""
     arrays = {block.key: block.array for block in getattr(result, "arrays", ())}
     return {name: x for name, x in arrays.items() if isinstance(x, np.ndarray) and x.dtype.kind not in "OU"}
-
-
-def float_values(x: np.ndarray) -> np.ndarray:
-    """Return an array of numbers; of many digits, as text, none is too large or too small to be finite."""
-    if x.dtype.kind not in "OU":
-        return x
-    return np.vectorize(lambda text: np.nan if "nan" in text else np.inf if "inf" in text else 0.0, otypes=[float])(x)

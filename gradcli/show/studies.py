@@ -1,4 +1,4 @@
-"""Locks, mutants and precision, as a terminal shows them."""
+"""Formulas, long numbers, locks, mutants and precision, as a terminal shows them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,136 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Group
+from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
 from ..errors import visible
 from . import Style
 from .arrays import plain_table
-from .formula_results import Loss, Precision
-from .study_results import Lock, Mutation, Verification
+from .data import NONE, write_text
+from .results import label, value_block
+from .study_results import (
+    Agreement,
+    Formulas,
+    Lock,
+    LongNumbers,
+    Loss,
+    MatrixFormulas,
+    Mutation,
+    Precision,
+    Verification,
+)
+
+MOST_FORMULAS = 12
+"""Elements whose formula is shown."""
+
+
+def render_formulas(result: Formulas, style: Style) -> Group:
+    if result.steps:
+        return Group(Text(write_text(result, style).rstrip("\n")))
+    parts: list[Any] = []
+    for d in result.value[:MOST_FORMULAS]:
+        parts += [Text(d.name, style="bold"), Padding(write_formula(d.formula, style, ""), (0, 0, 1, 4))]
+    if result.matrix is not None:
+        return Group(*parts, formula_matrix(result, style))
+    for d in result.derivatives:
+        over, sign = d.name.split("/"), "∂" if style.unicode and not result.single else "d"
+        below = (f"{sign}{name}{power_text(over.count(name), style)}" for name in dict.fromkeys(over))
+        head = f"{sign}{power_text(len(over), style)}/{' '.join(below)}"
+        parts += [Text(head, style="bold"), Padding(write_formula(d.formula, style, "cyan"), (0, 0, 0, 4))]
+        if d.value is not None:
+            parts.append(Padding(Text(f"= {d.value}", style="green"), (0, 0, 0, 4)))
+        parts.append(Text(""))
+    return Group(*parts[:-1])
+
+
+def power_text(n: int, style: Style) -> str:
+    return ("" if n == 1 else f"^{n}") if n > 3 or not style.unicode else " ²³"[n - 1].strip()
+
+
+def formula_matrix(result: Formulas, style: Style) -> Group:
+    """Return a Jacobian or a Hessian of formulas with names of rows and columns; a list where that is too wide."""
+    matrix = result.matrix
+    assert matrix is not None
+    head = Text(f"{matrix.kind.capitalize()} of {result.function}", style="bold")
+    names = [row if matrix.kind == "hessian" else result.function + row for row in matrix.rows]
+    cells = [
+        [d.formula.pretty + ("" if d.value is None else f"\n= {d.value}") for d in entries]
+        for entries in matrix.entries
+    ]
+    columns = [names, *([name, *column] for name, *column in zip(matrix.columns, *cells, strict=True))]
+    widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    if sum(widths) + 3 * len(widths) > style.size[0]:
+        return Group(head, *(Text(f"{name}  " + "\t".join(more)) for name, *more in result.rows()))
+    headings = (Column(column, no_wrap=True, vertical="middle") for column in ("", *matrix.columns))
+    table = plain_table(*headings, gap=3)
+    for name, row in zip(names, cells, strict=True):
+        table.add_row(Text(name, style="bold"), *(Text(cell, style="cyan") for cell in row))
+    return Group(head, table)
+
+
+def render_matrixformulas(result: MatrixFormulas, style: Style) -> Group:
+    """Return a line per derivative, with its shape: ∂f/∂x ∈ ℝⁿ = 2 Aᵀ(Ax − b)."""
+    if result.steps or not style.unicode:
+        return Group(Text(write_text(result, style).rstrip("\n")))
+    lines = []
+    for d in result.derivatives:
+        names = d.name.split("/")
+        below = f"∂{names[0]}²" if len(names) == 2 and names[0] == names[1] else " ".join(f"∂{n}" for n in names)
+        head = f"∂{'²' if len(names) > 1 else ''}{result.function}/{below} ∈ ℝ{space(d.dims)}"
+        lines.append(Text.assemble((head, "bold"), " = ", (d.formula.pretty, "cyan")))
+    return Group(*lines)
+
+
+RAISED = dict(zip("0123456789abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
+
+
+def space(dims: tuple[int | str, ...]) -> str:
+    """Return the exponent of ℝ: nothing for a number, raised letters where there are such."""
+    text = "×".join(map(str, dims))
+    letters = [RAISED.get(c, "ˣ" if c == "×" else "") for c in text]
+    return "".join(letters) if all(letters) else f"^({text})"
+
+
+def write_formula(formula: Any, style: Style, look: str) -> Text:
+    """Return a formula as on paper; on one line, which can be broken, where that would be too wide."""
+    wide = max(map(cell_len, formula.pretty.split("\n"))) > style.size[0] - 4
+    return Text(formula.text if wide else formula.pretty, style=look)
+
+
+def render_longnumbers(result: LongNumbers, style: Style) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for block in (*([] if result.value is None else [value_block(result)]), *result.arrays):
+        for name, digits in block.rows():
+            table.add_row(Text(name, style="bold"), Text(digits or NONE, style="" if block.key == "value" else "green"))
+    return table
+
+
+def agreements(items: tuple[Agreement, ...]) -> Group:
+    """Return a table of the formulas beside a result: the formula, its value, and whether the engine agrees."""
+    table = plain_table(Column("by sympy", no_wrap=True), "formula", "value in 30 digits", Column("", no_wrap=True))
+    for item in items:
+        verdict = Text("agrees", style="green") if item.agrees else Text("DISAGREES", style="bold red")
+        if item.agrees and not item.decided:
+            verdict = Text("undecided", style="yellow")
+        for k, index in enumerate(np.ndindex(item.texts.shape)):
+            if k == MOST_FORMULAS:
+                table.add_row("...", "", "", "")
+                break
+            formula, value = Text(str(item.texts[index])), str(item.values[index])
+            table.add_row(label(item.name, index), formula, value, verdict)
+    return Group(Text(""), table)
+
 
 COLOURS = {"same": "green", "changed": "bold red", "error": "bold magenta", "new": "yellow", "gone": "yellow"}
 
 
 def render_lock(result: Lock, style: Style) -> Table:
-    """Return a row per check: its value, and how many numbers its gradient has."""
     table = plain_table("check", "file", "value", "elements")
     for entry in result.entries:
         value = entry["value"] if isinstance(entry["value"], float) else "…"
@@ -31,7 +146,6 @@ def render_lock(result: Lock, style: Style) -> Table:
 
 
 def render_verification(result: Verification, style: Style) -> Group:
-    """Return one line per check, what changed, and a summary."""
     lines = []
     for check in result.checks:
         text = Text().append(f"{check.verdict:<8} ", COLOURS[check.verdict])
@@ -82,7 +196,6 @@ def advice_of(result: Mutation) -> str:
 
 
 def render_mutation(result: Mutation, style: Style) -> Group:
-    """Return a row per mutant, and a summary."""
     numeric = (Column(heading, justify="right", overflow="fold") for heading in ("relative error", "seconds"))
     table = plain_table("mutant", *numeric, Column())
     for run in result.mutants:
@@ -144,14 +257,18 @@ MOST_PLACES = 3
 
 
 def render_precision(result: Precision, style: Style) -> Group:
-    """Return the fewest digits and where, a line of bars along the input, and what loses them."""
     low, high = (f"{x:.3g}" for x in (result.x[0], result.x[-1]))
     head = Text().append(result.output or result.target, "bold")
     where = f"from {low} to {high}, {len(result.x)} points" if len(result.x) > 1 else f"= {low}"
     head.append(f"   {result.name} {where}, {result.full:.1f} digits are all", "dim")
     parts: list[Any] = [head, Text(""), summary(result, style)]
-    if result.losses:
-        parts += [Text(""), Text("\n".join(loss_texts(result)))]
+    alike: dict[tuple, list[Loss]] = {}  # an operation is named once
+    for loss in result.losses:
+        alike.setdefault((loss.formula, loss.kind, loss.at), []).append(loss)
+    names = [" and ".join(x.of if x.of == "value" else f"d/d{x.of}" for x in losses) for losses in alike.values()]
+    texts = [loss_text(losses[0], result.name) for losses in alike.values()]
+    if texts:
+        parts += [Text(""), Text("\n".join(f"{name}: {text}" for name, text in zip(names, texts, strict=True)))]
     return Group(*parts)
 
 
@@ -164,7 +281,11 @@ def summary(result: Precision, style: Style) -> Table:
             table.add_row(name, "none")
             continue
         least = int(np.nanargmin(digits))
-        places = bad_places(result.x, digits < bad)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], digits < bad, [False]]).astype(int)))
+        runs = [(result.x[i], result.x[j - 1]) for i, j in edges.reshape(-1, 2).tolist()]
+        texts = [f"{a:.3g}" if a == b else f"{a:.3g} to {b:.3g}" for a, b in runs]
+        more = [f"{len(texts) - MOST_PLACES} more"] if len(texts) > MOST_PLACES else []
+        places = ", ".join(texts[:MOST_PLACES] + more)
         table.add_row(
             Text(name, style="bold"),
             Text(f"{digits[least]:.1f}", style="bold red" if places else "green"),
@@ -176,14 +297,6 @@ def summary(result: Precision, style: Style) -> Table:
     return table
 
 
-def bad_places(x: np.ndarray, bad: np.ndarray) -> str:
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], bad, [False]]).astype(int)))
-    runs = [(x[i], x[j - 1]) for i, j in edges.reshape(-1, 2).tolist()]
-    texts = [f"{a:.3g}" if a == b else f"{a:.3g} to {b:.3g}" for a, b in runs]
-    more = [f"{len(texts) - MOST_PLACES} more"] if len(texts) > MOST_PLACES else []
-    return ", ".join(texts[:MOST_PLACES] + more)
-
-
 def bars(digits: np.ndarray, full: float, style: Style, width: int) -> str:
     """Return a character for each point, of neighbouring ones the worst where there is no room; a blank for none."""
     marks = BARS if style.unicode else BARS_PLAIN
@@ -192,20 +305,6 @@ def bars(digits: np.ndarray, full: float, style: Style, width: int) -> str:
         known = part[np.isfinite(part)]
         text += marks[min(int(known.min() / full * len(marks)), len(marks) - 1)] if known.size else " "
     return text
-
-
-def loss_texts(result: Precision) -> list[str]:
-    """Return in words where digits are lost, an operation once."""
-    told: dict[tuple, str] = {}
-    for loss in result.losses:
-        of = "value" if loss.of == "value" else f"d/d{loss.of}"
-        key = (loss.formula, loss.kind, loss.at)
-        told[key] = f"{told[key]} and {of}" if key in told else of
-    return [
-        f"{told.pop(key)}: {loss_text(loss, result.name)}"
-        for loss in result.losses
-        if (key := (loss.formula, loss.kind, loss.at)) in told
-    ]
 
 
 def loss_text(loss: Loss, name: str) -> str:
@@ -225,3 +324,14 @@ def loss_text(loss: Loss, name: str) -> str:
     if f"{loss.result:.6g}" == f"{loss.right:.6g}" and np.isfinite(loss.result) and loss.result:
         return f"{text}; {numbers} {loss.result:.17g}; right is {loss.right:.17g}"
     return f"{text}; {numbers} {loss.result:.6g}; {known}"
+
+
+STUDIES = {
+    Formulas: render_formulas,
+    MatrixFormulas: render_matrixformulas,
+    LongNumbers: render_longnumbers,
+    Lock: render_lock,
+    Verification: render_verification,
+    Mutation: render_mutation,
+    Precision: render_precision,
+}

@@ -1,14 +1,278 @@
-"""What lock and mutate find out."""
+"""What exact arithmetic, locks and mutants find out: formulas, numbers of many digits and the right ones, verdicts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET
-from .results import Rows, label
+from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, visible
+from .results import Block, Rows, label, own_block, present
+
+
+class Formula(NamedTuple):
+    """A formula, in the expression language, in LaTeX, and as a terminal shows it over several lines."""
+
+    text: str
+    latex: str
+    pretty: str = ""
+
+    def document(self) -> dict[str, str]:
+        return {"text": self.text, "latex": self.latex}
+
+
+class Derivative(NamedTuple):
+    """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for."""
+
+    name: str
+    formula: Formula
+    value: str | None = None
+
+
+class FormulaMatrix(NamedTuple):
+    """The derivatives as a matrix: the Jacobian of an output with several elements, or the Hessian of a number.
+
+    rows: the elements of the output, [0] and so on; of a Hessian, like columns, those of the inputs.
+    """
+
+    kind: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    entries: tuple[tuple[Derivative, ...], ...]
+
+
+class Formulas(NamedTuple):
+    """The formula of an output and those of its derivatives.
+
+    value: labelled elements of the output. code: a function ready to be pasted, where a format asked for one.
+    steps: lines of the chain rule, as text and as LaTeX. output: the output's name, where it has one; function: what
+    formulas call it. single: whether it is a function of a single number. matrix: where there is one.
+    notes: what else there is to say.
+    """
+
+    target: str
+    value: tuple[Derivative, ...]
+    derivatives: tuple[Derivative, ...]
+    order: int
+    code: str = ""
+    steps: tuple[Formula, ...] = ()
+    output: str | None = None
+    function: str = "f"
+    single: bool = False
+    matrix: FormulaMatrix | None = None
+    notes: tuple[str, ...] = ()
+
+    def rows(self) -> Rows:
+        """Return name, formula and its value, if there is one, of every derivative; or the steps."""
+        rows = ((d.name, d.formula.text, *([] if d.value is None else [d.value])) for d in self.derivatives)
+        return ((step.text,) for step in self.steps) if self.steps else rows
+
+    def document(self) -> dict[str, Any]:
+        def describe(d: Derivative) -> dict[str, Any]:
+            more = {} if d.value is None else {"at": d.value}
+            return {"name": d.name, **d.formula.document(), **more}
+
+        matrix = self.matrix and {
+            **self.matrix._asdict(),
+            "entries": [[d.formula.text for d in row] for row in self.matrix.entries],
+        }
+        return {
+            "order": self.order,
+            "value": [describe(d) for d in self.value],
+            "derivatives": [describe(d) for d in self.derivatives],
+            **present(output=self.output, matrix=matrix, steps=[s.document() for s in self.steps]),
+        }
+
+
+class MatrixDerivative(NamedTuple):
+    """A derivative in matrix form: for which input, its shape in names of dimensions, its formula.
+
+    agreement: at how many random points, of which sizes, it was held against the engine, and the largest error.
+    """
+
+    name: str
+    dims: tuple[int | str, ...]
+    formula: Formula
+    agreement: dict[str, Any]
+
+
+class MatrixFormulas(NamedTuple):
+    """The derivatives of an output in matrix form, for arrays of any size.
+
+    kind: gradient, jacobian or hessian. shapes: of the inputs, in names of dimensions. The rest is as in Formulas.
+    """
+
+    target: str
+    kind: str
+    order: int
+    output: str | None
+    function: str
+    value: Formula
+    derivatives: tuple[MatrixDerivative, ...]
+    shapes: dict[str, tuple[int | str, ...]]
+    code: str = ""
+    steps: tuple[Formula, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def rows(self) -> Rows:
+        rows = ((d.name, d.formula.text) for d in self.derivatives)
+        return ((step.text,) for step in self.steps) if self.steps else rows
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "order": self.order,
+            "kind": self.kind,
+            "value": [{"name": "value", **self.value.document()}],
+            "derivatives": [
+                {"name": d.name, **d.formula.document(), "shape": list(d.dims), "agreement": d.agreement}
+                for d in self.derivatives
+            ],
+            "shapes": {name: list(dims) for name, dims in self.shapes.items()},
+            **present(output=self.output, steps=[s.document() for s in self.steps]),
+        }
+
+
+class Agreement(NamedTuple):
+    """What a formula says of one input's gradient: text and value of each element, beside the engine's.
+
+    agrees: whether all do. error: the largest absolute difference. notes: what there is to say about single points.
+    decided: False where rounding hides whether a number is right; such elements are no disagreement.
+    """
+
+    name: str
+    texts: np.ndarray
+    latex: np.ndarray
+    values: np.ndarray
+    agrees: bool
+    error: float
+    notes: tuple[str, ...] = ()
+    decided: bool = True
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "text": self.texts,
+            "latex": self.latex,
+            "value": self.values,
+            "agrees": self.agrees,
+            "decided": self.decided,
+            "max_abs_error": self.error,
+        }
+
+
+class LongNumbers(NamedTuple):
+    """Values and derivatives in many digits, as text: only digits that are right.
+
+    digits: how many were asked for. value and the arrays of `parts` hold strings; value: None where a script runs
+    backward more than once; parts: label to array, where a label is an input's name; None for a leaf without gradient.
+    with_value: whether formats that leave the value out are to have it.
+    """
+
+    target: str
+    digits: int
+    value: np.ndarray | None
+    parts: dict[str, Any]
+    output: str | None = None
+    with_value: bool = False
+    without: tuple[str, ...] = ("npz", "npy")
+
+    @property
+    def arrays(self) -> tuple[Block, ...]:
+        return tuple(own_block(name, f"the gradient for {name}", x) for name, x in self.parts.items())
+
+    def document(self) -> dict[str, Any]:
+        """Return rounded numbers where they always are, and their digits as strings."""
+        rounded = {name: round_digits(x) for name, x in self.parts.items()}
+        numbers = {"value": round_digits(self.value), **present(grad=rounded, output=self.output)}
+        return {**numbers, "digits": {"n": self.digits, "value": self.value, **present(grad=self.parts)}}
+
+
+def round_digits(x: np.ndarray | None) -> np.ndarray | None:
+    if x is None:
+        return None
+    return np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x)
+
+
+class Loss(NamedTuple):
+    """The operation that loses the digits of a value or of a gradient at a point.
+
+    of: "value" or the input whose gradient it is. kind: forward, or in backward the local rule of an operation
+    (backward) or the sum of what reaches a result along several ways (sum). formula: the operation in the program's
+    words; line: of the source, where it has several. before, after: digits of what went in and of what came out.
+    parts: the numbers that went in, result: what came out, right: what it should be; without parts where there are
+    many. ways: the operations from which the parts of a sum came.
+    """
+
+    of: str
+    at: float
+    kind: str
+    formula: str
+    line: int | None
+    before: float
+    after: float
+    parts: tuple[float, ...]
+    result: float
+    right: float
+    ways: tuple[str, ...] = ()
+
+
+class Precision(NamedTuple):
+    """Right digits of a value and its gradients along one input.
+
+    x: the points. full: the digits of the type. value, gradients by input: digits at each point, nan where there is
+    no value.
+    """
+
+    target: str
+    name: str
+    x: np.ndarray
+    full: float
+    value: np.ndarray
+    gradients: dict[str, np.ndarray]
+    losses: tuple[Loss, ...] = ()
+    output: str | None = None
+
+    @property
+    def curves(self) -> dict[str, np.ndarray]:
+        return {"value": self.value, **{f"d/d{name}": x for name, x in self.gradients.items()}}
+
+    def rows(self) -> Rows:
+        return zip(self.x, *self.curves.values(), strict=True)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "over": {self.name: self.x},
+            "full": self.full,
+            "value": self.value,
+            "gradient": self.gradients,
+            "losses": [loss._asdict() for loss in self.losses],
+            **present(output=self.output),
+        }
+
+
+GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
+    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
+)
+
+
+def symbol(name: str) -> str:
+    """Return a name as LaTeX: x_1 for x1, Greek letters by name, longer words upright."""
+    match = re.fullmatch(r"([A-Za-z]+)_?(\d*)", name)
+    if match is None:
+        return r"\mathrm{" + re.sub(r"([#$%&_{}])", r"\\\1", visible(" ".join(name.split()))) + "}"
+    word, digits = match.groups()
+    word = "\\" + word if word in GREEK else word if len(word) == 1 else r"\mathrm{" + word + "}"
+    return f"{word}_{{{digits}}}" if digits else word
+
+
+def bold_symbol(name: str) -> str:
+    """Return the name of a vector or matrix as LaTeX: \\mathbf{x}_{1} for x1, \\boldsymbol{\\theta} for theta."""
+    word, low, rest = symbol(name).partition("_{")
+    if word.startswith(r"\mathrm{"):
+        return r"\mathbf{" + word.removeprefix(r"\mathrm{") + low + rest
+    return (rf"\boldsymbol{{{word}}}" if word.startswith("\\") else rf"\mathbf{{{word}}}") + low + rest
 
 
 class Lock(NamedTuple):
@@ -22,10 +286,7 @@ class Lock(NamedTuple):
     settings: Mapping[str, Any]
     libraries: Mapping[str, str]
     entries: tuple[Mapping[str, Any], ...]
-
-    @property
-    def on_lines(self) -> str:
-        return "checks"
+    on_lines: str = "checks"
 
     def rows(self) -> Rows:
         return ((entry["check"], entry["file"]) for entry in self.entries)
@@ -82,14 +343,12 @@ class Verification(NamedTuple):
         return ((check.verdict, check.name, check.file or "", check.reason) for check in self.checks)
 
     def document(self) -> dict[str, Any]:
-        """Return what became of every check, and the versions that differ."""
         checks = [{**c._asdict(), "worst": c.worst and c.worst.document()} for c in self.checks]
         versions = {name: {"locked": old, "now": new} for name, old, new in self.libraries}
         return {"checks": checks, "versions": versions}
 
     @property
     def exit_code(self) -> int:
-        """The exit code: of a changed number, else of a check that could not be made."""
         return EXIT_FAIL if self.count("changed") else EXIT_TARGET if self.count("error") else EXIT_OK
 
     @property
@@ -159,7 +418,6 @@ class Mutation(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """1 where such mutants survived."""
         return EXIT_FAIL if self.survivors else EXIT_OK
 
     @property

@@ -17,18 +17,14 @@ from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shad
 from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck, WatchSummary
 from .checks import basis, headline, input_lines, summary_line, taylor_lines
 from .data import NONE, number, write_tsv
-from .formula_results import Formulas, LongNumbers, MatrixFormulas, Precision
-from .formulas import agreements, render_formulas, render_longnumbers, render_matrixformulas
 from .graph_results import Graph, Trace
 from .plot import render_sampled
 from .results import Block, Gradients, Hessian, Jacobian, Operation, Operations, Products, Sampled, Value, Values
-from .studies import render_lock, render_mutation, render_precision, render_verification
-from .study_results import Lock, Mutation, Verification
+from .studies import STUDIES, agreements
 from .trace import render_graph, render_trace
 
 
 def render_gradients(result: Gradients, style: Style) -> Group:
-    """Return the value and a table of the gradients, or of what there is to say about many."""
     rows = [
         Row(Text(item.name, style="bold"), item.value, [(item.value, False), (item.grad, True)])
         for item in result.inputs
@@ -45,7 +41,6 @@ def render_gradients(result: Gradients, style: Style) -> Group:
 
 
 def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
-    """Return a table of the gradients' sizes: norm, least and greatest element, share of zeros."""
     sizes = (Column(heading, justify="right", no_wrap=True) for heading in ("norm", "least", "greatest", "zeros"))
     table = plain_table("input", Column("shape", no_wrap=True), *sizes)
     for item in result.inputs:
@@ -117,20 +112,15 @@ def render_hessian(result: Hessian, style: Style) -> Group:
     items = []
     for block in result.arrays:
         (a, _), (b, _) = block.axes
-        mirrored = a != b and is_mirrored(result, a, b)
+        shape = (result.inputs[a].size, result.inputs[b].size)
+        x, other = result.blocks[a][b].reshape(shape), result.blocks[b][a].reshape(shape[::-1]).T
+        rounding = 1e-12 * np.abs(x).max(initial=0.0)
+        mirrored = a != b and np.allclose(x, other, rtol=1e-9, atol=rounding, equal_nan=True)
         if mirrored and names.index(b) < names.index(a):
             continue
         also = f", ∂{b}∂{a}" if mirrored else ""
         items.append(matrix(block, f"∂²{result.output or 'out'}/∂{a}∂{b}{also}", style))
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
-
-
-def is_mirrored(result: Hessian, a: str, b: str) -> bool:
-    """Return whether ∂a∂b is the transpose of ∂b∂a, but for rounding."""
-    shape = (result.inputs[a].size, result.inputs[b].size)
-    block, other = result.blocks[a][b].reshape(shape), result.blocks[b][a].reshape(shape[::-1]).T
-    largest = np.abs(block).max(initial=0.0)
-    return np.allclose(block, other, rtol=1e-9, atol=1e-12 * largest, equal_nan=True)
 
 
 def render_products(result: Products, style: Style) -> Group:
@@ -140,7 +130,6 @@ def render_products(result: Products, style: Style) -> Group:
 
 
 def render_operations(result: Operations, style: Style) -> Any:
-    """Return a table of functions; everything about one when only one is shown."""
     if result.full:
         return Group(*blocks_of([operation_text(op) for op in result.entries]))
     table = plain_table("function", "derivative", "what it computes")
@@ -175,14 +164,12 @@ def render_checklist(result: CheckList, style: Style) -> Text:
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> Group:
-    """Return one line per check, what there is to know about those that did not pass, and a summary."""
     lines = [render_checkreport(check, style) for check in result.untold]
     look = "bold red" if result.count("fail") or result.count("error") else "bold green"
     return Group(*lines, *([] if result.told else [Text(summary_line(result), style=look)]))
 
 
 def render_checkreport(result: CheckReport, style: Style) -> Group:
-    """Return one check, with all its elements where they were asked for."""
     shown = any(item.elements is not None for item in result.inputs)
     table = [element_table(result, style)] if shown else []
     return Group(check_text(result, style), *table, *again_text(result))
@@ -223,7 +210,6 @@ def verdict_text(check: CheckReport, style: Style, width: int = 12) -> Text:
 
 
 def check_text(check: CheckReport, style: Style) -> Text:
-    """Return one check: its verdict and reason, and what is known of a fail."""
     text = verdict_text(check, style).append(visible(check.name), "bold")
     if check.file and check.line:
         text.append(f"  {visible(check.file)}:{check.line}", "dim")
@@ -231,38 +217,26 @@ def check_text(check: CheckReport, style: Style) -> Text:
 
 
 def reasons(check: CheckReport, style: Style) -> Text:
-    """Return the reason for a verdict and what else is known, a line each."""
-    text, indent = Text(), "\n    "
-    reason = headline(check, style.precision)
+    indent, reason = "\n    ", headline(check, style.precision)
     reason = reason if style.unicode else reason.replace("±", "+-")
-    text.append(indent + visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")
+    lines = [(visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")]
     if check.verdict == "pass" and basis(check):
-        text.append(indent + basis(check), "dim")
-    if all(item.elements is None for item in check.inputs):  # a table of all begins with its own tally
-        for line in input_lines(check) if check.verdict == "fail" else ():
-            text.append(indent + visible(line))
-    for finding in (f for f in check.diagnosis if f.text != reason):
-        text.append(indent + finding.text, "yellow")
-    for line in taylor_lines(check.taylor) if check.taylor is not None else ():
-        text.append(indent + line, "dim")
+        lines.append((basis(check), "dim"))
+    if check.verdict == "fail" and all(item.elements is None for item in check.inputs):  # a table has its own tally
+        lines += [(visible(line), "") for line in input_lines(check)]
+    lines += [(finding.text, "yellow") for finding in check.diagnosis if finding.text != reason]
+    lines += [(line, "dim") for line in taylor_lines(check.taylor)] if check.taylor is not None else []
     if len(check.witnesses) > 1:
         words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
-        text.append(indent + "digits that agree with reverse mode: " + ", ".join(words), "dim")
-    for note in (n for n in check.notes if n not in reason):
-        text.append(indent + "note: " + note, "dim")
-    if check.found is not None:
-        text.append(indent + "found: " + visible(check.found.line), "bold")
-    if check.hint:
-        text.append(indent + "hint: " + visible(check.hint), "cyan")
-    if check.trace:
-        text.append(indent + visible(check.trace).replace("\n", indent))
-    if check.blame:
-        text.append(indent + check.blame.replace("\n", indent))
-    return text
+        lines.append(("digits that agree with reverse mode: " + ", ".join(words), "dim"))
+    lines += [("note: " + note, "dim") for note in check.notes if note not in reason]
+    lines += [("found: " + visible(check.found.line), "bold")] if check.found is not None else []
+    lines += [("hint: " + visible(check.hint), "cyan")] if check.hint else []
+    lines += [(text.replace("\n", indent), "") for text in (visible(check.trace), check.blame) if text]
+    return Text.assemble(*((indent + text, look) for text, look in lines))
 
 
 def render_watchsummary(result: WatchSummary, style: Style) -> Group:
-    """Return a line per derivative, what there is to know about those that did not pass, and a summary."""
     heads = [(item.role, f"{item.report.file}:{item.report.line} {item.name}") for item in result.derivatives]
     widths = [max((cell_len(head[i]) for head in heads), default=0) for i in (0, 1)]
     widest, parts = max((len(item.report.verdict) for item in result.derivatives), default=0), []
@@ -350,19 +324,13 @@ TABLES = {
     Hessian: render_hessian,
     Products: render_products,
     Operations: render_operations,
-    LongNumbers: render_longnumbers,
     CheckList: render_checklist,
     CheckSummary: render_checksummary,
     CheckReport: render_checkreport,
     WatchSummary: render_watchsummary,
-    Formulas: render_formulas,
-    MatrixFormulas: render_matrixformulas,
     Sampled: render_sampled,
-    Lock: render_lock,
-    Verification: render_verification,
-    Mutation: render_mutation,
-    Precision: render_precision,
     Graph: render_graph,
     Trace: render_trace,
+    **STUDIES,
 }
 WRITERS = {"table": TABLES}

@@ -33,7 +33,6 @@ Line = list[Words]
 
 
 def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
-    """Return an array on one line; of a long one, its shape and its beginning."""
     if x is None:
         return ""
     text = nest_values(x, style.precision or 6, None if style.whole else SHORT)
@@ -137,7 +136,7 @@ def render_trace(result: Trace, style: Style) -> Text:
 def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
     """Yield the lines of a trace, each step with an empty line in front of it and its lines as one text."""
 
-    def joined(lines: list) -> Text:
+    def joined(lines: list[Line]) -> Text:
         return Text("\n").join(Text.assemble(*[(part.text, EMPHASIS[part.what]) for part in line]) for line in lines)
 
     for i, run in enumerate(result.passes, result.first):
@@ -150,15 +149,8 @@ def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
 MOST_CHARACTERS = 50_000_000
 """A tree with more indentation than this is refused."""
 LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermediate": ""}
-FACTS = {
-    "operation": "dim",
-    "shape": "dim",
-    "module": "dim",
-    "line": "dim",
-    "hooks": "magenta",
-    "value": "cyan",
-    "gradient": "bold cyan",
-}
+FACTS = dict.fromkeys(("operation", "shape", "module", "line"), "dim")
+FACTS |= {"hooks": "magenta", "value": "cyan", "gradient": "bold cyan"}
 """The columns beside a tree, and how they look."""
 SPARE = ("module", "line", "operation", "hooks", "shape")
 """What is left out where there is no room, the first first."""
@@ -166,19 +158,19 @@ GAP = 2
 
 
 class TreeLine(NamedTuple):
-    """One line of a tree. again: the node was shown above, with all that is below it."""
+    """One line of a tree: its branches, also with what the node is, and what there is to know, by column."""
 
     prefix: str
-    node: GraphNode
-    again: bool
+    text: Text
+    facts: dict[str, str]
 
 
-def tree(result: Graph, unicode: bool) -> Iterator[TreeLine]:
+def tree(result: Graph, style: Style) -> Iterator[TreeLine]:
     """Yield the lines of a graph as a tree from its outputs down; a shared node is written out once.
 
     Raises GradcliError for a graph so deep that its indentation would fill the memory.
     """
-    branch, last, through, blank = ("├─ ", "└─ ", "│  ", "   ") if unicode else ("|- ", "`- ", "|  ", "   ")
+    branch, last, through, blank = ("├─ ", "└─ ", "│  ", "   ") if style.unicode else ("|- ", "`- ", "|  ", "   ")
     nodes = {node.number: node for node in result.nodes}
     shown: set[int] = set()
     written = 0
@@ -192,9 +184,12 @@ def tree(result: Graph, unicode: bool) -> Iterator[TreeLine]:
             raise GradcliError(
                 "the graph is too deep for a tree", hint="leave --all out, or use -f dot or -f json", kind="limit"
             )
-        yield TreeLine(own, node, again)
+        head = title(node) + (" (shown above)" if again and node.inputs else "")
+        text = Text(own, "dim") + Text(head, "dim" if again else LOOKS[node.kind])
         if again:
+            yield TreeLine(own, text, dict.fromkeys(FACTS, ""))
             continue
+        yield TreeLine(own, text, facts(node, style, result.values))
         shown.add(place)
         children = list(dict.fromkeys(node.inputs))
         for i, child in reversed(list(enumerate(children))):
@@ -202,16 +197,8 @@ def tree(result: Graph, unicode: bool) -> Iterator[TreeLine]:
             stack.append((below + (last if is_last else branch), below + (blank if is_last else through), child))
 
 
-def head(line: TreeLine) -> str:
-    """Return what a line of a tree begins with, behind its prefix."""
-    return title(line.node) + (" (shown above)" if line.again and line.node.inputs else "")
-
-
-def facts(line: TreeLine, style: Style, values: bool) -> dict[str, str]:
-    """Return what stands in the columns beside a line of a tree."""
-    node, alone = line.node, line.node.operations == 1
-    if line.again:
-        return dict.fromkeys(FACTS, "")
+def facts(node: GraphNode, style: Style, values: bool) -> dict[str, str]:
+    alone = node.operations == 1
     return {
         "operation": "" if values or not alone else "leaf" if node.kind == "leaf" else node.op,
         "shape": shape_of(node, style.unicode),
@@ -226,47 +213,33 @@ def facts(line: TreeLine, style: Style, values: bool) -> dict[str, str]:
 class Drawing:
     """A graph, drawn for the width that there is: columns that do not fit are left out."""
 
-    def __init__(self, lines: list[TreeLine], rows: list[dict[str, str]], values: bool):
-        self.lines = lines
-        self.rows = rows
-        self.values = values
+    def __init__(self, lines: list[TreeLine], values: bool):
+        self.lines, self.values = lines, values
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Table | Text]:
-        widest = max(cell_len(line.prefix + head(line)) for line in self.lines)
-        widths = {name: max(cell_len(row[name]) for row in self.rows) for name in FACTS}
+        widest = max(line.text.cell_len for line in self.lines)
+        widths = {name: max(cell_len(line.facts[name]) for line in self.lines) for name in FACTS}
         shown = {name: width + GAP for name, width in widths.items() if width}
         for name in SPARE:
             if widest + sum(shown.values()) > options.max_width:
                 shown.pop(name, None)
         if self.values and widest + sum(shown.values()) > options.max_width:
-            yield Text("\n").join(with_values_below(line, row) for line, row in zip(self.lines, self.rows, strict=True))
-        else:
-            yield self.table(list(shown))
-
-    def table(self, names: list[str]) -> Table:
+            yield Text("\n").join(map(with_values_below, self.lines))
+            return
         table = Table(box=None, show_header=self.values, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
-        table.add_column(no_wrap=True, overflow="ellipsis")
-        for name in names:
+        for name in ("", *shown):
             table.add_column(name if name in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
-        for line, row in zip(self.lines, self.rows, strict=True):
-            table.add_row(first_of(line), *(Text(row[name], FACTS[name]) for name in names))
-        return table
+        for line in self.lines:
+            table.add_row(line.text, *(Text(line.facts[name], FACTS[name]) for name in shown))
+        yield table
 
 
-def first_of(line: TreeLine) -> Text:
-    """Return what stands at the left: the branches, and what the node is."""
-    return Text(line.prefix, "dim") + Text(head(line), "dim" if line.again else LOOKS[line.node.kind])
-
-
-def with_values_below(line: TreeLine, row: dict[str, str]) -> Text:
+def with_values_below(line: TreeLine) -> Text:
     """Return a line of the tree, and value and gradient below it: for a terminal too narrow for columns."""
     indent = line.prefix.replace("├─", "│ ").replace("└─", "  ").replace("|-", "| ").replace("`-", "  ")
-    told = [Text(f"{name} {row[name]}", FACTS[name]) for name in ("value", "gradient") if row[name]]
-    text = first_of(line)
-    return text + Text(f"\n{indent}   ", "dim") + Text("  ").join(told) if told else text
+    facts = [Text(f"{name} {line.facts[name]}", FACTS[name]) for name in ("value", "gradient") if line.facts[name]]
+    return line.text + Text(f"\n{indent}   ", "dim") + Text("  ").join(facts) if facts else line.text
 
 
 def render_graph(result: Graph, style: Style) -> Drawing:
-    """Return the graph as a tree from the output down to the leaves, and columns with what there is to know."""
-    lines = list(tree(result, style.unicode))
-    return Drawing(lines, [facts(line, style, result.values) for line in lines], result.values)
+    return Drawing(list(tree(result, style)), result.values)

@@ -3,14 +3,13 @@
 import re
 import shlex
 import shutil
-from importlib import import_module
 
 import click
 import numpy as np
 import pytest
 
 import gradcli
-from gradcli.cli.main import HOMES, main
+from gradcli.cli.main import cli, main
 
 from ..command import compile_c
 from ..program.elsewhere.test_process import model
@@ -166,7 +165,7 @@ def test_every_option_does_something_or_is_refused(run, command, form):
     expected = run(line)
     assert expected[0] == 0
     idle = []
-    for option in getattr(import_module(f"gradcli.cli.commands.{HOMES.get(command, command)}"), command).params:
+    for option in cli.get_command(None, command).params:
         if not isinstance(option, click.Option) or option.name in {*GUARDS, *CHOOSING, "format", "output", "step"}:
             continue
         flag = max(option.opts, key=len)

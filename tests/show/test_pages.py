@@ -16,9 +16,8 @@ from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
 from gradcli.show.check_results import CheckSummary, Elements, FoundPoint, InputCheck
-from gradcli.show.html import MOST_ROWS, element_table
+from gradcli.show.html import MOST_ROWS, STYLE, element_table
 from gradcli.show.layers import GAP, draw_layers
-from gradcli.show.page import STYLE
 
 from ..show.chromium import DARK, needed, probe
 

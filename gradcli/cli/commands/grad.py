@@ -10,7 +10,7 @@ from ...show.results import Gradients, nan_in
 from ..options import Call, check_derivative, compute_in_digits, formulas_of, target_command
 
 if TYPE_CHECKING:
-    from ...show.formula_results import LongNumbers
+    from ...show.study_results import LongNumbers
 
 SHOWN_WHOLE = 50
 """A script's parameters with more elements than this are summed up on a terminal."""

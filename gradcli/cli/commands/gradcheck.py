@@ -174,8 +174,6 @@ def list_checks(output: Output, target: str, checks: list[Check | CheckReport]) 
 
 def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
     """Return 1 for a fail, else 3 for an error, else 4 for what is inconclusive, else 0."""
-    if summary.count("fail"):
-        return 1
-    if summary.count("error"):
-        return EXIT_TARGET
+    if summary.count("fail") or summary.count("error"):
+        return 1 if summary.count("fail") else EXIT_TARGET
     return EXIT_INCONCLUSIVE if summary.count("inconclusive") and not allow_inconclusive else 0

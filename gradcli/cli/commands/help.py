@@ -1,23 +1,37 @@
-"""gradcli help: the manual's pages."""
+"""gradcli help and schema: the manual's pages, and the form of the JSON that commands print."""
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import click
 
 from ...errors import GradcliError, did_you_mean
-from ...files import find_pages
 from ...request import Request
-from ...show.mdoc import render_page, unescape
 from .. import messages, output
-from ..main import COMMANDS
 from ..messages import Command
-from ..option_table import import_completion
+from ..option_table import OPTIONS, import_completion
 from ..output import Output, terminal_size
+
+
+@click.command(cls=Command, epilog="Examples: gradcli schema; gradcli schema grad; gradcli schema error -o error.json")
+@click.argument("name", required=False, metavar="[COMMAND]")
+@OPTIONS["output"]
+def schema(name: str | None, output: str | None) -> None:
+    """Print the JSON Schema of what COMMAND prints with --json, or of errors; without COMMAND, list what there is."""
+    import json
+
+    from ...schema import names, schema_of
+
+    shown = Output(Request(command="schema", format="json", output=output), ("json",))
+    shown.check()
+    if name is None:
+        shown.write("".join(f"{known}\t{schema_of(known)['title']}\n" for known in names()))
+    elif name in names():
+        shown.write(json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n")
+    else:
+        hint = did_you_mean(name, names()) or "see 'gradcli schema'"
+        raise GradcliError(f"no schema for '{name}'", hint=hint, kind="name")
 
 
 @click.command(cls=Command, epilog="Examples: gradcli help; gradcli help grad; gradcli help expressions")
@@ -27,12 +41,21 @@ def help(topic: str | None) -> None:
 
     On a terminal the page is shown by man, where there is one; elsewhere as plain text.
     """
+    import shutil
+    import subprocess
+
+    from ...files import find_pages
+    from ...show.mdoc import render_page, unescape
+    from ..main import COMMANDS
+
     pages = find_pages(COMMANDS)
     if not pages:
         raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' tells of a command")
     shown = Output(Request(command="help", format="text"), ("text",))
     if topic is None:
-        shown.write("".join(f"{name}\t{title_of(path)}\n" for name, path in pages.items()))
+        titles = (re.search(r"^\.Nd (.*)$", page.read_text(encoding="utf-8"), re.M) for page in pages.values())
+        texts = (unescape(title[1]) if title else "" for title in titles)
+        shown.write("".join(f"{name}\t{text}\n" for name, text in zip(pages, texts, strict=True)))
         return
     path = pages.get(topic.removeprefix("gradcli-"))
     if path is None:
@@ -41,17 +64,8 @@ def help(topic: str | None) -> None:
         listed = did_you_mean(topic, pages) or "'gradcli help' lists the topics"
         hint = f"'gradcli ops {topic}' tells of the function" if topic in full_table() else listed
         raise GradcliError(f"the manual has no page '{topic}'", hint=hint, kind="name")
-    if messages.is_terminal(output.results()) and show_by_man(path):
+    by_man = messages.is_terminal(output.results()) and shutil.which("man") is not None
+    if by_man and not subprocess.run(["man", str(path)], check=False).returncode:
         return
     text = render_page(path.read_text(encoding="utf-8"), terminal_size()[0])
     shown.write(text if shown.unicode else re.sub("[‘’]", "'", text))
-
-
-def title_of(path: Path) -> str:
-    title = re.search(r"^\.Nd (.*)$", path.read_text(encoding="utf-8"), re.M)
-    return unescape(title[1]) if title else ""
-
-
-def show_by_man(path: Path) -> bool:
-    """Let man show a page, and return whether it could."""
-    return shutil.which("man") is not None and subprocess.run(["man", str(path)], check=False).returncode == 0

@@ -1,17 +1,18 @@
-"""gradcli sweep: value and derivatives at every row of a table."""
+"""gradcli run and sweep: a script, run and left alone, and a target at every row of a table."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
 from ...errors import GradcliError
-from ...program.target import load_program
-from ...show.results import Swept
+from ...program.target import load_program, load_script
 from .. import messages, output
 from ..options import Call, target_command
 from ..output import check_writable
-from ..progress import Progress
+
+if TYPE_CHECKING:
+    from ...show.results import Swept
 
 
 @target_command(
@@ -31,6 +32,9 @@ def sweep(call: Call) -> Swept | None:
     the inputs, value, d_NAME, with --diag d2_NAME, and the columns of --keep. Rows that are not finite are kept as nan.
     The same command again goes on where it was stopped.
     """
+    from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
+    from ..progress import Progress
+
     asked, table = call.request, call.request.table
     if table != "-":
         check_writable(table)
@@ -62,3 +66,24 @@ def sweep(call: Call) -> Swept | None:
         return result
     messages.detail(f"{result.rows} rows, {result.seconds:.1f} s")
     return None
+
+
+@target_command(
+    "Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5",
+    common="dtype seed safe torch color quiet verbose",
+    metavar="SCRIPT.py [NAME=VALUE]...",
+)
+def run(call: Call) -> None:
+    """Run SCRIPT.py as `python SCRIPT.py` would, and print nothing but what it prints.
+
+    With --torch, PyTorch's modules in it mean gradcli's own engine, so that a tutorial runs without PyTorch.
+    NAME=VALUE replaces the value of a leaf where the script makes it; the script's own arguments follow after --.
+    """
+    words = call.request.words
+    stray = [word for word in words[1:] if "=" not in word]
+    if not words or stray:
+        raise GradcliError(
+            f"'{stray[0]}' is no NAME=VALUE" if stray else "no script given",
+            hint=f"for example: gradcli run {words[0] if words else 'train.py'} -- {' '.join(stray) or '--epochs 3'}",
+        )
+    load_script(call.target()).execute(call.values())

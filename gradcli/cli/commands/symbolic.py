@@ -1,18 +1,24 @@
-"""gradcli symbolic: derivatives as formulas."""
+"""gradcli symbolic and ops: derivatives as formulas, of a target and of the functions of the language."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+import click
 import numpy as np
 
-from ...errors import GradcliError
+from ...errors import GradcliError, did_you_mean
 from ...lang.values import read_values
-from ...show import CODE
-from ...show.formula_results import Formulas, MatrixFormulas
+from ...show import CODE, TEXT
 from .. import messages
-from ..option_table import dimensions_of, shapes_of
-from ..options import COMMON, Call, target_command
+from ..messages import Command
+from ..option_table import dimensions_of, import_completion, shapes_of
+from ..options import COMMON, Call, output_options, target_command
+
+if TYPE_CHECKING:
+    from ...show.results import Operations
+    from ...show.study_results import Formulas, MatrixFormulas
 
 
 @target_command(
@@ -105,3 +111,21 @@ def in_matrix_form(call: Call, order: int, symmetric: Sequence[str], spd: Sequen
         code=form in CODE,
         steps=steps,
     )
+
+
+@click.command(cls=Command, epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=import_completion("functions"))
+@output_options((*TEXT, "latex"))
+def ops(names: tuple[str, ...]) -> Operations:
+    """List the functions of the language with their derivatives, or tell all about those named."""
+    from ...lang.operations import describe
+    from ...rules import full_table
+    from ...rules.table import NAMES
+    from ...show.results import Operations
+
+    public = {name: entry for name, entry in full_table().items() if entry.public}
+    for name in names:
+        if name not in NAMES or not NAMES[name].public:
+            raise GradcliError(f"no function '{name}'", hint=did_you_mean(name, NAMES), kind="name")
+    chosen = [NAMES[name] for name in names] if names else [public[name] for name in sorted(public)]
+    return Operations(tuple(describe(entry) for entry in chosen), bool(names))

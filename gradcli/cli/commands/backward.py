@@ -1,18 +1,39 @@
-"""gradcli trace: backward, step by step."""
+"""gradcli graph and trace: the graph that a program records, and backward's way through it, step by step."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from ...analysis.trace import trace_program
 from ...errors import GradcliError
-from ...show import TEXT, Style
-from ...show.graph_results import Trace
+from ...show import PICTURES, TEXT, Style
 from .. import messages, output
 from ..options import Call, target_command
 from ..output import Output
+
+if TYPE_CHECKING:
+    from ...show.graph_results import Graph, Trace
+
+
+@target_command(
+    "Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
+    "gradcli graph train.py -o graph.svg",
+    "wrt out columns gradient hook values all",
+    formats=(*TEXT, "dot", "mermaid", *PICTURES),
+)
+def graph(call: Call, values: bool, all: bool) -> Graph:
+    """Draw the dynamic graph that TARGET records, from the output down to the leaves.
+
+    On a terminal it is a tree; a result that is used more than once is written out once. Graphs of more than 500
+    nodes are folded: the operations of one module, or of one line, become one node. -o FILE.svg and .png draw with
+    Graphviz where it is installed; without it, SVG needs nothing, and PNG needs matplotlib.
+    """
+    from ...analysis.graph import graph_program
+
+    program, given = call.program()
+    return graph_program(program, given, call.asked(), values, all)
 
 
 @target_command(
@@ -28,6 +49,8 @@ def trace(call: Call, only: int | None, step: bool) -> Trace | None:
     each operand is sent; hooks and the accumulation into .grad are steps of the story too. -f html writes a page
     that is stepped through with keys, beside the graph.
     """
+    from ...analysis.trace import trace_program
+
     program, values = call.program()
     result = trace_program(program, values, call.asked(), only)
     if not step:

@@ -1,0 +1,193 @@
+"""gradcli lock, mutate and watch: gradients guarded in a project, by a file, by its tests, and where they are used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, GradcliError
+from ...request import Request
+from ...show import TEXT
+from .. import messages
+from ..messages import Command
+from ..option_table import OPTIONS, Count, Finite, import_completion, option
+from ..options import COMMON, Call, format_option, output_options, target_command
+from ..output import Output, results_to_stderr
+
+if TYPE_CHECKING:
+    from ...show.study_results import Lock, Mutation, Verification
+
+TARGET = ("words", "expression", "engine", "config", "torch")
+CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
+"""The options that a lock keeps, so that it is verified without naming them again."""
+
+
+@target_command(
+    "Examples: gradcli lock tests -o gradients.lock; gradcli lock tests -o a.lock && gradcli lock --verify "
+    "a.lock; gradcli lock grads.py:f --grad g x='[1, 2]' | cat",
+    "verify wrt out grad vjp jvp engine shape keyword config",
+    formats=("table", "json", "tsv"),
+    common=COMMON.replace("precision ", ""),
+)
+def lock(call: Call, verify: str | None) -> Lock | Verification:
+    """Keep the gradients of declared checks in a file, and compare them with it later (--verify FILE).
+
+    TARGET is what gradcheck takes. Each check has a line: file, name, point, value, gradient, and the errors of both.
+    An error is how uncertain a number is by rounding: five times the most that it changes when the inputs move by up
+    to two units of rounding, or that it scatters about a smooth curve close by, and 32 units of itself.
+
+    With --verify, value and gradient are computed at the points of the file: same within the errors of then and now,
+    changed beyond them (exit code 1; both numbers and both errors are shown), new without a line, gone without a
+    check. Unless TARGET is given, it is that of the lock.
+    """
+    from ...check.lock import lock as lock_checks
+    from ...check.lock import read_lock
+    from ...check.lock import verify as verify_checks
+    from ..check_options import select_checks
+
+    call.output.check()
+    if verify is None:
+        checks = select_checks(call)
+        return lock_checks(" ".join(call.request.words), checks, settings_of(call.request))
+    locked = read_lock(verify)
+    if call.inline or call.request.words:
+        checks = select_checks(call)
+    else:
+        again = as_locked(call, locked.settings)
+        with again.held:
+            checks = select_checks(again)
+    asked = call.request
+    if asked.format is None and call.output.form == "json" and not str(asked.output).endswith(".json"):
+        call.output.form = "tsv"
+    return verify_checks(verify, locked, checks)
+
+
+def settings_of(asked: Request) -> dict[str, Any]:
+    options = {name: getattr(asked, name) for name in (*TARGET, *CLAIM)}
+    options["wrt"] = ",".join(asked.wrt or ())
+    return {**{name: value for name, value in options.items() if value}, "words": [*asked.words]}
+
+
+def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
+    options = {name: Request._field_defaults[name] for name in CLAIM}
+    options |= {name: settings[name] for name in (*TARGET, *CLAIM) if name in settings}
+    options["wrt"] = options["wrt"].split(",") if options["wrt"] else None
+    options |= {name: tuple(options.get(name, ())) for name in ("words", "shapes")}
+    return Call(call.request._replace(**options), call.formats)
+
+
+@click.command(
+    cls=Command,
+    epilog="Examples: gradcli mutate grads.py:g -- pytest -q check_grads.py; gradcli mutate grads.py:g "
+    "-- gradcli gradcheck grads.py:f --grad g x=2",
+)
+@click.argument("target", metavar="FILE.py:FUNCTION", shell_complete=import_completion("words"))
+@option(
+    "--at-least X",
+    "Exit with 1 when a mutant survives whose relative error is larger (0.001).",
+    type=Finite(),
+    default=1e-3,
+)
+@option(
+    "--timeout S",
+    "Seconds for one run; a slower one counts as noticed (5 times a run without a mutant, 10 at least).",
+    type=Finite(positive=True),
+)
+@OPTIONS["quiet"]
+@output_options((*TEXT, "svg"))
+def mutate(target: str, at_least: float, timeout: float | None, quiet: bool) -> Mutation:
+    """Run the COMMAND after -- with wrong versions of a function, and tell which of them it notices.
+
+    The wrong versions: results times 1 + 10^-k for k = 1 to 12, with the other sign, zero, shifted by one,
+    transposed, without the last element, with one element doubled; and the source with a term or factor dropped, a
+    sign, an index or a constant changed. Those that give the same values at 20 random points about the command's own
+    calls are left out. A command that fails with a mutant has killed it; without one it must pass.
+
+    All happens in memory, no file changes. Where COMMAND is pytest, tests are collected once, and each mutant has a
+    fork of that session; any other command is run for each. Exit code 1: a mutant larger than --at-least survived.
+    """
+    from ...check.mutate import mutate as run_mutants
+
+    messages.settings.quiet = quiet
+    command = click.get_current_context().obj
+    if not command:
+        raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
+    return run_mutants(target, command, at_least, timeout, progress)
+
+
+def progress(mutants: Sequence[Any]) -> Iterator[Any]:
+    if not messages.shows_progress():
+        yield from mutants
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True, no_color=not messages.colourful(sys.stderr))
+    yield from track(mutants, "mutants", console=console, transient=True)
+
+
+FORMATS = (*TEXT, "csv", "github", "junit", "sarif", "concise", "gitlab", "html")
+WITH_USES = ("table", "tsv", "csv", "json")
+"""The formats that say as what, and how often, a derivative was used; to the others it is a check."""
+
+
+@click.command(
+    cls=Command,
+    epilog="Examples: gradcli watch -- python fit.py; gradcli watch -f json -o report.json -- python fit.py",
+)
+@option("--points N", "At how many of its calls to judge each (3).", type=Count(1000), default=3)
+@OPTIONS["calls"]
+@option("--timeout S", "Seconds for one point of one derivative (30).", type=Finite(positive=True), default=30.0)
+@OPTIONS["allow_inconclusive"]
+@format_option(FORMATS)
+@OPTIONS["json"]
+@OPTIONS["output"]
+@OPTIONS["color"]
+def watch(
+    points: int,
+    calls: int | None,
+    timeout: float,
+    allow_inconclusive: bool,
+    format: str | None,
+    output: str | None,
+    color: str,
+) -> int:
+    """Run the COMMAND after -- unchanged, and judge every derivative that it hands to a solver or a framework.
+
+    Seen are those handed to scipy.optimize (minimize with its constraints, least_squares, root, root_scalar, newton,
+    curve_fit, fsolve, leastsq, fmin_*) and to scipy.integrate (solve_ivp, odeint), every torch.autograd.Function that
+    is applied where a gradient is wanted, every jax.custom_vjp and custom_jvp that is called with values, and every
+    primitive of HIPS autograd with its vjps; in every process that the command starts. Each is judged as gradcheck
+    does, at the first, the last and some call between, and where the solver's value rose, after the command's own
+    work. A second derivative is compared with the first one that was handed over, where that is right.
+
+    The command's output and its exit code stay what they are. The report goes to standard error, or with -o to a file.
+    Exit code: the command's where it is not 0; else 1 if a derivative is wrong, 4 if one is inconclusive.
+    """
+    from ...check.watch import watch_command
+
+    messages.settings.color = color
+    command = click.get_current_context().obj
+    if not command:
+        raise GradcliError("no command to run", hint="write it after --: gradcli watch -- python fit.py")
+    results_to_stderr()  # standard output is the command's
+    form = format or (None if output else "table")
+    shown = Output(Request(command="watch", format=form, output=output), FORMATS)
+    shown.check()
+    run = watch_command(command, points, calls, timeout)
+    for trouble in run.troubles:
+        messages.warn(trouble)
+    summary = run.summary
+    if summary.derivatives or not run.interrupted:
+        shown.show(summary if shown.form in WITH_USES else summary.checks)
+    if run.interrupted:
+        more = "there may be more derivatives than these" if summary.derivatives else "nothing was judged yet"
+        messages.say(f"interrupted: {more}")
+    if run.status or run.interrupted:
+        return run.status or EXIT_INTERRUPTED
+    if summary.checks.count("fail"):
+        return EXIT_FAIL
+    return EXIT_INCONCLUSIVE if summary.checks.count("inconclusive") and not allow_inconclusive else 0

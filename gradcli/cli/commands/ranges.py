@@ -1,0 +1,156 @@
+"""gradcli eval, plot and precision: what may be asked along a range of an input.
+
+A range is NAME=FROM:TO, among the words of a command line or after --over.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import GradcliError
+from ...lang.values import read_value, split_value
+from ...program.target import load_program
+from ...show import PICTURES, TEXT
+from ..options import Call, compute_in_digits, target_command
+
+if TYPE_CHECKING:
+    from ...show.results import Sampled, Value, Values
+    from ...show.study_results import LongNumbers, Precision
+
+POINTS = {1: 200, 2: 60}
+"""Points along each of so many inputs."""
+RANGE = re.compile(r"[^=\[(@\"]*=[^=\[(@\"]*:")
+"""NAME=FROM:TO. A colon may also be part of an index, of the name of a file after @, or of a string."""
+FARTHEST = 1e300
+"""The largest end of a range: beyond, the length of the range overflows."""
+
+
+@target_command(
+    "Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict; "
+    "gradcli eval 'exp(-a*x)' x=0:5 a=2 --points 11; gradcli eval 'erf(x)' x=0.5 --digits 40",
+    "over points digits out engine columns strict",
+)
+def eval(call: Call, over: tuple[str, ...], points: int | None, digits: int | None) -> Value | Values | LongNumbers:
+    """Print the value of TARGET; over ranges, x=FROM:TO, of one input or two: columns of the inputs and the value."""
+    from ...analysis.gradient import compute_value, compute_values
+
+    ranges = take_ranges(call, over)
+    if points and not ranges:
+        raise GradcliError("--points has no use here: no input has a range", hint="write NAME=FROM:TO, such as x=-3:3")
+    if digits and ranges:
+        raise GradcliError("--digits is for one point, and there is a range", hint="leave out one")
+    program, values = call.program()
+    if digits:
+        from ...analysis.precision import value_in_digits
+
+        return compute_in_digits(call, value_in_digits, program, call.request, digits, alone=True)
+    if ranges:
+        return compute_values(program, values, ranges, points or POINTS[len(ranges)], call.request.out)
+    return compute_value(program, values, call.request.out)
+
+
+@target_command(
+    "Examples: gradcli plot 'sin(x) / x' x=-10:10; gradcli plot 'exp(-a*x)' x=0:5 a=2 -f tsv; "
+    "gradcli plot 'x*exp(-x^2-y^2)' x=-2:2 y=-2:2; gradcli plot 'tanh(w)' --over w=-pi:pi --json",
+    "over points out columns",
+    formats=(*TEXT, "csv", *PICTURES),
+)
+def plot(call: Call, over: tuple[str, ...], points: int | None) -> Sampled:
+    """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
+
+    A range is x=FROM:TO, also after --over; all other inputs keep the values given. On a terminal it is drawn with
+    characters; -o FILE.svg or .png draws with matplotlib (pip install matplotlib). -f tsv prints columns: input, value,
+    derivative (two inputs: both, value, both derivatives). Where there is no value (nan, inf) there is a gap, and so at
+    poles and jumps; kinks are marked, and a line below says where all these are.
+    """
+    from ...analysis.plot import sample_plot
+
+    ranges = take_ranges(call, over)
+    call.target()
+    if not ranges:
+        raise GradcliError("plot needs a range of one input or two", hint="write NAME=FROM:TO, for example x=-3:3")
+    program, values = call.program()
+    return sample_plot(program, values, ranges, points or POINTS[len(ranges)], call.request.out)
+
+
+@target_command(
+    "Examples: gradcli precision '(1 - cos(x))/x**2' x=1e-12:1; gradcli precision 'log(1 + exp(x))' "
+    "x=-50:800; gradcli precision 'sqrt(x**2 + y**2)' x=1e-200:1e200 y=1 --json; gradcli precision 'exp(x) - 1' x=1e-9",
+    "over wrt out range_points",
+    formats=(*TEXT, *PICTURES),
+)
+def precision(call: Call, over: tuple[str, ...], points: int | None) -> Precision:
+    """Print how many digits of TARGET's value and gradient are right, along NAME=FROM:TO, or at NAME=VALUE.
+
+    Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. Where
+    more than a quarter of the digits is lost, the operation that loses them is named: one of the formula, or a sum of
+    backward. The points of a wide range grow by a factor. In a pipe: columns of the input, digits of the value,
+    digits of each gradient.
+    """
+    from ...analysis.precision import POINTS as DEFAULT_POINTS
+    from ...analysis.precision import measure_precision
+
+    call.output.check()
+    target = call.target()
+    call.bound_time(target)
+    ranges = take_ranges(call, over)
+    if call.request.input_dtype.kind == "c":
+        raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64")
+    values = call.values()
+    if not ranges and len(values) == 1 and np.size(*values.values()) == 1:
+        ((name, point),) = values.items()
+        ranges, values = {name: bounds(point, point, f"{name}={point}", point=True)}, {}
+    if len(ranges) != 1:
+        raise GradcliError("precision needs one input with a range", hint="write NAME=FROM:TO, for example x=1e-12:1")
+    program = load_program(target)
+    ((name, (low, high)),) = ranges.items()
+    over_range, count = (name, low, high), points or DEFAULT_POINTS
+    return measure_precision(program, values, over_range, call.asked(), count, call.request.input_dtype)
+
+
+def take_ranges(call: Call, over: tuple[str, ...] = ()) -> dict[str, tuple[float, float]]:
+    """Take the ranges among the words of a call out of it, and return them and those after --over, by name."""
+    words = tuple(word for word in call.words if RANGE.match(word))
+    ranges = [parse_range(call, text, "") for text in words] + [parse_range(call, text) for text in over]
+    found = dict(ranges)
+    if len(found) < len(ranges):
+        raise GradcliError("an input has two ranges", hint="leave out one")
+    if len(found) > 2:
+        raise GradcliError(f"{len(found)} inputs have a range; two may", hint="give the others a value")
+    target = call.request.words[: len(call.request.words) - len(call.words)]
+    call.request = call.request._replace(words=(*target, *(word for word in call.words if word not in words)))
+    return found
+
+
+def parse_range(call: Call, text: str, option: str = "--over ") -> tuple[str, tuple[float, float]]:
+    """Return name and ends of NAME=FROM:TO. Raises GradcliError. option: what stands before it."""
+    name, ends = split_value(text)
+    low, colon, high = ends.partition(":")
+    if not colon or not low.strip() or not high.strip():
+        raise GradcliError(f"{option}{text}: write NAME=FROM:TO", hint=f"for example: {option}x=-3:3")
+    if ":" in high:
+        raise GradcliError(
+            f"{option}{text}: a range is FROM:TO, its two ends, without a step",
+            hint=f"for example: {option}{name}={low}:{high.partition(':')[0]} --points 50",
+        )
+    first, last = (read_value(end, call.request, f"{option}{name}") for end in (low, high))
+    return name, bounds(first, last, f"{option}{text}")
+
+
+def bounds(low: Any, high: Any, text: str, point: bool = False) -> tuple[float, float]:
+    """Return the two ends of a range. text: how it was given. Raises GradcliError when they are none.
+
+    point: whether both ends may be the same.
+    """
+    ends = [np.asarray(x) for x in (low, high)]
+    if any(x.size != 1 or x.dtype.kind not in "iuf" or not np.isfinite(x).all() for x in ends):
+        raise GradcliError(f"{text}: both ends must be finite numbers", kind="value")
+    a, b = (float(x.ravel()[0]) for x in ends)
+    if max(-a, b) > FARTHEST:
+        raise GradcliError(f"{text}: both ends must be between -1e300 and 1e300", kind="value")
+    if a > b or (a == b and not point):
+        raise GradcliError(f"{text}: the first end must be less than the second", kind="value")
+    return a, b
