@@ -358,7 +358,8 @@ def test_extreme_points(call, function, interval):
         got = computed(call, np.array(xs))
     wrong = []
     for i, x in enumerate(xs):
-        for digits in (300 if 1e-9 < abs(x) < 1e9 else 600, 800, 1250):  # more where a function loses those to cancellation
+        few = 300 if 1e-9 < abs(x) < 1e9 else 600
+        for digits in (few, 800, 1250):  # more where a function loses those to cancellation
             others = [
                 f"order {order} at {x!r}: {got[order][i]!r}, not {exact!r}"
                 for order, exact in enumerate(extreme_derivatives(function, x, digits))
