@@ -10,13 +10,7 @@ from .command import ROOT, gradcli
 
 pytest_plugins = ["pytester"]
 INSTALLED = "gradcli" in {point.name for point in importlib.metadata.entry_points(group="pytest11")}
-PLUGIN = [
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:hypothesispytest",
-    *([] if INSTALLED else ["-p", "gradcli.pytest_plugin"]),
-]
+PLUGIN = "-p no:cacheprovider -p no:hypothesispytest".split() + ([] if INSTALLED else ["-p", "gradcli.pytest_plugin"])
 GRADIENTS = """
 import numpy as np
 import gradcli
