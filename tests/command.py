@@ -20,6 +20,7 @@ FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@" %s; }\n'
 WORD = r"""(?:'[^']*'|"[^"$`\\\\!]*"|[\w./:=,+@%^\-\[\]])+"""
 LINE = re.compile(rf"gradcli(?: +{WORD})*")
 """A line that is one command, whose words bash hands on as they are but for the quotes."""
+LINES = re.compile(rf"{LINE.pattern}(?:; {LINE.pattern})*")
 NEEDS_PROCESS = re.compile(r"\b(rmdir|LC_ALL|LANG|PYTHON\w*|ulimit|kill|trap|(?<!-)timeout)\b")
 """What a line does to a command that only a process of its own feels."""
 
@@ -52,8 +53,10 @@ def shell(
 ) -> subprocess.CompletedProcess:
     """Run a line of bash in which `gradcli` is a command, run as by this function, with a pipe behind it."""
     process = process or not fork_server.can_take(variables) or bool(NEEDS_PROCESS.search(line))
-    if LINE.fullmatch(line) and not (process or pipe):
-        return gradcli(*shlex.split(line)[1:], cwd=cwd, **variables)
+    if LINES.fullmatch(line) and not (process or pipe):
+        runs = [gradcli(*shlex.split(one)[1:], cwd=cwd, **variables) for one in LINE.findall(line)]
+        texts = ("".join(done.stdout for done in runs), "".join(done.stderr for done in runs))
+        return subprocess.CompletedProcess(line, runs[-1].returncode, *texts)
     command = "-m gradcli" if process else f"-IS {fork_client.__file__} {fork_server.place_of(environment({}))}"
     return run(["bash", "-c", FUNCTION % (command, pipe) + line], cwd, **variables)
 

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from . import fork_client, fork_server
+from .command import ROOT, environment
+
 
 @pytest.fixture(scope="session")
 def path(tmp_path_factory) -> str:
     """Return a search path on which `gradcli` is this package, with the commands that stand beside this Python."""
     script = tmp_path_factory.mktemp("bin") / "gradcli"
-    root = Path(__file__).parents[1]
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="${{PYTHONPATH:-{root}}}" exec "{sys.executable}" -m gradcli "$@"\n')
+    command = "-m gradcli"
+    if fork_server.can_take({}):
+        command = f"-IS {fork_client.__file__} {fork_server.place_of(environment({}))}"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="${{PYTHONPATH:-{ROOT}}}" exec "{sys.executable}" {command} "$@"\n')
     script.chmod(0o755)
     return os.pathsep.join([str(script.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
 

@@ -29,6 +29,8 @@ AT_START = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS_", "OMP_", "MKL_", "SYMPY_
 """How the names of variables begin that are read at the start of Python, or of libraries."""
 LATE = {"torch": ["torch.fx.experimental.symbolic_shapes"]}
 """What a framework imports at its first backward pass only, which takes a second."""
+OFTEN = ("numpy.random", "numpy.ma", "resource", "difflib", "encodings.ascii", "rich._emoji_codes")
+"""What many commands import when they need it."""
 PATIENCE = 300
 """Seconds that a command may take."""
 
@@ -146,9 +148,10 @@ def load(frameworks: tuple[str, ...]) -> None:
     import gradcli
 
     apart = ("pytest_plugin", "check.in_command", "program.elsewhere")  # for other packages
-    for module in pkgutil.walk_packages(gradcli.__path__, "gradcli."):
-        if not module.name.removeprefix("gradcli.").startswith(apart):
-            importlib.import_module(module.name)
+    names = [module.name for module in pkgutil.walk_packages(gradcli.__path__, "gradcli.")]
+    for name in (*names, *OFTEN):
+        if not name.removeprefix("gradcli.").startswith(apart):
+            importlib.import_module(name)
     import sympy
 
     sympy.simplify(sympy.Symbol("x") ** 2 + 1)  # what the first formula of a process imports takes 0.2 s

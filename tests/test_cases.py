@@ -61,6 +61,20 @@ def cases_of(path: Path) -> list[Case]:
     return found
 
 
+def is_document_elsewhere(command: str) -> bool:
+    words = "json" in command and "gradcli" in command
+    others = "gradcli schema" in command or "sarif" in command
+    return words and not others and bool(re.search(r"[|>]|-o |--output", command))
+
+
+IN_JSON = {
+    repr(case): case
+    for path in CASES
+    for case in [case for case in cases_of(path) if is_document_elsewhere(case.command)][::3]
+}
+"""A third of each file's cases whose documents go elsewhere than to standard output, where all are looked at."""
+WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
+"""A file that gradcli writes, in a command."""
 NIGHTLY = {"workers-1", "mutate-2", "mutate-4"}
 """Cases that take long, and go the way of others."""
 
@@ -73,7 +87,9 @@ def as_parameter(case: Case) -> object:
 @pytest.mark.parametrize("case", [as_parameter(case) for path in CASES for case in cases_of(path)])
 def test_case(case, tmp_path):
     case.write_files(tmp_path)
-    done = shell(case.command, tmp_path)
+    log = tmp_path.with_suffix(".log")
+    pipe = f'| tee -a "{log}"; return ${{PIPESTATUS[0]}}' if repr(case) in IN_JSON else ""
+    done = shell(case.command, tmp_path, pipe=pipe)
     report = f"$ {case.command}\nexit {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}"
     assert done.returncode == case.exit, report
     assert matches(case.stdout, done.stdout), report
@@ -83,6 +99,19 @@ def test_case(case, tmp_path):
         from .schemas import validate
 
         validate(done.stdout)
+    if pipe:
+        validate_elsewhere(case, log.read_text(), tmp_path)
+
+
+def validate_elsewhere(case: Case, log: str, folder: Path) -> None:
+    """Check the documents that every gradcli of a line has written, to standard output or into files."""
+    pytest.importorskip("jsonschema")
+    from .schemas import validate
+
+    validate(log)
+    for path in folder.glob("*.json"):
+        if path.name in WRITTEN.findall(case.command):
+            assert validate(path.read_text()) > 0
 
 
 def test_there_are_cases():

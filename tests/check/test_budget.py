@@ -277,7 +277,7 @@ def test_what_is_surely_wrong_is_not_looked_at_again():
     assert calls < 20 * 500
 
 
-@pytest.mark.parametrize("size, fast", [(41, True), (400, False)])
+@pytest.mark.parametrize("size, fast", [(41, True), (100, False)])
 def test_one_slow_call_changes_nothing(size, fast):
     """What else runs on a machine may delay a call, which makes no function a costly one."""
 

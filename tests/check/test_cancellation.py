@@ -31,11 +31,12 @@ def verdict(f, claimed: float, x: float) -> str:
     return check_gradient(f, lambda x: np.asarray(claimed), at={"x": np.float64(x)}).verdict
 
 
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", CANCELLING)
-def test_rounding_is_no_slope(name):
+def test_rounding_is_no_slope(name, every):
     f, exact = CANCELLING[name]
     counts: Counter[str] = Counter()
-    for x in PLACES:
+    for x in PLACES[::every]:
         with mp.workdps(60):
             true = float(mp.diff(exact, mp.mpf(x), h=mp.mpf(x) * mp.mpf(10) ** -20))
         assert verdict(f, true, x) != "fail", x
@@ -114,8 +115,8 @@ def test_the_curve_behind_a_table_and_the_slope_of_its_cell_are_not_told_apart_i
 
 
 def test_many_values_with_close_neighbours_are_sorted():
-    x = np.random.default_rng(0).normal(size=400)
-    report = check_gradient(np.sort, lambda x: np.eye(400)[np.argsort(x)], at={"x": x})
+    x = np.random.default_rng(0).normal(size=150)
+    report = check_gradient(np.sort, lambda x: np.eye(150)[np.argsort(x)], at={"x": x})
     assert report.verdict == "pass"
 
 

@@ -97,7 +97,7 @@ def test_a_float32_branch_is_no_larger_than_90():
     assert report.found.line.startswith('@gradcli.check(at={"x": np.array([')
 
 
-@pytest.mark.parametrize("k", [*range(20), *(pytest.param(k, marks=pytest.mark.nightly) for k in range(20, 100))])
+@pytest.mark.parametrize("k", [*range(10), *(pytest.param(k, marks=pytest.mark.nightly) for k in range(10, 100))])
 def test_right_functions_are_not_accused(k):
     function = Function(np.random.default_rng([22, k]))
     with np.errstate(all="ignore"):
@@ -120,11 +120,12 @@ RIGHT = {
 }
 
 
+@pytest.mark.parametrize("points", [60, pytest.param(200, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("f", "grad"), RIGHT.values(), ids=RIGHT)
-def test_right_gradients_at_the_ends_of_arithmetic(f, grad):
-    report = Check(f, {"x": np.array([0.3, 1.7, 0.9])}, grad=grad, search=200).run()
+def test_right_gradients_at_the_ends_of_arithmetic(f, grad, points):
+    report = Check(f, {"x": np.array([0.3, 1.7, 0.9])}, grad=grad, search=points).run()
     assert report.verdict != "fail", (report.found, report.inputs)
-    assert report.notes[-1] == "searched 200 points: none at which the claim is wrong"
+    assert report.notes[-1] == f"searched {points} points: none at which the claim is wrong"
 
 
 def test_a_search_is_cheap():

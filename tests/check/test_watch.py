@@ -44,27 +44,19 @@ def bad_dd(x, a): return 6*x**2
 def all_three(x): return x**3 - 1, 3*x**2, 6.3*x
 """
 SCRIPTS = {
-    "gradients": (
+    "gradients and Hessians, a right one beside a wrong gradient too": (
         VALLEY + "print(optimize.minimize(f, start, jac=g).success, optimize.minimize(fg, start, jac=True).success)\n"
         "optimize.minimize(bad_fg, start, jac=True); optimize.minimize(f, start, jac='2-point')\n"
-        "print(optimize.fmin_bfgs(f, start, g, disp=0).round(3)); optimize.fmin_l_bfgs_b(f, start, fprime=bad_g)",
-        {"bad_fg", "bad_g"},
-        {"g", "fg"},
-    ),
-    "hessians": (
-        VALLEY + "print(optimize.minimize(f, start, jac=g, hess=h, method='trust-exact').x.round(3))\n"
+        "print(optimize.fmin_bfgs(f, start, g, disp=0).round(3)); optimize.fmin_l_bfgs_b(f, start, fprime=bad_g)\n"
+        "print(optimize.minimize(f, start, jac=g, hess=h, method='trust-exact').x.round(3))\n"
         "optimize.minimize(f, start, jac=g, hess=bad_h, method='Newton-CG')\n"
         "optimize.minimize(f, start, jac=g, hessp=hp, method='trust-ncg')\n"
-        "optimize.minimize(f, start, jac=g, hessp=bad_hp, method='trust-ncg', options={'maxiter': 3})",
-        {"bad_h", "bad_hp"},
-        {"g", "h", "hp"},
+        "optimize.minimize(f, start, jac=g, hessp=bad_hp, method='trust-ncg', options={'maxiter': 3})\n"
+        "optimize.minimize(f, start, jac=bad_g, hess=h, method='Newton-CG')",
+        {"bad_fg", "bad_g", "bad_h", "bad_hp"},
+        {"g", "fg", "h", "hp"},
     ),
-    "a right Hessian beside a wrong gradient": (
-        VALLEY + "optimize.minimize(f, start, jac=bad_g, hess=h, method='Newton-CG')",
-        {"bad_g"},
-        {"h"},
-    ),
-    "constraints": (
+    "constraints and differential equations": (
         """
 def f(x): return (x[0]-1)**2 + (x[1]-2.5)**2
 def g(x): return np.array([2*(x[0]-1), 2*(x[1]-2.5)])
@@ -80,21 +72,36 @@ for hess in (ch, bad_ch):
     print(optimize.minimize(f, [1.0, 0.5], jac=g, constraints=[bound], method="trust-constr").x.round(2))
 for jac in (dj, bad_dj):
     optimize.minimize(f, [1.0, 0.5], jac=g, constraints={"type": "ineq", "fun": d, "jac": jac, "args": (3.0,)})
+def f(t, y, k): return [y[1], k*(1-y[0]**2)*y[1] - y[0]]
+def J(t, y, k): return np.array([[0, 1], [-2*k*y[0]*y[1] - 1, k*(1-y[0]**2)]])
+def bad_J(t, y, k): return np.array([[0, 1], [-2*k*y[0]*y[1], k*(1-y[0]**2)]])
+def g(y, t, k): return f(t, y, k)
+def G(y, t, k): return J(t, y, k)
+print(integrate.solve_ivp(f, (0, 5), [2, 0], method="BDF", jac=J, args=(50,)).success)
+integrate.solve_ivp(f, (0, 5), [2, 0], method="Radau", jac=bad_J, args=(50,))
+print(integrate.odeint(g, [2, 0], [0, 1, 5], args=(50,), Dfun=G).shape)
 """,
-        {"bad_ch", "bad_dj"},
-        {"g", "cj", "ch", "dj"},
+        {"bad_ch", "bad_dj", "bad_J"},
+        {"g", "cj", "ch", "dj", "J", "G"},
     ),
-    "residuals": (
+    "residuals, roots and systems": (
         EXPONENTIAL + "print(optimize.least_squares(r, [1, 1], jac=J, args=(t, y)).x.round(3))\n"
         "optimize.least_squares(r, [1, 1], jac=bad_J, args=(t, y), max_nfev=4)\n"
         "print(optimize.leastsq(r, [1, 1], args=(t, y), Dfun=JT, col_deriv=1)[0].round(3))\n"
-        "print(optimize.curve_fit(m, t, y, jac=mj)[0].round(3)); optimize.curve_fit(m, t, y, [2, 1.4], jac=bad_mj)",
-        {"bad_J", "bad_mj"},
-        {"J", "JT", "mj"},
-    ),
-    "operators of which one product is wrong": (
-        EXPONENTIAL
-        + """
+        "print(optimize.curve_fit(m, t, y, jac=mj)[0].round(3)); optimize.curve_fit(m, t, y, [2, 1.4], jac=bad_mj)\n"
+        + CUBE
+        + "print(optimize.root_scalar(f, args=(1,), x0=0.4, fprime=d, fprime2=dd, method='halley').root)\n"
+        "optimize.root_scalar(f, args=(1,), x0=0.4, fprime=bad_d, method='newton')\n"
+        "optimize.root_scalar(all_three, x0=0.4, fprime=True, fprime2=True, method='halley')\n"
+        "print(optimize.newton(f, [1.0, 2.0], fprime=d, fprime2=bad_dd, args=(2.0,)))\n"
+        "print(optimize.newton(np.sin, 3, np.cos))"
+        """
+def f(x): return np.array([x[0]*np.cos(x[1]) - 4, x[1]*x[0] - x[1] - 5])
+def K(x): return np.array([[np.cos(x[1]), -x[0]*np.sin(x[1])], [x[1], x[0] - 1]])
+def fK(x): return f(x), K(x)
+def bad_K(x): return np.array([[np.cos(x[1]), x[0]*np.sin(x[1])], [x[1], x[0] - 1]])
+print(optimize.fsolve(f, [1, 1], fprime=K).round(3), optimize.root(fK, [1, 1], jac=True).x.round(3))
+optimize.root(f, [1, 1], jac=bad_K)
 from scipy.sparse.linalg import LinearOperator
 def operator(p, left, right):
     j = J(p, t, y)
@@ -105,45 +112,10 @@ def bad_right(p, t, y): return operator(p, 1, 1.02)
 for jac in good, bad_left, bad_right:
     optimize.least_squares(r, [1.0, 1.0], jac=jac, args=(t, y), tr_solver="lsmr", max_nfev=5)
 """,
-        {"bad_left", "bad_right"},
-        {"good"},
+        {"bad_J", "bad_mj", "bad_d", "bad_dd", "all_three", "bad_K", "bad_left", "bad_right"},
+        {"J", "JT", "mj", "d", "dd", "all_three", "cos", "K", "fK", "good"},
     ),
-    "roots": (
-        CUBE + "print(optimize.root_scalar(f, args=(1,), x0=0.4, fprime=d, fprime2=dd, method='halley').root)\n"
-        "optimize.root_scalar(f, args=(1,), x0=0.4, fprime=bad_d, method='newton')\n"
-        "optimize.root_scalar(all_three, x0=0.4, fprime=True, fprime2=True, method='halley')\n"
-        "print(optimize.newton(f, [1.0, 2.0], fprime=d, fprime2=bad_dd, args=(2.0,)))\n"
-        "print(optimize.newton(np.sin, 3, np.cos))",
-        {"bad_d", "bad_dd", "all_three"},
-        {"d", "dd", "all_three", "cos"},
-    ),
-    "systems": (
-        """
-def f(x): return np.array([x[0]*np.cos(x[1]) - 4, x[1]*x[0] - x[1] - 5])
-def J(x): return np.array([[np.cos(x[1]), -x[0]*np.sin(x[1])], [x[1], x[0] - 1]])
-def fJ(x): return f(x), J(x)
-def bad_J(x): return np.array([[np.cos(x[1]), x[0]*np.sin(x[1])], [x[1], x[0] - 1]])
-print(optimize.fsolve(f, [1, 1], fprime=J).round(3), optimize.root(fJ, [1, 1], jac=True).x.round(3))
-optimize.root(f, [1, 1], jac=bad_J)
-""",
-        {"bad_J"},
-        {"J", "fJ"},
-    ),
-    "differential equations": (
-        """
-def f(t, y, k): return [y[1], k*(1-y[0]**2)*y[1] - y[0]]
-def J(t, y, k): return np.array([[0, 1], [-2*k*y[0]*y[1] - 1, k*(1-y[0]**2)]])
-def bad_J(t, y, k): return np.array([[0, 1], [-2*k*y[0]*y[1], k*(1-y[0]**2)]])
-def g(y, t, k): return f(t, y, k)
-def G(y, t, k): return J(t, y, k)
-print(integrate.solve_ivp(f, (0, 5), [2, 0], method="BDF", jac=J, args=(50,)).success)
-integrate.solve_ivp(f, (0, 5), [2, 0], method="Radau", jac=bad_J, args=(50,))
-print(integrate.odeint(g, [2, 0], [0, 1, 5], args=(50,), Dfun=G).shape)
-""",
-        {"bad_J"},
-        {"J", "G"},
-    ),
-    "one wrapper around the functions of several users, of which the third is wrong": (
+    "one wrapper around functions of several users, the third wrong, and a gradient that uses what its function kept": (
         """
 class Model:
     def __init__(self, f, slope): self.f, self.slope = f, slope
@@ -159,19 +131,13 @@ for g in slope, slope, bad_slope, slope, slope, slope:
     model = Model(f, g)
     optimize.minimize(model.value, [1.0, 2.0], jac=model.gradient)
     closed(f, g)
-""",
-        {"gradient", "inner"},
-        set(),
-    ),
-    "a gradient that uses what the function has kept": (
-        """
 class Model:
     def f(self, x): self.r = x**3 - 1; return (self.r**2).sum()
     def g(self, x): return 6*self.r*x**2
 model = Model()
 print(optimize.minimize(model.f, [2.0, 3.0], jac=model.g).x.round(3))
 """,
-        set(),
+        {"gradient", "inner"},
         {"g"},
     ),
 }

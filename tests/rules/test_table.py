@@ -50,25 +50,30 @@ def test_the_gradient_is_the_slope(call):
 
 @per_entry(ALL)
 def test_the_second_gradient_is_the_slope_of_the_first(call):
+    """Along one direction of each operand, in which every element moves by a length of its own."""
     v = vector_for(call)
-    weights = [np.random.default_rng(7 + i).uniform(0.5, 1.5, x.shape) for i, x in enumerate(call.arrays)]
+    weights, ways = (
+        [np.random.default_rng(seed + i).uniform(0.5, 1.5, x.shape) for i, x in enumerate(call.arrays)]
+        for seed in (7, 70)
+    )
 
-    def first(*arrays):
-        leaves = [wrap(np.array(x)).requires_grad_() for x in arrays]
+    def first(*steps):
+        leaves = [wrap(x + t / 4 * way).requires_grad_() for x, t, way in zip(call.arrays, steps, ways, strict=True)]
         grads = grad(call.on(leaves), leaves, wrap(v), materialize_grads=True)
         return np.asarray(sum(float((w * g._data).sum()) for w, g in zip(weights, grads, strict=True)))
 
     leaves = call.leaves()
     grads = grad(call.on(leaves), leaves, wrap(v), create_graph=True, materialize_grads=True)
     total = sum(((wrap(w) * g).sum() for w, g in zip(weights, grads, strict=True)), wrap(0.0))
-    expected = numeric_gradient(first, call.arrays, np.asarray(1.0))
+    expected = numeric_gradient(first, [np.zeros(()) for _ in ways], np.asarray(1.0))
     got = (
         grad(total, leaves, materialize_grads=True)
         if total.requires_grad
         else [wrap(np.zeros(x.shape)) for x in call.arrays]
     )
-    for g, want in zip(got, expected, strict=True):
-        assert_allclose(g._data, want, rtol=2e-7, atol=2e-7)
+    for g, way, want in zip(got, ways, expected, strict=True):
+        assert g.shape == way.shape
+        assert_allclose(np.sum(g._data * way), 4 * want, rtol=2e-7, atol=2e-7)
 
 
 @per_entry(ALL)
