@@ -377,7 +377,8 @@ def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
     start = place(error.offset)
     same_line = error.end_lineno in (None, error.lineno)
     end = place(error.end_offset) if error.end_offset and error.end_offset > 0 and same_line else start + 1
-    hint = syntax_hint(message, text.source, start)
+    is_python = (text.origin or "").endswith(".py")  # a script is none of formulas
+    hint = None if is_python else syntax_hint(message, text.source, start)
     if message == "invalid syntax" and start >= len(text.source.rstrip()):
         message, hint = "the expression is incomplete", None
     return GradcliError(message, span=text.span(start, end), hint=hint, kind="syntax")

@@ -90,7 +90,8 @@ class Claim:
             if name not in self.at:
                 raise CallError(f"wrt names '{name}', which is no input; the inputs are {', '.join(self.at)}")
             if self.at[name].dtype.kind not in "fc":
-                raise CallError(f"'{name}' holds {self.at[name].dtype}, which has no derivative")
+                hint = "write 3.0 instead of 3" if self.at[name].dtype.kind in "iu" else None
+                raise CallError(f"'{name}' holds {self.at[name].dtype}, which has no derivative", hint)
 
     def evaluate(self, arrays: Arrays) -> Any:
         """Return the output at inputs by name, and count the call."""
