@@ -124,8 +124,10 @@ def write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     for node in nodes:
         if node.rule.saves:
             saved = node.open()
-            copied = (x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x for x in saved)
-            kept = tuple(data if x is out else copy for x, copy in zip(saved, copied, strict=True))
+            kept = tuple(
+                data if x is out else (x.copy() if isinstance(x, np.ndarray) and lender_of(x) is memory else x)
+                for x in saved
+            )
             if all(new is old for new, old in zip(kept, saved, strict=True)):
                 continue
             node.kept = kept
