@@ -22,7 +22,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
     return {str(p): hashlib.md5(p.read_bytes()).hexdigest() for p in folder.rglob("*") if p.is_file()}
 
 
-@pytest.mark.parametrize("command", [["weak.py"], ["-m", "pytest"]])
+@pytest.mark.parametrize("command", [["test_losses.py"], ["-m", "pytest"]])
 def test_an_interrupt_leaves_nothing_behind(tmp_path, command):
     for name, text in PROJECT.items():
         (tmp_path / name).write_text(text)
