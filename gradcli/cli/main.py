@@ -176,17 +176,14 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
     """Return anything that was raised as an error to report. What nobody foresaw is a defect."""
     if isinstance(error, GradcliError):
         return error
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        known = [flag for p in error.ctx.command.params for flag in p.opts]
-        advice = option_hint(words) or did_you_mean(error.option_name, known)
-        return GradcliError(
-            f"no such option '{error.option_name}'", hint=advice or f"see '{error.ctx.command_path} --help'"
-        )
     if isinstance(error, click.UsageError):
+        message, advice = reword(shorten(error.format_message())), option_hint(words)
+        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+            known = [flag for p in error.ctx.command.params for flag in p.opts]
+            message = f"no such option '{error.option_name}'"
+            advice = advice or did_you_mean(error.option_name, known)
         command = error.ctx.command_path if error.ctx else "gradcli"
-        return GradcliError(
-            reword(shorten(error.format_message())), hint=option_hint(words) or f"see '{command} --help'"
-        )
+        return GradcliError(message, hint=advice or f"see '{command} --help'")
     if isinstance(error, click.ClickException):
         return GradcliError(error.format_message())
     if isinstance(error, MemoryError):
