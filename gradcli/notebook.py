@@ -23,9 +23,13 @@ def load_ipython_extension(shell: Any) -> None:
 
     def gradcheck(line: str, cell: str) -> None:
         """Run a cell, and show the reports on the checks that it declares. Raises UsageError where there are none."""
+        from IPython.display import display
+
+        from .show import Style, render
+
         summary = check_cell(shell, line, cell)
-        if summary is not None:
-            show(summary)
+        if summary is not None:  # as HTML where that can be seen, else as lines of text
+            display({"text/html": summary._repr_html_(), "text/plain": render(summary, "tsv", Style())}, raw=True)
 
     shell.register_magic_function(gradcheck, "cell")
 
@@ -45,12 +49,3 @@ def check_cell(shell: Any, line: str, cell: str) -> CheckSummary | None:
     start = time.perf_counter()
     reports = [replace(check.run(), file=None, line=None, replay=None) for check in checks]  # a cell is no file
     return CheckSummary("notebook", tuple(reports), time.perf_counter() - start)
-
-
-def show(summary: CheckSummary) -> None:
-    """Show reports as HTML where that can be seen, else as lines of text."""
-    from IPython.display import display
-
-    from .show import Style, render
-
-    display({"text/html": summary._repr_html_(), "text/plain": render(summary, "tsv", Style())}, raw=True)

@@ -177,18 +177,16 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
     """Return anything that was raised as an error to report. What nobody foresaw is a defect."""
     if isinstance(error, GradcliError):
         return error
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        known = [flag for p in error.ctx.command.params for flag in p.opts]
-        asked = INSTEAD.get((error.ctx.command.name or "", error.option_name))
-        advice = option_hint(words) or asked or did_you_mean(error.option_name, known)
-        return GradcliError(
-            f"no such option '{error.option_name}'", hint=advice or f"see '{error.ctx.command_path} --help'"
-        )
     if isinstance(error, click.UsageError):
+        message, advice = reword(shorten(error.format_message())), option_hint(words)
+        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+            known = [flag for p in error.ctx.command.params for flag in p.opts]
+            message = f"no such option '{error.option_name}'"
+            asked = INSTEAD.get((error.ctx.command.name or "", error.option_name))
+            advice = advice or asked or did_you_mean(error.option_name, known)
         command = error.ctx.command_path if error.ctx else "gradcli"
-        message = reword(shorten(error.format_message()))
-        before = "gradcli watch -- python fit.py" if command == "gradcli watch" and "extra arg" in message else ""
-        advice = f"the command stands after --: {before}" if before else option_hint(words)
+        if command == "gradcli watch" and "extra arg" in message:
+            advice = "the command stands after --: gradcli watch -- python fit.py"
         return GradcliError(message, hint=advice or f"see '{command} --help'")
     if isinstance(error, click.ClickException):
         return GradcliError(error.format_message())

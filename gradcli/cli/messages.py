@@ -96,14 +96,10 @@ def excerpt(span: Span, colour: bool) -> str:
         width = max(min(width, len(cut) - (column - (3 if begin else 0))), 1)
     line = visible(line.replace("\t", " "))
     column, width = cell_len(line[:column]), max(cell_len(line[column : column + width]), 1)
-    marks = "^" * width
-    if colour:
-        marks = f"{RED}{marks}{PLAIN}"
-    place = ""
+    marks = f"{RED}{'^' * width}{PLAIN}" if colour else "^" * width
+    place = f"  line {span.line}\n" if "\n" in span.source.strip() else ""
     if span.origin is not None:
         place = f"  {visible(span.origin)}, line {span.line}\n"
-    elif "\n" in span.source.strip():
-        place = f"  line {span.line}\n"
     return f"{place}  {line}\n  {' ' * column}{marks}"
 
 

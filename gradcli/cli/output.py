@@ -85,8 +85,7 @@ def results() -> Any:
 def write(text: Any) -> None:
     """Write a result, text or bytes, after what the user's code has printed so far. Raises NobodyReadsError."""
     flush()
-    stream = results()
-    _Results.begun = True
+    stream, _Results.begun = results(), True
     try:
         if isinstance(text, bytes):
             stream.buffer.write(text)

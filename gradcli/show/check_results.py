@@ -305,8 +305,6 @@ class CheckReport:
         return fragment(details_of(self))
 
 
-ELEMENT = "check file line output output_part input index part claimed numeric error ratio verdict message"
-"""The columns of checks."""
 COUNTED = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "skipped": "skipped"}
 """The words of a summary, and the verdicts that they count."""
 
@@ -322,7 +320,9 @@ class CheckSummary(NamedTuple):
     seconds: float
     whole: float = 0.0
     told: bool = False
-    columns: tuple[str, ...] = tuple(ELEMENT.split())
+    columns: tuple[str, ...] = tuple(
+        "check file line output output_part input index part claimed numeric error ratio verdict message".split()
+    )
 
     @property
     def untold(self) -> tuple[CheckReport, ...]:

@@ -52,21 +52,17 @@ def input_lines(check: CheckReport) -> list[str]:
     elements = sum(math.prod(item.shape) if item.counts is None else item.counts.of for item in items)
     if elements < 2 or all(item.verdict != "fail" for item in items):
         return []
-    lines = {item.name: f"{item.name}: {input_text(item)}" for item in items}
+    lines = {}
+    for item in items:
+        text = {"fail": "wrong", "pass": "right"}.get(item.verdict, "not decided")
+        if item.verdict == "fail" and item.counts is not None and item.counts.of != 1:
+            undecided = f", {item.counts.undecided} not decided" if item.counts.undecided else ""
+            text = f"{item.counts.wrong} of {item.counts.of} elements wrong{undecided}"
+        lines[item.name] = f"{item.name}: {text}"
     along = check.evidence is not None and check.evidence.directions
     if check.replay and not along and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
         lines[next(item.name for item in items if item.verdict == "fail")] += " (--show all lists them)"
     return list(lines.values())
-
-
-def input_text(item: InputCheck) -> str:
-    """Return whether the derivative for an input is right, and how much of it is not."""
-    if item.verdict != "fail":
-        return "right" if item.verdict == "pass" else "not decided"
-    if item.counts is None or item.counts.of == 1:
-        return "wrong"
-    undecided = f", {item.counts.undecided} not decided" if item.counts.undecided else ""
-    return f"{item.counts.wrong} of {item.counts.of} elements wrong{undecided}"
 
 
 def basis(check: CheckReport) -> str:

@@ -198,9 +198,8 @@ MOST_ROWS = 5000
 
 def render_checklist(result: CheckList, style: Style) -> str:
     rows = [("", [escape(name), escape(place_text(file, line))]) for name, file, line in result.checks]
-    return page(
-        f"checks of {result.target}", f"<h1>{escape(result.target)}</h1>" + table(["check", "place"], rows, set())
-    )
+    body = f"<h1>{escape(result.target)}</h1>" + table(["check", "place"], rows, set())
+    return page(f"checks of {result.target}", body)
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> str:

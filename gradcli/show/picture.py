@@ -20,12 +20,10 @@ from .studies import render_picture
 from .study_results import Mutation, Precision
 
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
-SIZE = (7.0, 5.0)
-"""Inches."""
 
 
-def figure(size: tuple[float, float] = SIZE, layout: str = "constrained") -> Any:
-    """Return an empty figure. Raises GradcliError where matplotlib is not installed."""
+def figure(size: tuple[float, float] = (7.0, 5.0), layout: str = "constrained") -> Any:
+    """Return an empty figure of so many inches. Raises GradcliError where matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -90,8 +90,7 @@ def extent(y: np.ndarray) -> tuple[float, float]:
 
 FUNCTION, DERIVATIVE, KINK = "bold cyan", "bold yellow", "bold magenta"
 SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
-ARROWS = "→↗↑↖←↙↓↘"
-ARROWS_PLAIN = ">>^<<<v>"
+ARROWS, ARROWS_PLAIN = "→↗↑↖←↙↓↘", ">>^<<<v>"
 LEAST, MOST = 4, 16
 """Rows of a panel."""
 FAR = 1e6
@@ -259,8 +258,7 @@ def colour_map(result: Sampled, style: Style) -> Group:
 
 
 def map_row(result: Sampled, row: int, shape: tuple[int, int], ends: tuple[float, float], style: Style) -> Text:
-    rows, columns = shape
-    low, high = ends
+    (rows, columns), (low, high) = shape, ends
     scale = SHADES if style.unicode else SHADES_PLAIN
     width, height = result.value.shape
     j = round((1 - (row + 0.5) / rows) * (height - 1))

@@ -44,9 +44,7 @@ def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
 
 def heading(run: Pass, number: int, several: bool) -> Line:
     called = {"backward": "backward", "grad": "autograd.grad"}[run.kind]
-    text = f"{called} from {run.output}"
-    if several:
-        text = f"pass {number}: {text}"
+    text = f"pass {number}: " * several + f"{called} from {run.output}"
     return [Words(text, "step"), Words(f"  line {run.line}" if run.line else "", "dim")]
 
 
@@ -62,17 +60,12 @@ def forward(run: Pass, style: Style) -> list[Line]:
 
 def step(step_: Step, style: Style) -> list[Line]:
     head = step_.label if step_.leaf else f"{step_.label} = {step_.formula}"
-    lines = [
-        [
-            Words(f"{step_.number:>3}  {head}", "step"),
-            Words(f"   {step_.op}" + (f"  line {step_.line}" if step_.line else ""), "dim"),
-        ]
-    ]
+    operation = f"   {step_.op}" + (f"  line {step_.line}" if step_.line else "")
+    lines = [[Words(f"{step_.number:>3}  {head}", "step"), Words(operation, "dim")]]
 
     def add(*words: Words) -> None:
         lines.append([Words("     "), *words])
 
-    arrow = "→" if style.unicode else "->"
     for hook in step_.hooks:
         same = np.array_equal(hook.before, hook.after, equal_nan=True)
         change = "" if same else f" becomes {array_on_a_line(hook.after, style)}"
@@ -80,7 +73,7 @@ def step(step_: Step, style: Style) -> list[Line]:
     if step_.incoming is not None and not step_.leaf:
         add(Words("gradient in  ", "dim"), Words(array_on_a_line(step_.incoming, style)))
     for flow in step_.flows:
-        lines.extend(flow_lines(step_, flow, style, arrow))
+        lines.extend(flow_lines(step_, flow, style))
     if step_.captured:
         add(Words(f"returned for {step_.label}: {array_on_a_line(step_.incoming, style)}", "leaf"))
     elif step_.leaf:
@@ -91,7 +84,7 @@ def step(step_: Step, style: Style) -> list[Line]:
     return lines
 
 
-def flow_lines(origin: Step, flow: Flow, style: Style, arrow: str) -> list[Line]:
+def flow_lines(origin: Step, flow: Flow, style: Style) -> list[Line]:
     """Return what is sent to one operand: the rule in symbols, the numbers, and where they go."""
     rule = f"{flow.slope} = {flow.formula}" if flow.slope else flow.formula
     local = array_on_a_line(flow.local, style)
@@ -105,7 +98,7 @@ def flow_lines(origin: Step, flow: Flow, style: Style, arrow: str) -> list[Line]
         product = f"{array_on_a_line(origin.incoming, style)} {times} {local} = " if not spread else ""
     elif origin.incoming is not None and np.shape(origin.incoming) != flow.grad.shape and flow.slope:
         product = "summed: "
-    ends = [product, f"{sent} {arrow} {flow.to}"]
+    ends = [product, f"{sent} {'→' if style.unicode else '->'} {flow.to}"]
     if flow.total is not None:
         ends[1] += ","
         ends.append(f" now {array_on_a_line(flow.total, style)}")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...analysis.transform import compute_hessian, compute_hvp, compute_jacobian, compute_jvp, compute_vjp
 from ...errors import GradcliError
 from ...lang.values import read_values
 from ...show import ARRAYS, PICTURES
-from ...show.results import Products
+from ...show.results import Hessian, Jacobian, Products
 from .. import messages
 from ..options import Call, check_derivative, formulas_of, target_command
-
-if TYPE_CHECKING:
-    from ...show.results import Hessian, Jacobian
 
 
 @target_command(
