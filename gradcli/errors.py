@@ -26,10 +26,8 @@ class Span:
     __slots__ = ("end", "origin", "source", "start")
 
     def __init__(self, source: str, start: int, end: int, origin: str | None = None):
-        self.source = source
-        self.start = start
-        self.end = max(end, start + 1)
-        self.origin = origin
+        self.source, self.origin = source, origin
+        self.start, self.end = start, max(end, start + 1)
 
     @property
     def line(self) -> int:

@@ -22,12 +22,11 @@ FOLDERS = pytest.StashKey[Any]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("gradcli", "gradients (gradcli)")
-    group.addoption(
-        "--gradcheck", action="store_true", help="run the checks declared with @gradcli.check in all Python files"
-    )
-    group.addoption(
-        "--gradcheck-allow-inconclusive", action="store_true", help="an inconclusive gradcheck is no failure"
-    )
+    for option, text in (
+        ("--gradcheck", "run the checks declared with @gradcli.check in all Python files"),
+        ("--gradcheck-allow-inconclusive", "an inconclusive gradcheck is no failure"),
+    ):
+        group.addoption(option, action="store_true", help=text)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -196,9 +196,8 @@ class Output:
         if self.path is not None:
             check_writable(self.path)
         elif FORMATS[self.form].binary and messages.is_terminal(results()):
-            raise GradcliError(
-                f"a .{self.form} file is not written to a terminal", hint=f"write it to a file: -o FILE.{self.form}"
-            )
+            hint = f"write it to a file: -o FILE.{self.form}"
+            raise GradcliError(f"a .{self.form} file is not written to a terminal", hint=hint)
 
     @property
     def prints_all(self) -> bool:

@@ -249,8 +249,14 @@ def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: S
         ]
         if left + sum(widths) + 2 * len(widths) <= style.size[0]:
             break
+    starts, used = [0], 0  # of groups of columns, which have room beside each other
+    for j, width in enumerate(widths if whole else ()):
+        used += width + 2
+        if used > style.size[0] - left and j > starts[-1]:
+            starts.append(j)
+            used = width + 2
     lines: list[list[Cell]] = []
-    for start, stop in column_groups(widths, style.size[0] - left) if whole else [(0, len(widths))]:
+    for start, stop in zip(starts, [*starts[1:], len(widths)], strict=True):
         lines += [[("", "")]] if lines else []
         looks = [[(head, "dim") for head in heads], *cells]
         for name, line in zip(["", *names], looks, strict=True):
@@ -260,17 +266,6 @@ def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: S
             ]
             lines.append([(name + " " * (left - cell_len(name)), "bold"), *padded])
     return Text.assemble(*join_parts(lines, "\n"))
-
-
-def column_groups(widths: list[int], room: int) -> list[tuple[int, int]]:
-    """Return the first column and the end of each group that fits into `room`, two blanks before every column."""
-    starts, used = [0], 0
-    for j, width in enumerate(widths):
-        used += width + 2
-        if used > room and j > starts[-1]:
-            starts.append(j)
-            used = width + 2
-    return list(zip(starts, [*starts[1:], len(widths)], strict=True))
 
 
 def summary(flat: np.ndarray, style: Style) -> Text:

@@ -128,9 +128,8 @@ def line_plot(name: str, line: Line, worst: Element) -> str:
     drawn = [f'<path d="{plot.path(line.x, line.value)}" fill="none" stroke="var(--ink)" stroke-width="1.5"/>']
     keys, texts = [], []
     for (colour, dashes, key), (text, left, right) in zip(SLOPES, slopes_of(worst), strict=True):
-        path = plot.path(
-            np.array([ends[0], x, ends[1]]), np.array([y + left * (ends[0] - x), y, y + right * (ends[1] - x)])
-        )
+        heights = np.array([y + left * (ends[0] - x), y, y + right * (ends[1] - x)])
+        path = plot.path(np.array([ends[0], x, ends[1]]), heights)
         drawn.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>')
         texts.append(text)
         keys.append(f'<span style="color: {colour}">{key} {escape(text)}</span>; ')
@@ -297,9 +296,8 @@ def element_table(item: InputCheck, every: Elements) -> str:
         cells = [escape(label_part(item.name, index, part)), f"{x:.8g}", f"{every.claimed[j, i]:.12g}"]
         cells += [f"{every.numeric[j, i]:.12g} ± {every.error[j, i]:.2g}", f"{ratio[j, i]:.6g}"]
         cells += [f'<span class="{verdict}">{MARKS.get(verdict, "~")} {verdict}</span>']
-        rows.append(
-            ("wrong" if verdict == "fail" else "", [escape(label_part("out", out, out_part))] * several + cells)
-        )
+        output = [escape(label_part("out", out, out_part))] * several
+        rows.append(("wrong" if verdict == "fail" else "", [*output, *cells]))
     headings = [*["output"] * several, "element", "value", "claimed", "numeric ± error", "claimed / numeric", "verdict"]
     body = table(headings, rows, set(range(1 + several, 5 + several)))
     opened = " open" if len(places) <= 200 else ""

@@ -77,9 +77,8 @@ class Page:
         """Write the paragraph, if there is one. blank: whether an empty line follows."""
         text, left = " ".join(self.words), " " * self.indent
         if text:
-            self.lines += textwrap.wrap(
-                text, self.width, initial_indent=left, subsequent_indent=left, break_on_hyphens=False
-            )
+            lines = textwrap.wrap(text, self.width - len(left), break_on_hyphens=False)
+            self.lines += [left + line for line in lines]
         self.words = []
         if blank and self.lines and self.lines[-1]:
             self.lines.append("")

@@ -66,9 +66,8 @@ def draw_graph(result: Graph, style: Style) -> bytes:
     axes.set_axis_off()
     for points in drawing.edges.values():
         start, curves = edge_curves(points, height)
-        path = Path(
-            [start, *(point for curve in curves for point in curve)], [Path.MOVETO] + [Path.CURVE4] * 3 * len(curves)
-        )
+        places = [start, *(point for curve in curves for point in curve)]
+        path = Path(places, [Path.MOVETO] + [Path.CURVE4] * 3 * len(curves))
         axes.add_patch(PathPatch(path, fill=False, edgecolor=STROKE))
         axes.plot(*start, "^", color=STROKE, markersize=6)
     for node, lines in nodes:

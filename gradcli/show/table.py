@@ -134,9 +134,8 @@ def render_operations(result: Operations, style: Style) -> Any:
         return Group(*blocks_of([operation_text(op) for op in result.entries]))
     table = plain_table("function", "derivative", "what it computes")
     for op in result.entries:
-        table.add_row(
-            Text(op.name, style="bold"), "; ".join(text for _, text in op.derivatives), Text(op.doc, style="dim")
-        )
+        rules = "; ".join(text for _, text in op.derivatives)
+        table.add_row(Text(op.name, style="bold"), rules, Text(op.doc, style="dim"))
     return table
 
 

@@ -174,9 +174,8 @@ def tree(result: Graph, style: Style) -> Iterator[TreeLine]:
         again = place in shown and bool(node.inputs or node.kind == "leaf")
         written += len(own)
         if written > MOST_CHARACTERS:
-            raise GradcliError(
-                "the graph is too deep for a tree", hint="leave --all out, or use -f dot or -f json", kind="limit"
-            )
+            hint = "leave --all out, or use -f dot or -f json"
+            raise GradcliError("the graph is too deep for a tree", hint=hint, kind="limit")
         head = title(node) + (" (shown above)" if again and node.inputs else "")
         text = Text(own, "dim") + Text(head, "dim" if again else LOOKS[node.kind])
         if again:
