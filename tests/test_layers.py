@@ -45,12 +45,13 @@ def imports_of(path: Path, of_types: bool = True) -> set[str]:
     The package itself and notebooks' HTML, which is made where a notebook asks, are left out.
     """
     tree = tree_of(path)
-    typing = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.If | ast.ImportFrom)]
+    typing = [node for node in nodes if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"]
     unseen = {id(inner) for node in typing for inner in ast.walk(node) if not of_types}
     name = name_of(path)
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and id(node) not in unseen:
             home = package[: len(package) - node.level + 1] if node.level else []
             base = ".".join([*home, *([node.module] if node.module else [])])

@@ -80,7 +80,9 @@ def test_the_claim_and_its_judge_ask_no_rule_of_the_engine(monkeypatch):
     assert check("x^2*y", hess=["x=2*x"]).verdict == "fail"
 
 
-@pytest.mark.parametrize(("scale", "verdict"), [("1", "pass"), ("2", "fail")])
+@pytest.mark.parametrize(
+    ("scale", "verdict"), [("1", "pass"), ("2", "fail"), pytest.param("-1", "fail", marks=pytest.mark.nightly)]
+)
 def test_every_option_sees_a_factor(scale, verdict):
     A, x = np.array([[1.0, 2.0], [3.0, 4.0], [0.5, -1.0]]), np.array([0.3, -0.7])
     values = {"A": A, "x": x}
