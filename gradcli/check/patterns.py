@@ -9,7 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from .flat import Flat, arrays_behind
+from ..program.claim import CallError, point_beside
+from .flat import Flat, arrays_behind, real_view
 from .jacobian import MARGIN
 from .verdict import FAIL, Judgement
 
@@ -29,6 +30,8 @@ CONSTANTS = {
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 LEFT_OVER = 0.1
 """The part of a wrong element's difference that a pattern may leave."""
+ELSEWHERE = 1e-2
+"""How far, relative, a factor may be from that at another point: a central difference has half the digits."""
 SLIGHT = 1e-4
 """Factors so near to 1 have no name."""
 
@@ -198,7 +201,7 @@ def common_factor(case: Case, where: np.ndarray) -> float | None:
 def whole_factor(case: Case) -> tuple[str, str] | None:
     """The whole block is a multiple of the derivative."""
     c = common_factor(case, np.ones_like(case.wrong))
-    if c is None or abs(c) < 1e-300:
+    if c is None or abs(c) < 1e-300 or (case.wrong.size == 1 and not holds_elsewhere(case, c)):
         return None
     named = ratio_name(case.flat, case.typical, c)
     if named is not None:
@@ -206,6 +209,20 @@ def whole_factor(case: Case) -> tuple[str, str] | None:
     if int(case.known.sum()) >= 2 and len(np.unique(np.round(case.r[case.known], 12))) >= 2:
         return "factor", f"constant factor {c:.9g} on all elements"
     return None
+
+
+def holds_elsewhere(case: Case, c: float) -> bool:
+    """Return whether the claim is c times a central difference at another point, too: one number shows no factor."""
+    claim, here = case.flat.claim, point_beside(case.flat.claim.at)
+    x = here[case.name]
+    step = np.asarray(np.cbrt(np.finfo(x.dtype).eps) * (1 + np.abs(x)), x.dtype)
+    try:
+        sides = [real_view(claim.value({**here, case.name: x + sign * step})) for sign in (1, -1)]
+        claimed = case.flat.matrix(here)[0, case.first]
+    except CallError:
+        return False
+    numeric = float(sides[0][0] - sides[1][0]) / (2 * float(step.reshape(-1)[0]))
+    return bool(abs(claimed - c * numeric) <= ELSEWHERE * abs(c * numeric))
 
 
 def rearrangements(case: Case) -> Iterator[tuple[str, str, np.ndarray]]:

@@ -128,7 +128,7 @@ def run_check(
             claim = make()
             claim.watch = watch
             checked = judge(claim, request, report)
-            wrong = checked.verdict == "fail" and request.calls is None
+            wrong = checked.verdict == "fail" and claim.most_calls is None
             return replace(checked, blame=wrong_part()) if wrong else checked
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
@@ -144,7 +144,9 @@ def run_check(
         hint = error.hint or getattr(cause, "hint", None)
         return report("error", str(error), error=known, trace=users_trace(cause), hint=hint, blame=wrong_part())
     except OutOfCallsError:
-        return report("inconclusive", f"{request.calls} calls (--calls) do not decide: the products took some")
+        return report(
+            "inconclusive", f"{claim.most_calls if claim else 0} calls (--calls) do not decide: the products took some"
+        )
     except RecursionError:
         return report("error", "the function recurses too deeply")
     except MemoryError:
@@ -161,7 +163,8 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) ->
     """Return the report on a claim, by directions where these are enough, else by elements. Raises CallError."""
     if claim.doubt:
         return report("inconclusive", claim.doubt)
-    claim.most_calls = request.calls
+    claim.most_calls = request.calls or claim.most_calls
+    request = request._replace(calls=claim.most_calls)
     flat = Flat(claim)
     at_other = claim_at_other_point(flat)
     few = request.show != "all" and (request.looks_along or is_costly(flat))

@@ -24,6 +24,8 @@ SIMPLE, ERRATIC = 0.02, 0.2
 """The part of a derivative, and of a difference, that does not follow a parabola between starts."""
 NO_DIFFERENCE = 1e-3
 """A difference so small beside the largest is none: a formula that is wrong in places has such, a solver has not."""
+TOLERANCE = 1e-4
+"""But below this part of the derivative one that converges fast may have, where it is called by name."""
 LOOKED_AT = 3
 """Wrong elements that are looked at."""
 STEP = 1e-3
@@ -119,14 +121,18 @@ def difference_of_solver(flat: Flat, j: int, i: int, noise: float, scatter: floa
         difference = claimed - numeric
         size = np.abs(difference)
         seen = 30 * max(noise, flat.unit * abs(float(flat.f0[j]))) / step
-        if not size.max() > seen or size.min() < NO_DIFFERENCE * size.max():
+        again = slopes_at(flat, starts, i, 2 * step)[:, j]
+        if np.median(np.abs(again - numeric)) > ERRATIC * np.median(size):  # scatter of the values, no other function
             return None
-        ratio = difference / numeric
+        ratio, part = difference / numeric, float(size.max() / np.abs(numeric).max())
+        named = np.ptp(ratio) > ERRATIC * np.abs(ratio).max() and calls_solver(getattr(flat.claim, "f", None))
+        in_places = size.min() < NO_DIFFERENCE * size.max() and not (named and part < TOLERANCE)
+        if in_places or not size.max() > seen:
+            return None
         if is_coarse(flat, j, i, np.ptp(claimed) / reach):
             return None
-        named = np.ptp(ratio) > ERRATIC * np.abs(ratio).max() and calls_solver(getattr(flat.claim, "f", None))
         if named or off_parabola(difference) > max(ERRATIC, ROUGHER * scatter / size.max()):
-            return float(size.max() / np.abs(numeric).max())
+            return part
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import inspect
+import math
 import os
 import pickle
 import re
@@ -26,6 +27,9 @@ from .check import Check, values_text
 from .run import Place
 from .workers import in_processes, in_turn
 
+QUICK, FEWEST = 600, 10
+"""A function that could be called so often in its time may be called as often as the verdict needs; the fewest calls
+with which a derivative is judged at all."""
 FRAMEWORKS = ("torch", "jax", "autograd")
 SAME = 1e-6
 """How much a value may differ from that of the run, relative, and be the same."""
@@ -45,7 +49,7 @@ class UseCheck(Check):
         super().__init__(
             use.claim, {}, request=request, name=role, file=derivative.file, line=derivative.line, opens=self.open
         )
-        self.derivative, self.use, self.passed = derivative, use, passed
+        self.derivative, self.use, self.passed, self.seconds = derivative, use, passed, math.inf
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
         return {}
@@ -59,8 +63,16 @@ class UseCheck(Check):
         if use.kind in FRAMEWORKS:
             return framework_claim(use, self.name)
         claim = solver_claim(use, use.function is not None and self.passed(use.first))
+        start = time.monotonic()
         claim.doubt = change_since(use)
+        claim.most_calls = calls_within(self.seconds, time.monotonic() - start)
         return claim
+
+
+def calls_within(seconds: float, each: float) -> int | None:
+    """Return how many calls a slow function may have, so that a verdict comes in time; None for a quick one."""
+    calls = 0.8 * seconds / each
+    return None if calls > QUICK else max(int(calls), FEWEST)
 
 
 def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds: float) -> Iterator[bytes]:
@@ -109,6 +121,7 @@ def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Itera
     """Yield the reports of checks in order, each within its time limit; those for which no time is left, too."""
     for check in checks:
         check.bound = Bound(timeout)
+        check.seconds = min(timeout, (end - time.monotonic()) / len(checks))
     apart = "jax" not in sys.modules
     reports = in_processes(checks, 1, None) if apart and checks else in_turn(checks, None)
     done, early = 0, {}
@@ -202,7 +215,17 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         f(x)
         return use.claim(*with_point(use, (x, tangents[0], *use.args[2:]), (x,)))
 
+    def forward(tangents: tuple, x: Any) -> Any:
+        out = f(x)
+        return np.reshape(use.claim(*with_point(use, use.args, (x,))).matvec(np.ravel(tangents[0])), np.shape(out))
+
+    def backward(cotangent: Any, x: Any) -> Any:
+        f(x)
+        return np.reshape(use.claim(*with_point(use, use.args, (x,))).rmatvec(np.ravel(cotangent)), np.shape(x))
+
     f.__name__, derivative.__name__ = callable_name(use.function or use.base), callable_name(use.claim)
+    if use.kind == "whole" and has_both_products(use.claimed):
+        return HandWritten(f, at, jvp=forward, vjp=backward)
     return HandWritten(f, at, **({"jvp": product} if use.kind == "product" else {"grad": derivative}))
 
 
@@ -222,6 +245,17 @@ def dense(x: Any, point: Any) -> np.ndarray:
     if hasattr(x, "toarray"):
         return x.toarray()
     return x @ np.eye(np.size(point)) if hasattr(x, "matmat") else np.asarray(x)
+
+
+def has_both_products(x: Any) -> bool:
+    """Return whether a derivative is an operator that can be multiplied from both sides, and is no matrix."""
+    if not hasattr(x, "rmatvec") or hasattr(x, "toarray"):
+        return False
+    try:
+        x.rmatvec(np.zeros(x.shape[0]))
+    except NotImplementedError:
+        return False
+    return True
 
 
 def in_shape(raw: np.ndarray, out: Any, x: Any, columns: bool) -> np.ndarray:

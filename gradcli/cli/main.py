@@ -92,7 +92,8 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            hint = did_you_mean(name, COMMANDS)
+            hint = "see 'gradcli grad', or 'gradcli symbolic' for formulas" if name in DERIVATIVES else None
+            hint = hint or did_you_mean(name, COMMANDS)
             if hint is None and ("=" in name or not name.isidentifier()):
                 hint = f"to differentiate an expression: gradcli grad '{name}'"
             raise GradcliError(f"unknown command '{name}'", hint=hint or "see 'gradcli --help'")
@@ -178,11 +179,14 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
         return error
     if isinstance(error, click.UsageError):
         message, advice = reword(shorten(error.format_message())), option_hint(words)
+        command = error.ctx.command_path if error.ctx else "gradcli"
         if isinstance(error, click.NoSuchOption) and error.ctx is not None:
             known = [flag for p in error.ctx.command.params for flag in p.opts]
             message = f"no such option '{error.option_name}'"
-            advice = advice or did_you_mean(error.option_name, known)
-        command = error.ctx.command_path if error.ctx else "gradcli"
+            asked = INSTEAD.get((error.ctx.command.name or "", error.option_name))
+            advice = advice or asked or did_you_mean(error.option_name, known)
+        elif command == "gradcli watch" and "extra arg" in message:
+            advice = "the command stands after --: gradcli watch -- python fit.py"
         return GradcliError(message, hint=advice or f"see '{command} --help'")
     if isinstance(error, click.ClickException):
         return GradcliError(error.format_message())
@@ -201,6 +205,11 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
 
 UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
 """Errors of the system that have to do with writing."""
+DERIVATIVES = "diff derivative deriv differentiate derive gradient d/dx".split()
+INSTEAD = {("gradcheck", "--jac"): "the claim is --grad", ("grad", "--vector"): "the gradient vector is -g VALUE"}
+"""What people know by other names: of `grad` itself, and of a command's option."""
+
+
 CLICK = (
     (r"is not a valid (integer|float)\.", r"is no \1"),
     (r"is no integer$", "is no whole number"),

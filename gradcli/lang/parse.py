@@ -272,7 +272,12 @@ class Converter:
         if isinstance(node.func, ast.Attribute):
             owner = self.expression(node.func.value, depth)
             return tree.Call(start, end, node.func.attr, self.end_of(node.func), (owner, *args), named)
-        raise self.refuse(node.func, "calling this", "call a function by its name")
+        from .reword import called_number_hint
+
+        hint = called_number_hint(self.text.source[: self.place(node.func)[0]])
+        raise self.refuse(
+            node.func, "calling a number" if isinstance(node.func, ast.Constant) else "calling this", hint
+        )
 
     def end_of(self, node: ast.Attribute) -> tuple[int, int]:
         """Return where the name of an attribute stands, behind its dot."""

@@ -148,6 +148,7 @@ INSTEAD = {
     **{"factorial": "gamma(x + 1)", "binomial": "gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))"},
     **{"sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)"},
     **{"sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)"},
+    **{"lg": "log10(x)", "tg": "tan(x)", "ctg": "1/tan(x)", "arctg": "arctan(x)", "root": "x**(1/n)"},
 }
 """What is written for functions that the language does not have."""
 DERIVATIVES = "derivative deriv differentiate Derivative D ddx".split()
@@ -158,6 +159,22 @@ def written_instead(name: str) -> str | None:
     if name in DERIVATIVES:
         return DERIVATIVE
     return f"write {INSTEAD[name]}" if name in INSTEAD else None
+
+
+MODULES = "np numpy math cmath jnp jax torch scipy sp sympy".split()
+
+
+def no_value_hint(name: str) -> str | None:
+    """Return what to do about a name without a value that is known as that of a module, or of a function."""
+    if name in MODULES:
+        return "functions need no module: sin(x)"
+    return f"a function is called with round brackets: {name}(x)" if name in full_table() else None
+
+
+def called_number_hint(before: str) -> str:
+    """Return what to do where a number, or a part of a formula, is called like a function, by the text before it."""
+    power = re.search(r"([^\W\d]\w*)\s*(?:\^|\*\*)\s*$", before)
+    return f"a power of a function is {power[1]}(x)**2" if power else "a product needs *: 3*(x + 1)"
 
 
 OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum"}
@@ -179,6 +196,10 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
     for sign, advice in SIGNS.items():
         if sign in near and (not sign.isascii() or "invalid syntax" in message or "character" in message):
             return advice
+    if "assign to function call" in message:
+        return "a formula is given without a name of its own, as x**2, or with one, as y = x**2"
+    if "unterminated string" in message:
+        return DERIVATIVE
     if "was never closed" in message:
         return "add the bracket that closes it"
     if "unmatched" in message or "does not match" in message:

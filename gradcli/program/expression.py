@@ -105,6 +105,10 @@ class ExpressionProgram(Program):
                         hint=f"the inputs are {', '.join(names)}" if names else "the program has no inputs",
                         kind="name",
                     )
+                one = next((x for x in names if x.isalpha() and 1 < len(x) < 4 and name in x and x not in given), "")
+                if one and len(name) == 1:
+                    hint = f"'{one}' is one name; a product needs *: {'*'.join(one)}"
+                    raise GradcliError(f"the program has no input '{name}'", hint=hint, kind="name")
                 listed = "its inputs are" if names else "it has none"
                 raise unknown_name(f"the program has no input '{name}'", name, names, listed)
         free = self.free_names(given)
@@ -125,6 +129,14 @@ class ExpressionProgram(Program):
         words = " ".join(f"{name}=1" for name in missing)
         if missing == [self.title] and self.request.expression is None:
             return no_such_target(self.title, self.request.command)
+        from ..lang.reword import no_value_hint
+
+        hint = next(filter(None, map(no_value_hint, missing)), None)
+        if hint is not None:
+            listed = ", ".join(f"'{name}'" for name in missing)
+            raise GradcliError(
+                f"no value for {listed}", span=self.parsed.span(free[missing[0]]), hint=hint, kind="name"
+            )
         near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
         advice = next((f"'{name}': {text} or " for name, text in near if text), "")
         listed = ", ".join(f"'{name}'" for name in missing)

@@ -245,6 +245,8 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
         uses = f"  {item.uses}"
         if item.report.passed:
             text.append(f"{uses}, errors above {item.report.resolution:.0g} would have been seen", "dim")
+            for note in item.report.notes:
+                text.append(f"\n    note: {visible(note)}")
         else:
             text.append(uses).append(reasons(item.report, style))
         parts.append(text)

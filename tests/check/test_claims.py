@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
+from scipy.optimize import brentq
 from scipy.sparse import csr_matrix
 from scipy.special import softmax
 
@@ -135,12 +136,17 @@ def cosine_slope(a):
     return -y * np.sin(a * y) / (1 + a * np.sin(a * y))
 
 
+def root(a):
+    return brentq(lambda y: y**3 + y - a, -10, 10, xtol=1e-6)
+
+
 def decay(rtol):
     return lambda k: solve_ivp(lambda t, y: -k * y, (0, 1), [1.0], rtol=rtol, atol=rtol * 1e-3).y[0, -1]
 
 
 SOLVERS = {
     "fixed point": (cosine_point, cosine_slope, (0.3, 0.7, 0.9, 1.1)),
+    "root": (root, lambda a: 1 / (3 * root(a) ** 2 + 1), (1.0, 2.0, 3.3)),
     "differential equation": (decay(1e-3), lambda k: -np.exp(-k), (0.5, 1.3, 2.0)),
     "the same, closer": (decay(1e-6), lambda k: -np.exp(-k), (0.5, 1.3, 2.0)),
     "integral": (
@@ -158,6 +164,15 @@ def test_solvers_that_stop_at_a_tolerance(f, slope, x):
     right = judge(f, lambda x: np.asarray(slope(x)), x=x)
     assert right.verdict == "pass" or (right.verdict == "inconclusive" and "solver" in right.message)
     assert verdict(f, lambda x: np.asarray(1.05 * slope(x)), x) == "fail"
+
+
+@pytest.mark.parametrize("x", [[1.1, 2.3], [0.7, 1.9, 3.1]])
+def test_a_function_computed_in_float32_is_no_solver(x):
+    def f(x):
+        return float((x.astype(np.float32) ** 2).sum())
+
+    assert verdict(f, lambda x: 2 * x, x) == "pass"
+    assert verdict(f, lambda x: 2.01 * x, x) == "fail"
 
 
 def bounded(x):

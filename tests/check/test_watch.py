@@ -92,6 +92,22 @@ for jac in (dj, bad_dj):
         {"bad_J", "bad_mj"},
         {"J", "JT", "mj"},
     ),
+    "operators of which one product is wrong": (
+        EXPONENTIAL
+        + """
+from scipy.sparse.linalg import LinearOperator
+def operator(p, left, right):
+    j = J(p, t, y)
+    return LinearOperator(j.shape, matvec=lambda v: right*(j@v), rmatvec=lambda u: left*(j.T@u), dtype=float)
+def good(p, t, y): return operator(p, 1, 1)
+def bad_left(p, t, y): return operator(p, 1.02, 1)
+def bad_right(p, t, y): return operator(p, 1, 1.02)
+for jac in good, bad_left, bad_right:
+    optimize.least_squares(r, [1.0, 1.0], jac=jac, args=(t, y), tr_solver="lsmr", max_nfev=5)
+""",
+        {"bad_left", "bad_right"},
+        {"good"},
+    ),
     "roots": (
         CUBE + "print(optimize.root_scalar(f, args=(1,), x0=0.4, fprime=d, fprime2=dd, method='halley').root)\n"
         "optimize.root_scalar(f, args=(1,), x0=0.4, fprime=bad_d, method='newton')\n"
@@ -236,6 +252,36 @@ over.append(1)
     assert "status 3" in rows[1][-1]
 
 
+def test_a_slow_function_gets_as_few_calls_as_its_time_allows(tmp_path):
+    (tmp_path / "fit.py").write_text("""
+import time
+import numpy as np
+from scipy.optimize import minimize
+def f(x): time.sleep(0.05); return x @ x
+def g(x): return 2*x
+def bad_g(x): return 2.1*x
+for jac in g, bad_g:
+    minimize(f, np.array([1.0, 2.0, 3.0]), jac=jac, options={"maxiter": 1})
+""")
+    done = gradcli(
+        "watch", "--timeout", "3", "--points", "1", "-f", "tsv", "--", sys.executable, "fit.py", cwd=tmp_path
+    )
+    assert [line.split("\t")[0] for line in done.stderr.splitlines()] == ["pass", "fail"], done.stderr
+
+
+def test_a_use_at_the_same_point_is_no_other_point(tmp_path):
+    (tmp_path / "fit.py").write_text("""
+import numpy as np
+from scipy.optimize import minimize
+def f(x): return ((x - 1)**4).sum()
+def g(x): return 4*(x - 1)**3
+for _ in range(3):
+    minimize(f, np.array([2.0, 3.0]), jac=g, options={"maxiter": 0})
+""")
+    done = gradcli("watch", "-f", "tsv", "--", sys.executable, "fit.py", cwd=tmp_path)
+    assert done.stderr.split("\t")[5:7] == ["1", "3"], done.stderr
+
+
 def test_numeric_gradient():
     """Of exp(x0) sin(x1), and element by element of x^3: 3 x^2."""
     import numpy as np
@@ -266,7 +312,7 @@ def test_what_is_slow_leaves_time_for_the_others(monkeypatch):
     derivatives = [Derivative("jac of minimize", name, "fit.py", 1, 3) for name in "ab"]
     for derivative in derivatives:
         for number in (1, 2, 3):
-            derivative.keep(Use(number, "whole", None, None, (), 0, np.ones(1), *[None] * 4, None, None))
+            derivative.keep(Use(number, "whole", None, None, (), 0, np.full(1, number), *[None] * 4, None, None))
     judged = []
 
     def run_in_time(checks, *_):

@@ -40,7 +40,8 @@ def open_points(path: str, title: str = "", delimiter: str | None = None) -> Poi
     """Return the table in a file, by the ending of its name; text where a delimiter is given. Raises GradcliError."""
     kind = os.path.splitext(path)[1].lower()
     if not os.path.exists(path):
-        raise GradcliError(f"no such file: {path}", hint=nearest_file(path), kind="file")
+        order = None if kind else "the expression comes first, then the table: gradcli sweep 'x**2' points.csv"
+        raise GradcliError(f"no such file: {path}", hint=nearest_file(path) or order, kind="file")
     if os.path.isdir(path):
         raise GradcliError(f"{path} is a directory", hint="name a file in it", kind="file")
     if delimiter is not None and TABLES.get(kind) in (NumpyPoints, ParquetPoints):

@@ -90,12 +90,12 @@ class Derivative:
                 self.middle, self.stride = self.middle[1::2], 2 * self.stride
 
     def uses(self, points):
-        """Return the uses to judge, each once."""
+        """Return the uses to judge: each once, and of several at one point the first."""
         ends = [self.first, self.last][:points]
         between = [use for use in self.middle if use.number not in {end.number for end in ends}]
         step = max(len(between) // max(self.between, 1), 1)
         chosen = [*ends, *between[::step][: self.between], self.rise]
-        return list({use.number: use for use in chosen if use is not None}.values())
+        return [use for i, use in enumerate(chosen) if use and not any(is_same_use(use, x) for x in chosen[:i] if x)]
 
 
 class Watch:
@@ -190,6 +190,23 @@ def is_same(x, y):
     import numpy
 
     return numpy.array_equal(x, y, equal_nan=True)
+
+
+def is_same_use(use, other):
+    """Return whether two uses are one, or the same call of the same functions."""
+    if use.number == other.number:
+        return True
+    with contextlib.suppress(Exception):
+        mine, others = (
+            [x.x, x.value, x.claimed, *(y for i, y in enumerate(x.args) if i != x.place)] for x in (use, other)
+        )
+        functions = [(x.function, x.claim, x.base) for x in (use, other)]
+        return (
+            use.x is not None
+            and functions[0] == functions[1]
+            and all(a is b or is_same(a, b) for a, b in zip(mine, others, strict=True))
+        )
+    return False
 
 
 class Handed:

@@ -181,9 +181,11 @@ def watch(
     for trouble in run.troubles:
         messages.warn(trouble)
     summary = run.summary
-    shown.show(summary if shown.form in WITH_USES else summary.checks)
+    if summary.derivatives or not run.interrupted:
+        shown.show(summary if shown.form in WITH_USES else summary.checks)
     if run.interrupted:
-        messages.say("interrupted: there may be more derivatives than these")
+        more = "there may be more derivatives than these" if summary.derivatives else "nothing was judged yet"
+        messages.say(f"interrupted: {more}")
     if run.status or run.interrupted:
         return run.status or EXIT_INTERRUPTED
     if summary.checks.count("fail"):

@@ -59,7 +59,10 @@ def help(topic: str | None) -> None:
         return
     path = pages.get(topic.removeprefix("gradcli-"))
     if path is None:
-        hint = did_you_mean(topic, pages) or "'gradcli help' lists the topics"
+        from ...rules import full_table
+
+        listed = did_you_mean(topic, pages) or "'gradcli help' lists the topics"
+        hint = f"'gradcli ops {topic}' tells of the function" if topic in full_table() else listed
         raise GradcliError(f"the manual has no page '{topic}'", hint=hint, kind="name")
     by_man = messages.is_terminal(output.results()) and shutil.which("man") is not None
     if by_man and not subprocess.run(["man", str(path)], check=False).returncode:
