@@ -179,13 +179,13 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
         return error
     if isinstance(error, click.UsageError):
         message, advice = reword(shorten(error.format_message())), option_hint(words)
+        command = error.ctx.command_path if error.ctx else "gradcli"
         if isinstance(error, click.NoSuchOption) and error.ctx is not None:
             known = [flag for p in error.ctx.command.params for flag in p.opts]
             message = f"no such option '{error.option_name}'"
             asked = INSTEAD.get((error.ctx.command.name or "", error.option_name))
             advice = advice or asked or did_you_mean(error.option_name, known)
-        command = error.ctx.command_path if error.ctx else "gradcli"
-        if command == "gradcli watch" and "extra arg" in message:
+        elif command == "gradcli watch" and "extra arg" in message:
             advice = "the command stands after --: gradcli watch -- python fit.py"
         return GradcliError(message, hint=advice or f"see '{command} --help'")
     if isinstance(error, click.ClickException):
