@@ -26,7 +26,7 @@ import numpy as np
 
 from .check import hunt, test_bank
 from .check.bank import mistakes
-from .command import ROOT, shell
+from .command import ROOT, gradcli, shell
 from .test_cases import CASES, Case, cases_of
 from .test_samples import EXPECTED
 from .text import matches
@@ -126,6 +126,7 @@ def record(words: list[str]) -> dict[str, Any]:
     def chosen(entries: Iterator) -> list:
         return [entry for entry in entries if not words or any(word in entry[0] for word in words)]
 
+    gradcli("--version")  # starts the server of forks, which two threads would start twice
     with ThreadPoolExecutor(2) as pool:
         lines = chosen(commands())
         found = dict(zip([name for name, _ in lines], pool.map(lambda entry: entry[1](), lines), strict=True))
