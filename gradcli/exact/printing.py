@@ -20,14 +20,14 @@ from sympy.printing.str import StrPrinter
 from ..show.results import label
 
 RENAMED = {
-    **{"Abs": "abs", "ceiling": "ceil", "loggamma": "gammaln", "Ei": "expi"},
-    **{"besselj": "jv", "bessely": "yv", "besseli": "iv", "besselk": "kv"},
-    **{"airyai": "airy_ai", "airyaiprime": "airy_ai_slope"},
-}
+    "Abs": "abs", "ceiling": "ceil", "loggamma": "gammaln", "Ei": "expi",
+    "besselj": "jv", "bessely": "yv", "besseli": "iv", "besselk": "kv",
+    "airyai": "airy_ai", "airyaiprime": "airy_ai_slope",
+}  # fmt: skip
 CONSTANTS = {
-    **{"Exp1": "e", "Infinity": "inf", "NegativeInfinity": "-inf"},
-    **{"ComplexInfinity": "inf", "ImaginaryUnit": "1j"},
-}
+    "Exp1": "e", "Infinity": "inf", "NegativeInfinity": "-inf",
+    "ComplexInfinity": "inf", "ImaginaryUnit": "1j",
+}  # fmt: skip
 
 
 class LanguagePrinter(StrPrinter):

@@ -62,10 +62,10 @@ def tensor_type(name: str, dtype: Any) -> Any:
 
 
 TYPES = {
-    **{"Tensor": None, "FloatTensor": np.float32, "DoubleTensor": np.float64, "HalfTensor": np.float16},
-    **{"LongTensor": np.int64, "IntTensor": np.int32, "ShortTensor": np.int16, "CharTensor": np.int8},
-    **{"ByteTensor": np.uint8, "BoolTensor": np.bool_},
-}
+    "Tensor": None, "FloatTensor": np.float32, "DoubleTensor": np.float64, "HalfTensor": np.float16,
+    "LongTensor": np.int64, "IntTensor": np.int32, "ShortTensor": np.int16, "CharTensor": np.int8,
+    "ByteTensor": np.uint8, "BoolTensor": np.bool_,
+}  # fmt: skip
 """The types of tensors by their old names."""
 
 
