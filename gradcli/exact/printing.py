@@ -294,9 +294,10 @@ class _C(C99CodePrinter):
         return functools.reduce(lambda x, y: f"f{expr.short_name}({x}, {y})", map(self._print, expr.args))
 
     def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return str(int(bool(expr)))
+        return "1"
 
-    _print_BooleanFalse = _print_BooleanTrue  # noqa: N815
+    def _print_BooleanFalse(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        return "0"
 
     def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         parameter, index, shape = self.names.elements.get(expr.name, (expr.name, (), ()))
