@@ -18,13 +18,17 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~mask)
+        os.chmod(temporary, os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~current_umask())
         os.replace(temporary, target)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+
+
+def current_umask() -> int:
+    mask = os.umask(0)  # there is no other way to ask for it
+    os.umask(mask)
+    return mask
 
 
 def find_pages(commands: Iterable[str]) -> dict[str, Path]:

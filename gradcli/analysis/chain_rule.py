@@ -38,11 +38,8 @@ def chain_rule(
     at_point: bool,
 ) -> tuple[Formula, ...]:
     """Return the lines of the chain rule, the output first. Inputs without a value get 1: no formula depends on it."""
-    values = {}
-    for name, x in {**given, **dict.fromkeys(program.missing(given), np.float64(1))}.items():
-        raw = without_field(x)
-        exact = raw.astype(complex) if raw.dtype == object else raw
-        values[name] = exact.real if raw.dtype == object and not exact.imag.any() else exact
+    values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
+    values = {name: exact_as_floats(x) for name, x in values.items()}
     passes = trace_program(program, values, Request(out=out)).passes  # all inputs, lest others become numbers
     chains = [Chain(run, results, at_point, last=len(passes) == 1) for run in passes]
     lines = [line for chain in chains for line in chain.lines()]
@@ -50,6 +47,14 @@ def chain_rule(
         left = Formula(f"{d.name}.grad", rf"\left({printing.latex_name(d.name)}\right)_{{\mathrm{{grad}}}}")
         lines.append(equation(left, d.formula, value_text(d)))
     return tuple(lines)
+
+
+def exact_as_floats(x: Any) -> np.ndarray:
+    raw = without_field(x)
+    if raw.dtype != object:
+        return raw
+    raw = raw.astype(complex)
+    return raw if raw.imag.any() else raw.real
 
 
 class Chain:

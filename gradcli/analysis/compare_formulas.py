@@ -125,7 +125,9 @@ class FormulaComparison:
         return gradient_at(self.program, {**self.read(), **point, name: exact(moved)}, self.request, field)[1]
 
     def gradient(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
-        own = lambda: self.by_own_rules([self.request.gradient])[0]  # noqa: E731
+        def own() -> dict[str, np.ndarray]:
+            return self.by_own_rules([self.request.gradient])[0]
+
         return self.against(lambda: derivatives(self.symbols, 1), values, engine, own)
 
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:

@@ -113,7 +113,7 @@ def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request,
 
 def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Any) -> tuple:
     """Return value, gradients by input, and the run itself, in a field that is in force."""
-    from ..exact.field import exact
+    from ..exact.field import exact  # which a gradient in floats does not need
     from ..rules.exact import map_elements, without_field
 
     with silence_prints(program):

@@ -153,15 +153,20 @@ def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
     growth = np.diff(size, axis=1)  # at a pole the same or more with each step towards it
     with np.errstate(over="ignore"):
         gaps, turns = np.abs(value[1] - value[0]), np.abs(slope[1] - slope[0])
-    steepness = np.abs(slope)  # a tangent that is vertical is no kink: slopes of one sign grow without end
-    vertical = (np.sign(slope) == np.sign(slope[0, 0])).all() and (steepness[:, -1] > 1.5 * steepness[:, 0]).all()
+    steepest = np.abs(slope).max()
     grows = (growth[:, 1:] > 0.9 * growth[:, :-1]).all(axis=1) & (growth[:, 0] > 1e-3 * (1 + size[:, 0]))
     if grows.any():
         kind = "pole"
-    elif gaps[-1] > 0.5 * gaps[0] and gaps[-1] > 10 * steepness.max() * away[-1] + 1e-12 * size.max():
+    elif gaps[-1] > 0.5 * gaps[0] and gaps[-1] > 10 * steepest * away[-1] + 1e-12 * size.max():
         kind = "jump"
-    elif turns[-1] > 0.5 * turns[0] and turns[-1] > 1e-6 * steepness.max() and not vertical:
+    elif turns[-1] > 0.5 * turns[0] and turns[-1] > 1e-6 * steepest and not is_vertical(slope):
         kind = "kink"
     else:
         return None
     return Break(kind, round(float(at), 9 - math.floor(math.log10(length))) + 0.0, sides)
+
+
+def is_vertical(slope: np.ndarray) -> bool:
+    """Return whether slopes of one sign grow without end towards a place: a tangent that is vertical is no kink."""
+    size = np.abs(slope)
+    return bool((np.sign(slope) == np.sign(slope[0, 0])).all() and (size[:, -1] > 1.5 * size[:, 0]).all())

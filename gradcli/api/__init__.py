@@ -37,13 +37,15 @@ def in_place(function: Callable, name: str) -> Callable:
     """Return the form of a method that writes its result into its tensor."""
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if name[:-1] not in SHAPES_IN_PLACE:
-            return inplace.update(self, lambda: function(self, *args, **kwargs))
+        return inplace.update(self, lambda: function(self, *args, **kwargs))
+
+    def change_shape(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         inplace.check_allowed(self, inplace.NOTHING)
         with set_grad_enabled(not self.is_leaf):
             return inplace.take_form(self, function(self, *args, **kwargs))
 
-    return rename_function(change, name, f"In-place form of {name[:-1]}.")
+    form = change_shape if name[:-1] in SHAPES_IN_PLACE else change
+    return rename_function(form, name, f"In-place form of {name[:-1]}.")
 
 
 def known_names() -> set[str]:

@@ -12,10 +12,14 @@ from .check import Check
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""
-KNOWN = {*"grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor".split()}
-KNOWN |= {"value_and_grad", "elementwise"}
+KNOWN = set(
+    """grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad
+    elementwise""".split()
+)
+"""The options of a declaration."""
 F = TypeVar("F", bound=Callable | str)
 REGISTRY: list[Check] = []
+"""All checks declared in this process, in order."""
 
 
 @overload

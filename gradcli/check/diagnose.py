@@ -126,7 +126,9 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
         several = int((case.known & case.wrong).sum()) >= SEVERAL and case.array.dtype.kind != "c"
         matches = (pattern(case) for pattern in PATTERNS if several or pattern not in FITTED)
         match = next((match for match in matches if match is not None), None)
-        findings += [Finding(match[0], f"{case.name}: {match[1]}", case.name)] if match is not None else []
+        if match is not None:
+            kind, text = match
+            findings.append(Finding(kind, f"{case.name}: {text}", case.name))
         findings += places_of_wrong(case)
     return tuple(dict.fromkeys(findings))
 

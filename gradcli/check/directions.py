@@ -2,7 +2,7 @@
 
 Every element takes part in a direction with at least half its scale, so that one which is wrong by itself is seen in
 each, and several together would have to cancel in both. What twelve calls do not settle is looked at with more, and
-what disagrees is searched for its wrong elements (`group_testing`). A budget of calls ends this wherever it is.
+what disagrees is searched for its wrong elements (`wrong_elements`). A budget of calls ends this wherever it is.
 """
 
 from __future__ import annotations

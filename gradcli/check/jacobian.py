@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, chebyshev_matrix, mean_of_fits, rounding_of, scatter_of_values
+from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, chebyshev_matrix, mean_of_fits, rounding_of
 from .flat import Flat
 from .line import Fits
+from .noise import scatter_of_values
 
 REACH = 0.05
 """The half-width of the cheap look, in units of the scale of x."""

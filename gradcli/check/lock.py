@@ -19,8 +19,8 @@ from ..program.claim import CallError, Claim
 from ..show.check_results import CheckReport
 from ..show.study_results import Comparison, Difference, Lock, Verification
 from .check import Check
-from .fit import ON_LINE, neighbours, noise_differences, points_on_line
 from .flat import Flat, arrays_behind
+from .noise import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
 NEIGHBOURS = 5

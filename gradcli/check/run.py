@@ -19,9 +19,9 @@ from ..program.claim import CallError, Claim, ComplexError, NotElementwiseError,
 from ..program.user_code import users_trace
 from ..request import Request
 from ..show.check_results import CheckReport, ElementCounts, Elements, Evidence, Finding, InputCheck, Line
-from .fit import roughness, scatter_of_claim
 from .flat import Flat
 from .jacobian import Reference
+from .noise import roughness, scatter_of_claim
 from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
 from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, judge_by_tolerances, rounding_slack
 

@@ -86,9 +86,11 @@ class SavedPoints:
 
     def text_with(self, reports: Iterable[CheckReport]) -> str | None:
         """Return the file's text with the points that were found now; None where it has all of them."""
-        found = [(r, r.found.at) for r in reports if r.found is not None]
-        points = [{name: plain_of(x) for name, x in at.items()} for _, at in found]
-        new = [{"file": r.file, "check": r.name, "at": at} for (r, _), at in zip(found, points, strict=True)]
+        new = []
+        for report in reports:
+            if report.found is not None:
+                at = {name: plain_of(x) for name, x in report.found.at.items()}
+                new.append({"file": report.file, "check": report.name, "at": at})
         rows = {json.dumps(e, sort_keys=True): e for e in [*self.entries, *new]}
         if len(rows) == len(self.entries):
             return None

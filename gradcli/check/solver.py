@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..program.detect_framework import calls_solver
-from .fit import claim_at
 from .flat import Flat
+from .noise import claim_at
 from .verdict import FAIL, Judgement
 
 SOLVERS_OWN = 0.03

@@ -14,9 +14,9 @@ import numpy as np
 from ..errors import GradcliError
 from ..func.sparse import color_by_input, color_greedily, reverse_products, sparsity
 from ..show.check_results import InputCheck
-from .fit import scatter_of_values
 from .flat import Flat
 from .jacobian import MARGIN, NARROW, compare_pairs
+from .noise import scatter_of_values
 from .verdict import CAP, FLOOR, ROUNDING, digits_of, room
 
 SHARE = 0.25

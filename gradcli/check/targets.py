@@ -229,8 +229,10 @@ def hand_written_check(target: Target, request: Request) -> Check:
     claims = {key: named(by_hand) for key, by_hand in request.claims.items()}
     for key, claim in claims.items():
         claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
-    asked, line = request._replace(wrt=wrt, **claims), getattr(getattr(f, "__code__", None), "co_firstlineno", None)
+    code = getattr(f, "__code__", None)
+    line = code.co_firstlineno if code else None
     f = f if engine_of(f, None) else by_name(f, at)
+    asked = request._replace(wrt=wrt, **claims)
     return Check(f, at, request=asked, name=target.name, file=path, line=line, target=target)
 
 

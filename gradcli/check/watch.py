@@ -84,7 +84,7 @@ def run_to_end(command: Sequence[str], environment: dict[str, str]) -> int:
 
 
 def read_report(lines: Sequence[bytes]) -> Iterable[WatchedDerivative]:
-    from .watched import read_line
+    from .watched import read_line  # with all of checks, after the command: nothing of it is loaded before
 
     found: dict[int, WatchedDerivative] = {}
     for line in lines:

@@ -346,7 +346,7 @@ def completion(shell: str) -> None:
             f"there is no completion for '{shell}'",
             hint=did_you_mean(shell, SHELLS) or f"the shells are {', '.join(SHELLS)}",
         )
-    source = SHELLS[shell](click.get_current_context().command, {}, "gradcli", COMPLETE).source()
+    source = SHELLS[shell](click.get_current_context().find_root().command, {}, "gradcli", COMPLETE).source()
     Output(Request(command="completion", format="text"), ("text",)).write(source)
 
 

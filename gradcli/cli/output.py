@@ -85,7 +85,8 @@ def results() -> Any:
 def write(text: Any) -> None:
     """Write a result, text or bytes, after what the user's code has printed so far. Raises NobodyReadsError."""
     flush()
-    stream, _Results.begun = results(), True
+    stream = results()
+    _Results.begun = True
     try:
         if isinstance(text, bytes):
             stream.buffer.write(text)
@@ -176,8 +177,8 @@ class Output:
         plain = "table" if request.plot and form is None else formats[:2][-1]  # the second is that of pipes
         self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
-        named = next((name for name, form in FORMATS.items() if kind in form.endings), None)
-        named = plain if kind == ".tsv" else named
+        by_ending = next((name for name, form in FORMATS.items() if kind in form.endings), None)
+        named = plain if kind == ".tsv" else by_ending
         unknown = named is None and form is None and len(formats) > 1 and kind not in (*TEXT_ENDINGS, *UNKNOWN_PICTURES)
         if unknown and not is_stream(self.path or ""):
             endings = [".txt", *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE)]

@@ -44,8 +44,7 @@ class Waiting:
             return
         self.last = now
         left = (now - start) * (total - done) / max(done - first, 1)
-        wait = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} min" if left < 7200 else f"{left / 3600:.0f} h"
-        text = f"{what} {done}/{total}, {wait} left" if total else f"{what} {done}"
+        text = f"{what} {done}/{total}, {duration(left)} left" if total else f"{what} {done}"
         text += f"  {visible(self.names[place])}"
         if len(self.names) > 1:
             text = f"{self.done}/{len(self.names)} checks, {text}"
@@ -67,6 +66,12 @@ class Waiting:
     def clear(self) -> None:
         if self.shown:
             self.write("")
+
+
+def duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
 
 
 class Progress:

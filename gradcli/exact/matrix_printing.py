@@ -162,10 +162,10 @@ class Python(Language):
     constants: ClassVar = {"pi": "np.pi", "e": "np.e", "tau": "(2*np.pi)"}
     calls: ClassVar = {
         **{name: f"np.linalg.{name}({{}})" for name in ("inv", "det", "norm", "solve")},
-        **{"signdet": "np.linalg.slogdet({})[0]", "logabsdet": "np.linalg.slogdet({})[1]"},
-        **{"logdet": "np.linalg.slogdet({})[1]", "relu": "np.maximum({}, 0)"},
-        **{"softplus": "np.logaddexp(0, {})", "logsigmoid": "-np.logaddexp(0, -{})"},
-    }
+        "signdet": "np.linalg.slogdet({})[0]", "logabsdet": "np.linalg.slogdet({})[1]",
+        "logdet": "np.linalg.slogdet({})[1]", "relu": "np.maximum({}, 0)",
+        "softplus": "np.logaddexp(0, {})", "logsigmoid": "-np.logaddexp(0, -{})",
+    }  # fmt: skip
 
     def function(self, name: str, words: list[str]) -> str:
         import numpy as np

@@ -74,13 +74,13 @@ def elementwise_name(name: str) -> str | None:
 
 
 SLOPES = {
-    **{"absolute": ("sign(x)",), "exp": ("exp(x)",), "expm1": ("exp(x)",), "tan": ("1 + tan(x)**2",)},
-    **{"relu": ("heaviside(x, 0)",), "softplus": ("sigmoid(x)",), "silu": ("sigmoid(x)*(1 + x*(1 - sigmoid(x)))",)},
+    "absolute": ("sign(x)",), "exp": ("exp(x)",), "expm1": ("exp(x)",), "tan": ("1 + tan(x)**2",),
+    "relu": ("heaviside(x, 0)",), "softplus": ("sigmoid(x)",), "silu": ("sigmoid(x)*(1 + x*(1 - sigmoid(x)))",),
     "maximum": ("heaviside(x - y, 0.5)", "heaviside(y - x, 0.5)"),
     "minimum": ("heaviside(y - x, 0.5)", "heaviside(x - y, 0.5)"),
     "power": ("y*x**(y - 1)", "x**y*log(x)"),
     "where": ("0", "where(x, 1, 0)", "where(x, 0, 1)"),
-}
+}  # fmt: skip
 """Where the table says it in words, or for numbers more carefully than a formula can."""
 
 

@@ -20,14 +20,14 @@ from sympy.printing.str import StrPrinter
 from ..show.results import label
 
 RENAMED = {
-    **{"Abs": "abs", "ceiling": "ceil", "loggamma": "gammaln", "Ei": "expi"},
-    **{"besselj": "jv", "bessely": "yv", "besseli": "iv", "besselk": "kv"},
-    **{"airyai": "airy_ai", "airyaiprime": "airy_ai_slope"},
-}
+    "Abs": "abs", "ceiling": "ceil", "loggamma": "gammaln", "Ei": "expi",
+    "besselj": "jv", "bessely": "yv", "besseli": "iv", "besselk": "kv",
+    "airyai": "airy_ai", "airyaiprime": "airy_ai_slope",
+}  # fmt: skip
 CONSTANTS = {
-    **{"Exp1": "e", "Infinity": "inf", "NegativeInfinity": "-inf"},
-    **{"ComplexInfinity": "inf", "ImaginaryUnit": "1j"},
-}
+    "Exp1": "e", "Infinity": "inf", "NegativeInfinity": "-inf",
+    "ComplexInfinity": "inf", "ImaginaryUnit": "1j",
+}  # fmt: skip
 
 
 class LanguagePrinter(StrPrinter):
@@ -294,9 +294,10 @@ class _C(C99CodePrinter):
         return functools.reduce(lambda x, y: f"f{expr.short_name}({x}, {y})", map(self._print, expr.args))
 
     def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
-        return str(int(bool(expr)))
+        return "1"
 
-    _print_BooleanFalse = _print_BooleanTrue  # noqa: N815
+    def _print_BooleanFalse(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+        return "0"
 
     def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
         parameter, index, shape = self.names.elements.get(expr.name, (expr.name, (), ()))

@@ -298,14 +298,14 @@ FUNCTIONS: dict[str, Any] = {
     "matrix": lambda array: sympy.Matrix(array.tolist()),
 }
 RELATIONS: dict[str, Callable] = {
-    **{"less": sympy.Lt, "less_equal": sympy.Le, "greater": sympy.Gt, "greater_equal": sympy.Ge},
-    **{"equal": sympy.Eq, "not_equal": sympy.Ne},
-    **{"logical_and": sympy.And, "logical_or": sympy.Or, "logical_not": sympy.Not},
+    "less": sympy.Lt, "less_equal": sympy.Le, "greater": sympy.Gt, "greater_equal": sympy.Ge,
+    "equal": sympy.Eq, "not_equal": sympy.Ne,
+    "logical_and": sympy.And, "logical_or": sympy.Or, "logical_not": sympy.Not,
     "isnan": lambda x: sympy.false,
     "isinf": lambda x: sympy.true if x in (sympy.oo, -sympy.oo) else sympy.false,
     "isfinite": lambda x: sympy.false if x in (sympy.oo, -sympy.oo) else sympy.true,
     "signbit": lambda x: sympy.Lt(x, 0),
-}
+}  # fmt: skip
 
 
 def symbols_for(name: str, shape: tuple[int, ...]) -> ExactArray:

@@ -188,7 +188,9 @@ def trace_function(
     """Call func on fresh inputs in place of the arguments that argnums names (None: all); RuntimeError for others."""
     wanted = state.grad
     single = argnums is not None and not isinstance(argnums, tuple | list)
-    chosen: Any = range(len(args)) if argnums is None else (argnums,) if single else argnums
+    chosen: Any = (argnums,) if single else argnums
+    if argnums is None:
+        chosen = range(len(args))
     for i in chosen:
         if not isinstance(i, int) or not -len(args) <= i < len(args):
             raise RuntimeError(f"argnums {argnums!r} does not fit a call with {len(args)} positional arguments")

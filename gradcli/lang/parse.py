@@ -25,28 +25,28 @@ from .limits import MAX_TEXT
 
 MAX_NESTING = 200
 BINARY: dict[type, str] = {
-    **{ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power"},
-    **{ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.MatMult: "matmul"},
-    **{ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or"},
-    **{ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal"},
-    **{ast.Gt: "greater", ast.GtE: "greater_equal"},
-}
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power",
+    ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.MatMult: "matmul",
+    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
+    ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal",
+    ast.Gt: "greater", ast.GtE: "greater_equal",
+}  # fmt: skip
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert", ast.Not: "logical_not"}
 PROPERTIES = ("T", "mT", "H", "shape", "ndim", "size", "real", "imag")
 NAMES_OF_NODES = {
     **dict.fromkeys(("Import", "ImportFrom"), "an import"),
     **dict.fromkeys(("ListComp", "GeneratorExp", "SetComp", "DictComp"), "a comprehension"),
-    **{"For": "a loop", "While": "a loop", "With": "a with statement", "Lambda": "a lambda"},
+    "For": "a loop", "While": "a loop", "With": "a with statement", "Lambda": "a lambda",
     "If": "an if statement (write `a if condition else b`)",
-    **{"FunctionDef": "a function definition", "ClassDef": "a class definition", "Return": "return"},
-    **{"AnnAssign": "an annotated assignment", "NamedExpr": "an assignment inside an expression"},
+    "FunctionDef": "a function definition", "ClassDef": "a class definition", "Return": "return",
+    "AnnAssign": "an annotated assignment", "NamedExpr": "an assignment inside an expression",
     "AugAssign": "an augmented assignment (write `x = x + 1`)",
-    **{"JoinedStr": "a string", "Dict": "a dictionary", "Set": "a set", "Starred": "a starred argument"},
-    **{"Await": "await", "Yield": "yield", "Delete": "del", "Assert": "an assertion"},
-    **{"BitXor": "the operator ^", "LShift": "the operator <<", "RShift": "the operator >>"},
-    **{"Is": "the operator `is`", "IsNot": "the operator `is not`"},
-    **{"In": "the operator `in`", "NotIn": "the operator `not in`"},
-}
+    "JoinedStr": "a string", "Dict": "a dictionary", "Set": "a set", "Starred": "a starred argument",
+    "Await": "await", "Yield": "yield", "Delete": "del", "Assert": "an assertion",
+    "BitXor": "the operator ^", "LShift": "the operator <<", "RShift": "the operator >>",
+    "Is": "the operator `is`", "IsNot": "the operator `is not`",
+    "In": "the operator `in`", "NotIn": "the operator `not in`",
+}  # fmt: skip
 
 
 @functools.cache

@@ -101,8 +101,8 @@ SIGNS = {
     **dict.fromkeys("×·⋅∗", "multiplication is *"),
     "÷": "division is /",
     **dict.fromkeys("−–—", "minus is -"),
-    **{"²": "a power is x**2", "³": "a power is x**3", "√": "a square root is sqrt(x)", "∞": "infinity is inf"},
-    **{"≤": "write <=", "≥": "write >=", "≠": "write !="},
+    "²": "a power is x**2", "³": "a power is x**3", "√": "a square root is sqrt(x)", "∞": "infinity is inf",
+    "≤": "write <=", "≥": "write >=", "≠": "write !=",
     "&&": "write a and b, or a & b",
     "||": "write a or b, or a | b",
     "?": "a choice is: a if condition else b",
@@ -110,7 +110,7 @@ SIGNS = {
     "!": "write not a, or a != b; a factorial is gamma(x + 1)",
     **dict.fromkeys("$\\", "formulas are written plainly: x**2 * sin(y)"),
     "{": "lists have square brackets: [1, 2]",
-}
+}  # fmt: skip
 """What is written otherwise here."""
 
 
@@ -134,11 +134,11 @@ def keyword_as_name(text: str, line: int) -> re.Match | None:
 
 DERIVATIVE = "a derivative is what 'gradcli grad' prints, and 'gradcli symbolic' as a formula"
 INSTEAD = {
-    **{"factorial": "gamma(x + 1)", "binomial": "gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))"},
-    **{"sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)"},
-    **{"sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)"},
-    **{"lg": "log10(x)", "tg": "tan(x)", "ctg": "1/tan(x)", "arctg": "arctan(x)", "root": "x**(1/n)"},
-}
+    "factorial": "gamma(x + 1)", "binomial": "gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))",
+    "sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)",
+    "sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)",
+    "lg": "log10(x)", "tg": "tan(x)", "ctg": "1/tan(x)", "arctg": "arctan(x)", "root": "x**(1/n)",
+}  # fmt: skip
 """What is written for functions that the language does not have."""
 DERIVATIVES = "derivative deriv differentiate Derivative D ddx".split()
 

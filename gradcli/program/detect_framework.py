@@ -10,8 +10,9 @@ from typing import Any
 
 from ..request import ENGINES
 
-FRAMEWORKS = {"torch": "PyTorch", "jax": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow"}
-FRAMEWORKS["jaxlib"] = FRAMEWORKS["jax"]
+FRAMEWORKS = {
+    "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow",
+}  # fmt: skip
 ADAPTED = ENGINES[:-1]
 """Those whose own derivative is asked for, each a module in `elsewhere`; of the others nothing is said."""
 SOLVERS = frozenset(

@@ -62,10 +62,10 @@ def tensor_type(name: str, dtype: Any) -> Any:
 
 
 TYPES = {
-    **{"Tensor": None, "FloatTensor": np.float32, "DoubleTensor": np.float64, "HalfTensor": np.float16},
-    **{"LongTensor": np.int64, "IntTensor": np.int32, "ShortTensor": np.int16, "CharTensor": np.int8},
-    **{"ByteTensor": np.uint8, "BoolTensor": np.bool_},
-}
+    "Tensor": None, "FloatTensor": np.float32, "DoubleTensor": np.float64, "HalfTensor": np.float16,
+    "LongTensor": np.int64, "IntTensor": np.int32, "ShortTensor": np.int16, "CharTensor": np.int8,
+    "ByteTensor": np.uint8, "BoolTensor": np.bool_,
+}  # fmt: skip
 """The types of tensors by their old names."""
 
 
@@ -136,17 +136,29 @@ MODULES = {
 }
 """PyTorch's modules and ours."""
 TOPS = {"torch"}
-ABSENT: dict[str, Any] = {"is_available": lambda: False}
 EMPTY: dict[str, dict[str, Any]] = {
-    "torch.cuda": ABSENT
-    | {"device_count": lambda: 0, "synchronize": lambda *device: None, "empty_cache": lambda: None}
-    | dict.fromkeys(("manual_seed", "manual_seed_all"), lambda seed: None),
-    "torch.accelerator": ABSENT | {"device_count": lambda: 0, "current_accelerator": lambda *args, **options: None},
-    "torch.xpu": ABSENT,
+    "torch.cuda": {
+        "is_available": lambda: False,
+        "device_count": lambda: 0,
+        "manual_seed": lambda seed: None,
+        "manual_seed_all": lambda seed: None,
+        "synchronize": lambda *device: None,
+        "empty_cache": lambda: None,
+    },
+    "torch.accelerator": {
+        "is_available": lambda: False,
+        "device_count": lambda: 0,
+        "current_accelerator": lambda *args, **options: None,
+    },
+    "torch.xpu": {"is_available": lambda: False},
     "torch.backends": {},
-    "torch.backends.mps": ABSENT,
-    "torch.backends.cudnn": ABSENT
-    | {"deterministic": False, "benchmark": False, "flags": lambda **options: contextlib.nullcontext()},
+    "torch.backends.mps": {"is_available": lambda: False},
+    "torch.backends.cudnn": {
+        "flags": lambda **options: contextlib.nullcontext(),
+        "deterministic": False,
+        "benchmark": False,
+        "is_available": lambda: False,
+    },
     "torch.version": {"__version__": VERSION, "cuda": None},
 }
 """Modules that exist only to say no."""

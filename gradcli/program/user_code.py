@@ -273,9 +273,12 @@ class Surroundings:
         self.outer = {}
 
     def own_modules(self) -> dict[str, Any]:
-        new = {name: x for name, x in list(sys.modules.items()) if self.outer.get(name) is not x}
-        known = {name for name, x in new.items() if self.modules.get(name) is x}
-        return {name: x for name, x in new.items() if name in known or any(map(self.is_own, places_of(x)))}
+        own = {}
+        for name, module in list(sys.modules.items()):
+            known = self.modules.get(name) is module
+            if self.outer.get(name) is not module and (known or any(map(self.is_own, places_of(module)))):
+                own[name] = module
+        return own
 
     def is_own(self, file: str) -> bool:
         """Return whether a file is found through the folder, or what its files added to the search path."""

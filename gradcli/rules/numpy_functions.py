@@ -183,26 +183,40 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     return moveaxis(out, -1, 0).reshape(shape_of(q) + (kept_shape(shape_of(x), axis) if keepdims else lead))
 
 
-def enter_ranked(nan: str, ending: str, between: str = "", of_two: str = "") -> None:
-    """Enter quantile, percentile and median, or those that leave nan out; what their help says more or less."""
-    ranks, ignore_nan = "Elements of the ranks q, between 0 and", nan != ""
-    signature = f"{nan}quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')"
-
-    @numpy_function(*RANKED, name=f"{nan}quantile", torch=signature, doc=f"{ranks} 1, over axis{between}{ending}.")
-    def quantile(x, q, axis=None, *, method="linear", keepdims=False):
-        return ranked_value(x, q, axis, keepdims, method, ignore_nan)
-
-    @numpy_function(*PERCENTS, name=f"{nan}percentile", doc=f"{ranks} 100, over axis{ending}.")
-    def percentile(x, q, axis=None, *, method="linear", keepdims=False):
-        return ranked_value(x, as_array(q) / 100, axis, keepdims, method, ignore_nan)
-
-    @numpy_function(*REDUCED, name=f"{nan}median", doc=f"Middle element over axis{of_two}{ending}.")
-    def median(x, axis=None, *, keepdims=False):
-        return ranked_value(x, 0.5, axis, keepdims, "linear", ignore_nan)
+@numpy_function(*RANKED, torch="quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')")
+def quantile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 1, over axis, interpolated between neighbours; nan if one is."""
+    return ranked_value(x, q, axis, keepdims, method, False)
 
 
-enter_ranked("", "; nan if one is", ", interpolated between neighbours", ", the mean of two")
-enter_ranked("nan", ", nan left out")
+@numpy_function(*PERCENTS)
+def percentile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 100, over axis; nan if one is."""
+    return ranked_value(x, as_array(q) / 100, axis, keepdims, method, False)
+
+
+@numpy_function(*REDUCED)
+def median(x, axis=None, *, keepdims=False):
+    """Middle element over axis, the mean of two; nan if one is."""
+    return ranked_value(x, 0.5, axis, keepdims, "linear", False)
+
+
+@numpy_function(*RANKED, torch="nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear')")
+def nanquantile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 1, over axis, nan left out."""
+    return ranked_value(x, q, axis, keepdims, method, True)
+
+
+@numpy_function(*PERCENTS)
+def nanpercentile(x, q, axis=None, *, method="linear", keepdims=False):
+    """Elements of the ranks q, between 0 and 100, over axis, nan left out."""
+    return ranked_value(x, as_array(q) / 100, axis, keepdims, method, True)
+
+
+@numpy_function(*REDUCED)
+def nanmedian(x, axis=None, *, keepdims=False):
+    """Middle element over axis, nan left out."""
+    return ranked_value(x, 0.5, axis, keepdims, "linear", True)
 
 
 # -- reductions that ignore nan ------------------------------------------------------------------

@@ -132,14 +132,14 @@ def arg_signature(x, axis=None, keepdims=False):
     return (x,), {"axis": None if axis is None else negative_axis(axis, rank(x)), "keepdims": bool(keepdims)}
 
 
-COUNTS: list[tuple[Any, Any, tuple, str]] = [
+PIECEWISE_CONSTANT: list[tuple[Any, Any, tuple, str]] = [
     (np.argmax, arg_signature, (), "Index of the largest element along axis."),
     (np.argmin, arg_signature, (), "Index of the smallest element along axis."),
     (np.all, reduction_signature, (np.logical_and.reduce,), "True where all elements are true over axis."),
     (np.any, reduction_signature, (np.logical_or.reduce,), "True where any element is true over axis."),
     (np.count_nonzero, reduction_signature, (), "Number of non-zero elements over axis."),
 ]
-for function, bind, folds, doc in COUNTS:
+for function, bind, folds, doc in PIECEWISE_CONSTANT:
     constant(
         lambda x, *, axis, keepdims, function=function: function(x, axis=axis, keepdims=keepdims),
         name=function.__name__,

@@ -270,9 +270,9 @@ def recorder_of(operands: Iterable[Any]) -> Callable | None:
 
 
 IN_NUMPY = {
-    **{"input": "x", "other": "y", "dim": "axis", "keepdim": "keepdims", "correction": "ddof"},
+    "input": "x", "other": "y", "dim": "axis", "keepdim": "keepdims", "correction": "ddof",
     "interpolation": "method",
-}
+}  # fmt: skip
 """By PyTorch's name of an argument, what NumPy and the language call it."""
 
 

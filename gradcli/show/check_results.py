@@ -305,6 +305,8 @@ class CheckReport:
         return fragment(details_of(self))
 
 
+ELEMENT = "check file line output output_part input index part claimed numeric error ratio verdict message"
+"""The columns of checks."""
 COUNTED = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "skipped": "skipped"}
 """The words of a summary, and the verdicts that they count."""
 
@@ -320,9 +322,10 @@ class CheckSummary(NamedTuple):
     seconds: float
     whole: float = 0.0
     told: bool = False
-    columns: tuple[str, ...] = tuple(
-        "check file line output output_part input index part claimed numeric error ratio verdict message".split()
-    )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(ELEMENT.split())
 
     @property
     def untold(self) -> tuple[CheckReport, ...]:
@@ -373,7 +376,10 @@ class WatchSummary(NamedTuple):
     target: str
     derivatives: tuple[WatchedDerivative, ...]
     seconds: float
-    columns: tuple[str, ...] = ("verdict", "role", "function", "file", "line", "points", "calls", "message")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("verdict", "role", "function", "file", "line", "points", "calls", "message")
 
     @property
     def checks(self) -> CheckSummary:
@@ -398,7 +404,10 @@ class CheckList(NamedTuple):
 
     target: str
     checks: tuple[tuple[str, str | None, int | None], ...]
-    columns: tuple[str, ...] = ("check", "file", "line")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("check", "file", "line")
 
     def lines(self) -> Rows:
         """Return a line per check: FILE:LINE, name; the name alone where there is no file."""

@@ -217,7 +217,10 @@ class Values(NamedTuple):
     axes: dict[str, np.ndarray]
     value: np.ndarray
     output: str | None = None
-    without: tuple[str, ...] = ("npy", "latex")
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        return ("npy", "latex")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -267,7 +270,10 @@ class Jacobian(NamedTuple):
     symbolic: tuple[Any, ...] = ()
     drawn: bool = False
     witnesses: tuple[Any, ...] = ()
-    columns: tuple[str, ...] = ("output", "input", "value")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("output", "input", "value")
 
     @property
     def arrays(self) -> tuple[Block, ...]:
@@ -296,7 +302,10 @@ class Hessian(NamedTuple):
     output: str | None = None
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
-    columns: tuple[str, ...] = ("first", "second", "value")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("first", "second", "value")
 
     @property
     def arrays(self) -> tuple[Block, ...]:

@@ -175,7 +175,10 @@ class LongNumbers(NamedTuple):
     parts: dict[str, Any]
     output: str | None = None
     with_value: bool = False
-    without: tuple[str, ...] = ("npz", "npy")
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        return ("npz", "npy")
 
     @property
     def arrays(self) -> tuple[Block, ...]:
@@ -286,7 +289,10 @@ class Lock(NamedTuple):
     settings: Mapping[str, Any]
     libraries: Mapping[str, str]
     entries: tuple[Mapping[str, Any], ...]
-    on_lines: str = "checks"
+
+    @property
+    def on_lines(self) -> str:
+        return "checks"
 
     def rows(self) -> Rows:
         return ((entry["check"], entry["file"]) for entry in self.entries)

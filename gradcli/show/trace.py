@@ -44,7 +44,9 @@ def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
 
 def heading(run: Pass, number: int, several: bool) -> Line:
     called = {"backward": "backward", "grad": "autograd.grad"}[run.kind]
-    text = f"pass {number}: " * several + f"{called} from {run.output}"
+    text = f"{called} from {run.output}"
+    if several:
+        text = f"pass {number}: {text}"
     return [Words(text, "step"), Words(f"  line {run.line}" if run.line else "", "dim")]
 
 

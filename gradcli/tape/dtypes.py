@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 TITLES = {
-    **{"float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat"},
-    **{"complex128": "ComplexDouble", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long"},
-    **{"uint8": "Byte", "bool": "Bool"},
-}
+    "float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+    "uint8": "Byte", "bool": "Bool",
+}  # fmt: skip
 SCALARS = {"float16": "c10::Half", "float32": "float", "float64": "double", "int32": "int", "int64": "long int"}
 
 
@@ -57,9 +57,9 @@ class naming:  # noqa: N801 - a namespace
 DTYPES: dict[np.dtype, DType] = {np.dtype(name): DType(name, name) for name in TITLES}
 float16, float32, float64, complex64, complex128, int8, int16, int32, int64, uint8, bool_ = DTYPES.values()
 ALIASES = {
-    **{"half": float16, "float": float32, "double": float64, "cfloat": complex64, "cdouble": complex128},
-    **{"char": int8, "short": int16, "int": int32, "long": int64, "byte": uint8, "bool": bool_},
-}
+    "half": float16, "float": float32, "double": float64, "cfloat": complex64, "cdouble": complex128,
+    "char": int8, "short": int16, "int": int32, "long": int64, "byte": uint8, "bool": bool_,
+}  # fmt: skip
 
 
 class defaults:  # noqa: N801 - a namespace

@@ -383,11 +383,7 @@ def run_backward(ctx: Any, given: list, method: Any) -> tuple:
         stack = entry("stack").function if create else np.stack
         return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
     tensors = [cotangent(ctx, i, x) for i, x in enumerate(given)]
-    hidden = {}
-    for name, x in list(ctx.__dict__.items()) if create else ():  # barriers take the place of what forward stashed
-        if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
-            hidden[name] = x
-            setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
+    hidden = hide_stashed(ctx) if create else {}
     try:
         grads = method(ctx, *tensors)
     finally:
@@ -406,6 +402,16 @@ def cotangent(ctx: Any, i: int, g: Any) -> Any:
     return g if isinstance(g, Tensor) else Tensor._wrap(g, None)
 
 
+def hide_stashed(ctx: Any) -> dict:
+    """Put barriers in place of tensors that forward stashed on ctx; return what was there."""
+    hidden = {}
+    for name, x in list(ctx.__dict__.items()):
+        if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
+            hidden[name] = x
+            setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
+    return hidden
+
+
 def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
     """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or shape."""
     returned = list(grads) if isinstance(grads, tuple | list) else [grads]
@@ -417,9 +423,10 @@ def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
         raise RuntimeError(f"function {ctx.name()} returned an incorrect number of gradients {counts}")
     for i, (g, outline) in enumerate(zip(returned, ctx._inputs, strict=True)):
         if g is not None and outline is None:
-            what = f"a gradient different from None at position {i + 1}"
-            but = "but the corresponding forward input was not a Tensor"
-            raise RuntimeError(f"function {ctx.name()} returned {what}, {but}")
+            raise RuntimeError(
+                f"function {ctx.name()} returned a gradient different from None at position {i + 1}, but the "
+                "corresponding forward input was not a Tensor"
+            )
         is_wanted = g is not None and ctx.all_parents[i] is not None
         returned[i] = fit_gradient(ctx, i, g, outline, create) if is_wanted else None
     return tuple(returned)
@@ -434,8 +441,10 @@ def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     given = tuple(g.shape)
     if given != shape:
         if not broadcasts(shape, given):
-            what = f"got {list(given)} but expected shape compatible with {list(shape)}"
-            raise RuntimeError(f"Function {ctx.name()} returned an invalid gradient at index {i} - {what}")
+            raise RuntimeError(
+                f"Function {ctx.name()} returned an invalid gradient at index {i} - got {list(given)} but expected "
+                f"shape compatible with {list(shape)}"
+            )
         g = fit(g, shape, len(given))
     g = cast_cotangent(g, dtype)
     return g if create else g._data

@@ -223,7 +223,9 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
     """Give a tensor another node, and its views the history that follows."""
     move_retained(tensor, node)
     tensor._node = node
-    for view in () if tensor._views is None else tensor._views.living():
+    if tensor._views is None:
+        return
+    for view in tensor._views.living():
         if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
             message = why_not(view, "its base or another view of its base has been") or ""
             view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))

@@ -464,13 +464,15 @@ def check_gradient(tensor: Any, value: Any) -> None:
     if value is tensor:
         raise RuntimeError("can't assign a Tensor as its own grad")
     if value.shape != tensor.shape:
-        sizes = f"a gradient of size '{list(value.shape)}' to a tensor of size '{list(tensor.shape)}'"
-        advice = "Please ensure that the gradient and the tensor are the same size"
-        raise RuntimeError(f"attempting to assign {sizes}. {advice}")
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+            f"'{list(tensor.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
     if value.dtype != tensor.dtype:
-        given, wanted = f"dtype '{value.dtype.title.lower()}'", f"grad_dtype '{tensor.dtype.title}'"
-        what = f"a gradient with {given} to a tensor with {wanted}"
-        raise RuntimeError(f"attempting to assign {what}. The gradient must have the tensor's type.")
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{value.dtype.title.lower()}' to a tensor with "
+            f"grad_dtype '{tensor.dtype.title}'. The gradient must have the tensor's type."
+        )
 
 
 def clear_grad(parameter: Any, set_to_none: bool) -> None:

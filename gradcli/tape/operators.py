@@ -160,17 +160,17 @@ def _give_name(function: Any, primitive: Primitive) -> Any:
 
 
 BINARY = {
-    **{"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide"},
-    **{"floordiv": "floor_divide", "mod": "remainder", "pow": "power"},
-}
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
+    "floordiv": "floor_divide", "mod": "remainder", "pow": "power",
+}  # fmt: skip
 COMPARISONS = {
-    **{"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"},
-    **{"gt": "greater", "ge": "greater_equal"},
-}
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
+    "gt": "greater", "ge": "greater_equal",
+}  # fmt: skip
 BITS = {
-    **{"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"},
-    **{"lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"},
-}
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+}  # fmt: skip
 recorders: dict[str, Callable] = {}
 
 

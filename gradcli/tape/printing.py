@@ -110,6 +110,15 @@ class ComplexFormat:
         return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag
 
 
+def shown_part(data: np.ndarray) -> np.ndarray:
+    """Return the elements that an elided print shows."""
+    edge = options.edgeitems
+    for axis, length in enumerate(data.shape):
+        if length > 2 * edge:
+            data = np.take(data, [*range(edge), *range(length - edge, length)], axis)
+    return data
+
+
 def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
     """Return the nested brackets of an array."""
     if data.ndim == 0:
@@ -131,10 +140,8 @@ def layout_text(data: np.ndarray, indent: int) -> str:
     """Return the elements of an array as PyTorch lays them out."""
     if data.size == 0:
         return "[]"
-    elide, edge, shown = data.size > options.threshold, options.edgeitems, data
-    for axis, length in enumerate(data.shape if elide else ()):
-        if length > 2 * edge:
-            shown = np.take(shown, [*range(edge), *range(length - edge, length)], axis)
+    elide = data.size > options.threshold
+    shown = shown_part(data) if elide else data
     form = ComplexFormat(shown) if data.dtype.kind == "c" else RealFormat(shown)
     return body(data, indent, elide, form)
 

@@ -51,8 +51,10 @@ def bad_index(error: IndexError, shape: Sequence[int] = ()) -> Exception:
     """Return what NumPy says of an index of an array of a shape in PyTorch's words."""
     mask = re.match(r"boolean index did not match .* axis (\d+); .* boolean axis is (\d+)", str(error))
     if mask and len(shape):
-        place, whole = f"at index {mask[1]}", f"the indexed tensor {list(shape)}"
-        return IndexError(f"The shape of the mask [{mask[2]}] {place} does not match the shape of {whole} {place}")
+        return IndexError(
+            f"The shape of the mask [{mask[2]}] at index {mask[1]} does not match the shape of the indexed tensor "
+            f"{list(shape)} at index {mask[1]}"
+        )
     text = re.sub("out of bounds for axis", "out of bounds for dimension", str(error))
     text = re.sub(
         r"too many indices for array: array is (\d+)-dim.*", r"too many indices for tensor of dimension \1", text
@@ -93,9 +95,10 @@ def shapes_error(x: Any, y: Any) -> Exception | None:
     if len(b) > 2:
         return None
     if len(a) == len(b) == 1:
-        wanted = f"expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements"
-        got = f"got {a[0]} and {b[0]} elements respectively"
-        return ShapeError(f"inconsistent tensor size, {wanted}, but {got}")
+        return ShapeError(
+            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of "
+            f"elements, but got {a[0]} and {b[0]} elements respectively"
+        )
     if len(b) == 1:
         rows = math.prod(a[:-1])
         return ShapeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec ({b[0]})")

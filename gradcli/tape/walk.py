@@ -136,10 +136,7 @@ class Plan:
             roots = [root for root in roots if root[0] in self.on_path]
         self.starts = [node for node, _ in roots]
         if AccumulateGrad.hook_count:
-            path = self.on_path
-            nodes = (node for node in reachable(self.starts) if path is None or node in path)
-            targets = [*self.starts, *(p for node in nodes for p in node.parents)]
-            self.pending = Counter(p for p in targets if p is not None and p.leaf and (path is None or p in path))
+            self.pending = uses_of_leaves(self.starts, self.on_path)
         records = state.grad
         self.is_special = state.anomaly or self.create or selects or self.pending is not None
         try:
@@ -167,7 +164,10 @@ class Plan:
             self.wanted[node] = g
 
     def visit(self, node: Node, g: Cotangent, owned: bool) -> Pairs | None:
-        """Run one node with its hooks, along the paths that count; return its parents with their cotangents."""
+        """Run one node with its hooks, along the paths that count; return its parents with their cotangents.
+
+        None where the node was not run.
+        """
         parents, g = self.arrive(node, g, owned)
         if not parents:
             return None
@@ -309,3 +309,10 @@ def reachable(starts: Iterable[Node]) -> list[Node]:
                 nodes.add(parent)
                 stack.append(parent)
     return sorted(nodes, key=lambda node: -node.seq)
+
+
+def uses_of_leaves(starts: Iterable[Node], on_path: set[Node] | None) -> dict[Node, int]:
+    """Return how many cotangents each reachable leaf will be sent."""
+    nodes = (node for node in reachable(starts) if on_path is None or node in on_path)
+    targets = [*starts, *(p for node in nodes for p in node.parents)]
+    return Counter(p for p in targets if p is not None and p.leaf and (on_path is None or p in on_path))

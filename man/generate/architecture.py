@@ -82,6 +82,7 @@ CHANGES = [
     ("the search for a bad point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),
     ("checks in processes, time-outs", "gradcli/check/workers.py", ""),
     ("sweeps over tables", "gradcli/analysis/sweep/", ""),
+    ("a command", "gradcli/cli/commands/", "which module has it: `HOMES` in `gradcli/cli/main.py`"),
     ("an option", "gradcli/cli/option_table.py", "its field: `gradcli/request.py`"),
     ("messages, exit codes, carets", "gradcli/cli/messages.py", "the errors: `gradcli/errors.py`"),
     ("completion after TAB", "gradcli/cli/complete.py", ""),

@@ -231,6 +231,11 @@ def test_squares_are_one_node(reduction):
     assert all(before.variable is leaf for (before, _), leaf in zip(node.next_functions, (x, y), strict=True))
 
 
+def test_the_square_of_a_single_number_is_rounded_as_a_product():
+    x = 2.759  # whose power of two, of a single number, is another
+    assert F.mse_loss(t(x), t(0.0)).item() == x * x
+
+
 def test_losses_of_nothing_are_nan_and_have_no_slope():
     assert np.isnan(F.mse_loss(t(np.ones((0, 2))), t(np.ones((0, 2)))).item())
     x = t(normal(2, 3)).requires_grad_()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...check.check import Check
 from ...check.workers import run_all
-from ...errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
+from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
 from ...show import FORMATS, PICTURES, TEXT, Style, render
 from ...show.check_results import CheckList, CheckReport, CheckSummary
 from ...show.checks import details, summary_line
@@ -174,6 +174,8 @@ def list_checks(output: Output, target: str, checks: list[Check | CheckReport]) 
 
 def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
     """Return 1 for a fail, else 3 for an error, else 4 for what is inconclusive, else 0."""
-    if summary.count("fail") or summary.count("error"):
-        return 1 if summary.count("fail") else EXIT_TARGET
+    if summary.count("fail"):
+        return EXIT_FAIL
+    if summary.count("error"):
+        return EXIT_TARGET
     return EXIT_INCONCLUSIVE if summary.count("inconclusive") and not allow_inconclusive else 0

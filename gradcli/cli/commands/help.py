@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 
@@ -41,11 +42,8 @@ def help(topic: str | None) -> None:
 
     On a terminal the page is shown by man, where there is one; elsewhere as plain text.
     """
-    import shutil
-    import subprocess
-
     from ...files import find_pages
-    from ...show.mdoc import render_page, unescape
+    from ...show.mdoc import render_page
     from ..main import COMMANDS
 
     pages = find_pages(COMMANDS)
@@ -53,19 +51,32 @@ def help(topic: str | None) -> None:
         raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' tells of a command")
     shown = Output(Request(command="help", format="text"), ("text",))
     if topic is None:
-        titles = (re.search(r"^\.Nd (.*)$", page.read_text(encoding="utf-8"), re.M) for page in pages.values())
-        texts = (unescape(title[1]) if title else "" for title in titles)
-        shown.write("".join(f"{name}\t{text}\n" for name, text in zip(pages, texts, strict=True)))
+        shown.write("".join(f"{name}\t{title_of(path)}\n" for name, path in pages.items()))
         return
     path = pages.get(topic.removeprefix("gradcli-"))
     if path is None:
         from ...rules import full_table
 
-        listed = did_you_mean(topic, pages) or "'gradcli help' lists the topics"
-        hint = f"'gradcli ops {topic}' tells of the function" if topic in full_table() else listed
+        hint = did_you_mean(topic, pages) or "'gradcli help' lists the topics"
+        if topic in full_table():
+            hint = f"'gradcli ops {topic}' tells of the function"
         raise GradcliError(f"the manual has no page '{topic}'", hint=hint, kind="name")
-    by_man = messages.is_terminal(output.results()) and shutil.which("man") is not None
-    if by_man and not subprocess.run(["man", str(path)], check=False).returncode:
+    if messages.is_terminal(output.results()) and show_by_man(path):
         return
     text = render_page(path.read_text(encoding="utf-8"), terminal_size()[0])
     shown.write(text if shown.unicode else re.sub("[‘’]", "'", text))
+
+
+def title_of(path: Path) -> str:
+    from ...show.mdoc import unescape
+
+    title = re.search(r"^\.Nd (.*)$", path.read_text(encoding="utf-8"), re.M)
+    return unescape(title[1]) if title else ""
+
+
+def show_by_man(path: Path) -> bool:
+    """Let man show a page, and return whether it could."""
+    import shutil
+    import subprocess
+
+    return shutil.which("man") is not None and subprocess.run(["man", str(path)], check=False).returncode == 0

@@ -22,11 +22,11 @@ from . import ANSWER_SECONDS
 from .process import Process, host_words
 
 WHOLE = {
-    **{"int": "int", "signed": "int", "long": "long", "short": "short", "long long": "longlong"},
-    **{"unsigned": "uint", "unsigned long": "ulong", "unsigned long long": "ulonglong", "unsigned short": "ushort"},
-    **{"size_t": "size_t", "ssize_t": "ssize_t", "ptrdiff_t": "ssize_t"},
-    **{"int32_t": "int32", "int64_t": "int64", "uint32_t": "uint32", "uint64_t": "uint64"},
-}
+    "int": "int", "signed": "int", "long": "long", "short": "short", "long long": "longlong",
+    "unsigned": "uint", "unsigned long": "ulong", "unsigned long long": "ulonglong", "unsigned short": "ushort",
+    "size_t": "size_t", "ssize_t": "ssize_t", "ptrdiff_t": "ssize_t",
+    "int32_t": "int32", "int64_t": "int64", "uint32_t": "uint32", "uint64_t": "uint64",
+}  # fmt: skip
 """Types of whole numbers, and what ctypes calls them (c_int and so on)."""
 REAL = {"double": "float64", "float": "float32"}
 DECLARATION = re.compile(r"\s*(?P<returns>[\w\s*]*?[\s*])(?P<name>[A-Za-z_]\w*)\s*\((?P<rest>.*)\)\s*;?\s*\Z", re.S)

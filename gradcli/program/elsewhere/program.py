@@ -15,7 +15,7 @@ from ...tape.modes import state
 from ...tape.tensor import Tensor
 from ..arguments import by_path, is_under
 from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
-from ..claim import Claim
+from ..claim import Arrays, Claim
 from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call
 
 
@@ -79,12 +79,17 @@ def products(ctx: Any, cotangent: Tensor) -> tuple:
     """Return the products of a cotangent with the derivative that a call gives."""
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
     arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
-    results = call.pull(arrays, raw) if call.has_pull else {}
-    for name in () if call.has_pull else call.wrt:
+    results = call.pull(arrays, raw) if call.has_pull else by_columns(call, arrays, raw)
+    return None, None, *(as_tensor(results[name]) for name in ctx.names)
+
+
+def by_columns(call: Claim, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+    results = {}
+    for name in call.wrt:
         shape = arrays[name].shape
         columns = (call.push(arrays, {name: unit.reshape(shape)}) for unit in np.eye(arrays[name].size))
-        results[name] = np.reshape([np.vdot(raw, column) for column in columns], shape)
-    return None, None, *(as_tensor(results[name]) for name in ctx.names)
+        results[name] = np.reshape([np.vdot(cotangent, column) for column in columns], shape)
+    return results
 
 
 def arrays_of(names: Iterable[str], tensors: Iterable[Any]) -> dict[str, np.ndarray]:
