@@ -30,7 +30,9 @@ def loops():
     }
 
 
-@pytest.mark.parametrize("name", ["power", "reciprocal", "reverse mode by a custom_jvp"])
+@pytest.mark.parametrize(
+    "name", ["power", pytest.param("reciprocal", marks=pytest.mark.nightly), "reverse mode by a custom_jvp"]
+)
 def test_forward_mode_of_a_while_loop_is_judged(loops, name):
     assert check_gradient(loops[name], at={"x": X}, engine="jax").verdict == "pass"
 
