@@ -66,7 +66,7 @@ def test_the_mistake_is_named(wrong):
     assert len(unnamed) <= 0.1 * len(caught), unnamed
 
 
-FUNCTIONS, CHUNKS = 500, 40
+FUNCTIONS, CHUNKS = 500, 80
 
 
 @pytest.mark.parametrize("name", NAMES)
