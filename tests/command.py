@@ -20,7 +20,7 @@ FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@" %s; }\n'
 WORD = r"""(?:'[^']*'|"[^"$`\\\\!]*"|[\w./:=,+@%^\-\[\]])+"""
 LINE = re.compile(rf"gradcli(?: +{WORD})*")
 """A line that is one command, whose words bash hands on as they are but for the quotes."""
-LINES = re.compile(rf"{LINE.pattern}(?:; {LINE.pattern})*")
+LINES = re.compile(rf"{LINE.pattern}(?:(?:; |\n){LINE.pattern})*")
 NEEDS_PROCESS = re.compile(r"\b(rmdir|LC_ALL|LANG|PYTHON\w*|ulimit|kill|trap|(?<!-)timeout)\b")
 """What a line does to a command that only a process of its own feels."""
 

@@ -111,7 +111,9 @@ def test_the_metadata(archives):
     assert {"Typing :: Typed", "Operating System :: POSIX"} <= classifiers
 
 
-@pytest.mark.parametrize("version", [v for v in VERSIONS if v != ".".join(map(str, sys.version_info[:2]))])
+@pytest.mark.parametrize(
+    "version", [*(pytest.param(v, marks=pytest.mark.nightly) for v in VERSIONS[:-1]), VERSIONS[-1]]
+)
 def test_every_python_that_is_named_reads_the_sources(version, tmp_path):
     """Where it is installed, beside the one that runs this; the repository's workflow runs all tests with each."""
     python, more = f"python{version}", {"PYENV_VERSION": version, "PYTHONPYCACHEPREFIX": str(tmp_path)}

@@ -32,9 +32,9 @@ def right():
     return [judge(case, case.grad) for case in RIGHT]
 
 
-@pytest.fixture(scope="module", params=[6, pytest.param(4, marks=pytest.mark.nightly)])
+@pytest.fixture(scope="module", params=[9, pytest.param(4, marks=pytest.mark.nightly)])
 def wrong(request):
-    """Return (what, report) on every sixth mistake of every case, each kind as often."""
+    """Return (what, report) on every ninth mistake of every case, each kind as often."""
     chosen = [(c, *m) for k, c in enumerate(RIGHT) for j, m in enumerate(mistakes(c)) if (k + j) % request.param == 0]
     # rolled zeros and the like are no mistake
     return [(what, judge(c, grad)) for c, what, grad in chosen if c.relative_error(grad) >= WRONG_FROM]
@@ -66,7 +66,7 @@ def test_the_mistake_is_named(wrong):
     assert len(unnamed) <= 0.1 * len(caught), unnamed
 
 
-FUNCTIONS, CHUNKS = 500, 40
+FUNCTIONS, CHUNKS = 500, 80
 
 
 @pytest.mark.parametrize("name", NAMES)

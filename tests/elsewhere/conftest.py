@@ -1,8 +1,11 @@
 """Tests beside engines that gradcli does not need: @pytest.mark.framework("torch") says which one a test needs."""
 
+import os
 from importlib.util import find_spec
 
 import pytest
+
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # compiling takes longer than what is compiled
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -129,7 +129,7 @@ def test_checks(folder, framework, words, code):
 
 @pytest.mark.framework("torch")
 def test_the_report_names_precision_and_the_guilty_function(folder):
-    done = gradcli("gradcheck", "net.py:f", "x=[1,2]", "--json", cwd=folder, process=True)
+    done = gradcli("gradcheck", "net.py:f", "x=[1,2]", "--json", cwd=folder, frameworks=("torch",))
     (check,) = json.loads(done.stdout)["checks"]
     assert check["notes"] == ["PyTorch in float64"]
     assert "SquareBackward" in check["blame"]

@@ -30,13 +30,15 @@ def loops():
     }
 
 
-@pytest.mark.parametrize("name", ["power", "reciprocal", "reverse mode by a custom_jvp"])
+@pytest.mark.parametrize(
+    "name", ["power", pytest.param("reciprocal", marks=pytest.mark.nightly), "reverse mode by a custom_jvp"]
+)
 def test_forward_mode_of_a_while_loop_is_judged(loops, name):
     assert check_gradient(loops[name], at={"x": X}, engine="jax").verdict == "pass"
 
 
 def test_a_wrong_rule_inside_a_while_loop_is_found(loops):
-    assert check_gradient(loops["wrong inside"], at={"x": X}, engine="jax").verdict == "fail"
+    assert check_gradient(loops["wrong inside"], at={"x": X[:1]}, engine="jax").verdict == "fail"
 
 
 def test_second_derivatives_of_it_are_an_error_that_says_why(loops):

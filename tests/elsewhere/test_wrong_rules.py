@@ -83,12 +83,20 @@ POWERS = {"torch": torch_power, "jax": jax_power, "autograd": autograd_power}
 PRODUCTS = {"torch": torch_rule, "jax": jax_rule}
 
 
+ALIKE = {"factor 2", "power", "forgotten inner term", "outer transposed", "swapped sign", -1.0}
+"""Those that go the way of others."""
+
+
 def cases(engine):
     return pytest.param(engine, marks=pytest.mark.framework(engine))
 
 
+def mistakes(names):
+    return [pytest.param(name, marks=[pytest.mark.nightly] if name in ALIKE else []) for name in names]
+
+
 @pytest.mark.parametrize("engine", [*map(cases, POWERS)])
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", mistakes(RULES))
 def test_power(engine, name):
     report = check_gradient(POWERS[engine](RULES[name]), at={"x": X}, engine=engine)
     assert report.verdict == ("pass" if name == "right" else "fail"), report
@@ -97,7 +105,7 @@ def test_power(engine, name):
 
 
 @pytest.mark.parametrize("engine", [*map(cases, PRODUCTS)])
-@pytest.mark.parametrize("name", MATRIX)
+@pytest.mark.parametrize("name", mistakes(MATRIX))
 def test_product(engine, name):
     report = check_gradient(PRODUCTS[engine](lambda a, x: a @ x, MATRIX[name]), at={"a": A, "x": X}, engine=engine)
     assert report.verdict == ("pass" if name == "right" else "fail"), report
@@ -170,7 +178,7 @@ def test_a_detached_factor_fails(f):
 
 
 @pytest.mark.framework("jax")
-@pytest.mark.parametrize("factor", [1.0, 1.01, -1.0])
+@pytest.mark.parametrize("factor", mistakes([1.0, 1.01, -1.0]))
 def test_a_custom_jvp(factor):
     import jax
     import jax.numpy as jnp

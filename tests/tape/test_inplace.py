@@ -356,15 +356,7 @@ def test_a_negative_slope_in_place_keeps_the_signs_that_backward_needs():
 
 
 UNREAD = {
-    "exp": ("exp", "x"),
-    "exp2": ("exp2", "x"),
-    "expm1": ("expm1", "x"),
-    "sqrt": ("sqrt", "x"),
-    "rsqrt": ("rsqrt", "x"),
-    "reciprocal": ("reciprocal", "x"),
-    "tanh": ("tanh", "x"),
-    "sigmoid": ("sigmoid", "x"),
-    "tan": ("tan", "x"),
+    **{name: (name, "x") for name in "exp exp2 expm1 sqrt rsqrt reciprocal tanh sigmoid tan".split()},
     "softmax": (lambda a: a.softmax(0), "x"),
     "log_softmax": (lambda a: a.log_softmax(0), "x"),
     "erfinv": (gradcli.erfinv, "out"),
