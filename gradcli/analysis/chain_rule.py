@@ -37,7 +37,11 @@ def chain_rule(
     results: Mapping[str, Sequence[Derivative]],
     at_point: bool,
 ) -> tuple[Formula, ...]:
-    """Return the lines of the chain rule, the output first. Inputs without a value get 1: no formula depends on it."""
+    """Return the lines of the chain rule from the output down to the inputs, as text and as LaTeX.
+
+    Inputs without a value get 1: the formulas do not depend on it. out: the name of the output. results: the
+    derivatives in the inputs alone, by input. at_point: whether the values are a point whose numbers are wanted, too.
+    """
     values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
     values = {name: exact_as_floats(x) for name, x in values.items()}
     passes = trace_program(program, values, Request(out=out)).passes  # all inputs, lest others become numbers

@@ -144,7 +144,8 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
 def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
     """Return label, shape and expressions of the derivatives of an order, each unordered pair of inputs once.
 
-    Orders above 1 need a scalar output, and name the elements in the labels.
+    Elements of arrays are the last axes' elements. The labels of an output with several elements name them: out[0]/x.
+    For orders above 1, the output must be scalar, and the label of every single derivative names its elements.
     """
     if symbols.grads is not None:
         if order > 1 or symbols.vector is not None:

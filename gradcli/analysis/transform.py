@@ -99,7 +99,11 @@ def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool
 
 
 def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
-    """Put 0 for nan where an output does not depend on an input: there a 0 has met an infinite derivative."""
+    """Put 0 where a block holds nan although that output does not depend on that input.
+
+    A Jacobian computed in one pass multiplies the zeros of its unit vectors by derivatives that may be
+    infinite; the sparsity of the graph tells which of the nan are such zeros.
+    """
     if not any(np.isnan(block).any() for row in blocks for block in row):
         return
     from ..func.sparse import sparsity

@@ -161,7 +161,11 @@ SMALL_STEPS, GROWTH = 1e-6, 10.0
 
 
 def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, bool]:
-    """Return the relative distance between claim and slopes along a random direction, and whether there is a kink."""
+    """Return the relative distance between claim and slopes along a random direction, and whether there is a kink.
+
+    Slopes over four steps, of a random sum of the outputs. A slope that is known well and agrees is enough; at a
+    kink, whatever lies between the one-sided ones.
+    """
     unit = max(flat.unit, flat.input_unit)
     direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
@@ -224,7 +228,10 @@ class ElementSlopes:
         self.sided = np.fmax(np.abs(up - middle), np.abs(middle - down)) / self.steps - self.rounding
 
     def agrees(self, claimed: float, gap: float) -> bool:
-        """Return whether a claim is the slope over two steps in a row, to a tenth of its gap from the values."""
+        """Return whether a claim is the slope over two steps, one after the other: then it is so at some scale.
+
+        gap: how far it is from what values tell, of which a tenth is no agreement.
+        """
         if not np.isfinite(claimed) or not claimed:
             return False
         room = min(INFORMED * abs(claimed), gap / GROWTH)
@@ -266,7 +273,11 @@ ROUNDS = 4
 
 
 def shrink(point: Point, fails: Callable[[Point], bool], varied: Mapping[str, np.ndarray]) -> Point:
-    """Return the simplest point that still fails, by the moves of delta debugging (Zeller and Hildebrandt, 2002)."""
+    """Return the simplest point that still fails, by the moves of delta debugging (Zeller and Hildebrandt, 2002).
+
+    varied: the inputs whose values may change; the others lose elements together with these. fails is called at most
+    MOST_CALLS times.
+    """
     shrinking = Shrinking(point, fails, set(varied))
     for _ in range(ROUNDS):
         before = complexity(shrinking.values()), len(shrinking.values())

@@ -184,7 +184,10 @@ class Directions:
             self.slopes.append(line.best(h) if len(h) > 3 else line.romberg(h, trusted))
 
     def trust(self) -> np.ndarray:
-        """Return the part of its last change that two steps may be off by, as a third step changes the first line."""
+        """Return the part of its last change that two steps are to be feared to be off by.
+
+        The first direction, of the same function over the same steps, tells how much a third step changes.
+        """
         three, two = self.lines[0].romberg(PAIRS * REACH), self.lines[0].romberg(PAIRS[1:] * REACH, 1.0)
         return 10 * np.abs(three.value - two.value) / np.maximum(two.error, TINY)
 
@@ -246,7 +249,10 @@ class Directions:
             self.slopes[k] = merged._replace(kinked=self.slopes[k].kinked & ~(slope.resolved & line.is_straight()))
 
     def for_noise(self) -> int | None:
-        """Return how many calls average noise as far as needed; None for none. Fits know 8 times the first look."""
+        """Return how many calls would average noise as far as is needed; None where no number would.
+
+        Fits, before they were made, are taken to know eight times as much as the first look.
+        """
         wanted = float((self.hideable() / np.maximum(self.needed(), TINY)).max()) / (1 if self.searched else 8)
         calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + AVERAGED_FITS + 3 * min(wanted, LIMIT) ** 2)
         return int(float(f"{calls:.1e}")) if calls < LIMIT else None

@@ -162,7 +162,11 @@ class SmallSteps:
 
 
 def limit(slopes: np.ndarray, visible: np.ndarray) -> tuple[float, float]:
-    """Return the limit of slopes over falling steps, and its error, by Aitken; for growing ones inf, with error 0."""
+    """Return the limit of slopes over falling steps, and its error: for ends where no power series holds.
+
+    slopes, visible: over rising steps. Aitken's extrapolation; slopes that keep growing have an infinite limit
+    with error 0.
+    """
     usable = np.isfinite(slopes) & (visible < 0.01 * np.maximum(np.abs(slopes), 1e-300))
     falling = slopes[usable][::-1]
     if len(falling) < 5:

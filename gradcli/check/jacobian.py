@@ -45,13 +45,20 @@ SURE = 30.0
 
 
 def even_weights(ratios: np.ndarray, term: int = 0) -> np.ndarray:
-    """Return the weights of central slopes over steps `ratios` that give the coefficient of step**(2 term)."""
+    """Return the weights of central slopes over steps `ratios` that give the coefficient of step**(2 term).
+
+    Term 0 is the derivative without its even error terms.
+    """
     powers = ratios[None, :] ** (2 * np.arange(len(ratios)))[:, None]
     return np.linalg.solve(powers, np.eye(len(ratios))[:, term])
 
 
 def extrapolate(ratios: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return what central slopes (over falling steps, first axis) tend to, two last changes, and weights (Romberg)."""
+    """Return what central slopes over falling steps tend to, its last two changes, and the weights (Romberg's method).
+
+    slopes: with the steps along the first axis; ratios: of the steps. The last change is that by the largest step, the
+    one before that by the next.
+    """
     weights = [even_weights(ratios[k:]) for k in range(min(3, len(ratios)))]
     values = [sum(w * s for w, s in zip(weights[k], slopes[k:], strict=True)) for k in range(len(weights))]
     return values[0], np.abs(values[0] - values[1]), np.abs(values[1] - values[-1]), weights[0]  # type: ignore
@@ -198,7 +205,10 @@ class Reference:
         return self.flat.unit * np.abs(self.flat.f0)[:, None] / reach
 
     def rounding_at(self, j: int, i: int) -> float:
-        """Return what rounding hides of output j beside element i; where f stands still, of values around it."""
+        """Return what rounding hides of output j beside element i.
+
+        Where it does not change at all, what it was computed from may be as large as it is a few scales away.
+        """
         flat = self.flat
         largest = abs(float(flat.f0[j]))
         if self.same[j, i]:

@@ -44,7 +44,10 @@ def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckRep
 
 
 def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:
-    """Return to how many digits <w, J v> and <J^T w, v> agree, at worst of three random pairs; and how many must."""
+    """Return to how many digits <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
+
+    Of three pairs (of the engine's own modes, one) the worst counts; nan where they are not finite.
+    """
     rng = np.random.default_rng(seed + 2)
     out = claim.value_here()
     types = [out.dtype, *(claim.at[n].dtype for n in claim.wrt)]

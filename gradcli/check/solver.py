@@ -83,7 +83,10 @@ def is_rough(flat: Flat, judgement: Judgement, own: np.ndarray) -> bool:
 
 
 def rougher(flat: Flat, j: int, i: int, reach: float, own: float, gap: float) -> bool:
-    """Return whether the claim for an element is rough over a reach, but no slope of values. gap: what it is off by."""
+    """Return whether the claim for an element is rough over a reach, and the slope of the values is not.
+
+    own: how much the claim scatters between points that are rounding units apart. gap: what it is off by.
+    """
     starts = starts_of_lines(flat, i, reach)
     claimed = claimed_at_starts(flat, starts, j, i)
     if claimed is None:

@@ -327,6 +327,7 @@ class Evaluator:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
             from .reword import call_hint, readable
 
+            # those in a tuple among the arguments count, too
             operands = tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
             raise self.error(readable(error, operands), place, call_hint(place), kind) from None
 

@@ -27,7 +27,10 @@ ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return
 
 
 def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
-    """Return a function's parameters but *args and **kwargs. Raises GradcliError for none, ValueError, TypeError."""
+    """Return a function's parameters without *args and **kwargs.
+
+    Raises GradcliError where there are no others, ValueError or TypeError where Python does not know them.
+    """
     parameters = inspect.signature(function).parameters.values()
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if parameters and not named:
@@ -43,7 +46,11 @@ def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, An
 
 
 def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
-    """Return a function to call in order, passing all but the first on by these names; itself if it lacks one."""
+    """Return a function to call with values of these names in order, which passes them on under their names.
+
+    The first few arguments are passed on as they come. A function that lacks one of these parameters is returned as
+    it is.
+    """
     names = list(names)
     try:
         parameters = list(inspect.signature(function).parameters.values())[first:]

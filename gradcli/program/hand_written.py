@@ -135,7 +135,10 @@ class HandWritten(Claim):
         self.seen_apart = True
 
     def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
-        """Return a gradient in shape output.shape + input.shape, pairs for complex outputs. Raises CallError."""
+        """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
+
+        Raises WrongShapeError, and CallError for complex outputs of complex inputs, which have no single derivative.
+        """
         raw, is_complex = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), out.dtype.kind == "c"
         self.note_type(raw, name)
         if is_complex and self.at[name].dtype.kind == "c":

@@ -301,7 +301,11 @@ class Surroundings:
         return spec if spec is not None and spec.loader is not None else None
 
     def load(self, path: str, stdout: Any = None, source: str | None = None) -> Any:
-        """Execute a Python file as a module, or part of its package, unless it is here already. Raises GradcliError."""
+        """Execute a Python file as a module, unless these surroundings have it already, and return it.
+
+        A file in a package becomes a part of it. source: its text, if that was read already. Raises GradcliError for
+        what it raises; the modules that it imported until then are forgotten.
+        """
         with self:
             known = set(sys.modules)
             try:
@@ -447,7 +451,11 @@ def importing_file() -> str:
 
 
 def load_module(path: str, stdout: Any = None, folders: Folders | None = None, source: str | None = None) -> Any:
-    """Execute a Python file as a module, in its surroundings of `folders`, or in some that stay in place."""
+    """Execute a Python file as a module and return it.
+
+    Its surroundings are one of `folders`, to be put in place again when it is to run; without those, they stay in
+    place from now on. source: its text, if that was read already.
+    """
     os.environ.setdefault("JAX_ENABLE_X64", "true")  # read by JAX when it is first imported
     surroundings = Surroundings(root_of(path)) if folders is None else folders.of(path)
     if folders is None:

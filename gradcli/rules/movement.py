@@ -125,7 +125,7 @@ def transpose_signature(x, axes=None, *more):
 def transpose_vjp(g, _, _x, *, axes):
     """The inverse permutation."""
     lead, n = g.ndim - len(axes), len(axes)
-    back = sorted(range(n), key=lambda i: axes[i])
+    back = sorted(range(n), key=axes.__getitem__)
     return np.transpose(g, (*range(lead), *(lead + i for i in back)))
 
 

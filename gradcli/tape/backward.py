@@ -28,7 +28,10 @@ def outline_of(node: Any) -> tuple:
 
 
 def run_node(node: Any, *grads: Any) -> Any:
-    """Return what a node makes of its outputs' gradients: one per input, alone where it is one. Raises TypeError."""
+    """Return what a node makes of the gradients of its outputs: one per input, alone where there is one.
+
+    Raises TypeError for another number of gradients.
+    """
     count = node.output_count
     if len(grads) != count:
         raise TypeError(f"{node.name()} expected {count} arguments, got {len(grads)} arguments instead")
@@ -63,7 +66,10 @@ def as_inputs(x: Any) -> tuple:
 
 
 def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangent:
-    """Return the vector that backward starts with: 1 for a single element unless given. Raises RuntimeError."""
+    """Return the vector to start backward with at an output; 1 where none is given for a single element.
+
+    Raises RuntimeError for a missing vector of a non-scalar and for one of another shape.
+    """
     shape, dtype = output._data.shape, output._data.dtype
     if given is None:
         if math.prod(shape) != 1:
