@@ -339,3 +339,35 @@ class SavedProduct(Function):
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         return g * y, g * x
+
+
+@pytest.mark.parametrize("wrap", [lambda grad: grad, lambda grad: (grad,)], ids=["alone", "in a tuple"])
+def test_what_is_differentiable_once_hands_on_what_it_returns(wrap):
+    @function(once_differentiable(lambda ctx, grad: wrap(grad * 3)))
+    def triple(ctx, x):
+        return x * 3
+
+    x = leaf([1.0, 2.0])
+    (first,) = g.autograd.grad(triple.apply(x).sum(), x, create_graph=True)
+    assert first.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        g.autograd.grad(first.sum(), x)
+
+
+def test_a_tangent_of_what_is_no_tensor_is_none():
+    tangents = []
+
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def jvp(ctx, tangent, other):
+            tangents.append((type(tangent), other))
+            return tangent * ctx.factor
+
+    _, out = g.func.jvp(lambda x: Scale.apply(x, 3.0), (g.tensor([1.0, 2.0]),), (g.tensor([1.0, 0.0]),))
+    assert out.tolist() == [3.0, 0.0]
+    assert tangents == [(g.Tensor, None)]

@@ -171,3 +171,8 @@ def test_the_expected_version_counts_changes_before():
     x += 1
     with pytest.raises(RuntimeError, match="is at version 3; expected version 2 instead"):
         change_before_backward(x, add_one)
+
+
+def test_shapes_that_only_together_do_not_fit():
+    with pytest.raises(RuntimeError, match=r"tensor a \(3\) must match the size of tensor b \(4\) at .* dimension 1"):
+        gradcli.where(ones(2, 1) > 0, ones(1, 3), ones(4))

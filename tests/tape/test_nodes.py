@@ -176,3 +176,22 @@ def test_nodes_can_be_called():
     assert twice.apply(x)[0].grad_fn(leaf(1.0), leaf(1.0)).item() == 5.0
     with pytest.raises(TypeError, match="expected 1 arguments, got 2 arguments instead"):
         node(x, x)
+
+
+def test_operands_that_count_are_the_next_functions():
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    following = gradcli.where(x.detach() > 1, x, y).grad_fn.next_functions
+    assert [node.variable for node, _ in following] == [x, y]
+
+
+def test_a_hook_before_a_node_sees_none_for_an_output_without_gradient():
+    @function(lambda ctx, first, second: first + second)
+    def twice(ctx, x):
+        return x * 1, x * 1
+
+    first, _ = twice.apply(leaf([1.0, 2.0]))
+    seen = []
+    first.grad_fn.register_prehook(seen.append)
+    first.sum().backward()
+    ((given, nothing),) = seen
+    assert (given.tolist(), nothing) == ([1.0, 1.0], None)

@@ -97,3 +97,14 @@ REFUSED = [
 def test_what_would_lose_the_graph_is_refused(call, words):
     with pytest.raises(TypeError, match=words):
         call(gradcli.tensor(X, requires_grad=True))
+
+
+def test_the_last_two_axes_numbers_and_types():
+    x = gradcli.tensor(X, requires_grad=True)
+    assert_allclose(x.reshape(2, 2, 3).mT.detach().numpy(), X.reshape(2, 2, 3).swapaxes(1, 2))
+    assert complex(gradcli.tensor(1 + 2j)) == 1 + 2j
+    assert float(gradcli.tensor(3 + 0j)) == 3.0
+    with pytest.raises(RuntimeError, match="without overflow"):
+        float(gradcli.tensor(1 + 2j))
+    assert np.sum(gradcli.tensor([1.0, 2.0]), dtype=np.float64).dtype is gradcli.float64
+    assert (gradcli.tensor([1], dtype=gradcli.int32) + gradcli.tensor([1])).dtype is gradcli.int64
