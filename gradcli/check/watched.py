@@ -204,9 +204,12 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         result = use.function(*with_point(use, function_arguments(use), xs))
         return result if weights is None else dense(result, xs[0]).reshape(-1, np.size(xs[0])).T @ weights.reshape(-1)
 
-    def derivative(*xs: Any) -> Any:
+    def with_value(*xs: Any) -> tuple[Any, Any]:
         out = f(*xs)  # as a solver calls it: a derivative may use what f has kept
-        whole = use.claim(*with_point(use, use.args, xs))
+        return out, use.claim(*with_point(use, use.args, xs))
+
+    def derivative(*xs: Any) -> Any:
+        out, whole = with_value(*xs)
         if use.place is None:
             return {name: np.asarray(whole)[..., i] for i, name in enumerate(at)}
         return np.diag(np.ravel(whole)) if each else in_shape(dense(whole, xs[0]), out, xs[0], use.columns)
@@ -216,12 +219,12 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         return use.claim(*with_point(use, (x, tangents[0], *use.args[2:]), (x,)))
 
     def forward(tangents: tuple, x: Any) -> Any:
-        out = f(x)
-        return np.reshape(use.claim(*with_point(use, use.args, (x,))).matvec(np.ravel(tangents[0])), np.shape(out))
+        out, operator = with_value(x)
+        return np.reshape(operator.matvec(np.ravel(tangents[0])), np.shape(out))
 
     def backward(cotangent: Any, x: Any) -> Any:
-        f(x)
-        return np.reshape(use.claim(*with_point(use, use.args, (x,))).rmatvec(np.ravel(cotangent)), np.shape(x))
+        _, operator = with_value(x)
+        return np.reshape(operator.rmatvec(np.ravel(cotangent)), np.shape(x))
 
     f.__name__, derivative.__name__ = callable_name(use.function or use.base), callable_name(use.claim)
     if use.kind == "whole" and has_both_products(use.claimed):

@@ -94,8 +94,8 @@ class Derivative:
         ends = [self.first, self.last][:points]
         between = [use for use in self.middle if use.number not in {end.number for end in ends}]
         step = max(len(between) // max(self.between, 1), 1)
-        chosen = [*ends, *between[::step][: self.between], self.rise]
-        return [use for i, use in enumerate(chosen) if use and not any(is_same_use(use, x) for x in chosen[:i] if x)]
+        chosen = [use for use in (*ends, *between[::step][: self.between], self.rise) if use is not None]
+        return [use for i, use in enumerate(chosen) if not any(is_same_use(use, before) for before in chosen[:i])]
 
 
 class Watch:
@@ -197,15 +197,12 @@ def is_same_use(use, other):
     if use.number == other.number:
         return True
     with contextlib.suppress(Exception):
-        mine, others = (
-            [x.x, x.value, x.claimed, *(y for i, y in enumerate(x.args) if i != x.place)] for x in (use, other)
-        )
-        functions = [(x.function, x.claim, x.base) for x in (use, other)]
-        return (
-            use.x is not None
-            and functions[0] == functions[1]
-            and all(a is b or is_same(a, b) for a, b in zip(mine, others, strict=True))
-        )
+        if use.x is None or (use.function, use.claim, use.base) != (other.function, other.claim, other.base):
+            return False
+        pairs = zip(use.args, other.args, strict=True)
+        rest = [pair for i, pair in enumerate(pairs) if i != use.place]
+        seen = [(use.x, other.x), (use.value, other.value), (use.claimed, other.claimed)]
+        return all(a is b or is_same(a, b) for a, b in (*seen, *rest))
     return False
 
 
