@@ -118,15 +118,15 @@ def difference_of_solver(flat: Flat, j: int, i: int, noise: float, scatter: floa
         difference = claimed - numeric
         size = np.abs(difference)
         seen = 30 * max(noise, flat.unit * abs(float(flat.f0[j]))) / step
-        again = slopes_at(flat, starts, i, 2 * step)[:, j]
-        if np.median(np.abs(again - numeric)) > ERRATIC * np.median(size):  # scatter of the values, no other function
-            return None
         ratio, part = difference / numeric, float(size.max() / np.abs(numeric).max())
         named = np.ptp(ratio) > ERRATIC * np.abs(ratio).max() and calls_solver(getattr(flat.claim, "f", None))
         in_places = size.min() < NO_DIFFERENCE * size.max() and not (named and part < TOLERANCE)
         if in_places or not size.max() > seen:
             return None
         if is_coarse(flat, j, i, np.ptp(claimed) / reach):
+            return None
+        again = slopes_at(flat, starts, i, 2 * step)[:, j]
+        if np.median(np.abs(again - numeric)) > ERRATIC * np.median(size):  # scatter of the values, no other function
             return None
         if named or off_parabola(difference) > max(ERRATIC, ROUGHER * scatter / size.max()):
             return part
