@@ -212,7 +212,10 @@ def whole_factor(case: Case) -> tuple[str, str] | None:
 
 
 def holds_elsewhere(case: Case, c: float) -> bool:
-    """Return whether the claim is c times a central difference at another point, too: one number shows no factor."""
+    """Return whether the claim is c times a central difference at another point, too: one number shows no factor.
+
+    Inputs that are not differentiated move as well, because a forgotten factor may be one of them.
+    """
     claim, here = case.flat.claim, point_beside(case.flat.claim.at)
     x = here[case.name]
     step = np.asarray(np.cbrt(np.finfo(x.dtype).eps) * (1 + np.abs(x)), x.dtype)

@@ -92,7 +92,7 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            hint = "see 'gradcli grad', or 'gradcli symbolic' for formulas" if name in DERIVATIVES else None
+            hint = "see 'gradcli grad', or 'gradcli symbolic' for formulas" if name in NAMES_OF_GRAD else None
             hint = hint or did_you_mean(name, COMMANDS)
             if hint is None and ("=" in name or not name.isidentifier()):
                 hint = f"to differentiate an expression: gradcli grad '{name}'"
@@ -205,7 +205,7 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
 
 UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
 """Errors of the system that have to do with writing."""
-DERIVATIVES = "diff derivative deriv differentiate derive gradient d/dx".split()
+NAMES_OF_GRAD = "diff derivative deriv differentiate derive gradient d/dx".split()
 INSTEAD = {("gradcheck", "--jac"): "the claim is --grad", ("grad", "--vector"): "the gradient vector is -g VALUE"}
 """What people know by other names: of `grad` itself, and of a command's option."""
 
