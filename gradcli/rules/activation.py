@@ -15,7 +15,19 @@ from .exact import exact_log_softmax, exact_logsumexp, exact_softmax
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import as_floats, conjugate, negative_axes, rank, sum_kept, unreduce
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
-from .table import LANES, REAL, REDUCTION, A, Sample, elementwise, general, numpy_function, real_elementwise, rule
+from .table import (
+    LANES,
+    REAL,
+    REDUCTION,
+    A,
+    Sample,
+    elementwise,
+    general,
+    internal,
+    numpy_function,
+    real_elementwise,
+    rule,
+)
 from .transcendental import sigmoid, sigmoid_slope, tanh_slope
 
 GELU_CUBIC = 0.044715
@@ -411,12 +423,11 @@ softmax = general(
     pattern=LANES,
     doc="exp(x) / sum(exp(x)) over axis (the last one unless given).",
 )
-finite_softmax = general(
+finite_softmax = internal.general(
     "finite_softmax",
     lambda x, *, axis: softmax_of(x - finite_max(x, axis), axis),
     softmax_vjp,
     node="Softmax",
-    public=False,
     exact=exact_softmax,
     doc="Softmax as the slope of logsumexp, with zeros beside an infinite element.",
 )

@@ -22,18 +22,18 @@ from .table import (
     elementwise,
     first_operand,
     general,
+    internal,
     no_gradient,
     real_elementwise,
     rule,
     second_operand,
 )
 
-flat = real_elementwise(
+flat = internal.elementwise(
     lambda value, x: np.positive(np.broadcast_arrays(value, x)[0]),
     1,
     0,
     name="flat",
-    public=False,
     doc="value; x steers it in steps, so that its slope in x is 0.",
 )
 
@@ -259,12 +259,11 @@ real_elementwise(
     twin="cbrt(x)",
     doc="Cube root, real also for negative numbers.",
 )
-hypot_slope: Primitive = real_elementwise(
+hypot_slope: Primitive = internal.elementwise(
     lambda x, y: x / np.hypot(x, y),
     lambda _, x, y: hypot_slope(y, x) * hypot_slope(y, x) / np.hypot(x, y),  # 1 - out^2 has no digits near 1
     lambda out, x, y: -out * hypot_slope(y, x) / np.hypot(x, y),
     name="hypot_slope",
-    public=False,
     samples=(),
     twin="x / sqrt(x**2 + y**2)",
     doc="Derivative of the length of (x, y) with respect to x.",
@@ -378,14 +377,13 @@ def trunc_divide_forward(x, y):
     return quotient + ((quotient < 0) & (quotient * y != x))
 
 
-trunc_divide: Primitive = real_elementwise(
+trunc_divide: Primitive = internal.elementwise(
     trunc_divide_forward,
     0,
     0,
     name="trunc_divide",
     node="Div",
     domain=BETWEEN_JUMPS,
-    public=False,
     twin="trunc(x / y)",
     doc="Quotient rounded towards 0.",
     subgradient="0 everywhere",

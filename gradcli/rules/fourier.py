@@ -14,7 +14,7 @@ import numpy as np
 from .index import Index, put
 from .movement import roll
 from .shapes import as_int, as_shape, negative_axis, rank, shape_of
-from .table import A, Primitive, Sample, composition, linear, numpy_function, rule
+from .table import A, Primitive, Sample, composition, internal, numpy_function, rule
 
 NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
 
@@ -31,7 +31,7 @@ def dft_forward(x, *, axis, inverse, scale):
     return multiply_by(np.fft.fftn(x, axes=axis), scale)
 
 
-dft: Primitive = linear(
+dft: Primitive = internal.linear(
     "dft",
     dft_forward,
     rule(
@@ -39,7 +39,6 @@ dft: Primitive = linear(
         lambda g, _, _x, *, axis, inverse, scale: dft(g, axis=axis, inverse=not inverse, scale=scale),
     ),
     node="FftC2C",
-    public=False,
     doc="Discrete Fourier transform over axes.",
 )
 
@@ -66,20 +65,18 @@ def hdft_vjp(g, _, _x, *, axis, n, scale):
     return out * weights(out, n, axis, 2.0)
 
 
-rdft = linear(
+rdft = internal.linear(
     "rdft",
     lambda x, *, axis, scale: multiply_by(np.fft.rfft(x, axis=axis), scale),
     rdft_vjp,
     node="FftR2C",
-    public=False,
     doc="The first half of the spectrum of real numbers along an axis.",
 )
-hdft = linear(
+hdft = internal.linear(
     "hdft",
     lambda x, *, axis, n, scale: multiply_by(np.fft.irfft(x, n, axis, norm="forward"), scale),
     hdft_vjp,
     node="FftC2R",
-    public=False,
     doc="The n real numbers whose (conjugated, unscaled) half spectrum is given.",
 )
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import Shape, as_int, fit, lead_of, rank, shape_of
-from .table import SELECTION, A, Sample, general, rule, selection
+from .table import SELECTION, A, Sample, internal, rule
 
 
 def plain_item(item: Any) -> Any:
@@ -153,7 +153,7 @@ def batch_set(size, operands, flags, params):
     return (x, value), params
 
 
-getitem = selection(
+getitem = internal.selection(
     "getitem",
     lambda x, *, index, label=None: index.take(x),
     getitem_vjp,
@@ -172,16 +172,14 @@ getitem = selection(
         Sample(A(2, 3, 4), (slice(None), np.array([True, False, True]))),
         Sample(A(), ()),
     ),
-    public=False,
     doc="Elements x[index]; any NumPy index.",
 )
-put = selection(
+put = internal.selection(
     "put_zeros",
     lambda g, *, index, lead: index.put(g, lead),
     rule("The taken elements of g", lambda g, out_shape, _, *, index, lead: getitem(g, index=index)),
     node="Put",
     batch=lambda size, operands, _flags, params: (operands, {**params, "lead": (size, *params["lead"])}),
-    public=False,
     doc="Zeros with the given elements added at an index.",
 )
 
@@ -208,7 +206,7 @@ def set_forward(x, value, *, index, label=None):
     return out
 
 
-replace: Any = general(
+replace: Any = internal.general(
     "setitem",
     set_forward,
     rule(
@@ -229,7 +227,6 @@ replace: Any = general(
         Sample(A(3, 4), np.array([2, 0, 2]), A(3, 4)),
         Sample(A(2, 3, 4), (np.array([0, 1, 0]), slice(None), np.array([3, 0, 3])), A(3, 1)),
     ),
-    public=False,
     pattern=SELECTION,
     doc="A copy of x with x[index] = value (the indexed assignment of programs).",
 )

@@ -10,7 +10,7 @@ import numpy as np
 from .activation import logsigmoid, sigmoid
 from .index import Index, put
 from .shapes import negative_axes, rank, shape_of, unreduce
-from .table import POSITIVE, A, Sample, general, linear, real_elementwise, rule
+from .table import POSITIVE, A, Sample, internal, rule
 
 LOWEST_LOG = -100.0
 SMALLEST = float(np.float32(1e-12))
@@ -21,13 +21,12 @@ def x_log_x(x):
     return x * np.log(np.where(x == 0, 1.0, x))
 
 
-real_elementwise(
+internal.elementwise(
     x_log_x,
     lambda _, x: np.log(x) + 1,
     name="x_log_x",
     node="Xlogy",
     domain=(POSITIVE,),
-    public=False,
     twin="x * log(x)",
     doc="x log(x), 0 at 0.",
     subgradient="-inf at 0",
@@ -39,7 +38,7 @@ real_elementwise(
 
 def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> None:
     """Enter the sum of loss(x, t) over axis, over total: a loss of two arrays of one shape."""
-    general(
+    internal.general(
         name,
         lambda x, t, *, axis, total: np.add.reduce(loss(x, t), axis=axis) / total,
         *vjps,
@@ -47,7 +46,6 @@ def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> No
         complex=False,
         promote=None,
         samples=(Sample(A(3, 4), A(3, 4)), Sample(A(2, 3, 2), A(2, 3, 2), total=12.0), Sample(A(), A())),
-        public=False,
         **options,
     )
 
@@ -149,7 +147,7 @@ def class_loss_signature(x, classes, weights=None, total=1.0):
     return (x,), {"index": class_index(np.asarray(classes), None, shape_of(x)), "weights": weights, "total": total}
 
 
-linear(
+internal.linear(
     "class_loss",
     class_loss,
     class_loss_dx,
@@ -161,6 +159,5 @@ linear(
         Sample(A(2, 4, 3), [[1, 0, 3], [2, 2, 1]], total=6.0),
         Sample(A(4), 1),
     ),
-    public=False,
     doc="-(sum of the scores of one class per place, weighed) / total: the loss behind nll_loss and cross_entropy.",
 )

@@ -14,7 +14,7 @@ from .reduce import vector_norm
 from .shapes import adjoint, as_array, as_int, as_shape, negative_axis, rank, shape_of
 from .solve import SQUARE, inv, matrix_signature, solve, square_signature
 from .spectral import from_triangle, svdvals
-from .table import A, Sample, composition, constant, general, numpy_function
+from .table import A, Sample, composition, constant, general, internal, numpy_function
 
 ORDERS = {"fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf}
 
@@ -134,7 +134,7 @@ def pinv_vjp(g, out, x, *, absolute, relative):
     return rows - x @ (p @ rows) + columns - (columns @ p) @ x - ph @ g @ ph
 
 
-pinv_outputs = general("pinv_output", pinv_forward, pinv_vjp, node="LinalgPinv", public=False, doc="Pseudo-inverse.")
+pinv_outputs = internal.general("pinv_output", pinv_forward, pinv_vjp, node="LinalgPinv", doc="Pseudo-inverse.")
 
 
 def pinv_with(x, absolute, relative, hermitian=False):

@@ -8,7 +8,7 @@ import numpy as np
 
 from .exact import exact_astype
 from .shapes import Shape, as_int, as_shape, count_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
-from .table import A, Sample, linear, numpy_function, rule, selection
+from .table import A, Sample, internal, numpy_function, rule, selection
 
 
 def batch_broadcast(size, operands, _flags, params):
@@ -186,39 +186,36 @@ def astype_vjp(g, _, _x, *, dtype, source):
     return (g.real if source.kind != "c" and g.dtype.kind == "c" else g).astype(source)
 
 
-selection(
+internal.selection(
     "astype",
     lambda x, *, dtype, source: x.astype(dtype),
     astype_vjp,
     bind=lambda x, dtype: ((x,), {"dtype": np.dtype(dtype), "source": np.dtype(x.dtype)}),
     node="ToCopy",
     samples=(Sample(A(3, 4), np.float64),),
-    public=False,
     exact=exact_astype,
     doc="The elements in another type.",
 )
 
 
 clone_vjp = rule("The same cotangent", lambda g, _, _x: g)
-clone = selection(
+clone = internal.selection(
     "clone",
     lambda x: x.copy(),
     clone_vjp,
     torch="clone(input, *, memory_format=None)",
     samples=(Sample(A(3, 4)), Sample(A()), Sample(A(0))),
-    public=False,
     doc="A copy, through which gradients flow.",
 )
-linear(
+internal.linear(
     "copy_to",
     lambda x: x,
     clone_vjp,
     node="CopyBackwards",
-    public=False,
     exact=lambda _field, x: x,
     doc="What is about to be copied into other memory.",
 )
-selection("alias", lambda x: x, clone_vjp, public=False, doc="The array itself, with a node of its own.")
+internal.selection("alias", lambda x: x, clone_vjp, doc="The array itself, with a node of its own.")
 
 
 flip = selection(
@@ -231,12 +228,11 @@ flip = selection(
 )
 
 
-roll_axes = selection(
+roll_axes = internal.selection(
     "roll_axes",
     lambda x, *, shift, axis: np.roll(x, shift, axis),
     rule("Rolled back", lambda g, _, _x, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis)),
     node="Roll",
-    public=False,
     doc="Elements rolled along negative axes.",
 )
 

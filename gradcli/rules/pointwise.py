@@ -9,7 +9,19 @@ import numpy as np
 from .exact import exact_angle, exact_part
 from .shapes import as_floats, dtype_of, is_complex, mask, shape_of
 from .special import scipy_function
-from .table import POSITIVE, A, Sample, constant, elementwise, general, linear, numpy_function, real_elementwise, rule
+from .table import (
+    POSITIVE,
+    A,
+    Sample,
+    constant,
+    elementwise,
+    general,
+    internal,
+    linear,
+    numpy_function,
+    real_elementwise,
+    rule,
+)
 from .transcendental import positive, within
 
 
@@ -22,23 +34,21 @@ def angle_vjp(g, _, x):
     return g * 1j * np.where(size == 0, 0.0, x / safe / safe)
 
 
-real_part = linear(
+real_part = internal.linear(
     "real_part",
     np.real,
     rule("g is the cotangent of the real part alone", lambda g, _, _x: g),
     node="Real",
     view=True,
-    public=False,
     exact=exact_part(0),
     doc="Real part of a complex array.",
 )
-imag_part = linear(
+imag_part = internal.linear(
     "imag_part",
     np.imag,
     rule("i g", lambda g, _, _x: g * 1j),
     node="Imag",
     view=True,
-    public=False,
     exact=exact_part(1),
     doc="Imaginary part of a complex array.",
 )
@@ -96,7 +106,7 @@ def pairs_signature(x):
     return (x,), {}
 
 
-complex_as_pairs = linear(
+complex_as_pairs = internal.linear(
     "view_as_real",
     lambda x: np.asarray(x)[..., None].view(x.real.dtype),
     rule(
@@ -106,10 +116,9 @@ complex_as_pairs = linear(
     bind=complex_signature,
     torch="view_as_real(input)",
     view=True,
-    public=False,
     doc="Real and imaginary parts as a last axis of length 2.",
 )
-pairs_as_complex: Any = linear(
+pairs_as_complex: Any = internal.linear(
     "view_as_complex",
     view_as_complex,
     rule(
@@ -119,7 +128,6 @@ pairs_as_complex: Any = linear(
     bind=pairs_signature,
     torch="view_as_complex(input)",
     view=True,
-    public=False,
     doc="Complex numbers from a last axis of length 2.",
 )
 
@@ -133,19 +141,6 @@ real_elementwise(
     domain=((1.05, 1.45),),
     twin="x - sign(x) * floor(abs(x))",
     doc="Fractional part x - trunc(x), with the sign of x.",
-)
-
-
-scale_exponent: Any = linear(
-    "scale_exponent",
-    lambda x, *, exponent: np.ldexp(x, exponent),
-    rule("The same scaling", lambda g, _, _x, *, exponent: scale_exponent(g, exponent=exponent)),
-    bind=lambda x, exponent: ((x,), {"exponent": exponent}),
-    complex=False,
-    node="Ldexp",
-    samples=(Sample(A(3, 4), -2), Sample(A(3), np.array([1, -1, 3]))),
-    public=False,
-    doc="x times 2 to a whole power, exact.",
 )
 
 
@@ -232,11 +227,10 @@ def logit_dx(_, x, *, eps):
     return np.where(limited, 0.0, logit_slope(np.where(limited, 0.5, x)))
 
 
-logit_slope = real_elementwise(
+logit_slope = internal.elementwise(
     lambda x: 1 / (x * (1 - x)),
     lambda out, x: (2 * x - 1) * out * out,  # of products of x and 1 - x, both terms may be infinite
     name="logit_slope",
-    public=False,
     domain=((0.05, 0.95),),
     doc="1 / (x (1 - x)).",
 )

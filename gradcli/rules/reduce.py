@@ -10,7 +10,7 @@ import numpy as np
 from .arithmetic import direction
 from .exact import exact_extreme, exact_mean, exact_norm, exact_std, exact_var
 from .shapes import conjugate, kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
-from .table import REDUCTION, A, Sample, constant, general, linear, no_gradient, rule
+from .table import REDUCTION, A, Sample, constant, general, internal, linear, no_gradient, rule
 
 REDUCTIONS = (
     Sample(A(3, 4)),
@@ -110,7 +110,7 @@ def lower_median(x, *, axis, keepdims, ignore_nan):
     return np.expand_dims(out, axis) if keepdims else out
 
 
-general(
+internal.general(
     "lower_median",
     lower_median,
     extreme_vjp,
@@ -121,7 +121,6 @@ general(
     node="Median",
     complex=False,
     samples=(*REDUCTIONS, Sample(A(5), ignore_nan=True)),
-    public=False,
     doc="Middle element over axis, the lower of two.",
     subgradient="shared equally among ties",
 )
@@ -229,7 +228,7 @@ def standardize_vjp(g, _, x, *, axis, eps):
     return (g - sum_kept(g, axis) / n - out * (sum_kept(g * out, axis) / n)) / scale
 
 
-general(
+internal.general(
     "standardize",
     standardize_forward,
     standardize_vjp,
@@ -237,7 +236,6 @@ general(
     node="NativeLayerNorm",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), axis=(0, 2)), Sample(A(5), eps=0.1)),
-    public=False,
     doc="(x - mean) / sqrt(variance + eps) over axis.",
 )
 
@@ -286,12 +284,11 @@ def norm_slope_vjp(g, slope, x, out, *, ord, axis):
     return np.where(out == 0, 0.0, (g - across) / safe)
 
 
-norm_slope = general(
+norm_slope = internal.general(
     "norm_slope",
     norm_slope_forward,
     norm_slope_vjp,
     no_gradient,
-    public=False,
     doc="Derivative of a norm of order ord, without digits lost beside a large element; out is that norm of x.",
 )
 

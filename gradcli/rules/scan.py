@@ -7,7 +7,7 @@ import numpy as np
 from .exact import exact_logcumsumexp
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugate, fit, negative_axis, rank, unreduce
-from .table import LANES, REDUCTION, A, Primitive, Sample, batch_aligned, general, linear, numpy_function, rule
+from .table import LANES, REDUCTION, A, Primitive, Sample, batch_aligned, general, internal, numpy_function, rule
 from .transcendental import logaddexp
 
 
@@ -33,7 +33,7 @@ def backward_scan(a, g):
     return linear_scan(shift_right(conjugate(a)[..., ::-1]), g[..., ::-1])[..., ::-1]
 
 
-linear_scan = general(
+linear_scan = internal.general(
     "linear_scan",
     scan_forward,
     rule(
@@ -47,7 +47,6 @@ linear_scan = general(
     batch=batch_aligned,
     promote=(0, 1),
     samples=(Sample(A(3, 4), A(3, 4)), Sample(A(5), A(5)), Sample(A(2, 3, 4), A(4))),
-    public=False,
     pattern=LANES,
     doc="Linear recurrence y[k] = a[k] y[k-1] + b[k] along the last axis.",
 )
@@ -69,14 +68,13 @@ def cumprod_vjp(g, _, x, *, axis):
     return (conjugate(product_before(x)) * backward_scan(x, g)).swapaxes(axis, -1)
 
 
-cumprod_along = general(
+cumprod_along = internal.general(
     "cumprod_along",
     lambda x, *, axis: np.multiply.accumulate(x, axis=axis),
     cumprod_vjp,
     node="Cumprod",
     bind=scan_signature,
     samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
-    public=False,
     pattern=LANES,
     doc="Cumulative product along an axis.",
 )
@@ -132,7 +130,7 @@ general(
 )
 
 
-cumsum_along: Primitive = linear(
+cumsum_along: Primitive = internal.linear(
     "cumsum_along",
     lambda x, *, axis: np.add.accumulate(x, axis=axis),
     rule(
@@ -142,7 +140,6 @@ cumsum_along: Primitive = linear(
     node="Cumsum",
     bind=scan_signature,
     samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
-    public=False,
     pattern=LANES,
     doc="Cumulative sum along an axis.",
 )
@@ -183,14 +180,13 @@ def logcumsumexp_vjp(g, out, x, *, axis):
     return slope.swapaxes(axis, -1)
 
 
-logcumsumexp_along = general(
+logcumsumexp_along = internal.general(
     "logcumsumexp_along",
     logcumsumexp_forward,
     logcumsumexp_vjp,
     node="Logcumsumexp",
     bind=scan_signature,
     samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
-    public=False,
     exact=exact_logcumsumexp,
     doc="Logarithm of the cumulative sum of exponentials along an axis.",
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from .shapes import as_floats, in_floats_of
 from .special import PROBABILITY, digamma, exp_square, from_scipy, half_turns, kummer, scipy_function
-from .table import POSITIVE, TABLE, A, Sample, elementwise, real_elementwise
+from .table import POSITIVE, TABLE, A, Sample, elementwise, internal, real_elementwise
 from .transcendental import positive
 
 # -- functions of one operand ----------------------------------------------------------------------
@@ -39,12 +39,11 @@ def log_ratio_forward(x, *, n):
     return np.where(near, series, ratio).astype(x.dtype)
 
 
-log_ratio: Any = real_elementwise(
+log_ratio: Any = internal.elementwise(
     log_ratio_forward,
     lambda _, x, *, n: -log_ratio(x, n=n + 1),
     name="log_ratio",
     bind=lambda x, n: ((x,), {"n": n}),
-    public=False,
     domain=(POSITIVE,),
     samples=(Sample(A(3, 4), 0), Sample(A(3), 1)),
     doc="n-th derivative of -log(1 - t) / t at t = 1 - x.",
@@ -78,11 +77,10 @@ scipy_function(
     twin="expint(1, x)",
     doc="Exponential integral E1.",
 )
-exp_over: Any = real_elementwise(
+exp_over: Any = internal.elementwise(
     lambda x: np.exp(x) / x,
     lambda out, x: out * (1 - 1 / x),  # of out - out / x, both may be infinite
     name="exp_over",
-    public=False,
     domain=(POSITIVE,),
     doc="exp(x) / x.",
 )
@@ -304,12 +302,11 @@ SCALED: list[tuple[str, Any, str]] = [
     ("scaled_k0", scaled_k0_forward, "n-th derivative of scaled_modified_bessel_k0."),
 ]
 for name, forward, doc in SCALED:
-    real_elementwise(
+    internal.elementwise(
         forward,
         lambda _, x, *, n, name=name: TABLE[name](x, n=n + 1),
         name=name,
         bind=lambda x, n: ((x,), {"n": n}),
-        public=False,
         domain=(POSITIVE,),
         samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
         doc=doc,

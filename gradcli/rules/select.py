@@ -7,7 +7,7 @@ import numpy as np
 from .index import Index, getitem, put
 from .movement import moveaxis
 from .shapes import as_array, as_int, at_axis, count_repeated, lay_along, negative_axis, rank, raw, shape_of, size_of
-from .table import TEST, A, Sample, constant, general, linear, no_gradient, numpy_function, rule, selection
+from .table import TEST, A, Sample, constant, internal, no_gradient, numpy_function, rule, selection
 
 # -- along an axis --------------------------------------------------------------------------------
 
@@ -69,22 +69,20 @@ def unpick_dg(g, out_shape, _, indices, *, axis, length):
     return pick(g, np.broadcast_to(indices, g.shape[: g.ndim - len(out_shape)] + tuple(indices.shape)), axis=axis)
 
 
-pick = general(
+pick = internal.general(
     "pick",
     lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
     pick_dx,
     no_gradient,
     node="Gather",
-    public=False,
     doc="Elements picked per lane along a negative axis by positions that may themselves be computed.",
 )
-unpick = general(
+unpick = internal.general(
     "unpick",
     unpick_forward,
     unpick_dg,
     no_gradient,
     node="ScatterAdd",
-    public=False,
     doc="Zeros with elements added per lane at positions along a negative axis.",
 )
 
@@ -100,12 +98,11 @@ def sorting_positions(x, axis):
     return np.argsort(getattr(x, "_data", x), axis=axis, kind="stable")  # not raw: an exact array sorts itself
 
 
-sort_axis = general(
+sort_axis = internal.general(
     "sort_axis",
     lambda x, *, axis: np.take_along_axis(x, sorting_positions(x, axis), axis),
     sort_vjp,
     node="Sort",
-    public=False,
     doc="Elements in rising order along a negative axis.",
 )
 
@@ -154,14 +151,8 @@ def diagonal_vjp(g, _, x_shape, *, offset):
     return put(g, index=index, lead=g.shape[: g.ndim + 1 - len(x_shape)])
 
 
-last_diagonal = linear(
-    "last_diagonal",
-    diagonal_view,
-    diagonal_vjp,
-    node="Diagonal",
-    view=True,
-    public=False,
-    doc="Diagonals over the last two axes.",
+last_diagonal = internal.linear(
+    "last_diagonal", diagonal_view, diagonal_vjp, node="Diagonal", view=True, doc="Diagonals over the last two axes."
 )
 
 
@@ -268,12 +259,11 @@ def unique_vjp(_g, _, _x, *, axis):
     raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
 
-general(
+internal.general(
     "unique_outputs",
     lambda x, *, axis: np.unique(x, axis=axis),
     unique_vjp,
     node=lambda _, params: "Unique2" if params["axis"] is None else "UniqueDim",
-    public=False,
     doc="The different elements (slices along axis) in rising order, as PyTorch has them: without a gradient.",
 )
 

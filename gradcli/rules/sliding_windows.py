@@ -7,6 +7,7 @@ among them.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from itertools import product
@@ -14,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .index import Index, put
-from .movement import moveaxis
-from .shapes import Shape, at_axis, negative_axis, rank
-from .table import NAMES, A, Sample, general, linear, rule, with_axis
+from .movement import permute_axes
+from .shapes import Shape, fit
+from .table import A, Sample, batch_aligned, internal, rule
 
 
 class Windows(NamedTuple):
@@ -59,61 +59,25 @@ class Windows(NamedTuple):
 
 LINE = Windows((5,), (3,), (2,), (1,), ((1, 1),), (3,))
 PLANE = Windows((4, 5), (2, 2), (1, 2), (2, 1), ((0, 0), (1, 0)), (2, 3))
-unfold_windows = linear(
+unfold_windows = internal.linear(
     "unfold_windows",
     lambda x, *, windows: windows.take(x).copy(),
     rule("The windows of g added up", lambda g, _, _x, *, windows: fold_windows(g, windows=windows)),
     bind=lambda x, windows: ((x,), {"windows": windows}),
     node="Im2Col",
     samples=(Sample(A(2, 5), LINE), Sample(A(4, 5), PLANE)),
-    public=False,
     doc="Windows over the last axes.",
 )
-fold_windows: Any = linear(
+fold_windows: Any = internal.linear(
     "fold_windows",
     lambda x, *, windows: windows.put(x),
     rule("The windows of g", lambda g, _, _x, *, windows: unfold_windows(g, windows=windows)),
     bind=lambda x, windows: ((x,), {"windows": windows}),
     node="Col2Im",
     samples=(Sample(A(2, 3, 3), LINE), Sample(A(2, 3, 2, 2), PLANE)),
-    public=False,
     doc="Windows over the last axes, added up where they overlap.",
 )
 
-
-def sliding_forward(x, *, axis, size, step):
-    """Windows of some elements, every `step` elements along an axis, as a new last axis of the same memory."""
-    owner = x
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    owner = owner if owner.flags.c_contiguous else owner.T
-    shape, strides = list(x.shape), list(x.strides)
-    shape[axis] = (x.shape[axis] - size) // step + 1
-    strides[axis] *= step
-    offset = x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-    view = np.ndarray((*shape, size), x.dtype, owner, offset, (*strides, x.strides[axis]))
-    view.flags.writeable = x.flags.writeable
-    return view
-
-
-def sliding_vjp(g, _, x_shape, *, axis, size, step):
-    """The windows of g added up at their places."""
-    starts = np.arange(0, x_shape[axis] - size + 1, step)
-    index = Index(at_axis(axis, starts[:, None] + np.arange(size)), x_shape)
-    return put(moveaxis(g, -1, axis), index=index, lead=g.shape[: g.ndim - 1 - len(x_shape)])
-
-
-linear(
-    "sliding_windows",
-    sliding_forward,
-    sliding_vjp,
-    bind=lambda x, axis, size, step: ((x,), {"axis": negative_axis(axis, rank(x)), "size": size, "step": step}),
-    node="Unfold",
-    view=True,
-    samples=(Sample(A(7), 0, 3, 2), Sample(A(5, 2), 0, 2, 1), Sample(A(2, 6, 2), 1, 2, 3)),
-    public=False,
-    doc="Windows along one axis.",
-)
 
 # -- convolution ----------------------------------------------------------------------------------
 
@@ -122,128 +86,101 @@ def columns_of(x: np.ndarray, windows: Windows) -> np.ndarray:
     """Return the windows of x (N, G, C, *size) as matrices (G, C kernel, N out)."""
     n = len(windows.size)
     view = windows.take(x)
-    axes = (1, 2, *range(n + 3, 2 * n + 3), 0, *range(3, n + 3))
-    groups, rows = view.shape[1], view.shape[2] * math.prod(windows.kernel)
-    return view.transpose(axes).reshape(groups, rows, view.shape[0] * math.prod(windows.out))
+    places, elements = range(-2 * n, -n), range(-n, 0)
+    moved = permute_axes(view, (-2 * n - 2, -2 * n - 1, *elements, -2 * n - 3, *places))
+    groups, channels = view.shape[-2 * n - 2 : -2 * n]
+    sizes = channels * math.prod(windows.kernel), view.shape[-2 * n - 3] * math.prod(windows.out)
+    return moved.reshape(*view.shape[: -2 * n - 3], groups, *sizes)
 
 
-def rows_of(y: np.ndarray) -> np.ndarray:
+def rows_of(y: np.ndarray, windows: Windows) -> np.ndarray:
     """Return y (N, G, O, *out) as matrices (G, O, N out)."""
-    moved = y.transpose(1, 2, 0, *range(3, y.ndim))
-    return moved.reshape(y.shape[1], y.shape[2], y.size // max(y.shape[1] * y.shape[2], 1))
+    n = len(windows.size)
+    moved = permute_axes(y, (-n - 2, -n - 1, -n - 3, *range(-n, 0)))
+    return moved.reshape(*moved.shape[: -n - 1], y.shape[-n - 3] * math.prod(windows.out))
 
 
-def flat_weight(w: np.ndarray) -> np.ndarray:
+def flat_weight(w: np.ndarray, windows: Windows) -> np.ndarray:
     """Return w (G, O, C, *kernel) as matrices (G, O, C kernel)."""
-    return w.reshape(*w.shape[:2], math.prod(w.shape[2:]))
+    kept = w.shape[: -len(windows.size) - 1]
+    return w.reshape(*kept, math.prod(w.shape[len(kept) :]))
 
 
 def convolve_forward(x, w, *, windows):
     """y = sum over C and kernel of windows(x) w."""
-    out = flat_weight(w) @ columns_of(x, windows)
-    parted = out.reshape(*w.shape[:2], x.shape[0], *windows.out)
-    return np.ascontiguousarray(parted.transpose(2, 0, 1, *range(3, parted.ndim)))
+    n = len(windows.size)
+    out = flat_weight(w, windows) @ columns_of(x, windows)
+    parted = out.reshape(*out.shape[:-1], x.shape[-n - 3], *windows.out)
+    return np.ascontiguousarray(permute_axes(parted, (-n - 1, -n - 3, -n - 2, *range(-n, 0))))
 
 
 def unconvolve_forward(y, w, *, windows):
     """x = the windows sum over O of w y, added up."""
     n = len(windows.size)
-    out = flat_weight(w).swapaxes(1, 2) @ rows_of(y)
-    parted = out.reshape(w.shape[0], *w.shape[2:], y.shape[0], *windows.out)
-    axes = (n + 2, 0, 1, *range(n + 3, 2 * n + 3), *range(2, n + 2))
-    return windows.put(parted.transpose(axes))
+    out = flat_weight(w, windows).swapaxes(-1, -2) @ rows_of(y, windows)
+    parted = out.reshape(*out.shape[:-2], *w.shape[-n - 1 :], y.shape[-n - 3], *windows.out)
+    kernel, places = range(-2 * n - 1, -n - 1), range(-n, 0)
+    return windows.put(permute_axes(parted, (-n - 1, -2 * n - 3, -2 * n - 2, *places, *kernel)))
 
 
 def weigh_forward(x, y, *, windows):
     """w = sum over N and out of y windows(x)."""
-    out = rows_of(y) @ columns_of(x, windows).swapaxes(1, 2)
-    return out.reshape(*out.shape[:2], x.shape[2], *windows.kernel)
-
-
-def multiply(name: str, g: Any, other: Any, windows: Windows, into: int, out_of: int, behind: bool = False) -> Any:
-    """Return one of the three products of g and the conjugate of another operand; behind: in the other order.
-
-    Leading axes of g go folded into one of its axes and come out of another one of the result.
-    """
-
-    def compute(part: Any) -> Any:
-        operands = (other.conj(), part) if behind else (part, other.conj())
-        return NAMES[name](*operands, windows=windows)
-
-    lead, shape = g.shape[: g.ndim - other.ndim], g.shape[g.ndim - other.ndim :]
-    if not lead:
-        return compute(g)
-    count = math.prod(lead)
-    moved = np.moveaxis(g.reshape((count, *shape)), 0, into)
-    out = compute(moved.reshape((*shape[:into], count * shape[into], *shape[into + 1 :])))
-    shape = out.shape
-    parted = out.reshape((*shape[:out_of], count, shape[out_of] // count, *shape[out_of + 1 :]))
-    moved = np.moveaxis(parted, out_of, 0)
-    return moved.reshape((*lead, *moved.shape[1:]))
-
-
-def product_entry(
-    name: str, forward: Callable, *vjps: Callable, shapes: tuple, doc: str, groups: tuple[int, int, int]
-) -> None:
-    """Enter one of the three products; groups: the axis of the groups in both operands and in the result."""
-
-    def batch(size, operands, flags, params):
-        """One more leading axis becomes part of the groups."""
-        moved = []
-        for x, flag, place in zip(operands, flags, groups, strict=False):
-            x = np.moveaxis(x if flag else with_axis(x, size), 0, place)
-            moved.append(x.reshape((*x.shape[:place], size * x.shape[place + 1], *x.shape[place + 2 :])))
-        out = NAMES[name](*moved, **params)
-        place = groups[2]
-        parted = out.reshape((*out.shape[:place], size, out.shape[place] // size, *out.shape[place + 1 :]))
-        return np.moveaxis(parted, place, 0)
-
-    general(
-        name,
-        forward,
-        *vjps,
-        batch=batch,
-        bind=lambda x, y, windows: ((x, y), {"windows": windows}),
-        node="Convolution",
-        promote=None,
-        samples=tuple(Sample(*(A(*shape) for shape in pair), w) for pair, w in zip(shapes, (LINE, PLANE), strict=True)),
-        public=False,
-        doc=doc,
-    )
+    out = rows_of(y, windows) @ columns_of(x, windows).swapaxes(-1, -2)
+    return out.reshape(*out.shape[:-1], x.shape[-len(windows.size) - 1], *windows.kernel)
 
 
 X, W, Y = ((2, 1, 2, 5), (1, 2, 1, 4, 5)), ((1, 3, 2, 3), (2, 2, 1, 2, 2)), ((2, 1, 3, 3), (1, 2, 2, 2, 3))
-CONVOLVE, UNCONVOLVE, WEIGH = "convolve_windows", "unconvolve_windows", "convolve_weight"
-product_entry(
-    CONVOLVE,
+product_entry = functools.partial(
+    internal.general,
+    batch=batch_aligned,
+    bind=lambda x, y, windows: ((x, y), {"windows": windows}),
+    node="Convolution",
+    promote=None,
+)
+
+
+def for_first(formula: str, product: Callable) -> Callable:
+    """Return the rule of a first operand: product(g, y), summed over leading axes that it does not have."""
+    return rule(
+        formula,
+        lambda g, out_shape, x_shape, y, *, windows: fit(product(g, y.conj(), windows), x_shape, len(out_shape)),
+    )
+
+
+def for_second(formula: str, product: Callable) -> Callable:
+    """Return the rule of a second operand."""
+    return rule(
+        formula,
+        lambda g, out_shape, x, y_shape, *, windows: fit(product(g, x.conj(), windows), y_shape, len(out_shape)),
+    )
+
+
+def examples(first: tuple, second: tuple) -> tuple:
+    """Return samples of a product of arrays of these shapes, one on a line and one in the plane."""
+    return tuple(Sample(A(*x), A(*y), w) for x, y, w in zip(first, second, (LINE, PLANE), strict=True))
+
+
+convolve: Any = product_entry(
+    "convolve_windows",
     convolve_forward,
-    rule("x from g and w", lambda g, _out, _x, w, *, windows: multiply(UNCONVOLVE, g, w, windows, 0, 0)),
-    rule(
-        "w from x and g; leading axes are more outputs",
-        lambda g, _out, x, _w, *, windows: multiply(WEIGH, g, x, windows, 2, 1, behind=True),
-    ),
-    shapes=tuple(zip(X, W, strict=True)),
-    groups=(1, 0, 1),
+    for_first("x from g and w", lambda g, w, windows: unconvolve(g, w, windows=windows)),
+    for_second("w from x and g", lambda g, x, windows: weigh(x, g, windows=windows)),
+    samples=examples(X, W),
     doc="Sums of products of windows and weights.",
 )
-product_entry(
-    UNCONVOLVE,
+unconvolve: Any = product_entry(
+    "unconvolve_windows",
     unconvolve_forward,
-    rule("y from g and w", lambda g, _out, _y, w, *, windows: multiply(CONVOLVE, g, w, windows, 0, 0)),
-    rule(
-        "w from g and y; leading axes are more channels",
-        lambda g, _out, y, _w, *, windows: multiply(WEIGH, g, y, windows, 2, 2),
-    ),
-    shapes=tuple(zip(Y, W, strict=True)),
-    groups=(1, 0, 1),
+    for_first("y from g and w", lambda g, w, windows: convolve(g, w, windows=windows)),
+    for_second("w from g and y", lambda g, y, windows: weigh(g, y, windows=windows)),
+    samples=examples(Y, W),
     doc="The transpose of a convolution with respect to its input.",
 )
-product_entry(
-    WEIGH,
+weigh: Any = product_entry(
+    "convolve_weight",
     weigh_forward,
-    rule("x from y and g", lambda g, _out, _x, y, *, windows: multiply(UNCONVOLVE, g, y, windows, 2, 2, behind=True)),
-    rule("y from x and g", lambda g, _out, x, _y, *, windows: multiply(CONVOLVE, g, x, windows, 1, 2, behind=True)),
-    shapes=tuple(zip(X, Y, strict=True)),
-    groups=(1, 1, 0),
+    for_first("x from y and g", lambda g, y, windows: unconvolve(y, g, windows=windows)),
+    for_second("y from x and g", lambda g, x, windows: convolve(x, g, windows=windows)),
+    samples=examples(X, Y),
     doc="The transpose of a convolution with respect to its weights.",
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from .exact import Field, NoTwinError, by_name, map_elements, without_field
 from .shapes import adjoint, fit, is_complex, rank, shape_of
-from .table import A, Sample, batch_aligned, general, numpy_function, rule
+from .table import A, Sample, batch_aligned, general, internal, numpy_function, rule
 
 
 def over_stacks(function: Callable) -> Callable:
@@ -203,13 +203,12 @@ def slogdet_vjp(gs, outs, x):
     return factor[..., None, None] * adjoint(inv(x))
 
 
-slogdet_outputs = general(
+slogdet_outputs = internal.general(
     "slogdet_outputs",
     lambda x: tuple(np.linalg.slogdet(x)),
     slogdet_vjp,
     node="LinalgSlogdet",
     outputs=2,
-    public=False,
     exact=exact_slogdet,
     doc="Sign and logarithm of |det(A)|.",
 )
@@ -235,7 +234,7 @@ def solve_da(g, out, a, b_shape):
     return fit(grad, a.shape, max(len(b_shape), a.ndim))
 
 
-solve_columns: Any = general(
+solve_columns: Any = internal.general(
     "solve_columns",
     np.linalg.solve,
     solve_da,
@@ -244,7 +243,6 @@ solve_columns: Any = general(
     batch=batch_aligned,
     promote=None,
     samples=(Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(3, 2)), Sample(A(3, 3), A(2, 3, 2))),
-    public=False,
     exact=exact_solve,
     doc="The matrix X with A X = B.",
 )
@@ -344,12 +342,11 @@ def cholesky_vjp(g, out, _):
     return 0.5 * (grad + adjoint(grad))
 
 
-cholesky_lower = general(
+cholesky_lower = internal.general(
     "cholesky_lower",
     np.linalg.cholesky,
     cholesky_vjp,
     node="LinalgCholeskyEx",
-    public=False,
     exact=exact_cholesky,
     doc="Lower triangular L with A = L L^H.",
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_array, as_floats, in_floats_of
-from .table import POSITIVE, A, Primitive, Sample, elementwise, numpy_function, real_elementwise, rule
+from .table import POSITIVE, A, Primitive, Sample, elementwise, internal, numpy_function, real_elementwise, rule
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 SQRT_2PI = math.sqrt(2 * math.pi)
@@ -65,12 +65,11 @@ def ierfcx_forward(x, *, n):
     return np.where(far, product, here).astype(x.dtype)
 
 
-ierfcx: Primitive = real_elementwise(
+ierfcx: Primitive = internal.elementwise(
     ierfcx_forward,
     lambda _, x, *, n: -2 * (n + 1) * ierfcx(x, n=n + 1),
     name="ierfcx",
     bind=lambda x, n: ((x,), {"n": n}),
-    public=False,
     samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
     doc="exp(x^2) times the n-th repeated integral of erfc.",
 )
@@ -89,12 +88,11 @@ def exp_square_forward(out, tail):
     return np.where(far, erfcx.forward(abs(out)) / np.where(far, tail, 1.0), np.exp(out * out))
 
 
-exp_square: Primitive = real_elementwise(
+exp_square: Primitive = internal.elementwise(
     exp_square_forward,
     lambda slope, out, _: 2 * out * slope,
     0,
     name="exp_square",
-    public=False,
     samples=(),
     doc="exp(out^2) where erfc(|out|) = tail.",
 )
@@ -144,26 +142,24 @@ def hazard_excess_forward(x, *, n):
     return (math.factorial(n) * np.where(far, fraction[n], u[n])).astype(x.dtype)
 
 
-hazard_excess: Primitive = real_elementwise(
+hazard_excess: Primitive = internal.elementwise(
     hazard_excess_forward,
     lambda _, x, *, n: hazard_excess(x, n=n + 1),
     name="hazard_excess",
     bind=lambda x, n: ((x,), {"n": n}),
-    public=False,
     domain=((-3.0, 0.0),),
     samples=(Sample(A(3, 4), 0), Sample(A(3), 1)),
     doc="n-th derivative of x + normal_hazard(x), for x up to 0.",
 )
 
 
-hazard = real_elementwise(
+hazard = internal.elementwise(
     lambda x: SQRT_2_OVER_PI / erfcx(-SQRT_HALF * x),
     rule(
         "-out (x + out); in the lower tail, where x and out cancel, by the slope of their sum",
         lambda out, x: np.where(x < 0, hazard_excess(np.where(x < 0, x, 0.0), n=1) - 1, -out * (x + out)),
     ),
     name="normal_hazard",
-    public=False,
     doc="Density over distribution function of the standard normal distribution.",
 )
 scipy_function(
@@ -184,12 +180,11 @@ def half_turns(x):
 
 # With Kummer's function, derivatives of scaled functions do not cancel.
 hyp1f1 = from_scipy("hyp1f1")
-kummer: Primitive = real_elementwise(
+kummer: Primitive = internal.elementwise(
     lambda x, *, a, b: hyp1f1(a, b, x),
     lambda _, x, *, a, b: a / b * kummer(x, a=a + 1, b=b + 1),
     name="kummer",
     bind=lambda x, a, b: ((x,), {"a": a, "b": b}),
-    public=False,
     samples=(Sample(A(3, 4), 1.5, 2.0), Sample(A(3), 1.0, 0.5)),
     doc="Kummer's confluent hypergeometric function M(a, b, x).",
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from .shapes import adjoint, lead_of, shape_of
 from .solve import TRIANGLE, matrix_signature, solve_columns, solve_right, square_signature
-from .table import A, Sample, composition, general, numpy_function
+from .table import A, Sample, composition, internal, numpy_function
 
 QRResult = namedtuple("QRResult", ["Q", "R"])
 
@@ -40,13 +40,12 @@ def qr_vjp(gs, outs, _, *, mode):
     return solve_right(adjoint(r), gq + q @ middle)
 
 
-qr_outputs = general(
+qr_outputs = internal.general(
     "qr_outputs",
     lambda x, *, mode: tuple(np.linalg.qr(x, mode)),
     qr_vjp,
     node="LinalgQr",
     outputs=2,
-    public=False,
     doc="Q and R of a matrix that is not wider than high.",
 )
 
@@ -118,22 +117,20 @@ def eigh_vjp(gs, outs, _):
     return grad if gw is None else grad + (v * gw[..., None, :]) @ adjoint(v)
 
 
-eigh_outputs = general(
+eigh_outputs = internal.general(
     "eigh_outputs",
     lambda x: tuple(np.linalg.eigh(x)),
     eigh_vjp,
     node="LinalgEigh",
     outputs=2,
-    public=False,
     doc="Eigenvalues and eigenvectors of a Hermitian matrix.",
 )
 
 
-hermitian_of = general(
+hermitian_of = internal.general(
     "hermitian_of",
     hermitian_forward,
     lambda g, _, _x, *, lower: 0.5 * (g + adjoint(g)),
-    public=False,
     doc="The Hermitian matrix of which one triangle is read; its gradient is the Hermitian one, as in PyTorch.",
 )
 
@@ -194,14 +191,8 @@ def eig_vjp(gs, outs, _, *, real):
     return np.real(grad) if real else grad
 
 
-eig_outputs = general(
-    "eig_outputs",
-    eig_forward,
-    eig_vjp,
-    node="LinalgEig",
-    outputs=2,
-    public=False,
-    doc="Eigenvalues and eigenvectors, complex.",
+eig_outputs = internal.general(
+    "eig_outputs", eig_forward, eig_vjp, node="LinalgEig", outputs=2, doc="Eigenvalues and eigenvectors, complex."
 )
 
 
@@ -277,13 +268,12 @@ def svd_vjp(gs, outs, _, *, full):
     return grad
 
 
-svd_outputs = general(
+svd_outputs = internal.general(
     "svd_outputs",
     lambda x, *, full: tuple(np.linalg.svd(x, full)),
     svd_vjp,
     node="LinalgSvd",
     outputs=3,
-    public=False,
     doc="U, S and V^H of A = U S V^H.",
 )
 

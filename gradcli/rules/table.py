@@ -4,7 +4,7 @@ An entry is made by one call of `elementwise`, `linear`, `general`, `constant` o
 be edited to add one (a new module is listed in `MODULES` of the package). What `gradcli ops` prints as its
 derivative is the lambda, the formula beside it (`rule`), or the first line of a function's docstring. A rule's
 parameter names say what is kept for backward: `x` keeps the array, `x_shape` only its shape, a name that begins with
-`_` nothing.
+`_` nothing. Entries made by `internal.elementwise` and the like are parts of others: the language does not have them.
 
 - elementwise: one partial derivative per operand, `partial(out, x, y)` or a number; the constructor
   multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate (`real_elementwise`:
@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -323,12 +324,12 @@ def elementwise(forward: Callable, *partials: Any, name: str | None = None, **op
     return Primitive(name or forward.__name__, "elementwise", forward, partials, arity=len(partials), **options)
 
 
+real_elementwise = functools.partial(elementwise, complex=False)
+
+
 def namesake(name: str, home: Any = np) -> tuple:
     """Return the function of this name in NumPy, where it is there: an old one may lack it."""
     return (getattr(home, name),) if hasattr(home, name) else ()
-
-
-real_elementwise = functools.partial(elementwise, complex=False)
 
 
 def linear(name: str, forward: Callable, vjp: Callable, **options: Any) -> Primitive:
@@ -345,6 +346,15 @@ def general(name: str, forward: Callable, *vjps: Callable, **options: Any) -> Pr
     options.setdefault("arity", len(vjps))
     options.setdefault("numpy", namesake(name) if options.get("public", True) else ())
     return Primitive(name, "general", forward, vjps, **options)
+
+
+internal = SimpleNamespace(
+    elementwise=functools.partial(real_elementwise, public=False),
+    linear=functools.partial(linear, public=False),
+    selection=functools.partial(selection, public=False),
+    general=functools.partial(general, public=False),
+)
+"""The constructors of entries that the language does not have."""
 
 
 def constant(forward: Callable, name: str | None = None, arity: int = 1, **options: Any) -> Primitive:
