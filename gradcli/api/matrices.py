@@ -129,9 +129,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 @public(method=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Einstein summation: einsum("ij,jk->ik", a, b), or with numbers, einsum(a, [0, 1], b, [1, 2], [0, 2])."""
-    if not isinstance(equation, str):
-        return entry("einsum").function(equation, *operands)
+    """Einstein summation: einsum("ij,jk->ik", a, b)."""
     parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     try:
         return entry("einsum").function(equation, *(operand(x) for x in parts))

@@ -33,8 +33,6 @@ from .transcendental import sigmoid, sigmoid_slope, tanh_slope
 GELU_CUBIC = 0.044715
 GELU_OF_TANH = "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))"
 SOFTPLUS_OF_THRESHOLD = "Piecewise((x, beta * x > threshold), (log(1 + exp(beta * x)) / beta, True))"
-
-
 logsigmoid = real_elementwise(
     lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))),
     lambda _, x: sigmoid(-x),
@@ -76,8 +74,6 @@ real_elementwise(
     doc="Ramp max(x, 0).",
     subgradient="0 at 0",
 )
-
-
 real_elementwise(
     lambda x, *, negative_slope: np.where(x > 0, x, x * negative_slope),
     lambda _, x, *, negative_slope: step(x > 0, x) + negative_slope * step(~(x > 0), x),
@@ -146,7 +142,6 @@ real_elementwise(
     twin_of=lambda params: GELU_OF_TANH if params.get("approximate") == "tanh" else None,
     doc="x times the standard normal distribution function.",
 )
-
 SELU_ALPHA, SELU_SCALE, SELU_UNIT = 16732632423543772848170429916717, 10507009873554804934193349852946, 10**31
 
 
@@ -181,8 +176,6 @@ real_elementwise(
     doc="Ramp from 0 at -3 to 1 at 3.",
     subgradient="0 at -3 and 3",
 )
-
-
 real_elementwise(
     lambda x: x * (np.minimum(np.maximum(x + 3, 0), 6) / 6),
     rule(

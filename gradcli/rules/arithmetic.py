@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from .table import (
     REAL,
     TEST,
     A,
-    Primitive,
     Sample,
     batch_aligned,
     constant,
@@ -139,7 +139,6 @@ general(
     pattern=ELEMENTWISE,
     doc="x where the condition holds, else y.",
 )
-
 BETWEEN_JUMPS = ((3.2, 3.8), (1.0, 1.05))
 """Where x / y lies between two integers."""
 
@@ -259,7 +258,7 @@ real_elementwise(
     twin="cbrt(x)",
     doc="Cube root, real also for negative numbers.",
 )
-hypot_slope: Primitive = internal.elementwise(
+hypot_slope: Any = internal.elementwise(
     lambda x, y: x / np.hypot(x, y),
     lambda _, x, y: hypot_slope(y, x) * hypot_slope(y, x) / np.hypot(x, y),  # 1 - out^2 has no digits near 1
     lambda out, x, y: -out * hypot_slope(y, x) / np.hypot(x, y),
@@ -377,7 +376,7 @@ def trunc_divide_forward(x, y):
     return quotient + ((quotient < 0) & (quotient * y != x))
 
 
-trunc_divide: Primitive = internal.elementwise(
+trunc_divide: Any = internal.elementwise(
     trunc_divide_forward,
     0,
     0,

@@ -10,15 +10,12 @@ from .fourier import transform
 from .index import Index, getitem, replace
 from .join import concatenate
 from .matrix_products import matmul
-from .movement import moveaxis
 from .select import take, take_along_axis
 from .shapes import (
     as_array,
     as_int,
-    as_shape,
     at_axis,
     count_product,
-    count_shape,
     dtype_of,
     in_type_of,
     lay_along,
@@ -65,47 +62,6 @@ def widths_of(pad_width, ndim):
             for i in range(ndim)
         ]
     return np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
-
-
-@numpy_function(Sample(A(2, 3), (3, 3)), Sample(A(4), 3), size=lambda x, new_shape: count_shape(new_shape))
-def resize(x, new_shape):
-    """The elements of x, repeated as often as needed, in another shape."""
-    shape = as_shape(new_shape)
-    x = as_array(x).reshape((-1,))
-    if not shape_of(x)[0]:
-        return np.zeros(shape)
-    return getitem.function(x, number_elements(shape) % shape_of(x)[0])
-
-
-# -- inserting and leaving out -------------------------------------------------------------------
-
-
-@numpy_function(
-    Sample(A(4), 1, A()),
-    Sample(A(4), 1, A(2)),
-    Sample(A(2, 3), np.array([0, 2]), A(2, 2), axis=1),
-    Sample(A(3, 2), -1, A(2), axis=0),
-)
-def insert(x, obj, values, axis=None):
-    """x with values inserted before the given places along axis (of the flattened array when axis is None)."""
-    x, values = as_array(x), as_array(values)
-    if axis is None:
-        x, axis = x.reshape((-1,)), 0
-    axis = negative_axis(axis, rank(x))
-    n = shape_of(x)[axis]
-    if isinstance(obj, slice):
-        obj = np.arange(n)[obj]
-    places = raw(obj)
-    if places.ndim == 0:
-        values = moveaxis(values.reshape((1,) * (rank(x) - rank(values)) + shape_of(values)), 0, axis)
-        places = np.repeat(places, shape_of(values)[axis])
-    elif places.dtype == bool:
-        places = np.flatnonzero(places)
-    shape = list(shape_of(x))
-    shape[axis] = len(places)
-    values = np.broadcast_to(values, tuple(shape)).astype(x.dtype)
-    order = np.insert(np.arange(n), places, n + np.arange(len(places)))
-    return take(concatenate.function((x, values), axis), order, axis)
 
 
 @numpy_function(Sample(A(2, 3), 1, axis=1), Sample(A(5), np.array([0, 3])), Sample(A(5), slice(0, 4, 2)))
@@ -160,14 +116,6 @@ def slice_like(y, x, axis):
 def number_like(y, x):
     """Return a Python number in the type of x; arrays as they are."""
     return as_array(y) if hasattr(y, "dtype") else np.asarray(y, dtype_of(x))
-
-
-@numpy_function(Sample(A(2, 3)), Sample(A(4), A(2), 1.0))
-def ediff1d(x, to_end=None, to_begin=None):
-    """Differences of neighbours in the flattened array, between to_begin and to_end."""
-    middle = diff(as_array(x).reshape((-1,)))
-    parts = [None if y is None else number_like(y, middle).reshape((-1,)) for y in (to_begin, to_end)]
-    return concatenate.function([y for y in (parts[0], middle, parts[1]) if y is not None], 0)
 
 
 @numpy_function(
@@ -230,26 +178,6 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
         x = as_array(x)
         dx = lay_along(diff(x), axis) if rank(x) == 1 else diff(x, axis=axis)
     return ((part(y, axis, 1) + part(y, axis, 0, -1)) * dx / 2.0).sum(axis=axis)
-
-
-@numpy_function(Sample(A(7)))
-def unwrap(x, discont=None, axis=-1, *, period=2 * np.pi):
-    """Angles with jumps of more than half a period along axis undone."""
-    axis = negative_axis(axis, rank(x))
-    return x + full_turns(x, discont=discont, axis=axis, period=period)
-
-
-full_turns = constant(
-    lambda x, *, discont, axis, period: np.unwrap(x, discont, axis, period=period) - x,
-    name="full_turns",
-    samples=(),
-    bind=lambda x, discont=None, axis=-1, *, period=2 * np.pi: (
-        (x,),
-        {"discont": discont, "axis": negative_axis(axis, rank(x)), "period": period},
-    ),
-    public=False,
-    doc="What unwrap adds.",
-)
 
 
 # -- sliding products and interpolation ----------------------------------------------------------

@@ -8,13 +8,14 @@ elements of a half spectrum, which stand for two, weighted.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .index import Index, put
 from .movement import roll
 from .shapes import as_int, as_shape, negative_axis, rank, shape_of
-from .table import A, Primitive, Sample, composition, internal, numpy_function, rule
+from .table import A, Sample, composition, internal, numpy_function, rule
 
 NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
 
@@ -31,7 +32,7 @@ def dft_forward(x, *, axis, inverse, scale):
     return multiply_by(np.fft.fftn(x, axes=axis), scale)
 
 
-dft: Primitive = internal.linear(
+dft: Any = internal.linear(
     "dft",
     dft_forward,
     rule(

@@ -99,8 +99,6 @@ loss_entry(
     domain=((0.1, 0.9), (0.1, 0.9)),
     doc="Sum of the cross entropies of two probabilities, over total: the loss behind binary_cross_entropy.",
 )
-
-
 loss_entry(
     "logit_loss",
     lambda x, t: (1 - t) * x - logsigmoid.forward(x),

@@ -11,8 +11,8 @@ from .exact import NoTwinError
 from .matrix_products import matmul
 from .movement import moveaxis
 from .reduce import vector_norm
-from .shapes import adjoint, as_array, as_int, as_shape, negative_axis, rank, shape_of
-from .solve import SQUARE, inv, matrix_signature, solve, square_signature
+from .shapes import adjoint, as_int, negative_axis, rank, shape_of
+from .solve import SQUARE, inv, matrix_signature, square_signature
 from .spectral import from_triangle, svdvals
 from .table import A, Sample, composition, constant, general, internal, numpy_function
 
@@ -305,29 +305,3 @@ composition(
     torch="linalg.vecdot(x, y, *, dim=-1)",
     samples=(Sample(A(3), A(3)), Sample(A(2, 3), A(3)), Sample(A(3, 2), A(3, 2), axis=0)),
 )
-
-# -- tensors as matrices -------------------------------------------------------------------------
-
-
-@numpy_function(Sample(A(2, 3, 6), A(2, 3)), Sample(A(6, 2, 3), A(2, 3), axes=(0,)), home=np.linalg)
-def tensorsolve(a, b, axes=None):
-    """Solution x of tensordot(a, x, x.ndim) = b."""
-    a, b = as_array(a), as_array(b)
-    if axes is not None:
-        moved = tuple(i % rank(a) for i in as_shape(axes))
-        a = np.transpose(a, tuple(i for i in range(rank(a)) if i not in moved) + moved)
-    shape = shape_of(a)[rank(b) :]
-    if math.prod(shape) != math.prod(shape_of(a)[: rank(b)]):
-        raise ValueError(f"tensorsolve: the axes of an array of shape {shape_of(a)} do not make a square matrix")
-    return solve(a.reshape((-1, math.prod(shape))), b.reshape((-1,))).reshape(shape)
-
-
-@numpy_function(Sample(A(4, 2, 2), ind=1), Sample(A(2, 3, 6)), home=np.linalg)
-def tensorinv(a, ind=2):
-    """Inverse with respect to tensordot."""
-    if ind <= 0:
-        raise ValueError(f"tensorinv: ind must be positive, not {ind}")
-    shape = shape_of(a)
-    if math.prod(shape[:ind]) != math.prod(shape[ind:]):
-        raise ValueError(f"tensorinv: the first {ind} axes of shape {shape} do not make a square matrix")
-    return inv(a.reshape((math.prod(shape[:ind]), -1))).reshape(shape[ind:] + shape[:ind])

@@ -87,8 +87,6 @@ selection(
     samples=(Sample(A(3, 1, 4)), Sample(A(1, 3, 1), 0), Sample(A(1, 3, 1), (0, 2))),
     doc="Axes of length 1 removed.",
 )
-
-
 selection(
     "broadcast_to",
     lambda x, *, shape: np.broadcast_to(x, shape),
@@ -140,8 +138,6 @@ transpose = selection(
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), (1, 2, 0)), Sample(A(5))),
     doc="Axes in another order; reversed unless given.",
 )
-
-
 selection(
     "swapaxes",
     lambda x, *, axis1, axis2: x.swapaxes(axis1, axis2) if x.ndim else x[...],
@@ -196,8 +192,6 @@ internal.selection(
     exact=exact_astype,
     doc="The elements in another type.",
 )
-
-
 clone_vjp = rule("The same cotangent", lambda g, _, _x: g)
 clone = internal.selection(
     "clone",
@@ -216,8 +210,6 @@ internal.linear(
     doc="What is about to be copied into other memory.",
 )
 internal.selection("alias", lambda x: x, clone_vjp, doc="The array itself, with a node of its own.")
-
-
 flip = selection(
     "flip",
     lambda x, *, axis: np.flip(x, axis).copy(),
@@ -226,8 +218,6 @@ flip = selection(
     samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
     doc="Order of the elements reversed along axis.",
 )
-
-
 roll_axes = internal.selection(
     "roll_axes",
     lambda x, *, shift, axis: np.roll(x, shift, axis),
@@ -280,11 +270,3 @@ def rot90(x, k=1, axes=(0, 1)):
         return clone(x)
     turned = x.swapaxes(first, second)
     return flip.function(turned, first) if k % 4 == 1 else flip.function(turned, second)
-
-
-@numpy_function(Sample(A(2, 3, 4), 2), Sample(A(2, 3, 4), 0, 2), Sample(A(2, 3, 4), -1, 1))
-def rollaxis(x, axis, start=0):
-    """One axis moved in front of another."""
-    axis = negative_axis(axis, rank(x)) + rank(x)
-    start = as_int(start) + (rank(x) if start < 0 else 0)
-    return moveaxis(x, axis, start - (axis < start))

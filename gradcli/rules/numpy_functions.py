@@ -11,7 +11,6 @@ from .arithmetic import clip
 from .join import concatenate
 from .matrix_products import matmul, mm
 from .movement import clone, moveaxis
-from .pointwise import real
 from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
 from .shapes import (
@@ -74,37 +73,10 @@ def copy(x):
     return clone(as_array(x))
 
 
-def enter_cumulative(name: str, cumulate: Callable, initial: float, word: str) -> None:
-    """Enter a cumulative function that may begin with its initial value."""
-    doc = f"Cumulative {word} along axis (which only a vector need not name)."
-
-    @numpy_function(Sample(A(4)), Sample(A(3, 2), axis=0, include_initial=True), name=name, doc=doc)
-    def function(x, *, axis=None, include_initial=False):
-        if axis is None and rank(x) != 1:
-            raise ValueError("a cumulative function of an array with several axes needs axis=")
-        axis = -1 if axis is None else axis
-        out = cumulate(x, axis)
-        if not include_initial:
-            return out
-        shape = list(shape_of(out))
-        shape[axis] = 1
-        return np.concatenate([np.full(shape, initial, dtype_of(out)), out], axis)
-
-
-enter_cumulative("cumulative_sum", cumsum, 0.0, "sum")
-enter_cumulative("cumulative_prod", cumprod, 1.0, "product")
-
-
 @numpy_function(Sample(A(2, 3)))
 def matrix_transpose(x):
     """The last two axes exchanged."""
     return x.swapaxes(-1, -2)
-
-
-@numpy_function(Sample(A(3)))
-def real_if_close(x, tol=100):
-    """The real parts where all imaginary parts are nearly 0, else x."""
-    return real(x) if is_complex(x) and not np.iscomplexobj(np.real_if_close(raw(x), tol)) else x
 
 
 REDUCED = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=(0, -1), keepdims=True))

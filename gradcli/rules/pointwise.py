@@ -142,8 +142,6 @@ real_elementwise(
     twin="x - sign(x) * floor(abs(x))",
     doc="Fractional part x - trunc(x), with the sign of x.",
 )
-
-
 elementwise(
     np.nan_to_num,
     lambda _, x, **others: mask(np.isfinite(x), x),
@@ -208,8 +206,6 @@ scipy_function(
     twin="-x * log(x)",
     doc="Entropy -x log(x); 0 at 0, -inf below.",
 )
-
-
 LIMITED = "Piecewise((eps, x < eps), (1 - eps, x > 1 - eps), (x, True))"
 
 
@@ -234,8 +230,6 @@ logit_slope = internal.elementwise(
     domain=((0.05, 0.95),),
     doc="1 / (x (1 - x)).",
 )
-
-
 real_elementwise(
     logit_forward,
     logit_dx,

@@ -7,7 +7,7 @@ import numpy as np
 from .exact import exact_logcumsumexp
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import conjugate, fit, negative_axis, rank, unreduce
-from .table import LANES, REDUCTION, A, Primitive, Sample, batch_aligned, general, internal, numpy_function, rule
+from .table import LANES, REDUCTION, A, Sample, batch_aligned, general, internal, numpy_function, rule
 from .transcendental import logaddexp
 
 
@@ -57,9 +57,28 @@ def product_before(x):
     return np.concatenate([np.ones_like(x[..., :1]), cumprod_along(x[..., :-1], axis=-1)], axis=-1)
 
 
-def scan_signature(x, *, axis):
-    """Bind a scan, whose axis is negative."""
-    return (x,), {"axis": axis}
+def enter_scan(enter, name, forward, vjp, doc, exact=None, pattern="", **options):
+    """Enter a scan along an axis, and the function of its name, which flattens unless told an axis. Return both."""
+    scan = enter(
+        f"{name}_along",
+        forward,
+        vjp,
+        node=name.title(),
+        samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
+        exact=exact,
+        pattern=pattern,
+        doc=f"{doc} along an axis.",
+    )
+
+    def function(x, axis=None):
+        if axis is None:
+            return scan(x.reshape((-1,)), axis=-1)
+        if rank(x) == 0:
+            return scan(x.reshape((1,)), axis=-1).reshape(())
+        return scan(x, axis=negative_axis(axis, rank(x)))
+
+    samples = Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)), Sample(A(3, 2))
+    return scan, numpy_function(*samples, name=name, doc=f"{doc} along axis.", **options)(function)
 
 
 def cumprod_vjp(g, _, x, *, axis):
@@ -68,37 +87,16 @@ def cumprod_vjp(g, _, x, *, axis):
     return (conjugate(product_before(x)) * backward_scan(x, g)).swapaxes(axis, -1)
 
 
-cumprod_along = internal.general(
-    "cumprod_along",
+cumprod_along, cumprod = enter_scan(
+    internal.general,
+    "cumprod",
     lambda x, *, axis: np.multiply.accumulate(x, axis=axis),
     cumprod_vjp,
-    node="Cumprod",
-    bind=scan_signature,
-    samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
+    "Cumulative product",
     pattern=LANES,
-    doc="Cumulative product along an axis.",
-)
-
-
-def along(function, x, axis):
-    """Run a scan of x along `axis`, or of the flattened array where that is None."""
-    if axis is None:
-        return function(x.reshape((-1,)), axis=-1)
-    if rank(x) == 0:
-        return function(x.reshape((1,)), axis=-1).reshape(())
-    return function(x, axis=negative_axis(axis, rank(x)))
-
-
-@numpy_function(
-    Sample(A(3, 4), axis=0),
-    Sample(A(2, 3), axis=-1),
-    Sample(A(5)),
     folds=(np.multiply.accumulate,),
     torch="cumprod(input, dim, *, dtype=None)",
 )
-def cumprod(x, axis=None):
-    """Cumulative product along axis."""
-    return along(cumprod_along, x, axis)
 
 
 def prod_vjp(g, out, x, *, axis, keepdims):
@@ -128,33 +126,18 @@ general(
     doc="Product over axis.",
     subgradient="exact at zeros: the product of the other elements",
 )
-
-
-cumsum_along: Primitive = internal.linear(
-    "cumsum_along",
+_, cumsum = enter_scan(
+    internal.linear,
+    "cumsum",
     lambda x, *, axis: np.add.accumulate(x, axis=axis),
     rule(
-        "Cumulative sum from the other end",
-        lambda g, _, _x, *, axis: np.flip(cumsum_along(np.flip(g, axis), axis=axis), axis),
+        "Cumulative sum from the other end", lambda g, _, _x, *, axis: np.flip(np.cumsum(np.flip(g, axis), axis), axis)
     ),
-    node="Cumsum",
-    bind=scan_signature,
-    samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
+    "Cumulative sum",
     pattern=LANES,
-    doc="Cumulative sum along an axis.",
-)
-
-
-@numpy_function(
-    Sample(A(3, 4), axis=0),
-    Sample(A(2, 3), axis=-1),
-    Sample(A(3, 2)),
     folds=(np.add.accumulate,),
     torch="cumsum(input, dim, *, dtype=None)",
 )
-def cumsum(x, axis=None):
-    """Cumulative sum along axis."""
-    return along(cumsum_along, x, axis)
 
 
 def logcumsumexp_forward(x, *, axis):
@@ -180,19 +163,12 @@ def logcumsumexp_vjp(g, out, x, *, axis):
     return slope.swapaxes(axis, -1)
 
 
-logcumsumexp_along = internal.general(
-    "logcumsumexp_along",
+enter_scan(
+    internal.general,
+    "logcumsumexp",
     logcumsumexp_forward,
     logcumsumexp_vjp,
-    node="Logcumsumexp",
-    bind=scan_signature,
-    samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
+    "Logarithm of the cumulative sum of exponentials",
     exact=exact_logcumsumexp,
-    doc="Logarithm of the cumulative sum of exponentials along an axis.",
+    node="Logcumsumexp",
 )
-
-
-@numpy_function(Sample(A(3, 4), axis=0), Sample(A(2, 3), axis=-1), Sample(A(5)), node="Logcumsumexp")
-def logcumsumexp(x, axis=None):
-    """Logarithm of the cumulative sum of exponentials along axis."""
-    return along(logcumsumexp_along, x, axis)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_floats, in_floats_of
-from .special import PROBABILITY, digamma, exp_square, from_scipy, half_turns, kummer, scipy_function
-from .table import POSITIVE, TABLE, A, Sample, elementwise, internal, real_elementwise
+from .special import PROBABILITY, digamma, exp_square, from_scipy, half_turns, kummer, of_order, scipy_function
+from .table import POSITIVE, A, Sample, elementwise, internal, real_elementwise
 from .transcendental import positive
 
 # -- functions of one operand ----------------------------------------------------------------------
@@ -43,12 +43,10 @@ log_ratio: Any = internal.elementwise(
     log_ratio_forward,
     lambda _, x, *, n: -log_ratio(x, n=n + 1),
     name="log_ratio",
-    bind=lambda x, n: ((x,), {"n": n}),
     domain=(POSITIVE,),
-    samples=(Sample(A(3, 4), 0), Sample(A(3), 1)),
+    samples=(Sample(A(3, 4), n=0), Sample(A(3), n=1)),
     doc="n-th derivative of -log(1 - t) / t at t = 1 - x.",
 )
-
 gamma: Any = scipy_function(
     "gamma", lambda out, x: out * digamma(x), domain=(POSITIVE,), twin="gamma(x)", doc="Gamma function."
 )
@@ -77,7 +75,7 @@ scipy_function(
     twin="expint(1, x)",
     doc="Exponential integral E1.",
 )
-exp_over: Any = internal.elementwise(
+exp_over = internal.elementwise(
     lambda x: np.exp(x) / x,
     lambda out, x: out * (1 - 1 / x),  # of out - out / x, both may be infinite
     name="exp_over",
@@ -117,35 +115,6 @@ scipy_function(
 )
 
 
-# -- functions of an order or of shapes that are not differentiated --------------------------------
-
-
-def of_order(
-    name: str, slope: Any, doc: str, twin: str, orders: tuple, domain: Any = POSITIVE, function: Any = None
-) -> Any:
-    """Enter a function of x, the last of its operands: of scipy's unless given."""
-    function, count = function or from_scipy(name), len(orders)
-
-    def bind(*operands):
-        if len(operands) != count + 1:
-            raise TypeError(f"{name}() takes {count + 1} operands, {len(operands)} given")
-        if any(getattr(x, "requires_grad", False) for x in operands[:count]):
-            raise RuntimeError(f"{name} has a derivative with respect to its last operand only")
-        return operands[count:], {"order": tuple(getattr(x, "_data", x) for x in operands[:count])}
-
-    return real_elementwise(
-        lambda x, *, order: function(*(in_floats_of(x, n) for n in order), x),
-        slope,
-        name=name,
-        bind=bind,
-        domain=(domain,),
-        samples=(Sample(*orders, A(3, 4)), Sample(*(np.array([n, n + 1]) for n in orders), A(3, 2))),
-        scipy="yn" if name == "yv" else "",
-        twin=twin,
-        doc=doc,
-    )
-
-
 def betainc_slope(_, x, *, order):
     """x ** (a - 1) * (1 - x) ** (b - 1) / beta(a, b)."""
     a, b = (in_floats_of(x, n) for n in order)
@@ -156,9 +125,9 @@ of_order(
     "betainc",
     betainc_slope,
     "Regularised incomplete beta function of shapes a and b at x.",
-    "betainc_regularized(a, b, 0, x)",
-    (1.5, 2.5),
+    {"a": 1.5, "b": 2.5},
     PROBABILITY,
+    twin="betainc_regularized(a, b, 0, x)",
 )
 
 
@@ -262,56 +231,45 @@ def iv_forward(v, x):
     return np.where(near, from_scipy("ive")(v, inside) * np.exp(abs(inside)), from_scipy("iv")(v, outside))
 
 
-family: dict[str, Any] = {
-    name: of_order(
-        name, neighbours(name, before, after), doc, twin, (1.5,), function=iv_forward if name == "iv" else None
-    )
-    for name, before, after, doc, twin in BESSEL
-}
+family: dict[str, Any] = {}
+for name, before, after, doc, twin in BESSEL:
+    forward, scipy = iv_forward if name == "iv" else None, "yn" if name == "yv" else ""
+    slope = neighbours(name, before, after)
+    family[name] = of_order(name, slope, doc, {"v": 1.5}, forward=forward, scipy=scipy, twin=twin)
 
 # -- Bessel functions of orders 0 and 1 ------------------------------------------------------------
 
 
-def integrate_peak(x, n, step, curve):
-    """Integral over t > 0 of (-r)^n exp(-x r) for r = 2 curve(t / 2)^2, by the trapezoidal rule in steps."""
-    rates = [2 * curve(step * j / 2) ** 2 for j in range(31)]
-    terms = [(-rate) ** n * np.exp(-x * rate) for rate in rates]
-    return step * (sum(terms) - (terms[0] + terms[-1]) / 2)
-
-
-def scaled_i0_forward(x, *, n):
-    """n-th derivative of exp(-x) I_0(x), x >= 0, from an integral of exp(x (cos t - 1)). DLMF 10.32.1."""
-    step = np.arcsin(np.sqrt(22.5 / np.maximum(x, 22.5))) / 15
-    return (integrate_peak(x, n, step, np.sin) / math.pi).astype(x.dtype)
-
-
 def scaled_k0_forward(x, *, n):
-    """n-th derivative of exp(x) K_0(x) from an integral of exp(x (1 - cosh t)) for x > 1, DLMF 10.32.9; below by
-    recurrence from Bessel's equation."""
+    """n-th derivative of exp(x) K_0(x) for x > 1 from an integral of exp(x (1 - cosh t)) by the trapezoidal rule,
+    DLMF 10.32.9; below by recurrence from Bessel's equation."""
     far = x > 1
     size, near = np.where(far, x, 1.0), np.where(far, 1.0, x)
     slopes = [k0e.forward(near), k0e.forward(near) - k1e.forward(near)]
     for m in range(n - 1):
         slopes.append(((2 * near - 1 - m) * slopes[-1] + (2 * m + 1) * slopes[-2]) / near)
-    integral = integrate_peak(size, n, np.arcsinh(np.sqrt(22.5 / size)) / 15, np.sinh)
+    step = np.arcsinh(np.sqrt(22.5 / size)) / 15
+    rates = [2 * np.sinh(step * j / 2) ** 2 for j in range(31)]
+    terms = [(-rate) ** n * np.exp(-size * rate) for rate in rates]
+    integral = step * (sum(terms) - (terms[0] + terms[-1]) / 2)
     return np.where(far, integral, slopes[n]).astype(x.dtype)
 
 
-SCALED: list[tuple[str, Any, str]] = [
-    ("scaled_i0", scaled_i0_forward, "n-th derivative of i0e, for x from 0."),
-    ("scaled_k0", scaled_k0_forward, "n-th derivative of scaled_modified_bessel_k0."),
-]
-for name, forward, doc in SCALED:
-    internal.elementwise(
-        forward,
-        lambda _, x, *, n, name=name: TABLE[name](x, n=n + 1),
-        name=name,
-        bind=lambda x, n: ((x,), {"n": n}),
-        domain=(POSITIVE,),
-        samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
-        doc=doc,
-    )
-scaled_i0, scaled_k0 = TABLE["scaled_i0"], TABLE["scaled_k0"]
+scaled_k0: Any = internal.elementwise(
+    scaled_k0_forward,
+    lambda _, x, *, n: scaled_k0(x, n=n + 1),
+    name="scaled_k0",
+    domain=(POSITIVE,),
+    samples=(Sample(A(3, 4), n=1), Sample(A(3), n=2)),
+    doc="n-th derivative of scaled_modified_bessel_k0.",
+)
+
+
+def scaled_i0(x, n):
+    """n-th derivative of exp(-x) I_0(x), x >= 0, for n = 1 or 2. DLMF 10.39.5, 13.3.16."""
+    return -kummer(-2 * x, a=1.5, b=2.0) if n == 1 else 1.5 * kummer(-2 * x, a=2.5, b=3.0)
+
+
 i0: Any = scipy_function(
     "i0",
     lambda _, x: i1(x),
@@ -344,7 +302,6 @@ i1e: Any = scipy_function(
     twin="exp(-abs(x)) * besseli(1, x)",
     doc="exp(-|x|) times the modified Bessel function of the first kind, order 1.",
 )
-
 FIRST, SECOND = "Bessel function of the first kind", "Bessel function of the second kind"
 j0: Any = scipy_function("bessel_j0", lambda _, x: -j1(x), scipy="j0", twin="besselj(0, x)", doc=f"{FIRST}, order 0.")
 j1: Any = scipy_function(
@@ -382,8 +339,6 @@ k1: Any = scipy_function(
     domain=(POSITIVE,),
     doc=f"Modified {SECOND}, order 1.",
 )
-
-
 k0e: Any = scipy_function(
     "scaled_modified_bessel_k0",
     lambda _, x: scaled_k0(x, n=1),
@@ -402,8 +357,6 @@ k1e: Any = scipy_function(
     domain=(POSITIVE,),
     doc=f"exp(x) times the modified {SECOND}, order 1.",
 )
-
-
 airy = from_scipy("airy")
 airy_ai: Any = real_elementwise(
     lambda x: airy(x)[0],
@@ -450,9 +403,8 @@ spherical: Any = elementwise(
         * ((n - k) * spherical(x, n=n, k=min(k + 1, n), turns=turns) - spherical(x, n=n + 1, k=k, turns=turns))
     ),
     name="spherical_bessel_ratio",
-    bind=lambda x, n, k, turns=False: ((x,), {"n": n, "k": k, "turns": turns}),
     public=False,
-    samples=(Sample(A(3, 4), 1, 1), Sample(A(3), 2, 1, True)),
+    samples=(Sample(A(3, 4), n=1, k=1, turns=False), Sample(A(3), n=2, k=1, turns=True)),
     doc="Spherical Bessel function of the first kind of order n at x, or at pi x, over its argument to the power k.",
 )
 real_elementwise(

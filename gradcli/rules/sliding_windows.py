@@ -63,18 +63,16 @@ unfold_windows = internal.linear(
     "unfold_windows",
     lambda x, *, windows: windows.take(x).copy(),
     rule("The windows of g added up", lambda g, _, _x, *, windows: fold_windows(g, windows=windows)),
-    bind=lambda x, windows: ((x,), {"windows": windows}),
     node="Im2Col",
-    samples=(Sample(A(2, 5), LINE), Sample(A(4, 5), PLANE)),
+    samples=(Sample(A(2, 5), windows=LINE), Sample(A(4, 5), windows=PLANE)),
     doc="Windows over the last axes.",
 )
 fold_windows: Any = internal.linear(
     "fold_windows",
     lambda x, *, windows: windows.put(x),
     rule("The windows of g", lambda g, _, _x, *, windows: unfold_windows(g, windows=windows)),
-    bind=lambda x, windows: ((x,), {"windows": windows}),
     node="Col2Im",
-    samples=(Sample(A(2, 3, 3), LINE), Sample(A(2, 3, 2, 2), PLANE)),
+    samples=(Sample(A(2, 3, 3), windows=LINE), Sample(A(2, 3, 2, 2), windows=PLANE)),
     doc="Windows over the last axes, added up where they overlap.",
 )
 
@@ -130,13 +128,7 @@ def weigh_forward(x, y, *, windows):
 
 
 X, W, Y = ((2, 1, 2, 5), (1, 2, 1, 4, 5)), ((1, 3, 2, 3), (2, 2, 1, 2, 2)), ((2, 1, 3, 3), (1, 2, 2, 2, 3))
-product_entry = functools.partial(
-    internal.general,
-    batch=batch_aligned,
-    bind=lambda x, y, windows: ((x, y), {"windows": windows}),
-    node="Convolution",
-    promote=None,
-)
+product_entry = functools.partial(internal.general, batch=batch_aligned, node="Convolution", promote=None)
 
 
 def for_first(formula: str, product: Callable) -> Callable:
@@ -157,7 +149,7 @@ def for_second(formula: str, product: Callable) -> Callable:
 
 def examples(first: tuple, second: tuple) -> tuple:
     """Return samples of a product of arrays of these shapes, one on a line and one in the plane."""
-    return tuple(Sample(A(*x), A(*y), w) for x, y, w in zip(first, second, (LINE, PLANE), strict=True))
+    return tuple(Sample(A(*x), A(*y), windows=w) for x, y, w in zip(first, second, (LINE, PLANE), strict=True))
 
 
 convolve: Any = product_entry(

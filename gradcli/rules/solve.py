@@ -184,8 +184,6 @@ det = general(
     doc="Determinant.",
     subgradient="the adjugate where the matrix is singular",
 )
-
-
 SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
 
 

@@ -65,12 +65,11 @@ def ierfcx_forward(x, *, n):
     return np.where(far, product, here).astype(x.dtype)
 
 
-ierfcx: Primitive = internal.elementwise(
+ierfcx: Any = internal.elementwise(
     ierfcx_forward,
     lambda _, x, *, n: -2 * (n + 1) * ierfcx(x, n=n + 1),
     name="ierfcx",
-    bind=lambda x, n: ((x,), {"n": n}),
-    samples=(Sample(A(3, 4), 1), Sample(A(3), 2)),
+    samples=(Sample(A(3, 4), n=1), Sample(A(3), n=2)),
     doc="exp(x^2) times the n-th repeated integral of erfc.",
 )
 erfcx = scipy_function(
@@ -88,7 +87,7 @@ def exp_square_forward(out, tail):
     return np.where(far, erfcx.forward(abs(out)) / np.where(far, tail, 1.0), np.exp(out * out))
 
 
-exp_square: Primitive = internal.elementwise(
+exp_square = internal.elementwise(
     exp_square_forward,
     lambda slope, out, _: 2 * out * slope,
     0,
@@ -96,8 +95,6 @@ exp_square: Primitive = internal.elementwise(
     samples=(),
     doc="exp(out^2) where erfc(|out|) = tail.",
 )
-
-
 erfinv: Primitive = scipy_function(
     "erfinv",
     lambda _, x: 0.5 * math.sqrt(math.pi) * exp_square(erfinv(x), 1 - abs(x)),
@@ -122,42 +119,20 @@ scipy_function(
 )
 
 
-def hazard_excess_forward(x, *, n):
-    """n-th derivative of u = x + hazard(x), by Taylor coefficients: of Laplace's continued fraction in the tail
-    (DLMF 7.9.3: u = 1 / (-x + 2 / (-x + 3 / ...))), else from u' = 1 + x u - u^2."""
-    far = x < -1.5
-    s, near = np.where(far, -x, 1.5), np.where(far, 0.0, x)
-    fraction: list[Any] = [0.0 * s] * (n + 1)
-    for k in range(100, 0, -1):
-        below = [(k + 1) * part for part in fraction]
-        below[0] = below[0] + s
-        below[1:2] = [part - 1 for part in below[1:2]]
-        fraction = [1 / below[0]]
-        for m in range(1, n + 1):
-            fraction.append(-fraction[0] * sum(below[i] * fraction[m - i] for i in range(1, m + 1)))
-    u = [near + hazard.forward(near)]
-    for m in range(n):
-        change = near * u[m] + (u[m - 1] if m else 1.0) - sum(u[i] * u[m - i] for i in range(m + 1))
-        u.append(change / (m + 1))
-    return (math.factorial(n) * np.where(far, fraction[n], u[n])).astype(x.dtype)
-
-
-hazard_excess: Primitive = internal.elementwise(
-    hazard_excess_forward,
-    lambda _, x, *, n: hazard_excess(x, n=n + 1),
-    name="hazard_excess",
-    bind=lambda x, n: ((x,), {"n": n}),
-    domain=((-3.0, 0.0),),
-    samples=(Sample(A(3, 4), 0), Sample(A(3), 1)),
-    doc="n-th derivative of x + normal_hazard(x), for x up to 0.",
-)
+def hazard_sum_slope(x):
+    """The slope of x + hazard(x) for x up to 0, which cancel, from repeated integrals of erfc; 1 / x^2 far out."""
+    far = x < -1e8
+    z = -SQRT_HALF * np.where(far, -1.0, x)
+    first, second = (ierfcx(z, n=n) / erfcx(z) for n in (1, 2))
+    inverse = 1 / np.where(far, x, -1.0)
+    return np.where(far, inverse * inverse, 4 * second - 2 * first * first)
 
 
 hazard = internal.elementwise(
     lambda x: SQRT_2_OVER_PI / erfcx(-SQRT_HALF * x),
     rule(
         "-out (x + out); in the lower tail, where x and out cancel, by the slope of their sum",
-        lambda out, x: np.where(x < 0, hazard_excess(np.where(x < 0, x, 0.0), n=1) - 1, -out * (x + out)),
+        lambda out, x: np.where(x < 0, hazard_sum_slope(np.where(x < 0, x, 0.0)) - 1, -out * (x + out)),
     ),
     name="normal_hazard",
     doc="Density over distribution function of the standard normal distribution.",
@@ -180,12 +155,20 @@ def half_turns(x):
 
 # With Kummer's function, derivatives of scaled functions do not cancel.
 hyp1f1 = from_scipy("hyp1f1")
-kummer: Primitive = internal.elementwise(
-    lambda x, *, a, b: hyp1f1(a, b, x),
+
+
+def kummer_forward(x, *, a, b):
+    """M(a, b, x); of its asymptotic series, where SciPy underflows, the first term. DLMF 13.7.2."""
+    far = x < -1e18
+    tail = math.gamma(b) / math.gamma(b - a) * np.where(far, -x, 1.0) ** -a
+    return np.where(far, tail, hyp1f1(a, b, x)).astype(x.dtype)
+
+
+kummer: Any = internal.elementwise(
+    kummer_forward,
     lambda _, x, *, a, b: a / b * kummer(x, a=a + 1, b=b + 1),
     name="kummer",
-    bind=lambda x, a, b: ((x,), {"a": a, "b": b}),
-    samples=(Sample(A(3, 4), 1.5, 2.0), Sample(A(3), 1.0, 0.5)),
+    samples=(Sample(A(3, 4), a=1.5, b=2.0), Sample(A(3), a=1.0, b=0.5)),
     doc="Kummer's confluent hypergeometric function M(a, b, x).",
 )
 
@@ -253,59 +236,63 @@ def mvlgamma(x, p):
     return sum((gammaln(x - j / 2) for j in range(1, p)), total)
 
 
-# -- functions of an order that is not differentiated ---------------------------------------------
+# -- functions of orders that are not differentiated ------------------------------------------------
 
 
-def order_signature(name):
-    """Return what binds name(order, x). Raises RuntimeError when the order requires grad, as in PyTorch."""
+def of_order(name, slope, doc, orders, domain=POSITIVE, forward=None, **options):
+    """Enter a function of x, the last of its operands: scipy's unless given. orders: examples of the others."""
+    function, count = forward or from_scipy(name), len(orders)
 
-    def bind(a, x):
-        if getattr(a, "requires_grad", False):
-            raise RuntimeError(f"{name}: the derivative with respect to the first operand is not implemented")
-        return (x,), {"a": getattr(a, "_data", a)}
+    def bind(*operands):
+        if any(getattr(x, "requires_grad", False) for x in operands[:count]):
+            raise RuntimeError(f"{name} has a derivative with respect to its last operand only")
+        return operands[count:], {"order": tuple(getattr(x, "_data", x) for x in operands[:count])}
 
-    return bind
+    names = ", ".join((*orders, "x"))
+    return real_elementwise(
+        lambda x, *, order: function(*(in_floats_of(x, n) for n in order), x),
+        slope,
+        name=name,
+        bind=eval(f"lambda {names}: bind({names})", {"bind": bind}),
+        domain=(domain,),
+        samples=(
+            Sample(*orders.values(), A(3, 4)),
+            Sample(*(np.array([n, n + 1]) for n in orders.values()), A(3, 2)),
+            Sample(*orders.values(), A()),
+        ),
+        doc=doc,
+        **options,
+    )
 
 
-def gamma_density(_, x, *, a):
+def gamma_density(_, x, *, order):
     """x ** (a - 1) * exp(-x) / gamma(a)."""
-    a = in_floats_of(x, a)
+    a = in_floats_of(x, *order)
     return np.exp((a - 1) * np.log(x) - x - gammaln(a))
 
 
-def zeta_slope(_, x, *, a):
+def zeta_slope(_, x, *, order):
     """-a * zeta(a + 1, x)."""
-    a = in_floats_of(x, a)
-    return -a * zeta(x, a=a + 1)
+    a = in_floats_of(x, *order)
+    return -a * zeta(x, order=(a + 1,))
 
 
-ORDERED: list[tuple] = [
-    (
-        "gammainc",
-        "igamma",
-        gamma_density,
-        "Regularised lower incomplete gamma function of order a at x.",
-        "gammainc_regularized(a, x)",
-    ),
-    (
-        "gammaincc",
-        "igammac",
-        lambda _, x, *, a: -gamma_density(None, x, a=a),
-        "Regularised upper incomplete gamma function of order a at x.",
-        "gammaincc_regularized(a, x)",
-    ),
-    ("zeta", None, zeta_slope, "Hurwitz zeta function: sum of 1 / (k + x)^a over k >= 0.", "zeta(a, x)"),
-]
-for name, alias, slope, doc, twin in ORDERED:
-    entry = real_elementwise(
-        lambda x, *, a, function=from_scipy(name): function(in_floats_of(x, a), x),
-        slope,
-        name=name,
-        bind=order_signature(name),
-        aliases=(alias,) if alias else (),
-        domain=(POSITIVE,),
-        samples=(Sample(2.5, A(3, 4)), Sample(np.array([1.5, 3.0]), A(3, 2)), Sample(1.5, A())),
-        twin=twin,
-        doc=doc,
-    )
-zeta = entry
+of_order(
+    "gammainc",
+    gamma_density,
+    "Regularised lower incomplete gamma function of order a at x.",
+    {"a": 2.5},
+    twin="gammainc_regularized(a, x)",
+    aliases=("igamma",),
+)
+of_order(
+    "gammaincc",
+    lambda _, x, *, order: -gamma_density(None, x, order=order),
+    "Regularised upper incomplete gamma function of order a at x.",
+    {"a": 2.5},
+    twin="gammaincc_regularized(a, x)",
+    aliases=("igammac",),
+)
+zeta = of_order(
+    "zeta", zeta_slope, "Hurwitz zeta function: sum of 1 / (k + x)^a over k >= 0.", {"a": 2.5}, twin="zeta(a, x)"
+)

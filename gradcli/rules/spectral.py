@@ -125,8 +125,6 @@ eigh_outputs = internal.general(
     outputs=2,
     doc="Eigenvalues and eigenvectors of a Hermitian matrix.",
 )
-
-
 hermitian_of = internal.general(
     "hermitian_of",
     hermitian_forward,

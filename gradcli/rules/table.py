@@ -224,9 +224,9 @@ class Primitive:
         if self.kind == "composition":
             return self._call(self.forward, args, kwargs)
         if self.bind is None:
-            if len(args) != self.arity or kwargs:
+            if len(args) != self.arity or (kwargs and self.public):
                 self._call(self.signature_model(), args, kwargs)
-            return self(*args)
+            return self(*args, **kwargs)
         operands, params = self._call(self.bind, args, kwargs)
         return self(*operands, **params)
 

@@ -43,8 +43,6 @@ def positive(x):
 
 elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
 elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
-
-
 elementwise(
     np.expm1,
     rule(
@@ -111,8 +109,6 @@ sigmoid_slope: Primitive = elementwise(
     samples=(),
     doc="out (1 - out) for out = sigmoid(x).",
 )
-
-
 sigmoid = elementwise(
     logistic_forward,
     rule(
@@ -249,16 +245,12 @@ tanh_slope: Primitive = elementwise(
     samples=(),
     doc="1 - out^2 for out = tanh(x).",
 )
-
-
 elementwise(
     np.tanh,
     rule("1 - out^2", lambda out, x_or_none: 1 - out * out if x_or_none is None else tanh_slope(out, x_or_none)),
     twin="tanh(x)",
     doc="Hyperbolic tangent.",
 )
-
-
 elementwise(
     np.arcsinh,
     rule("1 / sqrt(x**2 + 1)", lambda _, x: 1 / (np.sqrt(x * x - -1) if is_complex(x) else np.hypot(x, 1.0))),
