@@ -384,7 +384,6 @@ trunc_divide: Any = internal.elementwise(
     node="Div",
     domain=BETWEEN_JUMPS,
     twin="trunc(x / y)",
-    doc="Quotient rounded towards 0.",
     subgradient="0 everywhere",
 )
 real_elementwise(

@@ -40,7 +40,6 @@ dft: Any = internal.linear(
         lambda g, _, _x, *, axis, inverse, scale: dft(g, axis=axis, inverse=not inverse, scale=scale),
     ),
     node="FftC2C",
-    doc="Discrete Fourier transform over axes.",
 )
 
 

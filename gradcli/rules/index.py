@@ -172,7 +172,6 @@ getitem = internal.selection(
         Sample(A(2, 3, 4), (slice(None), np.array([True, False, True]))),
         Sample(A(), ()),
     ),
-    doc="Elements x[index]; any NumPy index.",
 )
 put = internal.selection(
     "put_zeros",
@@ -228,5 +227,4 @@ replace: Any = internal.general(
         Sample(A(2, 3, 4), (np.array([0, 1, 0]), slice(None), np.array([3, 0, 3])), A(3, 1)),
     ),
     pattern=SELECTION,
-    doc="A copy of x with x[index] = value (the indexed assignment of programs).",
 )

@@ -28,7 +28,6 @@ internal.elementwise(
     node="Xlogy",
     domain=(POSITIVE,),
     twin="x * log(x)",
-    doc="x log(x), 0 at 0.",
     subgradient="-inf at 0",
 )
 
@@ -157,5 +156,4 @@ internal.linear(
         Sample(A(2, 4, 3), [[1, 0, 3], [2, 2, 1]], total=6.0),
         Sample(A(4), 1),
     ),
-    doc="-(sum of the scores of one class per place, weighed) / total: the loss behind nll_loss and cross_entropy.",
 )

@@ -223,7 +223,6 @@ roll_axes = internal.selection(
     lambda x, *, shift, axis: np.roll(x, shift, axis),
     rule("Rolled back", lambda g, _, _x, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis)),
     node="Roll",
-    doc="Elements rolled along negative axes.",
 )
 
 

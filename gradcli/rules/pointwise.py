@@ -41,16 +41,9 @@ real_part = internal.linear(
     node="Real",
     view=True,
     exact=exact_part(0),
-    doc="Real part of a complex array.",
 )
 imag_part = internal.linear(
-    "imag_part",
-    np.imag,
-    rule("i g", lambda g, _, _x: g * 1j),
-    node="Imag",
-    view=True,
-    exact=exact_part(1),
-    doc="Imaginary part of a complex array.",
+    "imag_part", np.imag, rule("i g", lambda g, _, _x: g * 1j), node="Imag", view=True, exact=exact_part(1)
 )
 
 
@@ -228,7 +221,6 @@ logit_slope = internal.elementwise(
     lambda out, x: (2 * x - 1) * out * out,  # of products of x and 1 - x, both terms may be infinite
     name="logit_slope",
     domain=((0.05, 0.95),),
-    doc="1 / (x (1 - x)).",
 )
 real_elementwise(
     logit_forward,

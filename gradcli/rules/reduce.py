@@ -121,7 +121,6 @@ internal.general(
     node="Median",
     complex=False,
     samples=(*REDUCTIONS, Sample(A(5), ignore_nan=True)),
-    doc="Middle element over axis, the lower of two.",
     subgradient="shared equally among ties",
 )
 
@@ -236,7 +235,6 @@ internal.general(
     node="NativeLayerNorm",
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), axis=(0, 2)), Sample(A(5), eps=0.1)),
-    doc="(x - mean) / sqrt(variance + eps) over axis.",
 )
 
 
@@ -284,13 +282,7 @@ def norm_slope_vjp(g, slope, x, out, *, ord, axis):
     return np.where(out == 0, 0.0, (g - across) / safe)
 
 
-norm_slope = internal.general(
-    "norm_slope",
-    norm_slope_forward,
-    norm_slope_vjp,
-    no_gradient,
-    doc="Derivative of a norm of order ord, without digits lost beside a large element; out is that norm of x.",
-)
+norm_slope = internal.general("norm_slope", norm_slope_forward, norm_slope_vjp, no_gradient)
 
 
 def norm_vjp(g, out, x, *, ord, axis, keepdims):

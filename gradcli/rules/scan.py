@@ -48,7 +48,6 @@ linear_scan = internal.general(
     promote=(0, 1),
     samples=(Sample(A(3, 4), A(3, 4)), Sample(A(5), A(5)), Sample(A(2, 3, 4), A(4))),
     pattern=LANES,
-    doc="Linear recurrence y[k] = a[k] y[k-1] + b[k] along the last axis.",
 )
 
 

@@ -45,7 +45,6 @@ log_ratio: Any = internal.elementwise(
     name="log_ratio",
     domain=(POSITIVE,),
     samples=(Sample(A(3, 4), n=0), Sample(A(3), n=1)),
-    doc="n-th derivative of -log(1 - t) / t at t = 1 - x.",
 )
 gamma: Any = scipy_function(
     "gamma", lambda out, x: out * digamma(x), domain=(POSITIVE,), twin="gamma(x)", doc="Gamma function."
@@ -80,7 +79,6 @@ exp_over = internal.elementwise(
     lambda out, x: out * (1 - 1 / x),  # of out - out / x, both may be infinite
     name="exp_over",
     domain=(POSITIVE,),
-    doc="exp(x) / x.",
 )
 scipy_function(
     "expi",
@@ -261,7 +259,6 @@ scaled_k0: Any = internal.elementwise(
     name="scaled_k0",
     domain=(POSITIVE,),
     samples=(Sample(A(3, 4), n=1), Sample(A(3), n=2)),
-    doc="n-th derivative of scaled_modified_bessel_k0.",
 )
 
 

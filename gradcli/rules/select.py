@@ -77,14 +77,7 @@ pick = internal.general(
     node="Gather",
     doc="Elements picked per lane along a negative axis by positions that may themselves be computed.",
 )
-unpick = internal.general(
-    "unpick",
-    unpick_forward,
-    unpick_dg,
-    no_gradient,
-    node="ScatterAdd",
-    doc="Zeros with elements added per lane at positions along a negative axis.",
-)
+unpick = internal.general("unpick", unpick_forward, unpick_dg, no_gradient, node="ScatterAdd")
 
 
 def sort_vjp(g, _, x, *, axis):
@@ -99,11 +92,7 @@ def sorting_positions(x, axis):
 
 
 sort_axis = internal.general(
-    "sort_axis",
-    lambda x, *, axis: np.take_along_axis(x, sorting_positions(x, axis), axis),
-    sort_vjp,
-    node="Sort",
-    doc="Elements in rising order along a negative axis.",
+    "sort_axis", lambda x, *, axis: np.take_along_axis(x, sorting_positions(x, axis), axis), sort_vjp, node="Sort"
 )
 
 

@@ -158,7 +158,6 @@ convolve: Any = product_entry(
     for_first("x from g and w", lambda g, w, windows: unconvolve(g, w, windows=windows)),
     for_second("w from x and g", lambda g, x, windows: weigh(x, g, windows=windows)),
     samples=examples(X, W),
-    doc="Sums of products of windows and weights.",
 )
 unconvolve: Any = product_entry(
     "unconvolve_windows",
@@ -166,7 +165,6 @@ unconvolve: Any = product_entry(
     for_first("y from g and w", lambda g, w, windows: convolve(g, w, windows=windows)),
     for_second("w from g and y", lambda g, y, windows: weigh(g, y, windows=windows)),
     samples=examples(Y, W),
-    doc="The transpose of a convolution with respect to its input.",
 )
 weigh: Any = product_entry(
     "convolve_weight",
@@ -174,5 +172,4 @@ weigh: Any = product_entry(
     for_first("x from y and g", lambda g, y, windows: unconvolve(y, g, windows=windows)),
     for_second("y from x and g", lambda g, x, windows: convolve(x, g, windows=windows)),
     samples=examples(X, Y),
-    doc="The transpose of a convolution with respect to its weights.",
 )

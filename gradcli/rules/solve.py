@@ -208,7 +208,6 @@ slogdet_outputs = internal.general(
     node="LinalgSlogdet",
     outputs=2,
     exact=exact_slogdet,
-    doc="Sign and logarithm of |det(A)|.",
 )
 
 

@@ -70,7 +70,6 @@ ierfcx: Any = internal.elementwise(
     lambda _, x, *, n: -2 * (n + 1) * ierfcx(x, n=n + 1),
     name="ierfcx",
     samples=(Sample(A(3, 4), n=1), Sample(A(3), n=2)),
-    doc="exp(x^2) times the n-th repeated integral of erfc.",
 )
 erfcx = scipy_function(
     "erfcx",
@@ -88,12 +87,7 @@ def exp_square_forward(out, tail):
 
 
 exp_square = internal.elementwise(
-    exp_square_forward,
-    lambda slope, out, _: 2 * out * slope,
-    0,
-    name="exp_square",
-    samples=(),
-    doc="exp(out^2) where erfc(|out|) = tail.",
+    exp_square_forward, lambda slope, out, _: 2 * out * slope, 0, name="exp_square", samples=()
 )
 erfinv: Primitive = scipy_function(
     "erfinv",
@@ -169,7 +163,6 @@ kummer: Any = internal.elementwise(
     lambda _, x, *, a, b: a / b * kummer(x, a=a + 1, b=b + 1),
     name="kummer",
     samples=(Sample(A(3, 4), a=1.5, b=2.0), Sample(A(3), a=1.0, b=0.5)),
-    doc="Kummer's confluent hypergeometric function M(a, b, x).",
 )
 
 # -- the gamma function ---------------------------------------------------------------------------

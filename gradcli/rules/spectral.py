@@ -118,19 +118,9 @@ def eigh_vjp(gs, outs, _):
 
 
 eigh_outputs = internal.general(
-    "eigh_outputs",
-    lambda x: tuple(np.linalg.eigh(x)),
-    eigh_vjp,
-    node="LinalgEigh",
-    outputs=2,
-    doc="Eigenvalues and eigenvectors of a Hermitian matrix.",
+    "eigh_outputs", lambda x: tuple(np.linalg.eigh(x)), eigh_vjp, node="LinalgEigh", outputs=2
 )
-hermitian_of = internal.general(
-    "hermitian_of",
-    hermitian_forward,
-    lambda g, _, _x, *, lower: 0.5 * (g + adjoint(g)),
-    doc="The Hermitian matrix of which one triangle is read; its gradient is the Hermitian one, as in PyTorch.",
-)
+hermitian_of = internal.general("hermitian_of", hermitian_forward, lambda g, _, _x, *, lower: 0.5 * (g + adjoint(g)))
 
 
 def from_triangle(a, lower=True):
@@ -267,12 +257,7 @@ def svd_vjp(gs, outs, _, *, full):
 
 
 svd_outputs = internal.general(
-    "svd_outputs",
-    lambda x, *, full: tuple(np.linalg.svd(x, full)),
-    svd_vjp,
-    node="LinalgSvd",
-    outputs=3,
-    doc="U, S and V^H of A = U S V^H.",
+    "svd_outputs", lambda x, *, full: tuple(np.linalg.svd(x, full)), svd_vjp, node="LinalgSvd", outputs=3
 )
 
 
