@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import step
-from .exact import exact_log_softmax, exact_logsumexp, exact_softmax
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import as_floats, conjugate, negative_axes, rank, sum_kept, unreduce
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
@@ -361,7 +360,7 @@ general(
     folds=(np.logaddexp.reduce,),
     torch="logsumexp(input, dim, keepdim=False)",
     samples=REDUCTIONS,
-    exact=exact_logsumexp,
+    exact=lambda _field, x, *, axis, keepdims: np.log(np.add.reduce(np.exp(x), axis=axis, keepdims=keepdims)),
     pattern=REDUCTION,
     doc="log(sum(exp(x))) over axis, without overflow.",
 )
@@ -412,7 +411,7 @@ softmax = general(
     torch="softmax(input, dim=None, *, dtype=None)",
     floats_only=WHOLE_NUMBERS.format(name="softmax"),
     samples=SOFTMAXES,
-    exact=exact_softmax,
+    exact=lambda _field, x, *, axis: softmax_of(x, axis),
     pattern=LANES,
     doc="exp(x) / sum(exp(x)) over axis (the last one unless given).",
 )
@@ -421,7 +420,7 @@ finite_softmax = internal.general(
     lambda x, *, axis: softmax_of(x - finite_max(x, axis), axis),
     softmax_vjp,
     node="Softmax",
-    exact=exact_softmax,
+    exact=lambda _field, x, *, axis: softmax_of(x, axis),
     doc="Softmax as the slope of logsumexp, with zeros beside an infinite element.",
 )
 general(
@@ -433,7 +432,7 @@ general(
     torch="log_softmax(input, dim=None, *, dtype=None)",
     floats_only=WHOLE_NUMBERS.format(name="log_softmax"),
     samples=SOFTMAXES,
-    exact=exact_log_softmax,
+    exact=lambda _field, x, *, axis: x - np.log(np.add.reduce(np.exp(x), axis=axis, keepdims=True)),
     pattern=LANES,
     doc="Logarithm of softmax, without overflow.",
 )

@@ -8,8 +8,19 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import direction
-from .exact import exact_extreme, exact_mean, exact_norm, exact_std, exact_var
-from .shapes import conjugate, kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
+from .exact import NoTwinError, exact_extreme
+from .shapes import (
+    conjugate,
+    is_complex,
+    kept_shape,
+    mask,
+    negative_axes,
+    negative_axis,
+    rank,
+    spread,
+    sum_kept,
+    unreduce,
+)
 from .table import REDUCTION, A, Sample, constant, general, internal, linear, no_gradient, rule
 
 REDUCTIONS = (
@@ -59,7 +70,9 @@ linear(
     floats_only="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
     "Got: {type}",
     samples=REDUCTIONS,
-    exact=exact_mean,
+    exact=lambda field, x, *, axis, keepdims: (
+        np.add.reduce(x, axis=axis, keepdims=keepdims) / field.number(count(x.shape, axis))
+    ),
     pattern=REDUCTION,
     doc="Arithmetic mean over axis.",
 )
@@ -188,6 +201,13 @@ def std_vjp(g, out, x, *, axis, keepdims, correction):
     return per_degree_of_freedom(ratio, x.shape, axis, correction) * subtract_mean(x, axis)
 
 
+def exact_var(field, x, *, axis, keepdims, correction):
+    n = count(x.shape, axis)
+    deviation = x - np.add.reduce(x, axis=axis, keepdims=True) / field.number(n)
+    size = abs(deviation) if is_complex(deviation) else deviation
+    return np.add.reduce(size * size, axis=axis, keepdims=keepdims) / field.number(n - correction)
+
+
 SPREADS = (*REDUCTIONS[:4], Sample(A(3, 4), axis=1, correction=1))
 general(
     "var",
@@ -205,7 +225,7 @@ general(
     std_vjp,
     bind=variance_signature,
     samples=SPREADS,
-    exact=exact_std,
+    exact=lambda field, x, **params: np.sqrt(exact_var(field, x, **params)),
     pattern=REDUCTION,
     doc="Standard deviation over axis; divides by n - correction, with correction 0 unless given.",
     subgradient="0 where all elements are equal",
@@ -257,6 +277,20 @@ def norm_forward(x, *, ord, axis, keepdims):
         scale = np.where((top == 0) | ~np.isfinite(top), 1.0, top).astype(size.dtype)
         out = scale * np.add.reduce((size / scale) ** ord, axis=axis, keepdims=True) ** (1.0 / ord)
     return out if keepdims else np.squeeze(out, axis)
+
+
+def exact_norm(field, x, *, ord, axis, keepdims):
+    size = abs(x)
+    if ord in (np.inf, -np.inf):
+        return exact_extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        raise NoTwinError("the norm of order 0 counts, it is no formula")
+    if ord == 1:
+        return np.add.reduce(size, axis=axis, keepdims=keepdims)
+    if ord == 2:
+        return np.sqrt(np.add.reduce(size * size, axis=axis, keepdims=keepdims))
+    order = field.number(ord)
+    return np.add.reduce(size**order, axis=axis, keepdims=keepdims) ** (1 / order)
 
 
 def norm_slope_forward(x, out, *, ord, axis):
