@@ -246,35 +246,27 @@ def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad
     return make_leaf(random_numbers.rng.permutation(n), dtype, requires_grad, device)
 
 
-def like(make: Any) -> None:
-    """Enter the form of a maker that takes shape and type from a tensor."""
+def like(make: Any, of_shape: bool) -> None:
+    """Enter zeros_like(tensor) or tensor.new_zeros(...) and the like: type, and shape if so, come from the tensor."""
 
     def function(
         input: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
         kind = input._data.dtype if dtype is None else dtype
-        return make(tuple(input.shape), *args, dtype=kind, device=device, requires_grad=requires_grad)
+        shape = (tuple(input.shape),) if of_shape else ()
+        return make(*shape, *args, dtype=kind, device=device, requires_grad=requires_grad)
 
     name = make.__name__
-    offer(f"{name}_like", function, f"{name} in the shape and type of input.", method=False)
-
-
-def new_maker(make: Any) -> None:
-    """Enter tensor.new_zeros(...) and the like: type from the tensor, shape from the arguments."""
-
-    def function(
-        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
-    ) -> Tensor:
-        kind = self._data.dtype if dtype is None else dtype
-        return make(*args, dtype=kind, device=device, requires_grad=requires_grad)
-
-    offer(f"new_{make.__name__}", function, f"{make.__name__} in the type of this tensor.")
+    if of_shape:
+        offer(f"{name}_like", function, f"{name} in the shape and type of input.", method=False)
+    else:
+        offer(f"new_{name}", function, f"{name} in the type of this tensor.")
 
 
 for _make in (zeros, ones, empty, full, rand, randn):
-    like(_make)
+    like(_make, of_shape=True)
 for _make in (zeros, ones, empty, full, tensor):
-    new_maker(_make)
+    like(_make, of_shape=False)
 
 
 @public(method=False)

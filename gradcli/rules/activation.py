@@ -14,19 +14,7 @@ from .arithmetic import step
 from .reduce import REDUCTIONS, reduction_signature
 from .shapes import as_floats, conjugate, negative_axes, rank, sum_kept, unreduce
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
-from .table import (
-    LANES,
-    REAL,
-    REDUCTION,
-    A,
-    Sample,
-    elementwise,
-    general,
-    internal,
-    numpy_function,
-    real_elementwise,
-    rule,
-)
+from .table import LANES, REDUCTION, A, Sample, elementwise, general, internal, numpy_function, real_elementwise, rule
 from .transcendental import sigmoid, sigmoid_slope, tanh_slope
 
 GELU_CUBIC = 0.044715
@@ -135,7 +123,6 @@ real_elementwise(
     gelu,
     gelu_dx,
     bind=gelu_signature,
-    domain=(REAL,),
     samples=(Sample(A(3, 4)), Sample(A(3), approximate="tanh")),
     twin="x * (1 + erf(x / sqrt(2))) / 2",
     twin_of=lambda params: GELU_OF_TANH if params.get("approximate") == "tanh" else None,

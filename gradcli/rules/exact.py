@@ -37,11 +37,6 @@ def without_field(x: Any) -> np.ndarray:
     return np.asarray(x).view(np.ndarray)
 
 
-def by_name(field: Field, name: str, *operands: Any) -> Any:
-    """Apply one of the field's functions element by element."""
-    return map_elements(field.functions[name], operands)
-
-
 def exact_extreme(name: str) -> Callable:
     """Return the largest or smallest element over axes: of all at once, which share the slope where they tie."""
 
@@ -62,16 +57,6 @@ def squeeze_axes(x: Any, axis: tuple[int, ...]) -> np.ndarray:
     """Return an array without these axes."""
     x = np.asarray(x)
     return x.reshape([n for i, n in enumerate(x.shape) if i - x.ndim not in axis])
-
-
-def exact_angle(field: Field, x: Any) -> Any:
-    """The argument of complex numbers."""
-    return map_elements(lambda e: field.functions["atan2"](*reversed(field.parts(e))), (without_field(x),))
-
-
-def exact_part(place: int) -> Callable:
-    """Return the real (0) or imaginary (1) parts."""
-    return lambda field, x: map_elements(lambda e: field.parts(e)[place], (without_field(x),))
 
 
 def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -> Any:

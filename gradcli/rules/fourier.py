@@ -209,7 +209,7 @@ for _kind, _doc in KINDS.items():
 def enter_shift(name: str, sign: int, doc: str) -> None:
     """Enter what rolls an array by half of each axis."""
 
-    @numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), home=np.fft, name=f"fft.{name}", public=False, doc=doc)
+    @numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), homes=(np.fft,), name=f"fft.{name}", public=False, doc=doc)
     def function(x, axes=None):
         axes = tuple(range(rank(x))) if axes is None else as_shape(axes)
         return roll(x, tuple(sign * (shape_of(x)[a] // 2) for a in axes), axes) if axes else x

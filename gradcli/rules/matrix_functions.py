@@ -54,7 +54,6 @@ def matrix_norm(x, order, axes, keepdims=False):
     Sample(A(3, 4), -math.inf, keepdims=True),
     Sample(A(2, 3, 4), 2, axis=(0, 2)),
     Sample(A(2, 3, 4), -2, axis=(-1, 0), keepdims=True),
-    home=np.linalg,
     name="linalg.norm",
     public=False,
     doc="NumPy's norm of a vector or matrix.",
@@ -75,7 +74,6 @@ def norm(x, ord=None, axis=None, keepdims=False):
     Sample(A(3, 3)),
     Sample(A(4, 4), 1),
     Sample(A(3, 2), -2),
-    home=np.linalg,
     torch="linalg.cond(A: matrix, p=None)",
     doc="Condition number of matrices.",
 )
@@ -148,7 +146,6 @@ def pinv_with(x, absolute, relative, hermitian=False):
     Sample(A(3, 3)),
     Sample(A(4, 2)),
     Sample(A(2, 2, 4)),
-    home=np.linalg,
     torch="pinverse(input: matrix, rcond=1e-15)",
     doc="Pseudo-inverse of Moore and Penrose.",
 )
@@ -160,7 +157,7 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=1e-15):
 LstsqResult = namedtuple("LstsqResult", ["solution", "residuals", "rank", "singular_values"])
 
 
-@numpy_function(home=np.linalg, public=False, doc="Least squares (four results).")
+@numpy_function(public=False, doc="Least squares (four results).")
 def lstsq(a, b, rcond=None):
     """The x that makes |b - a x| smallest, the squared residuals, the rank and the singular values of a."""
     (a,), _ = matrix_signature(a)
@@ -233,7 +230,6 @@ matrix_exp = general(
 @numpy_function(
     *(Sample(A(3, 3), n) for n in (-2, 0, 1, 3, 6)),
     Sample(A(2, 3, 3), 2),
-    home=np.linalg,
     torch="matrix_power linalg.matrix_power(input: square, n)",
     doc="A square matrix multiplied n times with itself.",
 )
@@ -271,7 +267,7 @@ def cheapest_order(sizes):
     return split
 
 
-@numpy_function(Sample([A(2, 3), A(3, 4), A(4, 2)]), Sample([A(3), A(3, 4), A(4, 2), A(2)]), home=np.linalg)
+@numpy_function(Sample([A(2, 3), A(3, 4), A(4, 2)]), Sample([A(3), A(3, 4), A(4, 2), A(2)]))
 def multi_dot(arrays):
     """Product of several matrices in the cheapest order."""
     xs = list(arrays)

@@ -13,18 +13,7 @@ from .matrix_products import matmul, mm
 from .movement import clone, moveaxis
 from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
-from .shapes import (
-    as_array,
-    as_floats,
-    dtype_of,
-    in_type_of,
-    is_complex,
-    kept_shape,
-    negative_axes,
-    rank,
-    raw,
-    shape_of,
-)
+from .shapes import as_array, as_floats, dtype_of, in_type_of, is_complex, kept_shape, negative_axes, rank, shape_of
 from .table import REDUCTION, A, Sample, composition, numpy_function
 
 
@@ -135,9 +124,9 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     """Return the elements of the ranks q (between 0 and 1) over axis, shape q.shape + reduced shape."""
     if method not in METHODS:
         raise TypeError(f"gradcli cannot record a quantile with method={method!r}; it knows {', '.join(METHODS)}")
-    if ((raw(q) < 0) | (raw(q) > 1)).any():
-        raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
     x, q = as_floats(as_array(x)), as_array(q)
+    if ((q < 0) | (q > 1)).any():
+        raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
     axis = negative_axes(axis, rank(x))
     lead = tuple(n for i, n in enumerate(shape_of(x)) if i - rank(x) not in axis)
     rows = sort(moveaxis(x, axis, tuple(range(-len(axis), 0))).reshape((*lead, -1)) if rank(x) else x.reshape((1,)))

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .exact import exact_angle, exact_part
 from .shapes import as_floats, dtype_of, is_complex, mask, shape_of
-from .special import scipy_function
+from .special import scipy_function, scipy_positive
 from .table import (
     POSITIVE,
     A,
@@ -40,10 +39,10 @@ real_part = internal.linear(
     rule("g is the cotangent of the real part alone", lambda g, _, _x: g),
     node="Real",
     view=True,
-    exact=exact_part(0),
+    exact=lambda _field, x: x.real,
 )
 imag_part = internal.linear(
-    "imag_part", np.imag, rule("i g", lambda g, _, _x: g * 1j), node="Imag", view=True, exact=exact_part(1)
+    "imag_part", np.imag, rule("i g", lambda g, _, _x: g * 1j), node="Imag", view=True, exact=lambda _field, x: x.imag
 )
 
 
@@ -71,7 +70,7 @@ general(
     "angle",
     lambda x: np.angle(x if x.dtype.kind == "c" else x + 0.0),  # -0.0 counts as positive, as in PyTorch
     angle_vjp,
-    exact=exact_angle,
+    exact=lambda _field, x: np.arctan2(x.imag, x.real),
     doc="Argument of a complex number.",
     subgradient="0 at 0",
 )
@@ -190,12 +189,11 @@ scipy_function(
     twin="x * log(1 + y)",
     doc="x log(1 + y), 0 where x = 0.",
 )
-scipy_function(
+scipy_positive(
     "entr",
     lambda _, x: -1 - np.log(positive(x)),
     slope="-1 - log(x)",
     node="SpecialEntr",
-    domain=(POSITIVE,),
     twin="-x * log(x)",
     doc="Entropy -x log(x); 0 at 0, -inf below.",
 )

@@ -9,18 +9,7 @@ import numpy as np
 
 from .arithmetic import direction
 from .exact import NoTwinError, exact_extreme
-from .shapes import (
-    conjugate,
-    is_complex,
-    kept_shape,
-    mask,
-    negative_axes,
-    negative_axis,
-    rank,
-    spread,
-    sum_kept,
-    unreduce,
-)
+from .shapes import conjugate, kept_shape, mask, negative_axes, negative_axis, rank, spread, sum_kept, unreduce
 from .table import REDUCTION, A, Sample, constant, general, internal, linear, no_gradient, rule
 
 REDUCTIONS = (
@@ -204,7 +193,7 @@ def std_vjp(g, out, x, *, axis, keepdims, correction):
 def exact_var(field, x, *, axis, keepdims, correction):
     n = count(x.shape, axis)
     deviation = x - np.add.reduce(x, axis=axis, keepdims=True) / field.number(n)
-    size = abs(deviation) if is_complex(deviation) else deviation
+    size = abs(deviation) if deviation.is_complex else deviation
     return np.add.reduce(size * size, axis=axis, keepdims=keepdims) / field.number(n - correction)
 
 
@@ -347,6 +336,7 @@ vector_norm = general(
     norm_vjp,
     bind=norm_signature,
     aliases=("vector_norm",),
+    numpy=(),  # np.linalg.norm is that of matrices, too
     torch=(
         "linalg.vector_norm(x: floats, ord=2, dim=None, keepdim=False, *, dtype=None)",
         "norm(input: floats, p='fro', dim=None, keepdim=False, dtype=None)",

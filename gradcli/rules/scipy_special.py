@@ -8,20 +8,11 @@ from typing import Any
 import numpy as np
 
 from .shapes import as_floats, in_floats_of
-from .special import PROBABILITY, digamma, exp_square, from_scipy, half_turns, kummer, of_order, scipy_function
+from .special import PROBABILITY, digamma, exp_square, from_scipy, kummer, of_order, scipy_function, scipy_positive
 from .table import POSITIVE, A, Sample, elementwise, internal, real_elementwise
 from .transcendental import positive
 
 # -- functions of one operand ----------------------------------------------------------------------
-
-
-def rgamma_slope(x):
-    """-digamma(x) / gamma(x), which has a value at 0, -1, ...; left of 1/2 by reflection. DLMF 5.5.3."""
-    left = x < 0.5
-    below, above = np.where(left, x, 0.0), np.where(left, 1.0, x)
-    sine, cosine = half_turns(below)
-    reflected = gamma(1 - below) * (cosine - digamma(1 - below) * sine / math.pi)
-    return np.where(left, reflected, -digamma(above) * rgamma(above))
 
 
 def log_ratio_forward(x, *, n):
@@ -46,17 +37,7 @@ log_ratio: Any = internal.elementwise(
     domain=(POSITIVE,),
     samples=(Sample(A(3, 4), n=0), Sample(A(3), n=1)),
 )
-gamma: Any = scipy_function(
-    "gamma", lambda out, x: out * digamma(x), domain=(POSITIVE,), twin="gamma(x)", doc="Gamma function."
-)
-rgamma: Any = scipy_function(
-    "rgamma",
-    lambda _, x: rgamma_slope(x),
-    slope="-digamma(x) / gamma(x)",
-    domain=(POSITIVE,),
-    twin="1 / gamma(x)",
-    doc="One over the gamma function.",
-)
+scipy_positive("gamma", lambda out, x: out * digamma(x), twin="gamma(x)", doc="Gamma function.")
 scipy_function(
     "erfcinv",
     lambda out, x: -0.5 * math.sqrt(math.pi) * exp_square(out, np.where(x < 1, x, 2 - x)),
@@ -66,11 +47,10 @@ scipy_function(
     doc="Inverse of the complementary error function.",
 )
 scipy_function("exp10", lambda out, _: out * math.log(10), twin="10**x", doc="10 to the power x.")
-scipy_function(
+scipy_positive(
     "exp1",
     lambda _, x: -np.exp(-x) / positive(x),
     slope="-exp(-x) / x",
-    domain=(POSITIVE,),
     twin="expint(1, x)",
     doc="Exponential integral E1.",
 )
@@ -80,14 +60,7 @@ exp_over = internal.elementwise(
     name="exp_over",
     domain=(POSITIVE,),
 )
-scipy_function(
-    "expi",
-    lambda _, x: exp_over(x),
-    slope="exp(x) / x",
-    domain=(POSITIVE,),
-    twin="Ei(x)",
-    doc="Exponential integral Ei.",
-)
+scipy_positive("expi", lambda _, x: exp_over(x), slope="exp(x) / x", twin="Ei(x)", doc="Exponential integral Ei.")
 scipy_function(
     "dawsn",
     lambda _, x: kummer(-x * x, a=1.0, b=0.5),
@@ -102,14 +75,6 @@ scipy_function(
     domain=((1.3, 4.0),),
     twin="polylog(2, 1 - x)",
     doc="Spence's function.",
-)
-scipy_function(
-    "gammasgn",
-    0,
-    domain=(POSITIVE,),
-    twin="sign(gamma(x))",
-    doc="Sign of the gamma function.",
-    subgradient="0 everywhere",
 )
 
 
@@ -283,18 +248,16 @@ i1: Any = scipy_function(
     twin="besseli(1, x)",
     doc="Modified Bessel function of the first kind, order 1.",
 )
-i0e: Any = scipy_function(
+i0e: Any = scipy_positive(
     "i0e",
     lambda _, x: np.sign(x) * scaled_i0(abs(x), n=1),
-    domain=(POSITIVE,),
     slope="i1e(x) - sign(x) * i0e(x)",
     twin="exp(-abs(x)) * besseli(0, x)",
     doc="exp(-|x|) times the modified Bessel function of the first kind, order 0.",
 )
-i1e: Any = scipy_function(
+i1e: Any = scipy_positive(
     "i1e",
     lambda _, x: scaled_i0(abs(x), n=1) + scaled_i0(abs(x), n=2),  # it is i0e and its slope
-    domain=(POSITIVE,),
     slope="i0e(x) - i1e(x) / x - sign(x) * i1e(x)",
     twin="exp(-abs(x)) * besseli(1, x)",
     doc="exp(-|x|) times the modified Bessel function of the first kind, order 1.",
@@ -309,49 +272,34 @@ j1: Any = scipy_function(
     twin="besselj(1, x)",
     doc=f"{FIRST}, order 1.",
 )
-y0: Any = scipy_function(
-    "bessel_y0", lambda _, x: -y1(x), scipy="y0", twin="bessely(0, x)", domain=(POSITIVE,), doc=f"{SECOND}, order 0."
+y0: Any = scipy_positive("bessel_y0", lambda _, x: -y1(x), scipy="y0", twin="bessely(0, x)", doc=f"{SECOND}, order 0.")
+y1: Any = scipy_positive(
+    "bessel_y1", lambda out, x: y0(x) - out / x, scipy="y1", twin="bessely(1, x)", doc=f"{SECOND}, order 1."
 )
-y1: Any = scipy_function(
-    "bessel_y1",
-    lambda out, x: y0(x) - out / x,
-    scipy="y1",
-    twin="bessely(1, x)",
-    domain=(POSITIVE,),
-    doc=f"{SECOND}, order 1.",
+k0: Any = scipy_positive(
+    "modified_bessel_k0", lambda _, x: -k1(x), scipy="k0", twin="besselk(0, x)", doc=f"Modified {SECOND}, order 0."
 )
-k0: Any = scipy_function(
-    "modified_bessel_k0",
-    lambda _, x: -k1(x),
-    scipy="k0",
-    twin="besselk(0, x)",
-    domain=(POSITIVE,),
-    doc=f"Modified {SECOND}, order 0.",
-)
-k1: Any = scipy_function(
+k1: Any = scipy_positive(
     "modified_bessel_k1",
     lambda out, x: -k0(x) - out / x,
     scipy="k1",
     twin="besselk(1, x)",
-    domain=(POSITIVE,),
     doc=f"Modified {SECOND}, order 1.",
 )
-k0e: Any = scipy_function(
+k0e: Any = scipy_positive(
     "scaled_modified_bessel_k0",
     lambda _, x: scaled_k0(x, n=1),
     slope="scaled_modified_bessel_k0(x) - scaled_modified_bessel_k1(x)",
     scipy="k0e",
     twin="exp(x) * besselk(0, x)",
-    domain=(POSITIVE,),
     doc=f"exp(x) times the modified {SECOND}, order 0.",
 )
-k1e: Any = scipy_function(
+k1e: Any = scipy_positive(
     "scaled_modified_bessel_k1",
     lambda _, x: scaled_k0(x, n=1) - scaled_k0(x, n=2),  # it is k0e less its slope
     slope="scaled_modified_bessel_k1(x) * (1 - 1 / x) - scaled_modified_bessel_k0(x)",
     scipy="k1e",
     twin="exp(x) * besselk(1, x)",
-    domain=(POSITIVE,),
     doc=f"exp(x) times the modified {SECOND}, order 1.",
 )
 airy = from_scipy("airy")
@@ -373,6 +321,13 @@ airy_slope: Any = real_elementwise(
 
 
 # -- spherical Bessel functions --------------------------------------------------------------------
+
+
+def half_turns(x):
+    """sin(pi x) and cos(pi x), which keep their digits where x is large."""
+    whole = np.rint(x.real)
+    sign = 1 - 2 * (whole % 2)
+    return sign * np.sin(math.pi * (x - whole)), sign * np.cos(math.pi * (x - whole))
 
 
 def spherical_forward(x, *, n, k, turns):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .exact import Field, NoTwinError, by_name, map_elements, without_field
+from .exact import Field, NoTwinError, map_elements, without_field
 from .shapes import adjoint, fit, is_complex, rank, shape_of
 from .table import A, Sample, batch_aligned, general, internal, numpy_function, rule
 
@@ -78,8 +78,8 @@ def exact_det(field: Field, a: np.ndarray) -> Any:
 
 
 def exact_slogdet(field: Field, a: Any) -> tuple[Any, Any]:
-    det = without_field(exact_det(field, a))
-    return by_name(field, "sign", det), by_name(field, "log", by_name(field, "abs", det))
+    det = exact_det(field, a).view(type(a))
+    return np.sign(det), np.log(abs(det))
 
 
 @over_stacks
@@ -137,7 +137,6 @@ inv = general(
     aliases=("inverse",),
     torch=("inverse(input: square)", "linalg.inv(A: square)"),
     node="LinalgInvEx",
-    numpy=(np.linalg.inv,),
     samples=SQUARE,
     exact=exact_inverse,
     doc="Inverse of a square matrix.",
@@ -178,7 +177,6 @@ det = general(
     bind=square_signature,
     node="LinalgDet",
     torch="det linalg.det(input: square)",
-    numpy=(np.linalg.det,),
     samples=SQUARE,
     exact=exact_det,
     doc="Determinant.",
@@ -211,7 +209,7 @@ slogdet_outputs = internal.general(
 )
 
 
-@numpy_function(home=np.linalg, torch="slogdet linalg.slogdet(input: square)")
+@numpy_function(torch="slogdet linalg.slogdet(input: square)")
 def slogdet(x):
     """Sign and logarithm of the modulus of the determinant (two results)."""
     (x,), _ = square_signature(x)
@@ -245,7 +243,7 @@ solve_columns: Any = internal.general(
 )
 
 
-@numpy_function(Sample(A(3, 3), A(3)), Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(2, 3, 1)), home=np.linalg)
+@numpy_function(Sample(A(3, 3), A(3)), Sample(A(3, 3), A(3, 2)), Sample(A(2, 3, 3), A(2, 3, 1)))
 def solve(a, b):
     """Solution x of a @ x = b."""
     (a,), _ = square_signature(a)
@@ -350,7 +348,6 @@ cholesky_lower = internal.general(
 
 
 @numpy_function(
-    home=np.linalg,
     torch="cholesky linalg.cholesky(input: square, upper=False)",
     doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}",
 )

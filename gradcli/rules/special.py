@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -36,6 +37,9 @@ def from_scipy(name):
 def scipy_function(name: str, *slopes: Any, scipy: str = "", **options: Any) -> Primitive:
     """Enter scipy.special's function of that name for real numbers; scipy: its name there, where that is another."""
     return real_elementwise(from_scipy(scipy or name), *slopes, name=name, scipy=scipy, **options)
+
+
+scipy_positive = functools.partial(scipy_function, domain=(POSITIVE,))
 
 
 # -- the error function and the normal distribution -----------------------------------------------
@@ -140,13 +144,6 @@ scipy_function(
 )
 
 
-def half_turns(x):
-    """sin(pi x) and cos(pi x), which keep their digits where x is large."""
-    whole = np.rint(x.real)
-    sign = 1 - 2 * (whole % 2)
-    return sign * np.sin(math.pi * (x - whole)), sign * np.cos(math.pi * (x - whole))
-
-
 # With Kummer's function, derivatives of scaled functions do not cancel.
 hyp1f1 = from_scipy("hyp1f1")
 
@@ -193,21 +190,19 @@ polygamma: Any = real_elementwise(
     twin="polygamma(n, x)",
     doc="n-th derivative of digamma at x.",
 )
-digamma = scipy_function(
+digamma = scipy_positive(
     "digamma",
     lambda _, x: polygamma(x, n=1),
     slope="polygamma(1, x)",
     aliases=("psi",),
-    domain=(POSITIVE,),
     twin="polygamma(0, x)",
     doc="Logarithmic derivative of the gamma function.",
 )
-gammaln = scipy_function(
+gammaln = scipy_positive(
     "gammaln",
     lambda _, x: digamma(x),
     aliases=("lgamma",),
     node="Lgamma",
-    domain=(POSITIVE,),
     twin="loggamma(x)",
     doc="Logarithm of |gamma(x)|.",
 )

@@ -50,7 +50,7 @@ qr_outputs = internal.general(
 )
 
 
-@numpy_function(home=np.linalg, public=False, doc="QR decomposition (two results).")
+@numpy_function(public=False, doc="QR decomposition (two results).")
 def qr(a, mode="reduced"):
     """Q with orthonormal columns and upper triangular R with A = Q R; for mode='r' R alone."""
     if mode not in ("reduced", "complete", "r"):
@@ -129,9 +129,7 @@ def from_triangle(a, lower=True):
     return hermitian_of(a, lower=lower)
 
 
-@numpy_function(
-    home=np.linalg, public=False, torch="linalg.eigh(A: square, UPLO='L')", doc="Eigenvalues and vectors, Hermitian."
-)
+@numpy_function(public=False, torch="linalg.eigh(A: square, UPLO='L')", doc="Eigenvalues and vectors, Hermitian.")
 def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
     if str(UPLO).upper() not in ("L", "U"):
@@ -140,7 +138,6 @@ def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
 
 
 @numpy_function(
-    home=np.linalg,
     torch="linalg.eigvalsh(A: square, UPLO='L')",
     doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}",
 )
@@ -201,7 +198,7 @@ composition(
 )
 
 
-@numpy_function(home=np.linalg, public=False)
+@numpy_function(public=False)
 def eig(a):
     """Eigenvalues and vectors."""
     w, v = complex_eig(a)
@@ -210,7 +207,7 @@ def eig(a):
     return EigResult(w, v)
 
 
-@numpy_function(home=np.linalg, public=False)
+@numpy_function(public=False)
 def eigvals(a):
     """Eigenvalues; real where all are."""
     return eig(a).eigenvalues
@@ -262,10 +259,7 @@ svd_outputs = internal.general(
 
 
 @numpy_function(
-    home=np.linalg,
-    public=False,
-    torch="linalg.svd(A: matrix, full_matrices=True, *, driver=None)",
-    doc="Singular value decomposition.",
+    public=False, torch="linalg.svd(A: matrix, full_matrices=True, *, driver=None)", doc="Singular value decomposition."
 )
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, S in falling order and V^H with A = U S V^H; S alone unless compute_uv."""
@@ -276,13 +270,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     return SVDResult(*svd_outputs(a, full=bool(full_matrices)))
 
 
-@numpy_function(
-    Sample(A(3, 3)),
-    Sample(A(2, 4, 3)),
-    Sample(A(2, 4)),
-    home=np.linalg,
-    torch="linalg.svdvals(A: matrix, *, driver=None)",
-)
+@numpy_function(Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(2, 4)), torch="linalg.svdvals(A: matrix, *, driver=None)")
 def svdvals(x, /):
     """Singular values of a matrix in falling order."""
     matrix_signature(x)

@@ -327,9 +327,9 @@ def elementwise(forward: Callable, *partials: Any, name: str | None = None, **op
 real_elementwise = functools.partial(elementwise, complex=False)
 
 
-def namesake(name: str, home: Any = np) -> tuple:
+def namesake(name: str, *homes: Any) -> tuple:
     """Return the function of this name in NumPy, where it is there: an old one may lack it."""
-    return (getattr(home, name),) if hasattr(home, name) else ()
+    return tuple(getattr(home, name) for home in homes or (np, np.linalg) if hasattr(home, name))[:1]
 
 
 def linear(name: str, forward: Callable, vjp: Callable, **options: Any) -> Primitive:
@@ -371,12 +371,12 @@ def composition(function: Callable, name: str | None = None, **options: Any) -> 
     return Primitive(name or function.__name__, "composition", function, arity=None, **options)
 
 
-def numpy_function(*samples: Sample, home: Any = np, **options: Any) -> Callable[[Any], Any]:
+def numpy_function(*samples: Sample, homes: tuple = (), **options: Any) -> Callable[[Any], Any]:
     """Enter a function written in terms of other entries as the one of its name in NumPy, where that is there."""
 
     def enter(function: Any) -> Any:
         name = options.get("name", function.__name__).rpartition(".")[2]
-        composition(function, numpy=namesake(name, home), samples=samples, **options)
+        composition(function, numpy=namesake(name, *homes), samples=samples, **options)
         return function
 
     return enter
