@@ -79,21 +79,16 @@ def cross_entropy(x, t):
         return (t - 1) * np.maximum(np.log1p(-x), LOWEST_LOG) - t * np.maximum(np.log(x), LOWEST_LOG)
 
 
-def probability_loss_dx(g, _out, x, t, *, axis, total):
-    """g (x - t) / (x (1 - x)) / total."""
-    return unreduce(g, x.shape, axis, False) * ((x - t) / np.maximum((1 - x) * x, SMALLEST)) / total
-
-
-def probability_loss_dt(g, _out, x, _t, *, axis, total):
-    """g (log(1 - x) - log(x)) / total."""
-    return unreduce(g, x.shape, axis, False) * (np.log1p(-x) - np.log(x)) / total
+def over_total(formula: str, slope: Callable) -> Callable:
+    """Return the rule of a loss whose terms have this slope."""
+    return rule(formula, lambda g, _out, x, t, *, axis, total: slope(x, t) * unreduce(g, x.shape, axis, False) / total)
 
 
 loss_entry(
     "probability_loss",
     cross_entropy,
-    probability_loss_dx,
-    probability_loss_dt,
+    over_total("g (x - t) / (x (1 - x)) / total", lambda x, t: (x - t) / np.maximum((1 - x) * x, SMALLEST)),
+    over_total("g (log(1 - x) - log(x)) / total", lambda x, _t: np.log1p(-x) - np.log(x)),
     node="BinaryCrossEntropy",
     domain=((0.1, 0.9), (0.1, 0.9)),
     doc="Sum of the cross entropies of two probabilities, over total: the loss behind binary_cross_entropy.",
@@ -101,11 +96,8 @@ loss_entry(
 loss_entry(
     "logit_loss",
     lambda x, t: (1 - t) * x - logsigmoid.forward(x),
-    rule(
-        "(sigmoid(x) - t) g / total",
-        lambda g, _out, x, t, *, axis, total: (sigmoid(x) - t) * unreduce(g, x.shape, axis, False) / total,
-    ),
-    rule("-x g / total", lambda g, _out, x, _t, *, axis, total: -x * unreduce(g, x.shape, axis, False) / total),
+    over_total("(sigmoid(x) - t) g / total", lambda x, t: sigmoid(x) - t),
+    over_total("-x g / total", lambda x, _t: -x),
     node="BinaryCrossEntropyWithLogits",
     doc="The same of sigmoid(x): the loss behind binary_cross_entropy_with_logits.",
 )

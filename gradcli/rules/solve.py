@@ -61,11 +61,6 @@ def pivots(field: Field, column: np.ndarray, start: int) -> list[int]:
     return sorted(rows, key=lambda i: -abs(column[i])) if field.lazy_pieces else rows
 
 
-@over_stacks
-def exact_inverse(field: Field, a: np.ndarray) -> np.ndarray:
-    return eliminate(field, a, identity(field, len(a)))[0]
-
-
 def identity(field: Field, n: int) -> np.ndarray:
     return map_elements(field.number, (np.eye(n).astype(object),))
 
@@ -138,7 +133,7 @@ inv = general(
     torch=("inverse(input: square)", "linalg.inv(A: square)"),
     node="LinalgInvEx",
     samples=SQUARE,
-    exact=exact_inverse,
+    exact=lambda field, a: exact_solve(field, a, identity(field, a.shape[-1])),
     doc="Inverse of a square matrix.",
 )
 
