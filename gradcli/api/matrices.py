@@ -19,24 +19,19 @@ class LinAlgError(RuntimeError):
     """A matrix for which there is no result: singular, or not positive definite."""
 
 
-def on_matrices(name: str = "", *, axes: int = 2, square: bool = False) -> Callable:
-    """Return a decorator for a function whose first argument is a stack of matrices, or vectors for axes=1.
+def on_matrices(*, axes: int = 2, square: bool = False) -> Callable:
+    """Return a decorator for a function whose first argument, A, is a stack of matrices, or vectors for axes=1.
 
-    Raises RuntimeError, with `name` in front, for integers, too few axes and operands that do not fit,
+    Raises RuntimeError, with the function's name in front, for integers, too few axes and operands that do not fit,
     LinAlgError where a matrix has no result, IndexError for axes out of range.
     """
 
     def enter(function: Callable) -> Callable:
-        first = function.__code__.co_varnames[0]
-        title = name or f"linalg.{function.__name__}"
+        title = f"linalg.{function.__name__}"
 
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if args:
-                args = (check_operand(args[0], title, axes, square), *args[1:])
-            elif first in kwargs:
-                kwargs[first] = check_operand(kwargs[first], title, axes, square)
-            return as_torch(title, function, args, kwargs)
+        def call(A: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803 - PyTorch's word
+            return as_torch(title, function, (check_operand(A, title, axes, square), *args), kwargs)
 
         return call
 

@@ -46,21 +46,14 @@ def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
         return replace(base, x, index=Index(inside, base.shape))
     if mode not in ("edge", "reflect", "symmetric", "wrap") or options.get("reflect_type", "even") != "even":
         raise TypeError(f"gradcli cannot record np.pad with mode={mode!r} and {options}")
-    return getitem.function(x.reshape((-1,)), np.pad(number_elements(shape), pad_width, mode=mode))  # type: ignore[call-overload]
-
-
-def number_elements(shape):
-    """Return the number of each element, in a shape."""
-    return np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
+    numbers = np.arange(size_of(x)).reshape(shape)
+    return getitem.function(x.reshape((-1,)), np.pad(numbers, pad_width, mode=mode))  # type: ignore[call-overload]
 
 
 def widths_of(pad_width, ndim):
     """Return (before, after) for every axis."""
     if isinstance(pad_width, dict):
-        return [
-            np.broadcast_to(pad_width[i] if i in pad_width else pad_width.get(i - ndim, 0), 2).tolist()
-            for i in range(ndim)
-        ]
+        pad_width = [np.broadcast_to(pad_width.get(i, pad_width.get(i - ndim, 0)), 2) for i in range(ndim)]
     return np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
 
 
