@@ -258,7 +258,7 @@ def triangle(x, lower, unit):
 
 
 def triangular_forward(a, b, *, lower, unit):
-    """Substitution by BLAS; one call for all columns where there is a single matrix."""
+    """Substitution by BLAS, matrix by matrix."""
     from scipy.linalg import blas
 
     dtype = np.result_type(a, b)
@@ -267,11 +267,6 @@ def triangular_forward(a, b, *, lower, unit):
     if out.size == 0:
         return out
     (trsm,) = blas.get_blas_funcs(("trsm",), dtype=dtype)
-    if a.ndim == 2:
-        columns = np.moveaxis(b, -2, 0)
-        solved = trsm(1.0, a, columns.reshape((len(a), -1)), lower=lower, diag=unit)
-        out[...] = np.moveaxis(solved.reshape(columns.shape), 0, -2)
-        return out
     matrices, rights = np.broadcast_to(a, shape[:-2] + a.shape[-2:]), np.broadcast_to(b, shape)
     for place in np.ndindex(shape[:-2]):
         out[place] = trsm(1.0, matrices[place], rights[place], lower=lower, diag=unit)
