@@ -263,28 +263,21 @@ i1e: Any = scipy_positive(
     doc="exp(-|x|) times the modified Bessel function of the first kind, order 1.",
 )
 FIRST, SECOND = "Bessel function of the first kind", "Bessel function of the second kind"
-j0: Any = scipy_function("bessel_j0", lambda _, x: -j1(x), scipy="j0", twin="besselj(0, x)", doc=f"{FIRST}, order 0.")
+j0: Any = scipy_function("bessel_j0", lambda _, x: -j1(x), twin="besselj(0, x)", doc=f"{FIRST}, order 0.")
 j1: Any = scipy_function(
     "bessel_j1",
     lambda _, x: 0.5 * (j0(x) - family["jv"](x, order=(2.0,))),
     slope="bessel_j0(x) - bessel_j1(x) / x",
-    scipy="j1",
     twin="besselj(1, x)",
     doc=f"{FIRST}, order 1.",
 )
-y0: Any = scipy_positive("bessel_y0", lambda _, x: -y1(x), scipy="y0", twin="bessely(0, x)", doc=f"{SECOND}, order 0.")
-y1: Any = scipy_positive(
-    "bessel_y1", lambda out, x: y0(x) - out / x, scipy="y1", twin="bessely(1, x)", doc=f"{SECOND}, order 1."
-)
+y0: Any = scipy_positive("bessel_y0", lambda _, x: -y1(x), twin="bessely(0, x)", doc=f"{SECOND}, order 0.")
+y1: Any = scipy_positive("bessel_y1", lambda out, x: y0(x) - out / x, twin="bessely(1, x)", doc=f"{SECOND}, order 1.")
 k0: Any = scipy_positive(
-    "modified_bessel_k0", lambda _, x: -k1(x), scipy="k0", twin="besselk(0, x)", doc=f"Modified {SECOND}, order 0."
+    "modified_bessel_k0", lambda _, x: -k1(x), twin="besselk(0, x)", doc=f"Modified {SECOND}, order 0."
 )
 k1: Any = scipy_positive(
-    "modified_bessel_k1",
-    lambda out, x: -k0(x) - out / x,
-    scipy="k1",
-    twin="besselk(1, x)",
-    doc=f"Modified {SECOND}, order 1.",
+    "modified_bessel_k1", lambda out, x: -k0(x) - out / x, twin="besselk(1, x)", doc=f"Modified {SECOND}, order 1."
 )
 k0e: Any = scipy_positive(
     "scaled_modified_bessel_k0",

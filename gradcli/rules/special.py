@@ -35,8 +35,9 @@ def from_scipy(name):
 
 
 def scipy_function(name: str, *slopes: Any, scipy: str = "", **options: Any) -> Primitive:
-    """Enter scipy.special's function of that name for real numbers; scipy: its name there, where that is another."""
-    return real_elementwise(from_scipy(scipy or name), *slopes, name=name, scipy=scipy, **options)
+    """Enter scipy.special's function of that name, or PyTorch's such as bessel_j0, or scipy=, for real numbers."""
+    short = scipy or name.rpartition("bessel_")[2]
+    return real_elementwise(from_scipy(short), *slopes, name=name, scipy=short if short != name else "", **options)
 
 
 scipy_positive = functools.partial(scipy_function, domain=(POSITIVE,))
