@@ -233,8 +233,9 @@ def of_order(name, slope, doc, orders, domain=POSITIVE, forward=None, **options)
     function, count = forward or from_scipy(name), len(orders)
 
     def bind(*operands):
-        if any(getattr(x, "requires_grad", False) for x in operands[:count]):
-            raise RuntimeError(f"{name} has a derivative with respect to its last operand only")
+        for place, x in zip(("first", "second"), operands[:count], strict=False):
+            if getattr(x, "requires_grad", False):
+                raise RuntimeError(f"{name}: the derivative with respect to the {place} operand is not implemented")
         return operands[count:], {"order": tuple(getattr(x, "_data", x) for x in operands[:count])}
 
     names = ", ".join((*orders, "x"))

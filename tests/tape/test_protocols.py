@@ -23,7 +23,6 @@ CALLS = [
     lambda x: np.select([x > 1, x > 0], [x**2, x * 3], -1.0),
     lambda x: np.choose(np.array([[0], [1], [0]]), [x, x**2]),
     lambda x: np.pad(x, ((1, 0), (2, 1)), mode="reflect"),
-    lambda x: np.insert(x, [0, 2], x[:, :2], axis=1),
     lambda x: np.unique(x[0]),
     lambda x: np.average(x, axis=1, weights=V, returned=True)[0],
     lambda x: np.percentile(x, [20, 70], axis=0),
