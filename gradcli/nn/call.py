@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 import weakref
 from collections import OrderedDict
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..tape.backward import outline_of
 from ..tape.hooks import check_hook_result
 from ..tape.memory import track_view
 from ..tape.modes import state
@@ -24,7 +24,7 @@ class HookLists:
     """The hooks of one module, or of all: dictionaries from handle ids to functions.
 
     `_always_called`: the ids of forward hooks that run after an error, too. `_is_full_backward_hook`: what kind the
-    backward hooks are; None where there were none.
+    backward hooks are; None where there were none. `_hooked`: whether there ever was a hook.
     """
 
     _forward_pre_hooks: OrderedDict
@@ -32,6 +32,7 @@ class HookLists:
     _backward_pre_hooks: OrderedDict
     _backward_hooks: OrderedDict
     _always_called: set[int]
+    _hooked = False
     _is_full_backward_hook: bool | None
 
     def __init__(self) -> None:
@@ -42,6 +43,7 @@ class HookLists:
     def _add_hook(self, hooks: OrderedDict, hook: Callable, prepend: bool = False) -> RemovableHandle:
         if not callable(hook):
             raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+        self.__dict__["_hooked"] = True
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
         if prepend:
@@ -57,7 +59,7 @@ class HookLists:
     ) -> RemovableHandle:
         """Call hook(module, args, output) after forward; what it returns replaces the output.
 
-        always_call: also when forward raised.
+        always_call: also when forward, or a hook, raised.
         """
         handle = self._add_hook(self._forward_hooks, hook, prepend)
         if always_call:
@@ -98,65 +100,41 @@ everywhere = HookLists()
 """The hooks of all modules."""
 
 
+def hooks_of(kind: str, module: Any) -> list[Callable]:
+    """Return the hooks of a kind on all modules, then those on one."""
+    return [*getattr(everywhere, kind).values(), *getattr(module, kind).values()]
+
+
 def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
     """Call a module's forward and, around it, the hooks of all modules and its own."""
-    called: set[int] = set()
     try:
-        args = before_forward(module, args)
+        for hook in hooks_of("_forward_pre_hooks", module):
+            new = run_hook("forward pre-hook", module, hook, args)
+            if new is not None:
+                args = new if isinstance(new, tuple) else (new,)
         full: list[Callable] = []
         old: list[Callable] = []
         for owner in (everywhere, module):
             (full if owner._is_full_backward_hook else old).extend(owner._backward_hooks.values())
-        pre = [*everywhere._backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+        pre = hooks_of("_backward_pre_hooks", module)
         watch = BackwardWatch(module, full, pre) if full or pre else None
         if watch is not None:
             args = watch.inputs(args)
         result = module.forward(*args, **kwargs)
-        result = after_forward(module, args, result, called, False)
+        for hook in hooks_of("_forward_hooks", module):
+            new = run_hook("forward hook", module, hook, args, result)
+            result = result if new is None else new
         if watch is not None:
             result = watch.outputs(result)
         if old:
             watch_last_operation(module, args, result, old)
         return result
     except Exception:
-        after_forward(module, args, None, called, True)
+        for owner in (everywhere, module):
+            for key in owner._always_called & owner._forward_hooks.keys():
+                with contextlib.suppress(Exception):  # the error at hand stays the one raised
+                    owner._forward_hooks[key](module, args, None)
         raise
-
-
-def before_forward(module: Any, args: tuple) -> tuple:
-    """Run the forward pre-hooks; return the arguments that they leave."""
-    for owner in (everywhere, module):
-        for hook in list(owner._forward_pre_hooks.values()):
-            result = run_hook("forward pre-hook", module, hook, args)
-            if result is not None:
-                args = result if isinstance(result, tuple) else (result,)
-    return args
-
-
-def after_forward(module: Any, args: tuple, result: Any, called: set, failed: bool) -> Any:
-    """Run the forward hooks; return the output that they leave.
-
-    called: notes who was called. failed: forward raised, and only hooks that want to be called always are, if
-    they were not; their own errors become warnings.
-    """
-    for owner in (everywhere, module):
-        for key, hook in list(owner._forward_hooks.items()):
-            if failed and (key not in owner._always_called or key in called):
-                continue
-            called.add(key)
-            try:
-                new = run_hook("forward hook", module, hook, args, result)
-            except Exception as error:
-                if not failed:
-                    raise
-                warnings.warn(
-                    f"module forward hook with always_call=True raised {error!r}, which was silenced as another "
-                    "error was raised in forward",
-                    stacklevel=2,
-                )
-            else:
-                result = result if new is None else new
-    return result
 
 
 def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
@@ -219,34 +197,23 @@ class BackwardWatch:
             result = run_hook("full backward pre-hook", self.module, hook, shown)
             shown = self.check_result(hook, result, shown, "Backward pre hook", "grad_output")
         self.grad_outputs = shown
-        if not self.places and self.hooks:
-            self.run_without_inputs(shown)
+        if not self.places:  # no input has a gradient
+            self.run_hooks((None,) * len(self.given))
         return tuple(shown[i] for i in places) if self.pre_hooks else None
 
-    def run_without_inputs(self, grad_outputs: tuple) -> None:
-        """Run the hooks where no input has a gradient. Raises RuntimeError where one returns any."""
-        warnings.warn(
-            "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-            "inputs require gradients.",
-            stacklevel=2,
-        )
+    def run_hooks(self, shown: tuple) -> tuple:
+        """Run the hooks; return the gradients of the inputs that they leave."""
         for hook in self.hooks:
-            result = run_hook("full backward hook", self.module, hook, (None,) * len(self.given), grad_outputs)
-            if result is not None and not (isinstance(result, tuple) and all(x is None for x in result)):
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or "
-                    f"None for all gradients; hook {hook_name(hook)!r} did not."
-                )
+            result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
+            shown = self.check_result(hook, result, shown, "Backward hook", "grad_input")
+        self.grad_outputs = None
+        return shown
 
     def leaves(self, grads: tuple, _: tuple) -> tuple | None:
         """Backward leaves the module: run the hooks."""
         if self.grad_outputs is None:
             return None  # backward started inside the module
-        shown = self.add_zeros(put_at(grads, self.places, len(self.given)))
-        for hook in self.hooks:
-            result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
-            shown = self.check_result(hook, result, shown, "Backward hook", "grad_input")
-        self.grad_outputs = None
+        shown = self.run_hooks(self.add_zeros(put_at(grads, self.places, len(self.given))))
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
 
     def add_zeros(self, grads: tuple) -> tuple:
@@ -327,13 +294,15 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
     node = None if tensor is None else tensor.grad_fn
     if node is None:
         return
-    shape = shape_of_product(node, tensor)
+    # PyTorch multiplies a vector as a matrix of one row: the last operation is a view of that product
+    is_row = name_of_entry(node) == "vector_matrix"
+    shape = (1, *tensor.shape)
     for hook in hooks:
-        if shape is None:
-            node.register_hook(lambda grads, outs, hook=hook: run_old_hook(module, hook, node, grads, outs))
-        else:
+        if is_row:
             node.register_prehook(lambda outs, hook=hook: run_hook_on_view(module, hook, shape, outs))
-    if (shape is not None or not is_one_operation(args, result, node)) and not module.__dict__.get("_warned_of_hooks"):
+        else:
+            node.register_hook(lambda grads, outs, hook=hook: run_old_hook(module, hook, node, grads, outs))
+    if (is_row or not is_one_operation(args, result, node)) and not module.__dict__.get("_warned_of_hooks"):
         module.__dict__["_warned_of_hooks"] = True
         warnings.warn(
             "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will "
@@ -344,20 +313,9 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
         )
 
 
-def shape_of_product(node: Any, result: Any) -> tuple[int, ...] | None:
-    """Return the shape in which PyTorch computes a product before a view gives it its own; None without a view.
-
-    There the last operation is that view. Vectors are matrices of one row, and stacks times a matrix one long matrix.
-    """
-    name = getattr(getattr(node.rule, "primitive", None), "name", "")
-    if name == "vector_matrix":
-        return (1, *result.shape)
-    if name == "squeeze" and node.parents[0] is not None:  # a stack times a vector
-        return (result.numel(),) if shape_of_product(node.parents[0], result.unsqueeze(-1)) else None
-    if name != "matrix_product" or result.ndim < 3:
-        return None
-    is_matrix = node.parents[1] is not None and len(outline_of(node.parents[1])[0]) == 2
-    return (-1, result.shape[-1]) if is_matrix else (-1, *result.shape[-2:])
+def name_of_entry(node: Any) -> str:
+    """Return the name of the entry of the table that a node recorded, "" for none."""
+    return getattr(node.rule.primitive, "name", "")
 
 
 def run_hook_on_view(module: Any, hook: Callable, shape: tuple[int, ...], outs: tuple) -> Any:
@@ -375,8 +333,7 @@ def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tup
     PyTorch's linear layer multiplies by the transposed weight, whose gradient the hook sees.
     """
     places = range(len(grads))[COUNTED.get(node.name(), slice(None))]
-    primitive = getattr(getattr(node, "rule", None), "primitive", None)
-    turned = 2 if getattr(primitive, "name", "") == "affine" else None
+    turned = 2 if name_of_entry(node) == "affine" else None
 
     def turn(i: int, grad: Any) -> Any:
         return grad.transpose(-1, -2) if i == turned and grad is not None else grad

@@ -32,9 +32,11 @@ def reduce_losses(values: Any, reduction: str) -> Any:
     return values if reduction == "none" else getattr(values, reduction)()
 
 
-def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str) -> Tensor:
-    """Record a loss of operands of one shape that is one entry of the table, reduced."""
+def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str, weight: Tensor | None = None) -> Tensor:
+    """Record a loss of operands of one shape that is one entry of the table, weighed and reduced."""
     check_reduction(reduction)
+    if weight is not None:
+        return reduce_losses(loss_by_entry(name, input, target, "none") * weight, reduction)
     axis = () if reduction == "none" else (*range(-input.ndim, 0),)
     total = (math.prod(input.shape) or math.nan) if reduction == "mean" else 1
     return dispatch(entry(name), (input, target), {"axis": axis, "total": total})
@@ -233,9 +235,7 @@ def binary_cross_entropy(
     data = input.detach()
     if not bool(((data >= 0) & (data <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    if weight is None:
-        return loss_by_entry("probability_loss", input, target, reduction)
-    return reduce_losses(loss_by_entry("probability_loss", input, target, "none") * weight, reduction)
+    return loss_by_entry("probability_loss", input, target, reduction, weight)
 
 
 def binary_cross_entropy_with_logits(
@@ -248,12 +248,9 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies the loss of positives."""
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    if weight is None and pos_weight is None:
-        return loss_by_entry("logit_loss", input, target, reduction)
     if pos_weight is None:
-        losses = loss_by_entry("logit_loss", input, target, "none")
-    else:
-        losses = (1 - target) * input - entry("logsigmoid")(input) * ((pos_weight - 1) * target + 1)
+        return loss_by_entry("logit_loss", input, target, reduction, weight)
+    losses = (1 - target) * input - entry("logsigmoid")(input) * ((pos_weight - 1) * target + 1)
     return reduce_losses(losses if weight is None else losses * weight, reduction)
 
 

@@ -130,7 +130,7 @@ def test_modes_types_and_gradients():
 def test_state_goes_out_and_comes_back():
     one, two = Net().eval(), Net().eval()
     state = one.state_dict()
-    assert str(two.load_state_dict(state)) == "<All keys matched successfully>"
+    assert two.load_state_dict(state) == ([], [])
     x = gradcli.ones(3, 2)
     assert two(x).tolist() == one(x).tolist()
     assert two.f1.weight is not one.f1.weight
@@ -138,9 +138,6 @@ def test_state_goes_out_and_comes_back():
     assert one.f1.bias.tolist() == [7, 7, 7]
     two.load_state_dict({"scale": np.array([4.0])}, strict=False)
     assert two.scale.tolist() == [4]
-    given = gradcli.tensor([9.0])
-    two.load_state_dict({"scale": given}, strict=False, assign=True)
-    assert two.scale._data is given._data
 
 
 def test_what_does_not_fit_is_listed():
