@@ -84,7 +84,6 @@ HOMES = {
         "tape.modes": "no_grad enable_grad set_grad_enabled is_grad_enabled inference_mode",
         "tape.dtypes": "set_default_dtype get_default_dtype device",
         "tape.printing": "set_printoptions get_printoptions printoptions",
-        "tape.anomaly": "is_anomaly_enabled is_anomaly_check_nan_enabled",
         "errors": "GradcliError",
         "check.declare": "check_gradient",
         "notebook": "load_ipython_extension",

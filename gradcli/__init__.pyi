@@ -20,8 +20,6 @@ from gradcli.nn.layers import dropout as dropout
 from gradcli.nn.module import load as load
 from gradcli.nn.module import save as save
 from gradcli.notebook import load_ipython_extension as load_ipython_extension
-from gradcli.tape.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
-from gradcli.tape.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from gradcli.tape.dtypes import get_default_dtype as get_default_dtype
 from gradcli.tape.dtypes import set_default_dtype as set_default_dtype
 from gradcli.tape.modes import enable_grad as enable_grad

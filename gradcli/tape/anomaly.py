@@ -147,16 +147,6 @@ def trace_always(wanted: bool) -> None:
         begin(state.traced)
 
 
-def is_anomaly_enabled() -> bool:
-    """Return whether backward is watched."""
-    return state.anomaly
-
-
-def is_anomaly_check_nan_enabled() -> bool:
-    """Return whether a watched backward looks for NaNs."""
-    return state.check_nan
-
-
 def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
     """Run a node; tell where it comes from when that fails. Raises AnomalyError when it hands on a NaN."""
     outer, state.running = state.running, node

@@ -9,48 +9,11 @@ import numpy as np
 
 from ..errors import add_advice
 from .dtypes import as_dtype
-from .modes import observers, state
-from .node import Node, OutputNode, Slots
+from .modes import observers
+from .node import Node
 from .record import cast
 from .tensor import Size, Tensor
 from .walk import Cotangent, Plan, as_tuple
-
-
-def outline_of(node: Any) -> tuple:
-    """Return shape and NumPy dtype of the gradient that arrives at a node."""
-    if isinstance(node, OutputNode):
-        return node.parents[0].outline[node.index]
-    while not node.leaf and node.outline is None:
-        node = next(p for p in node.parents if p is not None)  # quick operations keep shape and type
-        if isinstance(node, OutputNode):
-            return outline_of(node)
-    return (node.data.shape, node.data.dtype) if node.leaf else node.outline
-
-
-def run_node(node: Any, *grads: Any) -> Any:
-    """Return what a node makes of the gradients of its outputs: one per input, alone where there is one.
-
-    Raises TypeError for another number of gradients.
-    """
-    count = node.output_count
-    if len(grads) != count:
-        raise TypeError(f"{node.name()} expected {count} arguments, got {len(grads)} arguments instead")
-    if node.leaf:
-        node.accumulate(grads[0]._data, False, False)
-        return None
-    create = state.grad
-    given = [None if g is None else g if create else g._data for g in grads]
-    slots = given[0]
-    if count > 1 or isinstance(node.outline, list):
-        slots = Slots((i, g) for i, g in enumerate(given) if g is not None)
-    parts = node.rule.vjp(node.standing_in(node.parents, Tensor._wrap if create else None), slots)
-    results = [None if g is None else g if create else Tensor._wrap(g, None) for g in parts]
-    while len(results) > 1 and node.parents[len(results) - 1] is None:
-        results.pop()  # Python numbers get no gradient
-    return results[0] if len(results) == 1 else tuple(results)
-
-
-Node.__call__ = run_node  # type: ignore[method-assign]
 
 
 def as_inputs(x: Any) -> tuple:

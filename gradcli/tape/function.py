@@ -16,7 +16,7 @@ from ..rules.shapes import fit
 from .dtypes import naming
 from .hooks import innermost, pack_tensor
 from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
-from .memory import CUSTOM, SEVERAL, mark_changed, name_in_messages, next_seq, text_of_change, track_view
+from .memory import CUSTOM, mark_changed, name_in_messages, next_seq, text_of_change, track_view
 from .modes import allowed, enable_grad, no_grad, observers, state
 from .node import USED_UP, Node, OutputNode, Packed, Rule, Slots, refusing_node, to_parents
 from .record import cast_cotangent, recorder
@@ -165,14 +165,6 @@ class Function:
         rule.used_up = rule  # it may run again, as long as it does not ask for what was saved
         cls._backward_cls = type(name, (FunctionNode,), {"_function": cls, "_rule": rule})
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse what PyTorch allowed long ago."""
-        raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            "function with static forward method. (Example: "
-            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
-        )
-
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the result."""
@@ -274,7 +266,7 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
                 result = x if x._node is None else Tensor._wrap(x._data, None)
             made[id(x)] = result
             if result._base is not None and state.grad and id(x) not in dirty:
-                result._origin = (SEVERAL if len(outputs) > 1 else CUSTOM, i)
+                result._origin = CUSTOM
         node = None
         if wanted and id(x) not in constant and differentiable(x):
             node = OutputNode(ctx, i) if ctx._several else ctx

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -95,14 +95,10 @@ class _Switch:
         record_in_this_thread(self.previous)
 
     def __call__(self, function: Any) -> Any:
-        """Return `function` run in this mode; generators included."""
+        """Return `function` run in this mode."""
         if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def generator(*args: Any, **kwargs: Any) -> Any:
-                return (yield from self.steps(function(*args, **kwargs)))
-
-            return generator
+            name = type(self).__name__
+            raise TypeError(f"{name} does not decorate generators: put `with {name}():` inside {function.__name__}")
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -110,25 +106,6 @@ class _Switch:
                 return function(*args, **kwargs)
 
         return wrapped
-
-    def steps(self, inner: Generator) -> Generator:
-        """Run a generator in this mode, step by step; what is sent or thrown into it gets there."""
-        resume: Any = inner.send
-        value: Any = None
-        while True:
-            with set_grad_enabled(self.wanted):
-                try:
-                    out = resume(value)
-                except StopIteration as stop:
-                    return stop.value
-            try:
-                resume, value = inner.send, (yield out)
-            except GeneratorExit:
-                with set_grad_enabled(self.wanted):
-                    inner.close()
-                raise
-            except BaseException as error:
-                resume, value = inner.throw, error
 
 
 class _Bare(_Switch):

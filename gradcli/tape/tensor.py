@@ -69,7 +69,7 @@ class Tensor(Methods):
     _base: Any = None
     _chain: tuple = ()
     _views: Any = None
-    _origin: tuple[str, int] | None = None
+    _origin: str | None = None
     _earlier = 0
     _data: Any
     _node: Any
@@ -396,11 +396,6 @@ class Tensor(Methods):
         from .printing import tensor_text
 
         return tensor_text(self)
-
-    def _repr_html_(self) -> str:
-        from .printing import tensor_html
-
-        return tensor_html(self)
 
     def __format__(self, spec: str) -> str:
         if self._data.ndim == 0:

@@ -303,11 +303,6 @@ def test_a_forward_and_one_backward_are_needed(forward, methods, error, message)
         made.apply(leaf(1.0)).backward()
 
 
-def test_functions_are_not_instantiated():
-    with pytest.raises(RuntimeError, match="non-static forward"):
-        MyReLU()(leaf(1.0))
-
-
 def test_several_outputs_need_no_garbage_collector(no_collector):
     @function(lambda ctx, a, b: a + 2 * b)
     def two(ctx, x):

@@ -16,7 +16,6 @@ def test_blocks_of_matrices_stand_apart():
         ({}, "tensor([1.1235, 2.5000])"),
         ({"precision": 2}, "tensor([1.12, 2.50])"),
         ({"sci_mode": True}, "tensor([1.1235e+00, 2.5000e+00])"),
-        ({"profile": "short"}, "tensor([1.12, 2.50])"),
         ({"linewidth": 16}, "tensor([1.1235,\n        2.5000])"),
     ],
 )
@@ -33,7 +32,7 @@ def test_settings_hold_inside_their_context(settings, expected):
     [
         ({"threshold": 5}, "tensor([0, 1, 2,  ..., 7, 8, 9])"),
         ({"threshold": 5, "edgeitems": 1}, "tensor([0,  ..., 9])"),
-        ({"profile": "full"}, "tensor([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])"),
+        ({"threshold": 10}, "tensor([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])"),
     ],
 )
 def test_long_tensors_are_elided_from_the_threshold_on(settings, expected):
