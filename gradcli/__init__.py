@@ -83,7 +83,7 @@ HOMES = {
         "tape.tensor": "Tensor Size",
         "tape.modes": "no_grad enable_grad set_grad_enabled is_grad_enabled inference_mode",
         "tape.dtypes": "set_default_dtype get_default_dtype device",
-        "tape.printing": "set_printoptions get_printoptions printoptions",
+        "tape.printing": "set_printoptions get_printoptions",
         "errors": "GradcliError",
         "check.declare": "check_gradient",
         "notebook": "load_ipython_extension",

@@ -28,7 +28,6 @@ from gradcli.tape.modes import is_grad_enabled as is_grad_enabled
 from gradcli.tape.modes import no_grad as no_grad
 from gradcli.tape.modes import set_grad_enabled as set_grad_enabled
 from gradcli.tape.printing import get_printoptions as get_printoptions
-from gradcli.tape.printing import printoptions as printoptions
 from gradcli.tape.printing import set_printoptions as set_printoptions
 from gradcli.tape.tensor import Size as Size
 from gradcli.tape.tensor import Tensor as Tensor

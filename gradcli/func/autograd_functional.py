@@ -26,13 +26,9 @@ CONSTANT = "The jacobian of the user-provided function is independent of input {
 def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
     """Return one Tensor or a sequence of them as a tuple. Raises TypeError, with `text` in front, for others."""
     given = tuple(x) if isinstance(x, tuple | list) else (x,)
-    for i, each in enumerate(given):
+    for each in given:
         if not isinstance(each, Tensor):
-            role = "given outputs of the user-provided function" if "outputs" in text else "given inputs"
-            where = f"value at index {i}" if isinstance(x, tuple | list) else role
-            raise TypeError(
-                f"{text} must be either a Tensor or a tuple of Tensors but the {where} has type {type(each)}."
-            )
+            raise TypeError(f"{text} must be either a Tensor or a tuple of Tensors, not {type(each).__name__}")
     return given
 
 
@@ -101,12 +97,7 @@ def jacobian(
 
 
 def hessian(
-    func: Callable,
-    inputs: Tensors,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
-    outer_jacobian_strategy: str = "reverse-mode",
+    func: Callable, inputs: Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False
 ) -> Any:
     """Return the second derivatives of a scalar function: for inputs i and j shape i.shape + j.shape.
 
@@ -123,7 +114,7 @@ def hessian(
             demand([x._node for x in result], STEADY)
         return result if isinstance(inputs, tuple | list) else result[0]
 
-    return jacobian(gradient, inputs, create_graph, strategy=outer_jacobian_strategy)
+    return jacobian(gradient, inputs, create_graph)
 
 
 STEADY = "The jacobian of the user-provided function with respect to input {} is independent of the input. " + STRICT

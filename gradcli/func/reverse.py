@@ -154,16 +154,14 @@ def registered_places(module: Any) -> Iterator[tuple[str, dict, str]]:
 
 
 @contextlib.contextmanager
-def substitute_parameters(module: Any, tensors: Mapping[str, Any], tie_weights: bool = True) -> Iterator[None]:
-    """Put tensors in place of parameters and buffers by name, for a while; tie_weights: wherever one is shared."""
+def substitute_parameters(module: Any, tensors: Mapping[str, Any]) -> Iterator[None]:
+    """Put tensors in place of parameters and buffers by name, wherever one is shared, for a while."""
     known = [(name, registry, key, registry[key]) for name, registry, key in registered_places(module)]
     by_identity = {id(old): tensors[name] for name, _, _, old in known if name in tensors and old is not None}
     try:
         for name, registry, key, old in known:
-            if name in tensors:
-                registry[key] = tensors[name]
-            elif tie_weights and id(old) in by_identity:
-                registry[key] = by_identity[id(old)]
+            if name in tensors or id(old) in by_identity:
+                registry[key] = tensors[name] if name in tensors else by_identity[id(old)]
         yield
     finally:
         for _, registry, key, old in known:
@@ -175,34 +173,21 @@ def functional_call(
     parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     args: Any = None,
     kwargs: Mapping[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
 ) -> Any:
     """Return module(*args, **kwargs) with these tensors in place of its parameters and buffers.
 
-    strict: RuntimeError unless exactly all names are given. A key given twice raises ValueError.
+    Raises RuntimeError for a name that the module does not have, ValueError for one given twice.
     """
     dicts = parameter_and_buffer_dicts
     tensors: dict[str, Any] = {}
     for part in [dicts] if isinstance(dicts, Mapping) else dicts:
-        repeated = tensors.keys() & part.keys()
-        if repeated:
-            raise ValueError(
-                f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
-            )
+        if repeated := tensors.keys() & part.keys():
+            raise ValueError(f"functional_call: {sorted(repeated)} appeared in multiple dictionaries")
         tensors.update(part)
-    if strict:
-        known = {name for name, registry, key in registered_places(module) if registry[key] is not None}
-        for title, names in (("Unexpected", tensors.keys() - known), ("Missing", known - tensors.keys())):
-            if names:
-                listed = ", ".join(f'"{name}"' for name in sorted(names))
-                raise RuntimeError(
-                    f"Error(s) in loading state_dict for {type(module).__name__}:\n\t"
-                    f"{title} key(s) in state_dict: {listed}."
-                )
+    if unknown := tensors.keys() - {name for name, _, _ in registered_places(module)}:
+        raise RuntimeError(f"functional_call: {type(module).__name__} has no parameter or buffer {sorted(unknown)}")
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with substitute_parameters(module, tensors, tie_weights):
+    with substitute_parameters(module, tensors):
         return module(*arguments, **(kwargs or {}))
 
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ..rules import entry
+from ..tape.function import Function
 from ..tape.hooks import check_hook_result
-from ..tape.memory import track_view
 from ..tape.modes import state
-from ..tape.node import COUNTED, OutputNode, RemovableHandle, Rule, new_node, to_parents
-from ..tape.record import outline
+from ..tape.node import COUNTED, RemovableHandle
 from ..tape.tensor import Tensor
 
 
@@ -165,12 +160,12 @@ class BackwardWatch:
         self.hooks = hooks
         self.pre_hooks = pre_hooks
         self.places: list[int] = []
-        self.given: tuple = ()
+        self.count = 0
         self.grad_outputs: tuple | None = None
 
     def inputs(self, args: tuple) -> tuple:
         """Return the arguments behind the identity in front of the module."""
-        self.given = tuple((x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args)
+        self.count = len(args)
         args, self.places, node = pass_identity(args)
         if node is not None:
             node.register_hook(self.leaves)
@@ -198,7 +193,7 @@ class BackwardWatch:
             shown = self.check_result(hook, result, shown, "Backward pre hook", "grad_output")
         self.grad_outputs = shown
         if not self.places:  # no input has a gradient
-            self.run_hooks((None,) * len(self.given))
+            self.run_hooks((None,) * self.count)
         return tuple(shown[i] for i in places) if self.pre_hooks else None
 
     def run_hooks(self, shown: tuple) -> tuple:
@@ -213,17 +208,8 @@ class BackwardWatch:
         """Backward leaves the module: run the hooks."""
         if self.grad_outputs is None:
             return None  # backward started inside the module
-        shown = self.run_hooks(self.add_zeros(put_at(grads, self.places, len(self.given))))
+        shown = self.run_hooks(put_at(grads, self.places, self.count))
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
-
-    def add_zeros(self, grads: tuple) -> tuple:
-        """Return gradients of the inputs with zeros for tensors that none reached, of the others' leading axes."""
-        pairs = list(zip(grads, self.given, strict=True))
-        lead = next((tuple(g.shape[: g.ndim - len(like[0])]) for g, like in pairs if g is not None), ())
-        return tuple(
-            Tensor._wrap(np.zeros(lead + tuple(like[0]), like[1].numpy), None) if g is None and like else g
-            for g, like in pairs
-        )
 
     def check_result(self, hook: Callable, result: Any, shown: tuple, what: str, name: str) -> tuple:
         """Return the gradients that a hook leaves. Raises RuntimeError for a wrong number, type or shape."""
@@ -241,16 +227,20 @@ class BackwardWatch:
         )
 
 
-IDENTITY = Rule(
-    "BackwardHookFunctionBackward", to_parents(lambda node, g: tuple([g.get(i) for i in range(len(node.parents))]))
-)
+class BackwardHookFunction(Function):
+    """The identity, whose node calls the hooks. Of several outputs, it is the node of no tensor: they may change."""
+
+    @staticmethod
+    def forward(ctx: Any, *values: Tensor) -> tuple:
+        return (*values, None)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        return grads[:-1]
 
 
 def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
-    """Return values with those that require grad behind one identity, their places, and its node (or None).
-
-    Behind it stands a view of each, so that it may be changed in place and the gradient stays right.
-    """
+    """Return values with those that require grad behind one identity, their places, and its node (or None)."""
     places = [
         i
         for i, x in enumerate(values)
@@ -258,15 +248,12 @@ def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
     ]
     if not places:
         return values, places, None
-    tensors = [values[i] for i in places]
-    node = new_node(IDENTITY, tuple(x._node for x in tensors), (), [outline(x._data) for x in tensors])
-    outputs = [OutputNode(node, i) for i in range(len(tensors))]
-    node.output_nodes = tuple(map(weakref.ref, outputs))
+    outputs = BackwardHookFunction.apply(*(values[i] for i in places))
     passed = list(values)
-    for i, x, output in zip(places, tensors, outputs, strict=True):
-        passed[i] = Tensor._wrap(x._array(), output)
-        track_view(passed[i], x, entry("reshape"), {"shape": tuple(x.shape)})
-    return (type(values)(*passed) if hasattr(values, "_fields") else tuple(passed)), places, node
+    for i, output in zip(places, outputs, strict=False):
+        output._origin = None  # it may be changed in place: the gradient stays right
+        passed[i] = output
+    return (type(values)(*passed) if hasattr(values, "_fields") else tuple(passed)), places, outputs[0].grad_fn
 
 
 def put_at(grads: tuple, places: list[int], count: int) -> tuple:

@@ -22,6 +22,7 @@ from ..tape import inplace as changes
 from ..tape.dtypes import as_dtype
 from ..tape.modes import allowed, no_grad, random_numbers
 from ..tape.record import dispatch
+from ..tape.shape_errors import types_error
 from ..tape.tensor import Parameter, Tensor
 from . import init
 from .module import Module
@@ -210,8 +211,7 @@ def fill_uniform(module: Module, count: int) -> None:
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias; weight (out, in) or (in,)."""
     if allowed.float_of_grad and input.dtype != weight.dtype:
-        titles = f"{input.dtype.title} and {weight.dtype.title}"
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {titles}")
+        raise types_error(input, weight)
     if weight.ndim == 2 and bias is not None and input.ndim != 2:
         rows = linear(input.reshape(-1, input.shape[-1]), weight, bias)
         return rows.reshape(*input.shape[:-1], weight.shape[0])

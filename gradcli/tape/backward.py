@@ -75,7 +75,6 @@ def backward(
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
     """Add the gradient of the tensors (times grad_tensors) to the leaves' `.grad`.
@@ -89,7 +88,7 @@ def backward(
     if inputs is not None and len(as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
-    roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)
+    roots = roots_of(outputs, grad_tensors, create_graph)
     if inputs is not None:
         targets = as_inputs(inputs)
         for t in targets:

@@ -201,8 +201,8 @@ def why_not(view: Tensor, what: str = "is being") -> str:
         )
     if view._origin == PART:
         return (
-            f"a view of real and imaginary parts {what} modified inplace with grad mode enabled: make a new tensor with "
-            "complex(real, imag), or make the change inside a no_grad block"
+            f"a view of real and imaginary parts {what} modified inplace with grad mode enabled: make a new tensor "
+            "with complex(real, imag), or make the change inside a no_grad block"
         )
     name = "A view" if view._node is None else f"Output {view.output_nr} of {name_in_messages(view.grad_fn.name())}"
     return (

@@ -21,7 +21,6 @@ class _State(threading.local):
     traced: Any = None
     check_nan = True
     explains = False
-    running: Any = None
 
 
 state = _State()

@@ -225,14 +225,6 @@ class Node:
         """Which output of the public node this one stands for."""
         return 0
 
-    def _sequence_nr(self) -> int:
-        return -self.seq
-
-    @property
-    def metadata(self) -> dict:
-        """A dictionary for the user's own notes about this node."""
-        return self.hook_table.metadata
-
     @property
     def hook_table(self) -> Any:
         """The node's hooks, a table made at the first request."""
@@ -293,7 +285,6 @@ class HookTable:
         self.pre: OrderedDict = OrderedDict()
         self.post: OrderedDict = OrderedDict()
         self.accumulated: OrderedDict = OrderedDict()
-        self.metadata: dict = {}
 
     def add(self, kind: str, hook: Any, on_remove: Any = None) -> RemovableHandle:
         """Append a hook of a kind (`tensor`, `pre`, `post`, `accumulated`) and return its handle."""

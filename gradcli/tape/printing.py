@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,17 +43,6 @@ def set_printoptions(
 def get_printoptions() -> dict[str, Any]:
     """Return what set_printoptions would have to be given."""
     return asdict(options)
-
-
-@contextlib.contextmanager
-def printoptions(**kwargs: Any) -> Iterator[None]:
-    """A context with other settings for printing."""
-    before = get_printoptions()
-    set_printoptions(**kwargs)
-    try:
-        yield
-    finally:
-        set_printoptions(**before)
 
 
 class RealFormat:

@@ -135,15 +135,10 @@ def reduce_with_where(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
     """Reduce with NumPy's where= (elements to take part) and initial= (a value to begin with)."""
     chosen, initial = kwargs.pop("where", None), kwargs.pop("initial", None)
     name = primitive.name
-    if (chosen is not None and name not in (*NEUTRAL, "mean")) or (initial is not None and name not in JOIN):
+    if (chosen is not None and name not in NEUTRAL) or (initial is not None and name not in JOIN):
         raise TypeError(f"gradcli cannot record np.{name} with where= or initial=")
     if chosen is None:
         reduced = primitive.function(*args, **kwargs)
-    elif name == "mean":
-        total = reduce_with_where(entry("sum"), args, {**kwargs, "where": chosen})
-        axis = kwargs.get("axis", args[1] if len(args) > 1 else None)
-        there = np.broadcast_to(raw(chosen), args[0].shape)
-        reduced = total / there.sum(axis=axis, keepdims=kwargs.get("keepdims", False))
     else:
         x = np.where(raw(chosen), args[0], np.asarray(NEUTRAL[name], args[0].dtype.dtype))
         reduced = primitive.function(x, *args[1:], **kwargs)

@@ -337,9 +337,7 @@ class Tensor(Methods):
         try:
             return self.__record__(getitem, (self,), getitem.bind(self._data, key)[1])
         except IndexError as error:
-            from .shape_errors import bad_index
-
-            raise bad_index(error, self._data.shape) from None
+            raise IndexError(str(error).replace("out of bounds for axis", "out of bounds for dimension")) from None
 
     T = property(lambda self: entry("transpose").function(self), doc="The transpose.")
     mT = property(lambda self: entry("swapaxes").function(self, -1, -2), doc="The last two axes exchanged.")  # noqa: N815

@@ -240,7 +240,6 @@ REFUSED = {
     "GroupNorm": (lambda: nn.GroupNorm(2, 3), ValueError, "divisible"),
     "Conv1d": (lambda: nn.Conv1d(3, 2, 1, groups=2), ValueError, "divisible by groups"),
     "RNN size": (lambda: nn.RNN(0, 3), ValueError, "input_size must be greater than zero"),
-    "RNN type": (lambda: nn.GRU(1.5, 3), TypeError, "input_size should be of type int, got: float"),
     "RNN input": (lambda: nn.RNN(2, 3)(gradcli.ones(4, 5)), RuntimeError, "Expected 2, got 5"),
     "BatchNorm rank": (lambda: nn.BatchNorm2d(2)(gradcli.ones(2, 2)), ValueError, "expected 4D input (got 2D"),
     "class weights": (

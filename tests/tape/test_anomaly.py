@@ -33,8 +33,7 @@ def test_nan_is_told_with_the_lines_that_led_to_it():
     assert "has been enabled" in texts[0]
     assert "Error detected in brokenBackward" in texts[1]
     assert "broken.apply" in texts[1]
-    assert "Previous calculation was induced by outerBackward" in texts[2]
-    assert "outer.apply" in texts[2]
+    assert len(texts) == 2
 
 
 def test_other_errors_are_told_too_even_where_warnings_are_errors(capsys):
