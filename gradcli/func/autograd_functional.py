@@ -137,19 +137,13 @@ def scalar(func: Callable, name: str, strict: bool) -> Callable:
     return call
 
 
-def vectors(v: Any, like: list[Tensor], many: bool, name: str) -> list[Tensor]:
-    """Return the given vectors as the pass needs them; 1 for a number. Raises errors as `check_vectors` does."""
-    given = check_vectors(v, [cover(x) for x in like], many, name)
-    return check_cotangents(given, like) if given is not None else [Tensor._wrap(np.ones_like(like[0]._data), None)]
-
-
-def check_vectors(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tensor, ...] | None:
-    """Return the given vectors (None for none), one for each of `like`. RuntimeError if needed or they do not fit."""
+def check_vectors(v: Any, like: Sequence[Tensor], many: bool, name: str) -> Sequence[Tensor]:
+    """Return the given vectors, one for each of `like`; 1 where none is given for a number. Raises RuntimeError."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
             raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
-        return None
+        return [Tensor._wrap(np.ones(tuple(like[0].shape), like[0].dtype.dtype), None)]
     given = check_tensors(v, f"The v given to {name}")
     if len(given) != len(like):
         if not many:
@@ -190,7 +184,7 @@ def product(
     record, many, several = prepare_call(func, inputs, create_graph, strict, name)
     ends = (record.inputs, many), (record.outputs, several)
     (like, mapped), (targets, listed) = ends if forward else ends[::-1]
-    given = vectors(v, like, mapped, name)
+    given = check_cotangents(check_vectors(v, [cover(x) for x in like], mapped, name), like)
     with set_grad_enabled(create_graph or state.grad):
         if forward:
             parts = push_all(record, given, create_graph)
@@ -213,8 +207,7 @@ def second_product(outer: Callable, name: str) -> Callable:
     ) -> tuple[Any, Any]:
         many = isinstance(inputs, tuple | list)
         given = check_tensors(inputs, f"The inputs given to {name}")
-        check_vectors(v, given, many, name)
-        ones = unpack_parts([Tensor._wrap(np.ones(tuple(x.shape), x.dtype.dtype), None) for x in given], many)
+        vector = unpack_parts(check_vectors(v, given, many, name), many)
         values: list[Tensor] = []
         single = scalar(func, name, strict)
 
@@ -223,7 +216,7 @@ def second_product(outer: Callable, name: str) -> Callable:
             values.append(out)
             return grads
 
-        _, result = outer(gradient, inputs, ones if v is None else v, create_graph, strict)
+        _, result = outer(gradient, inputs, vector, create_graph, strict)
         return (values[0] if create_graph else values[0].detach()), result
 
     multiply.__name__ = name

@@ -115,26 +115,13 @@ def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callabl
     return wrapper
 
 
-def jacrev(
-    func: Callable,
-    argnums: Argnums = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-    sparse: bool = False,
-    _preallocate_and_copy: bool = False,
-) -> Callable:
+def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
     """Return a function that gives the Jacobian in reverse mode: shape output.shape + input.shape.
 
     All rows come from one backward pass with the cotangents as a leading axis, in chunks of chunk_size rows
-    (as many as fit into memory, unless given). With sparse, the result is a scipy.sparse array of shape
-    (output.numel(), input.numel()), computed from few products. Several outputs or argnums give nested
-    results, outputs outside. Raises GradcliError for a result that is larger than memory allows.
+    (as many as fit into memory, unless given). Several outputs or argnums give nested results, outputs outside.
+    Raises GradcliError for a result that is larger than memory allows.
     """
-    if sparse:
-        from .sparse import sparse_jacobian
-
-        return functools.wraps(func)(functools.partial(sparse_jacobian, func, argnums=argnums, has_aux=has_aux))
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

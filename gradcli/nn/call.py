@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tape.function import Function
-from ..tape.hooks import check_hook_result
+from ..tape.hooks import check_hook_results, name_of_hook
 from ..tape.modes import state
 from ..tape.node import COUNTED, RemovableHandle
 from ..tape.tensor import Tensor
@@ -137,12 +137,8 @@ def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
     try:
         return hook(module, *given)
     except Exception as error:
-        error.add_note(f"raised in the {kind} {hook_name(hook)!r} of {type(module).__name__}")
+        error.add_note(f"raised in the {kind} {name_of_hook(hook)!r} of {type(module).__name__}")
         raise
-
-
-def hook_name(hook: Any) -> str:
-    return getattr(hook, "__name__", type(hook).__name__)
 
 
 # -- full backward hooks --------------------------------------------------------------------------
@@ -190,7 +186,7 @@ class BackwardWatch:
         shown = put_at(grads, places, count)
         for hook in self.pre_hooks:
             result = run_hook("full backward pre-hook", self.module, hook, shown)
-            shown = self.check_result(hook, result, shown, "Backward pre hook", "grad_output")
+            shown = shown if result is None else check_hook_results(result, shown, hook)
         self.grad_outputs = shown
         if not self.places:  # no input has a gradient
             self.run_hooks((None,) * self.count)
@@ -200,7 +196,7 @@ class BackwardWatch:
         """Run the hooks; return the gradients of the inputs that they leave."""
         for hook in self.hooks:
             result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
-            shown = self.check_result(hook, result, shown, "Backward hook", "grad_input")
+            shown = shown if result is None else check_hook_results(result, shown, hook)
         self.grad_outputs = None
         return shown
 
@@ -210,21 +206,6 @@ class BackwardWatch:
             return None  # backward started inside the module
         shown = self.run_hooks(put_at(grads, self.places, self.count))
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
-
-    def check_result(self, hook: Callable, result: Any, shown: tuple, what: str, name: str) -> tuple:
-        """Return the gradients that a hook leaves. Raises RuntimeError for a wrong number, type or shape."""
-        if result is None:
-            return shown
-        parts = result if isinstance(result, tuple | list) else (result,)
-        if len(parts) != len(shown):
-            raise RuntimeError(
-                f"{what} returned an invalid number of {name}, got {len(parts)}, but expected {len(shown)} "
-                f"(hook {hook_name(hook)!r} of {type(self.module).__name__})"
-            )
-        return tuple(
-            new if new is None or old is None or new is old else check_hook_result(new, old, hook)
-            for new, old in zip(parts, shown, strict=True)
-        )
 
 
 class BackwardHookFunction(Function):

@@ -13,7 +13,6 @@ from ..api.index import where
 from ..api.reduce import pick_positions
 from ..api.shape import broadcast_tensors
 from ..api.wrap import operand, records_as
-from ..errors import add_advice
 from ..rules import entry
 from ..rules.losses import class_index
 from ..rules.shapes import lay_along
@@ -185,14 +184,9 @@ def cross_entropy(
         )
     probabilities = target.shape == shape and len(shape) > 0
     if probabilities == (target.dtype.kind in "iub"):
-        raise add_advice(
-            RuntimeError(
-                "Expected floating point type for target with class probabilities, got " + target.dtype.title
-                if probabilities
-                else f"expected target dtype to be Long or Byte, but got {target.dtype.title}"
-            ),
-            f"the target has shape {list(target.shape)}, the input {list(shape)}: probabilities are floats of "
-            "the input's shape, classes are whole numbers",
+        kind = "a floating point type for class probabilities" if probabilities else "Long or Byte for classes"
+        raise RuntimeError(
+            f"expected target dtype to be {kind}, but got {target.dtype.title} (probabilities have the input's shape)"
         )
     if probabilities and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")

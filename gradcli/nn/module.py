@@ -68,23 +68,13 @@ class Module(HookLists):
         registered = self.__dict__.get(f"_{kind}s")
         if registered is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-        if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
-        if "." in name:
-            got = f", got: {name}" if kind == "module" else ""
-            raise KeyError(f'{kind} name can\'t contain "."{got}')
-        if name == "":
-            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if not isinstance(name, str) or not name or "." in name:
+            raise KeyError(f'{kind} name must be a string that is not empty and contains no ".", got {name!r}')
         if hasattr(self, name) and name not in registered:
             raise KeyError(f"attribute '{name}' already exists")
         if value is not None and not isinstance(value, wanted):
-            required = REGISTRIES[f"_{kind}s"][2]
-            raise TypeError(
-                f"{type_name(value)} is not a Module subclass"
-                if kind == "module"
-                else f"cannot assign '{type_name(value)}' object to {kind} '{name}' "
-                f"({naming.prefix}.{required} or None required)"
-            )
+            required = f"{naming.prefix}.{REGISTRIES[f'_{kind}s'][2]} or None required"
+            raise TypeError(f"cannot assign '{type_name(value)}' object to {kind} '{name}' ({required})")
         registered[name] = value
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:

@@ -88,25 +88,19 @@ class ComplexFormat:
         return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag
 
 
-def shown_part(data: np.ndarray) -> np.ndarray:
-    """Return the elements that an elided print shows."""
+def shown_places(length: int, elide: bool) -> list[Any]:
+    """Return the places along an axis that are shown, None for those left out."""
     edge = options.edgeitems
-    for axis, length in enumerate(data.shape):
-        if length > 2 * edge:
-            data = np.take(data, [*range(edge), *range(length - edge, length)], axis)
-    return data
+    return [*range(edge), None, *range(length - edge, length)] if elide and length > 2 * edge else [*range(length)]
 
 
 def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
     """Return the nested brackets of an array."""
     if data.ndim == 0:
         return form(data.item())
-    length, edge = len(data), options.edgeitems
-    parts: list = list(range(length))
-    if elide and length > 2 * edge:
-        parts = [*range(edge), None, *range(length - edge, length)]
+    parts = shown_places(len(data), elide)
     if data.ndim == 1:
-        words = [(" ..." if edge else "...") if i is None else form(data[i].item()) for i in parts]
+        words = [(" ..." if options.edgeitems else "...") if i is None else form(data[i].item()) for i in parts]
         per_line = max(1, (options.linewidth - indent) // (form.width + 2))
         lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
@@ -119,7 +113,8 @@ def layout_text(data: np.ndarray, indent: int) -> str:
     if data.size == 0:
         return "[]"
     elide = data.size > options.threshold
-    shown = shown_part(data) if elide else data
+    axes = [[i for i in shown_places(length, elide) if i is not None] for length in data.shape]
+    shown = data[np.ix_(*axes)] if elide else data
     form = ComplexFormat(shown) if data.dtype.kind == "c" else RealFormat(shown)
     return body(data, indent, elide, form)
 

@@ -123,16 +123,6 @@ class Tensor(Methods):
         return as_dtype(self._data.dtype)
 
     @property
-    def itemsize(self) -> int:
-        """Bytes per element."""
-        return self._data.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self._data.nbytes
-
-    @property
     def device(self) -> Any:
         """Always the CPU."""
         return cpu

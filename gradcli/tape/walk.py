@@ -202,23 +202,10 @@ class Plan:
         return (self.wrap(g),)
 
     def replace_gradients(self, given: tuple, result: Any, hook: Any) -> tuple:
-        """Return what a node's hook made of gradients. Raises RuntimeError for another count, type or shape."""
-        result = as_tuple(result)
-        name = getattr(hook, "__name__", type(hook).__name__)
-        for x in result:
-            if x is not None and not isinstance(x, Tensor):
-                raise TypeError(f"expected Tensors or None, but hook '{name}' returned '{type(x).__name__}'")
-        if len(result) != len(given):
-            counts = f"(got {len(result)}, but expected {len(given)})"
-            raise RuntimeError(f"hook '{name}' has returned an incorrect number of values {counts}")
-        if any(old is None and new is not None for old, new in zip(given, result, strict=True)):
-            raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
-        from .hooks import check_hook_result
+        """Return what a node's hook made of gradients, as this pass carries them."""
+        from .hooks import check_hook_results
 
-        return tuple(
-            None if new is None else self.unwrap(new if new is old else check_hook_result(new, old, hook))
-            for old, new in zip(given, result, strict=True)
-        )
+        return tuple(None if x is None else self.unwrap(x) for x in check_hook_results(result, given, hook))
 
     def unwrap(self, tensor: Tensor) -> Cotangent:
         """Return a hook's Tensor as this pass carries cotangents."""

@@ -316,8 +316,8 @@ def test_hooks_on_all_modules_come_first():
 
 
 WRONG = {
-    "count of grad_input": ("full_backward_hook", lambda m, gi, go: (gi[0], gi[0]), "number of grad_input, got 2"),
-    "count of grad_output": ("full_backward_pre_hook", lambda m, go: (), "number of grad_output, got 0"),
+    "count of grad_input": ("full_backward_hook", lambda m, gi, go: (gi[0], gi[0]), "number of values .got 2"),
+    "count of grad_output": ("full_backward_pre_hook", lambda m, go: (), "number of values .got 0"),
     "shape": ("full_backward_hook", lambda m, gi, go: (gi[0].sum(),), "changed the size"),
 }
 
