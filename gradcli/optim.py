@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,10 @@ from .tape.memory import mark_changed
 from .tape.modes import enable_grad
 from .tape.node import clear_grad
 from .tape.tensor import Tensor
+
+NOT_NEGATIVE = {
+    "lr": "learning rate", "eps": "epsilon value", "momentum": "momentum value", "weight_decay": "weight_decay value",
+}  # fmt: skip
 
 
 class Optimizer:
@@ -31,6 +35,9 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                 f"torch.{params.dtype.title}Tensor"
             )
+        for name, title in NOT_NEGATIVE.items():
+            if not defaults.get(name, 0) >= 0:
+                raise ValueError(f"Invalid {title}: {defaults[name]}")
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -93,13 +100,6 @@ class Optimizer:
         return text + ")"
 
 
-def refuse_unless(settings: Iterable[tuple[bool, str]]) -> None:
-    """Raise ValueError with the first message whose condition does not hold."""
-    for holds, message in settings:
-        if not holds:
-            raise ValueError(message)
-
-
 class SGD(Optimizer):
     """p -= lr d, with d the gradient plus weight_decay p, or a running sum of those with momentum.
 
@@ -118,17 +118,8 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ):
-        refuse_unless(
-            [
-                (lr >= 0, f"Invalid learning rate: {lr}"),
-                (momentum >= 0, f"Invalid momentum value: {momentum}"),
-                (weight_decay >= 0, f"Invalid weight_decay value: {weight_decay}"),
-                (
-                    not nesterov or (momentum > 0 and dampening == 0),
-                    "Nesterov momentum requires a momentum and zero dampening",
-                ),
-            ]
-        )
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         settings = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
         super().__init__(params, {**settings, "nesterov": nesterov, "maximize": maximize})
 
@@ -168,15 +159,9 @@ class Adam(Optimizer):
         maximize: bool = False,
     ):
         weight_decay = self.usual_decay if weight_decay is None else weight_decay
-        refuse_unless(
-            [
-                (lr >= 0, f"Invalid learning rate: {lr}"),
-                (eps >= 0, f"Invalid epsilon value: {eps}"),
-                (0 <= betas[0] < 1, f"Invalid beta parameter at index 0: {betas[0]}"),
-                (0 <= betas[1] < 1, f"Invalid beta parameter at index 1: {betas[1]}"),
-                (weight_decay >= 0, f"Invalid weight_decay value: {weight_decay}"),
-            ]
-        )
+        for i, beta in enumerate(betas):
+            if not 0 <= beta < 1:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         settings = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, settings)
 

@@ -106,21 +106,16 @@ def hessian(
     check_tensors(inputs, "The inputs given to hessian")
     if strict and vectorize:
         raise RuntimeError("hessian: strict=True and vectorize=True are not supported together")
-    single = scalar(func, "hessian", strict)
+    single = scalar(func, "hessian")
 
     def gradient(*xs: Tensor) -> Any:
-        result = jacobian(single, xs, create_graph=True)
-        if strict:
-            demand([x._node for x in result], STEADY)
+        result = jacobian(single, xs, create_graph=True, strict=strict)
         return result if isinstance(inputs, tuple | list) else result[0]
 
     return jacobian(gradient, inputs, create_graph)
 
 
-STEADY = "The jacobian of the user-provided function with respect to input {} is independent of the input. " + STRICT
-
-
-def scalar(func: Callable, name: str, strict: bool) -> Callable:
+def scalar(func: Callable, name: str) -> Callable:
     """Return func with a check that it returns a single number. Raises RuntimeError otherwise."""
 
     def call(*xs: Any) -> Tensor:
@@ -130,30 +125,19 @@ def scalar(func: Callable, name: str, strict: bool) -> Callable:
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if outs[0].numel() != 1:
             raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
-        if strict and outs[0]._node is None:
-            raise RuntimeError(OUTSIDE.format(0))
         return outs[0].reshape(())
 
     return call
 
 
-def check_vectors(v: Any, like: Sequence[Tensor], many: bool, name: str) -> Sequence[Tensor]:
-    """Return the given vectors, one for each of `like`; 1 where none is given for a number. Raises RuntimeError."""
-    if v is None:
-        if len(like) != 1 or like[0].numel() != 1:
-            what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
-            raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
-        return [Tensor._wrap(np.ones(tuple(like[0].shape), like[0].dtype.dtype), None)]
-    given = check_tensors(v, f"The v given to {name}")
-    if len(given) != len(like):
-        if not many:
-            raise RuntimeError("The given v should contain a single Tensor.")
-        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.")
-    for i, (part, x) in enumerate(zip(given, like, strict=True)):
-        if tuple(part.shape) != tuple(x.shape):
-            where = f"Entry {i} in v" if many else "v"
-            raise RuntimeError(f"{where} has invalid size: should be {x.shape} but got {part.shape}.")
-    return given
+def vectors_or_one(v: Any, like: Sequence[Tensor], name: str) -> Sequence[Tensor]:
+    """Return the given vectors, 1 where there is none. Raises RuntimeError where `like` is no number then."""
+    if v is not None:
+        return check_tensors(v, f"The v given to {name}")
+    if len(like) != 1 or like[0].numel() != 1:
+        what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
+        raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
+    return [Tensor._wrap(np.ones(tuple(like[0].shape), like[0].dtype.dtype), None)]
 
 
 def vjp(
@@ -171,20 +155,12 @@ def jvp(
 
 
 def product(
-    func: Callable,
-    inputs: Tensors,
-    v: Any,
-    create_graph: bool,
-    strict: bool,
-    name: str,
-    constant: str = CONSTANT,
-    forward: bool = False,
+    func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str, forward: bool = False
 ) -> tuple[Any, Any]:
-    """Return (outputs, J v), or v J; `constant` is the complaint about a product that depends on no input."""
+    """Return (outputs, v J), or J v with `forward`."""
     record, many, several = prepare_call(func, inputs, create_graph, strict, name)
-    ends = (record.inputs, many), (record.outputs, several)
-    (like, mapped), (targets, listed) = ends if forward else ends[::-1]
-    given = check_cotangents(check_vectors(v, [cover(x) for x in like], mapped, name), like)
+    like, targets = (record.inputs, record.outputs) if forward else (record.outputs, record.inputs)
+    given = check_cotangents(vectors_or_one(v, [cover(x) for x in like], name), like)
     with set_grad_enabled(create_graph or state.grad):
         if forward:
             parts = push_all(record, given, create_graph)
@@ -194,9 +170,9 @@ def product(
         demand(parts, INDEPENDENT)
     products = cover_products(parts, targets)
     if strict and create_graph:
-        demand([x._node for x in products], constant)
+        demand([x._node for x in products], CONSTANT)
     outputs = unpack_parts([record.public(cover(x)) for x in record.outputs], several)
-    return outputs, unpack_parts(products, listed)
+    return outputs, unpack_parts(products, several if forward else many)
 
 
 def second_product(outer: Callable, name: str) -> Callable:
@@ -207,12 +183,12 @@ def second_product(outer: Callable, name: str) -> Callable:
     ) -> tuple[Any, Any]:
         many = isinstance(inputs, tuple | list)
         given = check_tensors(inputs, f"The inputs given to {name}")
-        vector = unpack_parts(check_vectors(v, given, many, name), many)
+        vector = unpack_parts(vectors_or_one(None, given, name), many) if v is None else v
         values: list[Tensor] = []
-        single = scalar(func, name, strict)
+        single = scalar(func, name)
 
         def gradient(*xs: Tensor) -> Any:
-            out, grads = product(single, xs if many else xs[0], None, True, strict, name, STEADY)
+            out, grads = product(single, xs if many else xs[0], None, True, strict, name)
             values.append(out)
             return grads
 

@@ -32,18 +32,12 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         dims = [*spread_prefix(prefix, args, "in_dims"), *[0] * len(flatten(kwargs)[0])]
         title = f"vmap({mapped_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
         if not leaves:
-            raise ValueError(
-                f"vmap({mapped_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
-                "trying to vmap over a function with no inputs. The latter is unsupported."
-            )
+            raise ValueError(f"vmap({mapped_name(func)})(<inputs>): got no inputs to map over")
         dims = check_dims(dims, leaves, title)
         moved = [x if not d else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
         sizes = [x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None]
         if len(set(sizes)) > 1:
-            raise ValueError(
-                "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-                f"{sizes} for the mapped dimension"
-            )
+            raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got {sizes}")
         outputs, build = batch_or_loop(func, moved, dims, rebuild, sizes[0], randomness)
         return place_axes(outputs, build, out_dims)
 
@@ -62,15 +56,9 @@ def check_dims(dims: list, leaves: list, title: str) -> list:
             result.append(None)
             continue
         if not isinstance(x, Tensor):
-            raise ValueError(
-                f"{title}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over "
-                "non-Tensor arguments, please use None as the respective in_dim"
-            )
+            raise ValueError(f"{title}: Got in_dim={d} for an input of {type(x)}, which is no Tensor: use None for it")
         if not -x.ndim <= d < x.ndim:
-            raise ValueError(
-                f"{title}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.ndim} so "
-                f"expected in_dim to satisfy -{x.ndim} <= in_dim < {x.ndim}."
-            )
+            raise ValueError(f"{title}: Got in_dim={d} for an input of {x.ndim} axes")
         result.append(d % x.ndim)
     if not any(d is not None for d in result):
         raise ValueError("vmap: Expected at least one Tensor to vmap over")

@@ -11,7 +11,7 @@ from typing import Any
 from ..tape.function import Function
 from ..tape.hooks import check_hook_results, name_of_hook
 from ..tape.modes import state
-from ..tape.node import COUNTED, RemovableHandle
+from ..tape.node import COUNTED, RemovableHandle, add_hook
 from ..tape.tensor import Tensor
 
 
@@ -36,11 +36,8 @@ class HookLists:
         self.__dict__.update(_always_called=set(), _is_full_backward_hook=None)
 
     def _add_hook(self, hooks: OrderedDict, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        if not callable(hook):
-            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
         self.__dict__["_hooked"] = True
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
+        handle = add_hook(hooks, hook)
         if prepend:
             hooks.move_to_end(handle.id, last=False)
         return handle

@@ -90,7 +90,7 @@ class ModuleList(Numbered):
             times = "" if count == 1 else f"{count} x "
             lines.append(f"{name}: {indent(times + text)}")
             place += count
-        return listing(self._get_name(), [], lines)
+        return listing(type(self).__name__, [], lines)
 
 
 class ModuleDict(Module, MutableMapping):

@@ -111,11 +111,6 @@ def conv(n: int) -> Callable:
             raise RuntimeError(f"{name}: expected weight with {n + 2} axes, got shape {list(weight.shape)}")
         x = add_batch_axis(input, n, name)
         (batch, channels, *size), (outputs, inner, *kernel) = x.shape, weight.shape
-        if outputs % groups:
-            raise RuntimeError(
-                f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
-                f"but got weight of size {list(weight.shape)} instead"
-            )
         if channels != inner * groups:
             raise RuntimeError(
                 f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} "

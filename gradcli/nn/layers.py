@@ -259,8 +259,6 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{as_dtype(indices.dtype).title}Tensor instead (while checking arguments for embedding)"
         )
-    if weight.ndim != 2:
-        raise RuntimeError("'weight' must be 2-D")
     count = weight.shape[0]
     if indices.size and not 0 <= indices.min() <= indices.max() < count:
         raise IndexError("index out of range in self")
@@ -302,16 +300,6 @@ class Embedding(Layer):
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx] = 0.0
-
-    @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
-        """Return the module with a given table, which is not trained unless freeze is False."""
-        if embeddings.ndim != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, columns = embeddings.shape
-        made = cls(rows, columns, padding_idx)
-        made.weight = Parameter(embeddings, requires_grad=not freeze)
-        return made
 
     def forward(self, input: Tensor) -> Tensor:
         return embedding(input, self.weight, self.padding_idx)

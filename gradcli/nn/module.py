@@ -310,9 +310,6 @@ class Module(HookLists):
 
     # -- printing ---------------------------------------------------------------------------------
 
-    def _get_name(self) -> str:
-        return type(self).__name__
-
     def extra_repr(self) -> str:
         """Return what to print between the parentheses."""
         return ""
@@ -321,7 +318,7 @@ class Module(HookLists):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         children = [f"({name}): {indent(repr(child))}" for name, child in self._modules.items()]
-        return listing(self._get_name(), lines, children)
+        return listing(type(self).__name__, lines, children)
 
 
 def copy_entry(x: Tensor, key: str, value: Any) -> list[str]:
@@ -379,7 +376,8 @@ def save(obj: Any, f: Any) -> None:
 
     f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything but a state.
     """
-    members = {name: as_raw(x) for name, x in obj.items()} if isinstance(obj, Mapping) else {None: None}
+    given = obj if isinstance(obj, Mapping) else {"": None}
+    members: dict[str, Any] = {name: as_raw(x) for name, x in given.items()}
     if not all(isinstance(name, str) and is_numbers(raw) for name, raw in members.items()):
         raise TypeError("save() takes tensors by name, such as a state_dict()")
     with contextlib.nullcontext(f) if hasattr(f, "write") else replacing(f) as file:

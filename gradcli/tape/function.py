@@ -111,10 +111,6 @@ class FunctionNode(Node):
         text = super().__repr__()
         return text.replace("<", "<torch.autograd.function.", 1) if naming.addresses else text
 
-    def apply(self, *grads: Tensor) -> Any:
-        """Return what the user's backward makes of gradients."""
-        return self._function.backward(self, *grads)
-
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         return self
 

@@ -13,7 +13,6 @@ from .modes import no_grad, state
 from .node import Node, Packed, is_array
 from .record import Mode, begin, end
 from .tensor import Tensor
-from .walk import as_tuple
 
 
 def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
@@ -56,7 +55,7 @@ def check_hook_result(result: Any, given: Any, hook: Any) -> Any:
 
 def check_hook_results(result: Any, given: tuple, hook: Any) -> tuple:
     """Return what a hook made of several gradients. Raises TypeError and RuntimeError unless they are alike."""
-    result = as_tuple(result)
+    result = tuple(result) if isinstance(result, tuple | list) else (result,)
     name = name_of_hook(hook)
     for x in result:
         if x is not None and not isinstance(x, Tensor):

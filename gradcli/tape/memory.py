@@ -204,7 +204,9 @@ def why_not(view: Tensor, what: str = "is being") -> str:
             f"a view of real and imaginary parts {what} modified inplace with grad mode enabled: make a new tensor "
             "with complex(real, imag), or make the change inside a no_grad block"
         )
-    name = "A view" if view._node is None else f"Output {view.output_nr} of {name_in_messages(view.grad_fn.name())}"
+    name = (
+        "A view" if view._node is None else f"Output {view.output_nr} of {name_in_messages(view._node.public.name())}"
+    )
     return (
         f"{name} is a view and {what} modified inplace. This view was created inside a custom Function (or because an "
         "input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward "

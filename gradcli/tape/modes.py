@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import naming
-
 
 class _State(threading.local):
     grad = True
@@ -142,15 +140,7 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
         record_in_this_thread(self.previous)
         return super().__call__(function)
 
-    def __repr__(self) -> str:
-        return f"{naming.prefix}.autograd.grad_mode.set_grad_enabled(mode={self.wanted})"
 
-
-class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
-    """Like `no_grad`, or with a mode of False like `enable_grad`."""
-
-    def __new__(cls, mode: Any = True) -> Any:
-        """Return a switch, or a decorated function for `@inference_mode` without arguments."""
-        self = object.__new__(cls)
-        self.wanted = not mode
-        return self(mode) if callable(mode) else self
+def inference_mode(mode: Any = True) -> Any:
+    """Return what `no_grad` does, or with a mode of False `enable_grad`; it decorates without arguments, too."""
+    return no_grad(mode) if callable(mode) else no_grad() if mode else enable_grad()

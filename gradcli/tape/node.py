@@ -234,7 +234,7 @@ class Node:
 
     def add_hook(self, kind: str, hook: Any) -> Any:
         """Register a hook of a kind (see `HookTable`) and return its handle."""
-        return self.hook_table.add(kind, hook)
+        return add_hook(getattr(self.hook_table, kind), hook)
 
     def register_hook(self, hook: Any) -> Any:
         """Call hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces grad_inputs."""
@@ -242,7 +242,7 @@ class Node:
 
     def register_prehook(self, hook: Any) -> Any:
         """Call hook(grad_outputs) before the node runs; what it returns replaces them."""
-        return self.hook_table.add("pre", hook)
+        return self.add_hook("pre", hook)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("outline", "output_nodes", "origin"):
@@ -254,24 +254,26 @@ _ids = itertools.count()
 
 
 class RemovableHandle:
-    """What registering a hook returns. `remove()` ends the hook; a `with` block removes it at its end."""
+    """What registering a hook returns. `remove()` ends the hook."""
 
-    def __init__(self, hooks: OrderedDict, on_remove: Any = None):
+    def __init__(self, hooks: OrderedDict):
         self.id = next(_ids)
         self._hooks = weakref.ref(hooks)
-        self._on_remove = on_remove
 
     def remove(self) -> None:
         """Take the hook away; doing so twice is fine."""
         hooks = self._hooks()
-        if hooks is not None and hooks.pop(self.id, None) is not None and self._on_remove:
-            self._on_remove()
+        if hooks is not None:
+            hooks.pop(self.id, None)
 
-    def __enter__(self) -> RemovableHandle:
-        return self
 
-    def __exit__(self, *_: Any) -> None:
-        self.remove()
+def add_hook(hooks: OrderedDict, hook: Any) -> RemovableHandle:
+    """Append a hook and return its handle. Raises TypeError for what cannot be called."""
+    if not callable(hook):
+        raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
 
 
 class HookTable:
@@ -285,15 +287,6 @@ class HookTable:
         self.pre: OrderedDict = OrderedDict()
         self.post: OrderedDict = OrderedDict()
         self.accumulated: OrderedDict = OrderedDict()
-
-    def add(self, kind: str, hook: Any, on_remove: Any = None) -> RemovableHandle:
-        """Append a hook of a kind (`tensor`, `pre`, `post`, `accumulated`) and return its handle."""
-        if kind not in ("pre", "post") and not callable(hook):
-            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
-        hooks = getattr(self, kind)
-        handle = RemovableHandle(hooks, on_remove)
-        hooks[handle.id] = hook
-        return handle
 
 
 class Packed:
@@ -376,11 +369,11 @@ ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
 class AccumulateGrad(Node):
     """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data.
 
-    hook_count: of all leaves; backward keeps leaves in PyTorch's order only when there are any.
+    has_hooks: whether any leaf ever had some; backward keeps leaves in PyTorch's order only then.
     """
 
     __slots__ = ("data", "tensor_ref", "wrap")
-    hook_count = 0
+    has_hooks = False
     leaf = True
     nameless = False
 
@@ -402,13 +395,8 @@ class AccumulateGrad(Node):
         return super().__repr__().replace("torch::autograd::", "")
 
     def add_hook(self, kind: str, hook: Any) -> Any:
-        handle = self.hook_table.add(kind, hook, self.count_removed)
-        AccumulateGrad.hook_count += 1
-        return handle
-
-    @staticmethod
-    def count_removed() -> None:
-        AccumulateGrad.hook_count -= 1
+        AccumulateGrad.has_hooks = True
+        return super().add_hook(kind, hook)
 
     @property
     def variable(self) -> Any:

@@ -175,9 +175,6 @@ PLAIN: dict[Any, Any] = {
     np.size: lambda x, axis=None: x._data.size if axis is None else x._data.shape[axis],
     np.iscomplexobj: lambda x: x._data.dtype.kind == "c",
     np.isrealobj: lambda x: x._data.dtype.kind != "c",
-    np.can_cast: lambda x, to, **options: np.can_cast(raw(x).dtype, to, **options),
-    np.array_repr: lambda x, *_: repr(x),
-    np.array_str: lambda x, *_: str(x),
     np.astype: lambda x, dtype, **_: in_type(x, dtype),
 }
 """NumPy functions that ask about an array rather than compute with it."""

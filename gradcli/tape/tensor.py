@@ -372,9 +372,6 @@ class Tensor(Methods):
             raise TypeError("iteration over a 0-d tensor")
         return (self[i] for i in range(self._data.shape[0]))
 
-    def __contains__(self, item: Any) -> bool:
-        return bool((self._data == getattr(item, "_data", item)).any())
-
     # -- a text, and a key of dictionaries --------------------------------------------------------
 
     def __hash__(self) -> int:

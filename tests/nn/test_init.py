@@ -121,9 +121,6 @@ def test_gradients_are_limited():
     (p,) = parameters = with_grads([3.0, -0.1, -4.0])
     utils.clip_grad_value_(parameters, 0.5)
     assert p.grad.tolist() == [0.5, -0.1, -0.5]
-    p.grad = gradcli.tensor([math.inf, 0, 0])
-    with pytest.raises(RuntimeError, match="non-finite"):
-        utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
 
 
 def test_given_numbers():
