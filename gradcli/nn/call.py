@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from ..tape.function import Function
+import numpy as np
+
+from ..tape.function import alias
 from ..tape.hooks import check_hook_results, name_of_hook
 from ..tape.modes import state
-from ..tape.node import COUNTED, RemovableHandle, add_hook
+from ..tape.node import COUNTED, OutputNode, RemovableHandle, Rule, add_hook, new_node, to_parents
+from ..tape.record import outline
 from ..tape.tensor import Tensor
 
 
@@ -153,12 +157,12 @@ class BackwardWatch:
         self.hooks = hooks
         self.pre_hooks = pre_hooks
         self.places: list[int] = []
-        self.count = 0
+        self.given: tuple = ()
         self.grad_outputs: tuple | None = None
 
     def inputs(self, args: tuple) -> tuple:
         """Return the arguments behind the identity in front of the module."""
-        self.count = len(args)
+        self.given = tuple((x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args)
         args, self.places, node = pass_identity(args)
         if node is not None:
             node.register_hook(self.leaves)
@@ -186,7 +190,7 @@ class BackwardWatch:
             shown = shown if result is None else check_hook_results(result, shown, hook)
         self.grad_outputs = shown
         if not self.places:  # no input has a gradient
-            self.run_hooks((None,) * self.count)
+            self.run_hooks((None,) * len(self.given))
         return tuple(shown[i] for i in places) if self.pre_hooks else None
 
     def run_hooks(self, shown: tuple) -> tuple:
@@ -201,24 +205,29 @@ class BackwardWatch:
         """Backward leaves the module: run the hooks."""
         if self.grad_outputs is None:
             return None  # backward started inside the module
-        shown = self.run_hooks(put_at(grads, self.places, self.count))
+        shown = self.run_hooks(self.add_zeros(put_at(grads, self.places, len(self.given))))
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
 
+    def add_zeros(self, grads: tuple) -> tuple:
+        """Return gradients of the inputs with zeros for tensors that none reached, of the others' leading axes."""
+        pairs = list(zip(grads, self.given, strict=True))
+        lead = next((tuple(g.shape[: g.ndim - len(like[0])]) for g, like in pairs if g is not None), ())
+        return tuple(
+            Tensor._wrap(np.zeros(lead + tuple(like[0]), like[1].numpy), None) if g is None and like else g
+            for g, like in pairs
+        )
 
-class BackwardHookFunction(Function):
-    """The identity, whose node calls the hooks. Of several outputs, it is the node of no tensor: they may change."""
 
-    @staticmethod
-    def forward(ctx: Any, *values: Tensor) -> tuple:
-        return (*values, None)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple:
-        return grads[:-1]
+IDENTITY = Rule(
+    "BackwardHookFunctionBackward", to_parents(lambda node, g: tuple([g.get(i) for i in range(len(node.parents))]))
+)
 
 
 def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
-    """Return values with those that require grad behind one identity, their places, and its node (or None)."""
+    """Return values with those that require grad behind one identity, their places, and its node (or None).
+
+    Behind it stands a view of each, so that it may be changed in place and the gradient stays right.
+    """
     places = [
         i
         for i, x in enumerate(values)
@@ -226,12 +235,15 @@ def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
     ]
     if not places:
         return values, places, None
-    outputs = BackwardHookFunction.apply(*(values[i] for i in places))
+    tensors = [values[i] for i in places]
+    node = new_node(IDENTITY, tuple(x._node for x in tensors), (), [outline(x._data) for x in tensors])
+    outputs = [OutputNode(node, i) for i in range(len(tensors))]
+    node.output_nodes = tuple(map(weakref.ref, outputs))
     passed = list(values)
-    for i, output in zip(places, outputs, strict=False):
-        output._origin = None  # it may be changed in place: the gradient stays right
-        passed[i] = output
-    return (type(values)(*passed) if hasattr(values, "_fields") else tuple(passed)), places, outputs[0].grad_fn
+    for i, output in zip(places, outputs, strict=True):
+        passed[i] = alias(values[i])
+        passed[i]._node = output
+    return (type(values)(*passed) if hasattr(values, "_fields") else tuple(passed)), places, node
 
 
 def put_at(grads: tuple, places: list[int], count: int) -> tuple:
