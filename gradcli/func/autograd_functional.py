@@ -46,9 +46,8 @@ def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, 
     with set_grad_enabled(create_graph):
         record = trace_function(call, given if create_graph else tuple(x.detach() for x in given), {}, None)
     record.nested = create_graph
-    for i, out in enumerate(record.outputs):
-        if strict and out._node is None:
-            raise RuntimeError(OUTSIDE.format(i))
+    if strict:
+        demand([out._node for out in record.outputs], OUTSIDE)
     return record, isinstance(inputs, tuple | list), several
 
 

@@ -37,7 +37,9 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         moved = [x if not d else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
         sizes = [x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None]
         if len(set(sizes)) > 1:
-            raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got {sizes}")
+            raise ValueError(
+                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}"
+            )
         outputs, build = batch_or_loop(func, moved, dims, rebuild, sizes[0], randomness)
         return place_axes(outputs, build, out_dims)
 

@@ -65,9 +65,6 @@ class Sequential(Numbered):
             return type(self)(dict(list(self._modules.items())[index]))
         return super().__getitem__(index)
 
-    def __add__(self, other: Any) -> Sequential:
-        return Sequential(*self, *other)
-
 
 class ModuleList(Numbered):
     """A list of modules, which are registered; it has no forward."""
@@ -78,9 +75,6 @@ class ModuleList(Numbered):
 
     def __getitem__(self, index: Any) -> Any:
         return type(self)(list(self)[index]) if isinstance(index, slice) else super().__getitem__(index)
-
-    def __add__(self, other: Iterable[Module]) -> ModuleList:
-        return ModuleList([*self, *other])
 
     def __repr__(self) -> str:
         lines, place = [], 0

@@ -287,9 +287,7 @@ class Module(HookLists):
 
     def train(self, mode: bool = True) -> Module:
         """Set the module and all in it to training, where Dropout and BatchNorm behave differently."""
-        if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
-        self.training = mode
+        self.training = bool(mode)
         for child in self.children():
             child.train(mode)
         return self

@@ -244,11 +244,6 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
             if x._node is not None and x._node.leaf:
                 raise leaf_error("a leaf Variable", "has been")
             check_allowed(x)
-            if x._base is not None and len(outputs) > 1:
-                raise RuntimeError(
-                    f"{ctx.name()}: your Function modifies inplace an input that is a view of another Tensor; such a "
-                    "Function must return that one Tensor only. clone() the view first"
-                )
         changed.add(id(x))
     return changed
 

@@ -93,7 +93,6 @@ REFUSED = {
     "no module": (lambda n: n.add_module("m", 3), TypeError, "cannot assign 'int' object to module 'm'"),
     "no attribute": (lambda n: n.missing, AttributeError, "'Net' object has no attribute 'missing'"),
     "no forward": (lambda n: nn.Module()(1), NotImplementedError, 'missing the required "forward"'),
-    "mode": (lambda n: n.train(1), ValueError, "expected to be boolean"),
     "integer type": (lambda n: n.to(gradcli.int64), RuntimeError, "floating point or complex"),
     "parameter of numbers": (lambda n: nn.Parameter(3), TypeError, "needs a Tensor"),
 }

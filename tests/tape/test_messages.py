@@ -100,7 +100,7 @@ MESSAGES = [
     # -- leaves
     (RuntimeError, "floating point and complex dtype can require", lambda: tensor([1, 2], requires_grad=True)),
     (RuntimeError, "floating point and complex dtype can require", lambda: tensor([True], requires_grad=True)),
-    (RuntimeError, "requires_grad must be a bool", lambda: setattr(leaf(1), "requires_grad", "a")),
+    (TypeError, "requires_grad must be bool, not str", lambda: setattr(leaf(1), "requires_grad", "a")),
     (TypeError, "requires_grad must be bool, not str", lambda: leaf(1).requires_grad_("a")),
     (RuntimeError, "change requires_grad flags of leaf variables", lambda: (leaf(1) * 2).requires_grad_(False)),
     (RuntimeError, "flags of leaf variables", lambda: setattr(leaf(1) * 2, "requires_grad", True)),
