@@ -82,15 +82,14 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         record = trace_function(func, args, kwargs, argnums, has_aux)
-        if len(record.outputs) != 1:
-            raise RuntimeError(f"grad: the function must return one scalar tensor, got {len(record.outputs)}")
-        (out,) = record.outputs
-        shape = tuple(out.shape[len(record.lead) :])
-        if shape:
+        ranks = [out.ndim - len(record.lead) for out in record.outputs]
+        if ranks != [0]:
+            got = f"tensor with {ranks[0]} dims" if len(ranks) == 1 else f"{len(ranks)} tensors"
             raise RuntimeError(
-                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                f"{len(shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {got}. Maybe you wanted "
+                "to use the vjp or jacrev APIs instead?"
             )
+        (out,) = record.outputs
         if out.dtype.is_complex:
             raise RuntimeError("grad: the function must return a real scalar, got a complex one")
         seed = Tensor._wrap(np.ones(out._data.shape, out._data.dtype)[()], None)

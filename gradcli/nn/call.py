@@ -257,12 +257,10 @@ def put_at(grads: tuple, places: list[int], count: int) -> tuple:
 
 def first_tensor(result: Any) -> Any:
     """Return the first tensor in a module's result; None where there is none."""
-    while not isinstance(result, Tensor):
+    while isinstance(result, dict | tuple | list) and result:
         parts = list(result.values()) if isinstance(result, dict) else result
-        if not isinstance(parts, tuple | list) or not parts:
-            return None
         result = next((x for x in parts if isinstance(x, Tensor)), parts[0])
-    return result
+    return result if isinstance(result, Tensor) else None
 
 
 def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Callable]) -> None:

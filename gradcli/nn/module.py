@@ -25,6 +25,10 @@ class IncompatibleKeys(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
 
+    def __repr__(self) -> str:
+        listed = f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+        return listed if any(self) else "<All keys matched successfully>"
+
 
 REGISTRIES: dict[str, tuple[str, Any, str]] = {
     "_parameters": ("parameter", (), "nn.Parameter"),

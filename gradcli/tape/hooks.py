@@ -144,11 +144,10 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
-        self.pack_hook = pack_hook
-        self.unpack_hook = unpack_hook
+        self.hooks = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        begin(Packing((self.pack_hook, self.unpack_hook)))
+        begin(Packing(self.hooks))
 
     def __exit__(self, *_: Any) -> None:
         mode = innermost()
