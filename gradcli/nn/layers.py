@@ -256,7 +256,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     indices = np.asarray(input.detach().numpy())
     if indices.dtype.kind not in "iu":
         raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            "Expected tensor for argument #1 'indices' to be of type Long or Int; but got "
             f"torch.{as_dtype(indices.dtype).title}Tensor instead (while checking arguments for embedding)"
         )
     count = weight.shape[0]

@@ -151,20 +151,14 @@ def name_in_messages(name: str) -> str:
 
 def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: int) -> str:
     """Return the message that something is at another version than expected."""
-    if state.anomaly:
-        advice = (
-            "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
-            "question was changed in there or anywhere later. Good luck!"
-        )
-    else:
-        advice = (
-            "enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True, check_nan=False)."
-        )
+    hint = (
+        " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{dtype.title}Tensor {list(shape)}]{origin} is at version {version}; expected version {expected} "
-        f"instead. Hint: {advice}"
+        f"instead.{'' if state.anomaly else hint}"
     )
 
 

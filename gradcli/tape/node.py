@@ -10,7 +10,7 @@ import itertools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -288,6 +288,10 @@ class HookTable:
         self.post: OrderedDict = OrderedDict()
         self.accumulated: OrderedDict = OrderedDict()
 
+    def __bool__(self) -> bool:
+        """Whether there is any hook."""
+        return bool(self.tensor or self.pre or self.post or self.accumulated)
+
 
 class Packed:
     """What a pack hook returned, and how it becomes raw data again."""
@@ -369,11 +373,11 @@ ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
 class AccumulateGrad(Node):
     """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data.
 
-    has_hooks: whether any leaf ever had some; backward keeps leaves in PyTorch's order only then.
+    hooked: those that ever had hooks; backward keeps leaves in PyTorch's order only where there are hooks.
     """
 
     __slots__ = ("data", "tensor_ref", "wrap")
-    has_hooks = False
+    hooked: ClassVar[weakref.WeakSet] = weakref.WeakSet()
     leaf = True
     nameless = False
 
@@ -395,7 +399,7 @@ class AccumulateGrad(Node):
         return super().__repr__().replace("torch::autograd::", "")
 
     def add_hook(self, kind: str, hook: Any) -> Any:
-        AccumulateGrad.has_hooks = True
+        self.hooked.add(self)
         return super().add_hook(kind, hook)
 
     @property
