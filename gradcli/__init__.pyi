@@ -20,8 +20,6 @@ from gradcli.nn.layers import dropout as dropout
 from gradcli.nn.module import load as load
 from gradcli.nn.module import save as save
 from gradcli.notebook import load_ipython_extension as load_ipython_extension
-from gradcli.tape.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
-from gradcli.tape.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from gradcli.tape.dtypes import get_default_dtype as get_default_dtype
 from gradcli.tape.dtypes import set_default_dtype as set_default_dtype
 from gradcli.tape.modes import enable_grad as enable_grad
@@ -30,7 +28,6 @@ from gradcli.tape.modes import is_grad_enabled as is_grad_enabled
 from gradcli.tape.modes import no_grad as no_grad
 from gradcli.tape.modes import set_grad_enabled as set_grad_enabled
 from gradcli.tape.printing import get_printoptions as get_printoptions
-from gradcli.tape.printing import printoptions as printoptions
 from gradcli.tape.printing import set_printoptions as set_printoptions
 from gradcli.tape.tensor import Size as Size
 from gradcli.tape.tensor import Tensor as Tensor

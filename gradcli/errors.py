@@ -135,12 +135,7 @@ ENDINGS = (KeyboardInterrupt, TimeIsUp)
 
 
 class NotBatchableError(RuntimeError):
-    """Something asked for the numbers of a tensor that stands for many: vmap falls back to a loop.
-
-    strict: whether PyTorch does not know such a thing.
-    """
-
-    strict = False
+    """Something asked for the numbers of a tensor that stands for many: vmap falls back to a loop."""
 
 
 def visible(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,10 @@ from .tape.memory import mark_changed
 from .tape.modes import enable_grad
 from .tape.node import clear_grad
 from .tape.tensor import Tensor
+
+NOT_NEGATIVE = {
+    "lr": "learning rate", "eps": "epsilon value", "momentum": "momentum value", "weight_decay": "weight_decay value",
+}  # fmt: skip
 
 
 class Optimizer:
@@ -31,6 +35,9 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                 f"torch.{params.dtype.title}Tensor"
             )
+        for name, title in NOT_NEGATIVE.items():
+            if not defaults.get(name, 0) >= 0:
+                raise ValueError(f"Invalid {title}: {defaults[name]}")
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -93,13 +100,6 @@ class Optimizer:
         return text + ")"
 
 
-def refuse_unless(settings: Iterable[tuple[bool, str]]) -> None:
-    """Raise ValueError with the first message whose condition does not hold."""
-    for holds, message in settings:
-        if not holds:
-            raise ValueError(message)
-
-
 class SGD(Optimizer):
     """p -= lr d, with d the gradient plus weight_decay p, or a running sum of those with momentum.
 
@@ -118,17 +118,8 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ):
-        refuse_unless(
-            [
-                (lr >= 0, f"Invalid learning rate: {lr}"),
-                (momentum >= 0, f"Invalid momentum value: {momentum}"),
-                (weight_decay >= 0, f"Invalid weight_decay value: {weight_decay}"),
-                (
-                    not nesterov or (momentum > 0 and dampening == 0),
-                    "Nesterov momentum requires a momentum and zero dampening",
-                ),
-            ]
-        )
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         settings = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
         super().__init__(params, {**settings, "nesterov": nesterov, "maximize": maximize})
 
@@ -151,8 +142,7 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """Steps of lr mean / (sqrt(mean of squares) + eps), both means running and corrected (Kingma and Ba 2015).
 
-    weight_decay p is added to the gradient. amsgrad divides by the largest mean of squares so far (Reddi et al. 2018).
-    maximize: climb instead.
+    weight_decay p is added to the gradient. maximize: climb instead.
     """
 
     usual_decay = 0.0
@@ -165,41 +155,31 @@ class Adam(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float | None = None,
-        amsgrad: bool = False,
         *,
         maximize: bool = False,
     ):
         weight_decay = self.usual_decay if weight_decay is None else weight_decay
-        refuse_unless(
-            [
-                (lr >= 0, f"Invalid learning rate: {lr}"),
-                (eps >= 0, f"Invalid epsilon value: {eps}"),
-                (0 <= betas[0] < 1, f"Invalid beta parameter at index 0: {betas[0]}"),
-                (0 <= betas[1] < 1, f"Invalid beta parameter at index 1: {betas[1]}"),
-                (weight_decay >= 0, f"Invalid weight_decay value: {weight_decay}"),
-            ]
-        )
-        settings = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
-        super().__init__(params, {**settings, "maximize": maximize})
+        for i, beta in enumerate(betas):
+            if not 0 <= beta < 1:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        settings = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, settings)
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
-        names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
         if not state:
             state["step"] = Tensor._wrap(np.zeros((), defaults.float), None)
-            state.update({name: Tensor._wrap(np.zeros_like(data), None) for name in names})
+            state.update({name: Tensor._wrap(np.zeros_like(data), None) for name in ("exp_avg", "exp_avg_sq")})
         state["step"]._array()[...] += 1
         if group["weight_decay"] and self.is_decoupled:
             data *= 1 - float(group["lr"]) * group["weight_decay"]
         elif group["weight_decay"]:
             grad = grad + group["weight_decay"] * data
         data, grad = as_real(data), as_real(grad)
-        mean, squares, *largest = (as_real(state[name]._array()) for name in names)
+        mean, squares = as_real(state["exp_avg"]._array()), as_real(state["exp_avg_sq"]._array())
         (beta1, beta2), count = group["betas"], state["step"].item()
         mean += (1 - beta1) * (grad - mean)
         squares *= beta2
         squares += (1 - beta2) * grad * grad
-        if largest:
-            squares = np.maximum(largest[0], squares, out=largest[0])
         root = np.sqrt(squares) / math.sqrt(1 - beta2**count) + group["eps"]
         data -= float(group["lr"]) / (1 - beta1**count) * mean / root
 
@@ -216,53 +196,26 @@ class AdamW(Adam):
     is_decoupled = True
 
 
-class LRScheduler:
-    """A schedule. Derived classes define `get_lr`, the rates of the groups at `last_epoch`."""
+class StepLR:
+    """A schedule: the rates times gamma every step_size epochs."""
 
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer = optimizer
-        for group in optimizer.param_groups:
-            if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
-            elif "initial_lr" not in group:
-                raise KeyError("param 'initial_lr' is not specified in the groups when resuming an optimizer")
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
-        self.step()
-
-    def get_lr(self) -> list[float]:
-        """Return the rates at `last_epoch`."""
-        raise NotImplementedError
+        self.optimizer, self.step_size, self.gamma, self.last_epoch = optimizer, step_size, gamma, 0
 
     def get_last_lr(self) -> list[float]:
-        """Return the rates that were set last."""
-        return self._last_lr
+        """Return the rates of the groups."""
+        return [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self) -> None:
         """Go on by one epoch."""
         self.last_epoch += 1
-        self.set_rates(self.get_lr())
-
-    def set_rates(self, rates: Sequence[float]) -> None:
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        self._last_lr = list(rates)
-
-
-class StepLR(LRScheduler):
-    """The rate times gamma every step_size epochs."""
-
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
-        self.step_size, self.gamma = step_size, gamma
-        super().__init__(optimizer, last_epoch)
-
-    def get_lr(self) -> list[float]:
-        due = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
-        return [group["lr"] * (self.gamma if due else 1) for group in self.optimizer.param_groups]
+        if self.last_epoch % self.step_size == 0:
+            for group in self.optimizer.param_groups:
+                group["lr"] *= self.gamma
 
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
-lr_scheduler = namespace(f"{__name__}.lr_scheduler", {"gradcli.optim": "LRScheduler StepLR"})
+lr_scheduler = namespace(f"{__name__}.lr_scheduler", {"gradcli.optim": "StepLR"})
 __getattr__ = missing(__name__, lambda: __all__)

@@ -22,8 +22,8 @@ def sgd(grads, lr, momentum=0.0, dampening=0.0, decay=0.0, nesterov=False, sign=
     return places
 
 
-def adam(grads, lr, b1=0.9, b2=0.999, eps=1e-8, decay=0.0, decoupled=False, largest=False, sign=1):
-    x, m, v, top, places = 1.0, 0.0, 0.0, 0.0, []
+def adam(grads, lr, b1=0.9, b2=0.999, eps=1e-8, decay=0.0, decoupled=False, sign=1):
+    x, m, v, places = 1.0, 0.0, 0.0, []
     for t, g in enumerate(grads, 1):
         d = sign * g
         if decoupled:
@@ -31,8 +31,7 @@ def adam(grads, lr, b1=0.9, b2=0.999, eps=1e-8, decay=0.0, decoupled=False, larg
         else:
             d += decay * x
         m, v = b1 * m + (1 - b1) * d, b2 * v + (1 - b2) * d * d
-        top = max(top, v)
-        x -= lr * m / (1 - b1**t) / (math.sqrt((top if largest else v) / (1 - b2**t)) + eps)
+        x -= lr * m / (1 - b1**t) / (math.sqrt(v / (1 - b2**t)) + eps)
         places.append(x)
     return places
 
@@ -49,7 +48,6 @@ STEPS = {
         lambda p: Adam(p, lr=0.1, betas=(0.5, 0.6), eps=0.1, weight_decay=0.2),
         adam(GRADS, 0.1, 0.5, 0.6, 0.1, 0.2),
     ),
-    "amsgrad": (lambda p: Adam(p, 0.1, (0.9, 0.5), amsgrad=True), adam(GRADS, 0.1, b2=0.5, largest=True)),
     "Adam up": (lambda p: Adam(p, lr=0.1, maximize=True), adam(GRADS, 0.1, sign=-1)),
     "AdamW": (lambda p: AdamW(p, lr=0.1, weight_decay=0.5), adam(GRADS, 0.1, decay=0.5, decoupled=True)),
 }

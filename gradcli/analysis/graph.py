@@ -127,8 +127,9 @@ def watching(on_start: OnStart) -> Iterator[None]:
 
     inside: list[Any] = []
 
-    def leave(*_: Any) -> None:
-        inside.pop()
+    def leave(module: Any, *_: Any) -> None:
+        if inside[-1:] == [module]:  # after an error it may have been called before
+            inside.pop()
 
     before = modules.register_module_forward_pre_hook(lambda module, _: inside.append(module))
     handles = [before, modules.register_module_forward_hook(leave, always_call=True)]

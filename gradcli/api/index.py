@@ -202,7 +202,7 @@ METHOD_FORMS["where"] = method_where
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """value where the mask holds, else input."""
     if as_raw(mask).dtype != bool:
-        kind = as_dtype(as_raw(mask).dtype).scalar
+        kind = as_dtype(as_raw(mask).dtype).name
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, got {value.ndim} dimension(s)")

@@ -13,7 +13,6 @@ from ..rules.index import Index
 from ..rules.movement import fill_in_length
 from ..rules.shapes import at_axis, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
-from ..tape.memory import one_of_several
 from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
@@ -299,7 +298,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
             )
     edges = [0, *np.cumsum(sizes).tolist()]
     label = "Split" if isinstance(split_size_or_sections, int) else "SplitWithSizes"
-    return one_of_several(tuple(at(tensor, dim, slice(a, b), label) for a, b in pairwise(edges)))
+    return tuple(at(tensor, dim, slice(a, b), label) for a, b in pairwise(edges))
 
 
 @public
@@ -315,7 +314,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
 @public
 def unbind(input: Tensor, dim: int = 0) -> tuple:
     """The slices along an axis."""
-    return one_of_several(tuple(at(input, dim, i, "Unbind") for i in range(input.shape[dim])))
+    return tuple(at(input, dim, i, "Unbind") for i in range(input.shape[dim]))
 
 
 @public(method=False)

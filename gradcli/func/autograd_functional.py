@@ -26,13 +26,9 @@ CONSTANT = "The jacobian of the user-provided function is independent of input {
 def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
     """Return one Tensor or a sequence of them as a tuple. Raises TypeError, with `text` in front, for others."""
     given = tuple(x) if isinstance(x, tuple | list) else (x,)
-    for i, each in enumerate(given):
+    for each in given:
         if not isinstance(each, Tensor):
-            role = "given outputs of the user-provided function" if "outputs" in text else "given inputs"
-            where = f"value at index {i}" if isinstance(x, tuple | list) else role
-            raise TypeError(
-                f"{text} must be either a Tensor or a tuple of Tensors but the {where} has type {type(each)}."
-            )
+            raise TypeError(f"{text} must be either a Tensor or a tuple of Tensors, not {type(each).__name__}")
     return given
 
 
@@ -50,9 +46,8 @@ def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, 
     with set_grad_enabled(create_graph):
         record = trace_function(call, given if create_graph else tuple(x.detach() for x in given), {}, None)
     record.nested = create_graph
-    for i, out in enumerate(record.outputs):
-        if strict and out._node is None:
-            raise RuntimeError(OUTSIDE.format(i))
+    if strict:
+        demand([out._node for out in record.outputs], OUTSIDE)
     return record, isinstance(inputs, tuple | list), several
 
 
@@ -101,12 +96,7 @@ def jacobian(
 
 
 def hessian(
-    func: Callable,
-    inputs: Tensors,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
-    outer_jacobian_strategy: str = "reverse-mode",
+    func: Callable, inputs: Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False
 ) -> Any:
     """Return the second derivatives of a scalar function: for inputs i and j shape i.shape + j.shape.
 
@@ -115,21 +105,16 @@ def hessian(
     check_tensors(inputs, "The inputs given to hessian")
     if strict and vectorize:
         raise RuntimeError("hessian: strict=True and vectorize=True are not supported together")
-    single = scalar(func, "hessian", strict)
+    single = scalar(func, "hessian")
 
     def gradient(*xs: Tensor) -> Any:
-        result = jacobian(single, xs, create_graph=True)
-        if strict:
-            demand([x._node for x in result], STEADY)
+        result = jacobian(single, xs, create_graph=True, strict=strict)
         return result if isinstance(inputs, tuple | list) else result[0]
 
-    return jacobian(gradient, inputs, create_graph, strategy=outer_jacobian_strategy)
+    return jacobian(gradient, inputs, create_graph)
 
 
-STEADY = "The jacobian of the user-provided function with respect to input {} is independent of the input. " + STRICT
-
-
-def scalar(func: Callable, name: str, strict: bool) -> Callable:
+def scalar(func: Callable, name: str) -> Callable:
     """Return func with a check that it returns a single number. Raises RuntimeError otherwise."""
 
     def call(*xs: Any) -> Tensor:
@@ -139,36 +124,19 @@ def scalar(func: Callable, name: str, strict: bool) -> Callable:
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if outs[0].numel() != 1:
             raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
-        if strict and outs[0]._node is None:
-            raise RuntimeError(OUTSIDE.format(0))
         return outs[0].reshape(())
 
     return call
 
 
-def vectors(v: Any, like: list[Tensor], many: bool, name: str) -> list[Tensor]:
-    """Return the given vectors as the pass needs them; 1 for a number. Raises errors as `check_vectors` does."""
-    given = check_vectors(v, [cover(x) for x in like], many, name)
-    return check_cotangents(given, like) if given is not None else [Tensor._wrap(np.ones_like(like[0]._data), None)]
-
-
-def check_vectors(v: Any, like: Sequence[Tensor], many: bool, name: str) -> tuple[Tensor, ...] | None:
-    """Return the given vectors (None for none), one for each of `like`. RuntimeError if needed or they do not fit."""
-    if v is None:
-        if len(like) != 1 or like[0].numel() != 1:
-            what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
-            raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
-        return None
-    given = check_tensors(v, f"The v given to {name}")
-    if len(given) != len(like):
-        if not many:
-            raise RuntimeError("The given v should contain a single Tensor.")
-        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.")
-    for i, (part, x) in enumerate(zip(given, like, strict=True)):
-        if tuple(part.shape) != tuple(x.shape):
-            where = f"Entry {i} in v" if many else "v"
-            raise RuntimeError(f"{where} has invalid size: should be {x.shape} but got {part.shape}.")
-    return given
+def vectors_or_one(v: Any, like: Sequence[Tensor], name: str) -> Sequence[Tensor]:
+    """Return the given vectors, 1 where there is none. Raises RuntimeError where `like` is no number then."""
+    if v is not None:
+        return check_tensors(v, f"The v given to {name}")
+    if len(like) != 1 or like[0].numel() != 1:
+        what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
+        raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
+    return [Tensor._wrap(np.ones(tuple(like[0].shape), like[0].dtype.dtype), None)]
 
 
 def vjp(
@@ -186,20 +154,12 @@ def jvp(
 
 
 def product(
-    func: Callable,
-    inputs: Tensors,
-    v: Any,
-    create_graph: bool,
-    strict: bool,
-    name: str,
-    constant: str = CONSTANT,
-    forward: bool = False,
+    func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str, forward: bool = False
 ) -> tuple[Any, Any]:
-    """Return (outputs, J v), or v J; `constant` is the complaint about a product that depends on no input."""
+    """Return (outputs, v J), or J v with `forward`."""
     record, many, several = prepare_call(func, inputs, create_graph, strict, name)
-    ends = (record.inputs, many), (record.outputs, several)
-    (like, mapped), (targets, listed) = ends if forward else ends[::-1]
-    given = vectors(v, like, mapped, name)
+    like, targets = (record.inputs, record.outputs) if forward else (record.outputs, record.inputs)
+    given = check_cotangents(vectors_or_one(v, [cover(x) for x in like], name), like)
     with set_grad_enabled(create_graph or state.grad):
         if forward:
             parts = push_all(record, given, create_graph)
@@ -209,9 +169,9 @@ def product(
         demand(parts, INDEPENDENT)
     products = cover_products(parts, targets)
     if strict and create_graph:
-        demand([x._node for x in products], constant)
+        demand([x._node for x in products], CONSTANT)
     outputs = unpack_parts([record.public(cover(x)) for x in record.outputs], several)
-    return outputs, unpack_parts(products, listed)
+    return outputs, unpack_parts(products, several if forward else many)
 
 
 def second_product(outer: Callable, name: str) -> Callable:
@@ -222,17 +182,16 @@ def second_product(outer: Callable, name: str) -> Callable:
     ) -> tuple[Any, Any]:
         many = isinstance(inputs, tuple | list)
         given = check_tensors(inputs, f"The inputs given to {name}")
-        check_vectors(v, given, many, name)
-        ones = unpack_parts([Tensor._wrap(np.ones(tuple(x.shape), x.dtype.dtype), None) for x in given], many)
+        vector = unpack_parts(vectors_or_one(None, given, name), many) if v is None else v
         values: list[Tensor] = []
-        single = scalar(func, name, strict)
+        single = scalar(func, name)
 
         def gradient(*xs: Tensor) -> Any:
-            out, grads = product(single, xs if many else xs[0], None, True, strict, name, STEADY)
+            out, grads = product(single, xs if many else xs[0], None, True, strict, name)
             values.append(out)
             return grads
 
-        _, result = outer(gradient, inputs, ones if v is None else v, create_graph, strict)
+        _, result = outer(gradient, inputs, vector, create_graph, strict)
         return (values[0] if create_graph else values[0].detach()), result
 
     multiply.__name__ = name

@@ -6,7 +6,7 @@ import functools
 import math
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from ..errors import NotBatchableError
 from ..rules import entry
@@ -20,26 +20,6 @@ def refuse(*_: Any, **__: Any) -> NoReturn:
         "under vmap a tensor stands for many at once, so its numbers cannot be asked for (as in `if x > 0`, "
         "float(x), in-place changes)"
     )
-
-
-def refuse_with(text: str) -> Any:
-    """Return a method that raises NotBatchableError with PyTorch's words for what PyTorch refuses."""
-
-    def method(*_: Any, **__: Any) -> NoReturn:
-        error = NotBatchableError(text)
-        error.strict = True
-        raise error
-
-    return method
-
-
-refuse_number = refuse_with(
-    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
-    "please try to rewrite what you're doing with other operations."
-)
-refuse_branch = refuse_with(
-    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that."
-)
 
 
 class Outline:
@@ -58,23 +38,6 @@ class Outline:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __iter__ = __len__ = refuse  # type: ignore
     __getitem__ = __setitem__ = __array__ = __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = refuse  # type: ignore
     __rsub__ = __truediv__ = __rtruediv__ = __neg__ = __invert__ = __and__ = __or__ = __float__ = refuse  # type: ignore
-
-
-class Info(NamedTuple):
-    """What a custom function's vmap is told: the number of points, and how randomness is to be treated."""
-
-    batch_size: int
-    randomness: str
-
-
-def wrap_outputs(kind: Any, output: Any, places: Any) -> Any:
-    """Return the outputs of a custom function's vmap as tensors of a level; places: their batched axes, or None."""
-    if isinstance(output, tuple):
-        dims = places if isinstance(places, tuple | list) else (places,) * len(output)
-        return tuple(wrap_outputs(kind, x, d) for x, d in zip(output, dims, strict=True))
-    if places is None or not isinstance(output, Tensor):
-        return output
-    return kind.of(output if places == 0 else output.movedim(places, 0))
 
 
 class Active(threading.local):
@@ -99,19 +62,6 @@ class Batched(Tensor):
         values = [x._value if flag else x for x, flag in zip(operands, flags, strict=True)]
         result = batched_call(primitive, values, flags, size, params)
         return tuple(kind.of(part) for part in result) if isinstance(result, tuple) else kind.of(result)
-
-    def apply_function(self, function: Any, args: tuple) -> Any:
-        """Call a custom function on batched tensors by its own vmap, or all points' at once where it says so."""
-        from ..tape.function import Function
-
-        kind, size = innermost_level(args)
-        dims = tuple(0 if type(x) is kind else None for x in args)
-        values = [x._value if type(x) is kind else x for x in args]
-        own = getattr(function, "vmap", None)
-        if own is None or own is Function.vmap:
-            refuse()
-        output, places = own(Info(size, "error"), dims, *values)
-        return wrap_outputs(kind, output, places)
 
     @staticmethod
     def gradients(grad: Any, outputs: tuple, vectors: tuple, given: tuple, materialize: bool) -> tuple:
@@ -172,8 +122,7 @@ class Batched(Tensor):
         return f"Batched(shape={list(self.shape)}, dtype={self.dtype})"
 
     requires_grad_ = register_hook = retain_grad = backward = refuse  # type: ignore[assignment]
-    item = __float__ = __int__ = __complex__ = refuse_number  # type: ignore
-    __bool__ = refuse_branch  # type: ignore
+    item = __float__ = __int__ = __complex__ = __bool__ = refuse  # type: ignore
     __index__ = tolist = numpy = __array__ = __contains__ = __setitem__ = __reduce__ = __deepcopy__ = detach_ = refuse  # type: ignore
 
 

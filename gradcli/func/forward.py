@@ -238,20 +238,20 @@ def forward_blocks(record: Trace, chunk_size: int | None = None) -> list[list[Te
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def columns_of(record: Trace, place: int, chunk_size: int | None) -> list[Tensor]:
-    """Return the blocks of one input, one per output; dL/dRe + i dL/dIm for real outputs of a complex input."""
-    blocks = columns_along(record, place, chunk_size, 1)
-    if not is_complex(record.inputs[place]) or all(is_complex(out) for out in record.outputs):
-        return blocks
-    upwards = columns_along(record, place, chunk_size, 1j)
+def push_both(record: Trace, seeds: list, create: bool) -> list:
+    """Push seeds as `push_all` does: dL/dRe + i dL/dIm for real outputs of complex inputs."""
+    products = push_all(record, seeds, create)
+    if not any(s is not None and is_complex(s) for s in seeds) or all(is_complex(out) for out in record.outputs):
+        return products
+    upwards = push_all(record, [s if s is None else s * (1j if is_complex(s) else 0) for s in seeds], create)
     return [
-        block if is_complex(out) else block + up * 1j
-        for block, up, out in zip(blocks, upwards, record.outputs, strict=True)
+        x if x is None or is_complex(out) else x + up * 1j
+        for x, up, out in zip(products, upwards, record.outputs, strict=True)
     ]
 
 
-def columns_along(record: Trace, place: int, chunk_size: int | None, direction: complex) -> list[Tensor]:
-    """Return the derivatives of all outputs as each element of one input moves in a direction."""
+def columns_of(record: Trace, place: int, chunk_size: int | None) -> list[Tensor]:
+    """Return the blocks of one input, one per output."""
     rank, create = len(record.lead), record.nested
     x = record.inputs[place]
     inside = tuple(x.shape[rank:])
@@ -261,9 +261,8 @@ def columns_along(record: Trace, place: int, chunk_size: int | None, direction: 
     parts = []
     for start, stop in chunks_of(count, chunk_size, row_bytes, starts):
         seed = basis(start, stop, inside, record.lead, x._data.dtype)
-        seed = seed if direction == 1 else seed * direction
         chosen = [seed if i == place else None for i in range(len(record.inputs))]
-        parts.append(push_all(record, chosen, create))
+        parts.append(push_both(record, chosen, create))
     blocks = []
     for i, out in enumerate(record.outputs):
         whole = (*out.shape, *inside)

@@ -15,16 +15,14 @@ from .batched_tensor import active, level_class
 from .trace import flatten, spread_prefix
 
 
-def vmap(
-    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
-) -> Callable:
+def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "same") -> Callable:
     """Return func mapped over an axis of its arguments, computed for all points at once.
 
     in_dims: the axis to map over for each argument, None for arguments that all points share; one int for
-    all, or a structure like the arguments'. out_dims: where the mapped axis goes in each result. chunk_size:
-    how many points are computed at once. A function that cannot be batched (one that asks for the numbers of
-    its argument) is called point by point. randomness: whether all points see the same random numbers, or
-    "different" ones. Raises ValueError for axes that do not exist or differ in length.
+    all, or a structure like the arguments'. out_dims: where the mapped axis goes in each result. A function that
+    cannot be batched (one that asks for the numbers of its argument) is called point by point. randomness:
+    whether all points see the "same" random numbers, or "different" ones. Raises ValueError for axes that do not
+    exist or differ in length.
     """
 
     @functools.wraps(func)
@@ -34,31 +32,16 @@ def vmap(
         dims = [*spread_prefix(prefix, args, "in_dims"), *[0] * len(flatten(kwargs)[0])]
         title = f"vmap({mapped_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
         if not leaves:
-            raise ValueError(
-                f"vmap({mapped_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
-                "trying to vmap over a function with no inputs. The latter is unsupported."
-            )
+            raise ValueError(f"vmap({mapped_name(func)})(<inputs>): got no inputs to map over")
         dims = check_dims(dims, leaves, title)
         moved = [x if not d else entry("moveaxis").function(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
         sizes = [x.shape[0] for x, d in zip(moved, dims, strict=True) if d is not None]
         if len(set(sizes)) > 1:
             raise ValueError(
-                "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-                f"{sizes} for the mapped dimension"
+                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}"
             )
-        size = sizes[0]
-        step = size if chunk_size is None else chunk_size
-        if step < 1 and size:
-            raise ValueError(f"vmap: chunk_size should be None or greater than 0, got {chunk_size}")
-        parts = []
-        for start in range(0, max(size, 1), max(step, 1)):
-            stop = min(start + step, size)
-            chunk = [
-                x if d is None or (start, stop) == (0, size) else x[start:stop]
-                for x, d in zip(moved, dims, strict=True)
-            ]
-            parts.append(batch_or_loop(func, chunk, dims, rebuild, stop - start, randomness))
-        return join_results(parts, out_dims)
+        outputs, build = batch_or_loop(func, moved, dims, rebuild, sizes[0], randomness)
+        return place_axes(outputs, build, out_dims)
 
     return mapped
 
@@ -75,15 +58,9 @@ def check_dims(dims: list, leaves: list, title: str) -> list:
             result.append(None)
             continue
         if not isinstance(x, Tensor):
-            raise ValueError(
-                f"{title}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over "
-                "non-Tensor arguments, please use None as the respective in_dim"
-            )
+            raise ValueError(f"{title}: Got in_dim={d} for an input of {type(x)}, which is no Tensor: use None for it")
         if not -x.ndim <= d < x.ndim:
-            raise ValueError(
-                f"{title}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.ndim} so "
-                f"expected in_dim to satisfy -{x.ndim} <= in_dim < {x.ndim}."
-            )
+            raise ValueError(f"{title}: Got in_dim={d} for an input of {x.ndim} axes")
         result.append(d % x.ndim)
     if not any(d is not None for d in result):
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
@@ -103,30 +80,19 @@ def open_level(size: int) -> Iterator[type]:
 
 
 class NoDraws:
-    """A source of random numbers that raises an error."""
-
-    def __init__(self, error: Exception):
-        self.error = error
+    """A source of random numbers that cannot be drawn for many points at once."""
 
     def __getattr__(self, name: str) -> Any:
-        raise self.error
+        raise NotBatchableError("random numbers are drawn for each point")
 
 
 @contextlib.contextmanager
 def use_randomness(randomness: str) -> Iterator[None]:
     """Treat random numbers as vmap was asked to: different ones per point are drawn point by point."""
-    if randomness == "same" or (randomness == "error" and loops.allowed):
+    if randomness != "different":
         yield
         return
-    error = (
-        NotBatchableError("random numbers are drawn for each point")
-        if randomness == "different"
-        else RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-            "randomness flags on vmap or perform the randomness operation out of vmap"
-        )
-    )
-    before, random_numbers.rng = random_numbers.rng, NoDraws(error)  # type: ignore[assignment]
+    before, random_numbers.rng = random_numbers.rng, NoDraws()  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -145,8 +111,6 @@ def batch_or_loop(
             shown = [tensor_only(x, func) for x in outputs]  # what all points share is repeated
             return [x._value if type(x) is kind else x.unsqueeze(0).expand(size, *x.shape) for x in shown], build
     except NotBatchableError as reason:
-        if not loops.allowed and reason.strict:
-            raise RuntimeError(str(reason)) from None
         if not size:
             raise ValueError("vmap: a function that cannot be batched needs at least one point") from reason
         log_loop(func, reason)
@@ -156,12 +120,6 @@ def batch_or_loop(
         outputs, build = flatten(func(*args, **kwargs))
         rows.append([tensor_only(x, func) for x in outputs])
     return [entry("stack").function(column) for column in zip(*rows, strict=True)], build
-
-
-class loops:  # noqa: N801 - a namespace
-    """Whether a function that asks for numbers, as in `if x > 0`, is called point by point."""
-
-    allowed = True
 
 
 def log_loop(func: Callable, reason: Exception) -> None:
@@ -182,11 +140,8 @@ def tensor_only(x: Any, func: Callable) -> Tensor:
     return x
 
 
-def join_results(parts: list[tuple[list, Callable]], out_dims: Any) -> Any:
-    """Return the results of all chunks, joined, with the mapped axis where out_dims says."""
-    build = parts[0][1]
-    columns = list(zip(*(outputs for outputs, _ in parts), strict=True))
-    outputs = [c[0] if len(c) == 1 else entry("concatenate").function(list(c), 0) for c in columns]
+def place_axes(outputs: list, build: Callable, out_dims: Any) -> Any:
+    """Return the results with the mapped axis where out_dims says."""
     if len(outputs) == 1 and isinstance(out_dims, tuple) and len(out_dims) == 1:
         (out_dims,) = out_dims
     dims = spread_prefix(out_dims, build(list(outputs)), "out_dims")

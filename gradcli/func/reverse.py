@@ -82,15 +82,14 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         record = trace_function(func, args, kwargs, argnums, has_aux)
-        if len(record.outputs) != 1:
-            raise RuntimeError(f"grad: the function must return one scalar tensor, got {len(record.outputs)}")
-        (out,) = record.outputs
-        shape = tuple(out.shape[len(record.lead) :])
-        if shape:
+        ranks = [out.ndim - len(record.lead) for out in record.outputs]
+        if ranks != [0]:
+            got = f"tensor with {ranks[0]} dims" if len(ranks) == 1 else f"{len(ranks)} tensors"
             raise RuntimeError(
-                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                f"{len(shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {got}. Maybe you wanted "
+                "to use the vjp or jacrev APIs instead?"
             )
+        (out,) = record.outputs
         if out.dtype.is_complex:
             raise RuntimeError("grad: the function must return a real scalar, got a complex one")
         seed = Tensor._wrap(np.ones(out._data.shape, out._data.dtype)[()], None)
@@ -115,26 +114,13 @@ def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callabl
     return wrapper
 
 
-def jacrev(
-    func: Callable,
-    argnums: Argnums = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-    sparse: bool = False,
-    _preallocate_and_copy: bool = False,
-) -> Callable:
+def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
     """Return a function that gives the Jacobian in reverse mode: shape output.shape + input.shape.
 
     All rows come from one backward pass with the cotangents as a leading axis, in chunks of chunk_size rows
-    (as many as fit into memory, unless given). With sparse, the result is a scipy.sparse array of shape
-    (output.numel(), input.numel()), computed from few products. Several outputs or argnums give nested
-    results, outputs outside. Raises GradcliError for a result that is larger than memory allows.
+    (as many as fit into memory, unless given). Several outputs or argnums give nested results, outputs outside.
+    Raises GradcliError for a result that is larger than memory allows.
     """
-    if sparse:
-        from .sparse import sparse_jacobian
-
-        return functools.wraps(func)(functools.partial(sparse_jacobian, func, argnums=argnums, has_aux=has_aux))
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -154,16 +140,14 @@ def registered_places(module: Any) -> Iterator[tuple[str, dict, str]]:
 
 
 @contextlib.contextmanager
-def substitute_parameters(module: Any, tensors: Mapping[str, Any], tie_weights: bool = True) -> Iterator[None]:
-    """Put tensors in place of parameters and buffers by name, for a while; tie_weights: wherever one is shared."""
+def substitute_parameters(module: Any, tensors: Mapping[str, Any]) -> Iterator[None]:
+    """Put tensors in place of parameters and buffers by name, wherever one is shared, for a while."""
     known = [(name, registry, key, registry[key]) for name, registry, key in registered_places(module)]
     by_identity = {id(old): tensors[name] for name, _, _, old in known if name in tensors and old is not None}
     try:
         for name, registry, key, old in known:
-            if name in tensors:
-                registry[key] = tensors[name]
-            elif tie_weights and id(old) in by_identity:
-                registry[key] = by_identity[id(old)]
+            if name in tensors or id(old) in by_identity:
+                registry[key] = tensors[name] if name in tensors else by_identity[id(old)]
         yield
     finally:
         for _, registry, key, old in known:
@@ -175,34 +159,21 @@ def functional_call(
     parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     args: Any = None,
     kwargs: Mapping[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
 ) -> Any:
     """Return module(*args, **kwargs) with these tensors in place of its parameters and buffers.
 
-    strict: RuntimeError unless exactly all names are given. A key given twice raises ValueError.
+    Raises RuntimeError for a name that the module does not have, ValueError for one given twice.
     """
     dicts = parameter_and_buffer_dicts
     tensors: dict[str, Any] = {}
     for part in [dicts] if isinstance(dicts, Mapping) else dicts:
-        repeated = tensors.keys() & part.keys()
-        if repeated:
-            raise ValueError(
-                f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
-            )
+        if repeated := tensors.keys() & part.keys():
+            raise ValueError(f"functional_call: {sorted(repeated)} appeared in multiple dictionaries")
         tensors.update(part)
-    if strict:
-        known = {name for name, registry, key in registered_places(module) if registry[key] is not None}
-        for title, names in (("Unexpected", tensors.keys() - known), ("Missing", known - tensors.keys())):
-            if names:
-                listed = ", ".join(f'"{name}"' for name in sorted(names))
-                raise RuntimeError(
-                    f"Error(s) in loading state_dict for {type(module).__name__}:\n\t"
-                    f"{title} key(s) in state_dict: {listed}."
-                )
+    if unknown := tensors.keys() - {name for name, _, _ in registered_places(module)}:
+        raise RuntimeError(f"functional_call: {type(module).__name__} has no parameter or buffer {sorted(unknown)}")
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with substitute_parameters(module, tensors, tie_weights):
+    with substitute_parameters(module, tensors):
         return module(*arguments, **(kwargs or {}))
 
 

@@ -9,19 +9,19 @@ share one product. Griewank and Walther (2008), "Evaluating Derivatives", chapte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import GradcliError
-from ..rules.shapes import is_complex, kept_shape
+from ..rules.shapes import kept_shape
 from ..rules.table import ELEMENTWISE, LANES, PRODUCT, REDUCTION, SELECTION
 from ..tape.node import Node
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
-from .forward import push_all
-from .trace import Argnums, Trace, chunks_of, pull, trace_function
+from .forward import push_both
+from .trace import Trace, chunks_of, pull
 
 FEW = 64
 """Inputs up to which the elements of a matrix product are told apart."""
@@ -214,24 +214,6 @@ TRIES = 6
 """How many period lengths of a cyclic colouring are tried beyond the smallest possible one."""
 
 
-def sparse_jacobian(func: Callable, *args: Any, argnums: Argnums, has_aux: bool, **kwargs: Any) -> Any:
-    """Return the Jacobian of func as scipy.sparse arrays (outputs, inputs); GradcliError where it is not sparse."""
-    record = trace_function(func, args, kwargs, argnums, has_aux)
-    if record.lead:
-        raise RuntimeError("a sparse Jacobian cannot be computed under vmap")
-    matrix, _ = sparse_matrix(record)
-    blocks, top = [], 0
-    for out in record.outputs:
-        row, left = [], 0
-        for x in record.inputs:
-            row.append(matrix[top : top + out._data.size, left : left + x._data.size])
-            left += x._data.size
-        top += out._data.size
-        blocks.append(record.build_inputs(row))
-    result = record.build_outputs(blocks)
-    return (result, record.aux) if has_aux else result
-
-
 def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
     """Return the Jacobian of all outputs for all inputs, and how many products it took; mode: fwd, rev, or auto."""
     from scipy.sparse import csr_array, vstack
@@ -323,15 +305,10 @@ def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> 
 
 def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
     """Return J times the sum of the columns of each colour: (count, outputs); dL/dRe + i dL/dIm if outputs are real."""
-    turned = any(is_complex(x) for x in record.inputs) and not any(is_complex(out) for out in record.outputs)
     chunks = []
     for wanted in groups_of(record, count):
-        seeds = seeds_of(record.inputs, colours, wanted)
-        chunk = join_rows(push_all(record, seeds, False), len(wanted), record.outputs)
-        if turned:
-            upwards = [Tensor._wrap(s._data * (1j if is_complex(s) else 0.0), None) for s in seeds]
-            chunk = chunk + 1j * join_rows(push_all(record, upwards, False), len(wanted), record.outputs)
-        chunks.append(chunk)
+        products = push_both(record, seeds_of(record.inputs, colours, wanted), False)
+        chunks.append(join_rows(products, len(wanted), record.outputs))
     return np.concatenate(chunks)
 
 

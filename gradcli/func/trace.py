@@ -22,36 +22,28 @@ from .batched_tensor import active, cover, lift
 Rebuild = Callable[[list], Any]
 
 
-def flatten(tree: Any) -> tuple[list, Rebuild]:
-    """Return the leaves of a nested structure, dictionaries by sorted keys, and what puts others in their places."""
-    leaves: list = []
-    build = _walk(tree, leaves)
-
-    def rebuild(values: list) -> Any:
-        return build(iter(values))
-
-    return leaves, rebuild
-
-
-def _walk(tree: Any, leaves: list) -> Callable[[Any], Any]:
+def map_leaves(function: Callable, tree: Any) -> Any:
+    """Return a nested structure with what a function makes of each leaf, dictionaries by sorted keys."""
     kind = type(tree)
     if isinstance(tree, dict):
-        keys = sorted(tree, key=str)
-        parts = [_walk(tree[key], leaves) for key in keys]
-        order = list(tree)
-
-        def rebuild_dictionary(values: Any) -> Any:
-            items = dict(zip(keys, [part(values) for part in parts], strict=True))
-            return kind((key, items[key]) for key in order)
-
-        return rebuild_dictionary
+        items = {key: map_leaves(function, tree[key]) for key in sorted(tree, key=str)}
+        return kind((key, items[key]) for key in tree)
     if isinstance(tree, tuple | list):
-        parts = [_walk(item, leaves) for item in tree]
-        if hasattr(tree, "_fields"):
-            return lambda values: kind(*[part(values) for part in parts])
-        return lambda values: kind([part(values) for part in parts])
-    leaves.append(tree)
-    return next
+        parts = [map_leaves(function, item) for item in tree]
+        return kind(*parts) if hasattr(tree, "_fields") else kind(parts)
+    return function(tree)
+
+
+def flatten(tree: Any) -> tuple[list, Rebuild]:
+    """Return the leaves of a nested structure, and what puts others in their places."""
+    leaves: list = []
+    places = map_leaves(leaves.append, tree)  # each leaf's place holds None
+
+    def rebuild(values: list) -> Any:
+        remaining = iter(values)
+        return map_leaves(lambda _: next(remaining), places)
+
+    return leaves, rebuild
 
 
 def spread_prefix(prefix: Any, tree: Any, what: str) -> list:
@@ -155,8 +147,7 @@ class Trace:
         """Return results as the caller may have them: outside the graph, unless a derivative is nested in another."""
         if self.nested:
             return tree
-        leaves, build = flatten(tree)
-        return build([x.detach() if isinstance(x, Tensor) else x for x in leaves])
+        return map_leaves(lambda x: x.detach() if isinstance(x, Tensor) else x, tree)
 
     def values(self) -> Any:
         """Return the function's results as the caller may have them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 import weakref
 from collections import OrderedDict
@@ -10,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import entry
-from ..tape.backward import outline_of
-from ..tape.hooks import check_hook_result
-from ..tape.memory import track_view
+from ..tape.function import alias
+from ..tape.hooks import check_hook_results, name_of_hook
 from ..tape.modes import state
-from ..tape.node import COUNTED, OutputNode, RemovableHandle, Rule, new_node, to_parents
+from ..tape.node import COUNTED, OutputNode, RemovableHandle, Rule, add_hook, new_node, to_parents
 from ..tape.record import outline
 from ..tape.tensor import Tensor
 
@@ -24,7 +23,7 @@ class HookLists:
     """The hooks of one module, or of all: dictionaries from handle ids to functions.
 
     `_always_called`: the ids of forward hooks that run after an error, too. `_is_full_backward_hook`: what kind the
-    backward hooks are; None where there were none.
+    backward hooks are; None where there were none. `_hooked`: whether there ever was a hook.
     """
 
     _forward_pre_hooks: OrderedDict
@@ -32,6 +31,7 @@ class HookLists:
     _backward_pre_hooks: OrderedDict
     _backward_hooks: OrderedDict
     _always_called: set[int]
+    _hooked = False
     _is_full_backward_hook: bool | None
 
     def __init__(self) -> None:
@@ -40,10 +40,8 @@ class HookLists:
         self.__dict__.update(_always_called=set(), _is_full_backward_hook=None)
 
     def _add_hook(self, hooks: OrderedDict, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        if not callable(hook):
-            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
+        self.__dict__["_hooked"] = True
+        handle = add_hook(hooks, hook)
         if prepend:
             hooks.move_to_end(handle.id, last=False)
         return handle
@@ -57,7 +55,7 @@ class HookLists:
     ) -> RemovableHandle:
         """Call hook(module, args, output) after forward; what it returns replaces the output.
 
-        always_call: also when forward raised.
+        always_call: also when forward, or a hook, raised.
         """
         handle = self._add_hook(self._forward_hooks, hook, prepend)
         if always_call:
@@ -98,65 +96,41 @@ everywhere = HookLists()
 """The hooks of all modules."""
 
 
+def hooks_of(kind: str, module: Any) -> list[Callable]:
+    """Return the hooks of a kind on all modules, then those on one."""
+    return [*getattr(everywhere, kind).values(), *getattr(module, kind).values()]
+
+
 def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
     """Call a module's forward and, around it, the hooks of all modules and its own."""
-    called: set[int] = set()
     try:
-        args = before_forward(module, args)
+        for hook in hooks_of("_forward_pre_hooks", module):
+            new = run_hook("forward pre-hook", module, hook, args)
+            if new is not None:
+                args = new if isinstance(new, tuple) else (new,)
         full: list[Callable] = []
         old: list[Callable] = []
         for owner in (everywhere, module):
             (full if owner._is_full_backward_hook else old).extend(owner._backward_hooks.values())
-        pre = [*everywhere._backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+        pre = hooks_of("_backward_pre_hooks", module)
         watch = BackwardWatch(module, full, pre) if full or pre else None
         if watch is not None:
             args = watch.inputs(args)
         result = module.forward(*args, **kwargs)
-        result = after_forward(module, args, result, called, False)
+        for hook in hooks_of("_forward_hooks", module):
+            new = run_hook("forward hook", module, hook, args, result)
+            result = result if new is None else new
         if watch is not None:
             result = watch.outputs(result)
         if old:
             watch_last_operation(module, args, result, old)
         return result
     except Exception:
-        after_forward(module, args, None, called, True)
+        for owner in (everywhere, module):
+            for key in owner._always_called & owner._forward_hooks.keys():
+                with contextlib.suppress(Exception):  # the error at hand stays the one raised
+                    owner._forward_hooks[key](module, args, None)
         raise
-
-
-def before_forward(module: Any, args: tuple) -> tuple:
-    """Run the forward pre-hooks; return the arguments that they leave."""
-    for owner in (everywhere, module):
-        for hook in list(owner._forward_pre_hooks.values()):
-            result = run_hook("forward pre-hook", module, hook, args)
-            if result is not None:
-                args = result if isinstance(result, tuple) else (result,)
-    return args
-
-
-def after_forward(module: Any, args: tuple, result: Any, called: set, failed: bool) -> Any:
-    """Run the forward hooks; return the output that they leave.
-
-    called: notes who was called. failed: forward raised, and only hooks that want to be called always are, if
-    they were not; their own errors become warnings.
-    """
-    for owner in (everywhere, module):
-        for key, hook in list(owner._forward_hooks.items()):
-            if failed and (key not in owner._always_called or key in called):
-                continue
-            called.add(key)
-            try:
-                new = run_hook("forward hook", module, hook, args, result)
-            except Exception as error:
-                if not failed:
-                    raise
-                warnings.warn(
-                    f"module forward hook with always_call=True raised {error!r}, which was silenced as another "
-                    "error was raised in forward",
-                    stacklevel=2,
-                )
-            else:
-                result = result if new is None else new
-    return result
 
 
 def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
@@ -164,12 +138,8 @@ def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
     try:
         return hook(module, *given)
     except Exception as error:
-        error.add_note(f"raised in the {kind} {hook_name(hook)!r} of {type(module).__name__}")
+        error.add_note(f"raised in the {kind} {name_of_hook(hook)!r} of {type(module).__name__}")
         raise
-
-
-def hook_name(hook: Any) -> str:
-    return getattr(hook, "__name__", type(hook).__name__)
 
 
 # -- full backward hooks --------------------------------------------------------------------------
@@ -217,36 +187,25 @@ class BackwardWatch:
         shown = put_at(grads, places, count)
         for hook in self.pre_hooks:
             result = run_hook("full backward pre-hook", self.module, hook, shown)
-            shown = self.check_result(hook, result, shown, "Backward pre hook", "grad_output")
+            shown = shown if result is None else check_hook_results(result, shown, hook)
         self.grad_outputs = shown
-        if not self.places and self.hooks:
-            self.run_without_inputs(shown)
+        if not self.places:  # no input has a gradient
+            self.run_hooks((None,) * len(self.given))
         return tuple(shown[i] for i in places) if self.pre_hooks else None
 
-    def run_without_inputs(self, grad_outputs: tuple) -> None:
-        """Run the hooks where no input has a gradient. Raises RuntimeError where one returns any."""
-        warnings.warn(
-            "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-            "inputs require gradients.",
-            stacklevel=2,
-        )
+    def run_hooks(self, shown: tuple) -> tuple:
+        """Run the hooks; return the gradients of the inputs that they leave."""
         for hook in self.hooks:
-            result = run_hook("full backward hook", self.module, hook, (None,) * len(self.given), grad_outputs)
-            if result is not None and not (isinstance(result, tuple) and all(x is None for x in result)):
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or "
-                    f"None for all gradients; hook {hook_name(hook)!r} did not."
-                )
+            result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
+            shown = shown if result is None else check_hook_results(result, shown, hook)
+        self.grad_outputs = None
+        return shown
 
     def leaves(self, grads: tuple, _: tuple) -> tuple | None:
         """Backward leaves the module: run the hooks."""
         if self.grad_outputs is None:
             return None  # backward started inside the module
-        shown = self.add_zeros(put_at(grads, self.places, len(self.given)))
-        for hook in self.hooks:
-            result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
-            shown = self.check_result(hook, result, shown, "Backward hook", "grad_input")
-        self.grad_outputs = None
+        shown = self.run_hooks(self.add_zeros(put_at(grads, self.places, len(self.given))))
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
 
     def add_zeros(self, grads: tuple) -> tuple:
@@ -256,21 +215,6 @@ class BackwardWatch:
         return tuple(
             Tensor._wrap(np.zeros(lead + tuple(like[0]), like[1].numpy), None) if g is None and like else g
             for g, like in pairs
-        )
-
-    def check_result(self, hook: Callable, result: Any, shown: tuple, what: str, name: str) -> tuple:
-        """Return the gradients that a hook leaves. Raises RuntimeError for a wrong number, type or shape."""
-        if result is None:
-            return shown
-        parts = result if isinstance(result, tuple | list) else (result,)
-        if len(parts) != len(shown):
-            raise RuntimeError(
-                f"{what} returned an invalid number of {name}, got {len(parts)}, but expected {len(shown)} "
-                f"(hook {hook_name(hook)!r} of {type(self.module).__name__})"
-            )
-        return tuple(
-            new if new is None or old is None or new is old else check_hook_result(new, old, hook)
-            for new, old in zip(parts, shown, strict=True)
         )
 
 
@@ -296,9 +240,9 @@ def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
     outputs = [OutputNode(node, i) for i in range(len(tensors))]
     node.output_nodes = tuple(map(weakref.ref, outputs))
     passed = list(values)
-    for i, x, output in zip(places, tensors, outputs, strict=True):
-        passed[i] = Tensor._wrap(x._array(), output)
-        track_view(passed[i], x, entry("reshape"), {"shape": tuple(x.shape)})
+    for i, output in zip(places, outputs, strict=True):
+        passed[i] = alias(values[i])
+        passed[i]._node = output
     return (type(values)(*passed) if hasattr(values, "_fields") else tuple(passed)), places, node
 
 
@@ -313,12 +257,10 @@ def put_at(grads: tuple, places: list[int], count: int) -> tuple:
 
 def first_tensor(result: Any) -> Any:
     """Return the first tensor in a module's result; None where there is none."""
-    while not isinstance(result, Tensor):
+    while isinstance(result, dict | tuple | list) and result:
         parts = list(result.values()) if isinstance(result, dict) else result
-        if not isinstance(parts, tuple | list) or not parts:
-            return None
         result = next((x for x in parts if isinstance(x, Tensor)), parts[0])
-    return result
+    return result if isinstance(result, Tensor) else None
 
 
 def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Callable]) -> None:
@@ -327,13 +269,15 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
     node = None if tensor is None else tensor.grad_fn
     if node is None:
         return
-    shape = shape_of_product(node, tensor)
+    # PyTorch multiplies a vector as a matrix of one row: the last operation is a view of that product
+    is_row = name_of_entry(node) == "vector_matrix"
+    shape = (1, *tensor.shape)
     for hook in hooks:
-        if shape is None:
-            node.register_hook(lambda grads, outs, hook=hook: run_old_hook(module, hook, node, grads, outs))
-        else:
+        if is_row:
             node.register_prehook(lambda outs, hook=hook: run_hook_on_view(module, hook, shape, outs))
-    if (shape is not None or not is_one_operation(args, result, node)) and not module.__dict__.get("_warned_of_hooks"):
+        else:
+            node.register_hook(lambda grads, outs, hook=hook: run_old_hook(module, hook, node, grads, outs))
+    if (is_row or not is_one_operation(args, result, node)) and not module.__dict__.get("_warned_of_hooks"):
         module.__dict__["_warned_of_hooks"] = True
         warnings.warn(
             "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will "
@@ -344,20 +288,9 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
         )
 
 
-def shape_of_product(node: Any, result: Any) -> tuple[int, ...] | None:
-    """Return the shape in which PyTorch computes a product before a view gives it its own; None without a view.
-
-    There the last operation is that view. Vectors are matrices of one row, and stacks times a matrix one long matrix.
-    """
-    name = getattr(getattr(node.rule, "primitive", None), "name", "")
-    if name == "vector_matrix":
-        return (1, *result.shape)
-    if name == "squeeze" and node.parents[0] is not None:  # a stack times a vector
-        return (result.numel(),) if shape_of_product(node.parents[0], result.unsqueeze(-1)) else None
-    if name != "matrix_product" or result.ndim < 3:
-        return None
-    is_matrix = node.parents[1] is not None and len(outline_of(node.parents[1])[0]) == 2
-    return (-1, result.shape[-1]) if is_matrix else (-1, *result.shape[-2:])
+def name_of_entry(node: Any) -> str:
+    """Return the name of the entry of the table that a node recorded, "" for none."""
+    return getattr(node.rule.primitive, "name", "")
 
 
 def run_hook_on_view(module: Any, hook: Callable, shape: tuple[int, ...], outs: tuple) -> Any:
@@ -375,8 +308,7 @@ def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tup
     PyTorch's linear layer multiplies by the transposed weight, whose gradient the hook sees.
     """
     places = range(len(grads))[COUNTED.get(node.name(), slice(None))]
-    primitive = getattr(getattr(node, "rule", None), "primitive", None)
-    turned = 2 if getattr(primitive, "name", "") == "affine" else None
+    turned = 2 if name_of_entry(node) == "affine" else None
 
     def turn(i: int, grad: Any) -> Any:
         return grad.transpose(-1, -2) if i == turned and grad is not None else grad

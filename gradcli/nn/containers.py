@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
 from itertools import groupby
 from typing import Any
 
 from .module import Module, indent, listing
 
 
-class Numbered(Module):
+class Numbered(Module, MutableSequence):
     """Modules in order, named 0, 1, 2 ..., with the ways of a list."""
 
-    def _place(self, index: Any, end: bool = False) -> int:
-        """Return a non-negative place. Raises IndexError outside the list; end: the place behind it is fine."""
-        n = len(self)
-        place = operator.index(index)
-        if not -n <= place < n + end:
-            raise IndexError(f"index {place} is out of range")
-        return place % n if place < 0 else place
-
-    def _key(self, index: Any) -> str:
-        return list(self._modules)[self._place(index)]
-
-    def _refill(self, modules: Iterable[Any]) -> None:
-        modules = list(modules)
+    def _refill(self, modules: list[Any]) -> None:
         self._modules.clear()
-        for i, module in enumerate(modules):
-            self.add_module(str(i), module)
+        for module in modules:
+            self.append(module)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -37,45 +24,26 @@ class Numbered(Module):
         return iter(self._modules.values())
 
     def __getitem__(self, index: Any) -> Any:
-        return self._modules[self._key(index)]
+        return list(self)[index]
 
-    def __setitem__(self, index: Any, module: Module) -> None:
-        setattr(self, self._key(index), module)
+    def __setitem__(self, index: Any, module: Any) -> None:
+        setattr(self, list(self._modules)[index], module)
 
     def __delitem__(self, index: Any) -> None:
         modules = list(self)
-        del modules[index if isinstance(index, slice) else self._place(index)]
+        del modules[index]
         self._refill(modules)
 
-    def append(self, module: Module) -> Any:
+    def append(self, module: Any) -> Any:
         """Add a module at the end; return this."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules: Iterable[Module]) -> Any:
-        """Add modules at the end; return this."""
-        if not isinstance(modules, Iterable):
-            name = f"{type(self).__name__}.extend"
-            raise TypeError(f"{name} should be called with an iterable, but got {type(modules).__name__}")
-        for module in list(modules):
-            self.append(module)
-        return self
-
-    def insert(self, index: int, module: Module) -> Any:
-        """Put a module before a place; return this."""
+    def insert(self, index: int, module: Any) -> None:
+        """Put a module before a place."""
         modules = list(self)
-        modules.insert(self._place(index, end=True), module)
+        modules.insert(index, module)
         self._refill(modules)
-        return self
-
-    def pop(self, index: Any) -> Module:
-        """Take a module out and return it."""
-        module = self[index]
-        del self[index]
-        return module
-
-    def __iadd__(self, other: Iterable[Module]) -> Any:
-        return self.extend(other)
 
 
 class Sequential(Numbered):
@@ -97,11 +65,6 @@ class Sequential(Numbered):
             return type(self)(dict(list(self._modules.items())[index]))
         return super().__getitem__(index)
 
-    def __add__(self, other: Any) -> Sequential:
-        if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
-        return Sequential(*self, *other)
-
 
 class ModuleList(Numbered):
     """A list of modules, which are registered; it has no forward."""
@@ -113,9 +76,6 @@ class ModuleList(Numbered):
     def __getitem__(self, index: Any) -> Any:
         return type(self)(list(self)[index]) if isinstance(index, slice) else super().__getitem__(index)
 
-    def __add__(self, other: Iterable[Module]) -> ModuleList:
-        return ModuleList([*self, *other])
-
     def __repr__(self) -> str:
         lines, place = [], 0
         for text, group in groupby(repr(child) for child in self):
@@ -124,7 +84,7 @@ class ModuleList(Numbered):
             times = "" if count == 1 else f"{count} x "
             lines.append(f"{name}: {indent(times + text)}")
             place += count
-        return listing(self._get_name(), [], lines)
+        return listing(type(self).__name__, [], lines)
 
 
 class ModuleDict(Module, MutableMapping):

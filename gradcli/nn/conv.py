@@ -76,25 +76,17 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
 # -- convolutions ---------------------------------------------------------------------------------
 
 
-def check_padding(padding: Any, n: int, stride: Any, error: type[Exception] = RuntimeError) -> Any:
-    """Return padding as 'valid', 'same' or n numbers. Raises an error of that type for other words."""
-    if not isinstance(padding, str):
-        return per_axis(padding, n, "padding")
-    if padding not in ("same", "valid"):
-        raise error(f"Invalid padding string '{padding}', should be one of {{'valid', 'same'}}")
-    if padding == "same" and max(per_axis(stride, n, "stride")) > 1:
-        raise error("padding='same' is not supported for strided convolutions")
-    return padding
-
-
 def pad_around(padding: Any, kernel: list[int], stride: Any, dilation: Any) -> tuple[tuple[int, int], ...]:
-    """Return (before, behind) per axis from numbers, 'valid' or 'same'."""
+    """Return (before, behind) per axis from numbers, 'valid' or 'same'. Raises RuntimeError for anything else."""
     n = len(kernel)
-    padding = check_padding(padding, n, stride)
     if padding == "same":
+        if max(per_axis(stride, n, "stride")) > 1:
+            raise RuntimeError("padding='same' is not supported for strided convolutions")
         totals = [d * (k - 1) for d, k in zip(per_axis(dilation, n, "dilation"), kernel, strict=True)]
         return tuple((t // 2, t - t // 2) for t in totals)
-    numbers = (0,) * n if padding == "valid" else padding
+    if isinstance(padding, str) and padding != "valid":
+        raise RuntimeError(f"Invalid padding string '{padding}', should be one of {{'valid', 'same'}}")
+    numbers = (0,) * n if padding == "valid" else per_axis(padding, n, "padding")
     if min(numbers) < 0:
         raise RuntimeError("negative padding is not supported")
     return tuple((p, p) for p in numbers)
@@ -119,11 +111,6 @@ def conv(n: int) -> Callable:
             raise RuntimeError(f"{name}: expected weight with {n + 2} axes, got shape {list(weight.shape)}")
         x = add_batch_axis(input, n, name)
         (batch, channels, *size), (outputs, inner, *kernel) = x.shape, weight.shape
-        if outputs % groups:
-            raise RuntimeError(
-                f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
-                f"but got weight of size {list(weight.shape)} instead"
-            )
         if channels != inner * groups:
             raise RuntimeError(
                 f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} "
@@ -174,7 +161,7 @@ class Convolution(Filled):
             setattr(self, name, count)
         for name, value in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation)):
             setattr(self, name, per_axis(value, self._axes, name))
-        self.padding = check_padding(padding, self._axes, stride, ValueError)
+        self.padding = padding if isinstance(padding, str) else per_axis(padding, self._axes, "padding")
         self.groups = groups
         self._make((out_channels, in_channels // groups, *self.kernel_size), bias, device, dtype)
 

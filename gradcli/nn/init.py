@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from ..api import create
@@ -64,8 +63,6 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
         return GAINS[nonlinearity]
     if nonlinearity != "leaky_relu":
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
-    if isinstance(param, bool) or not isinstance(param, int | float | None):
-        raise ValueError(f"negative_slope {param} not a valid number")
     return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
 
 
@@ -86,7 +83,6 @@ def he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     if mode.lower() not in modes:
         raise ValueError(f"Mode {mode.lower()} not supported, please use one of {modes}")
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return 0.0
     return calculate_gain(nonlinearity, a) / math.sqrt(fans(tensor)[modes.index(mode.lower())])
 

@@ -22,6 +22,7 @@ from ..tape import inplace as changes
 from ..tape.dtypes import as_dtype
 from ..tape.modes import allowed, no_grad, random_numbers
 from ..tape.record import dispatch
+from ..tape.shape_errors import types_error
 from ..tape.tensor import Parameter, Tensor
 from . import init
 from .module import Module
@@ -210,8 +211,7 @@ def fill_uniform(module: Module, count: int) -> None:
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias; weight (out, in) or (in,)."""
     if allowed.float_of_grad and input.dtype != weight.dtype:
-        titles = f"{input.dtype.title} and {weight.dtype.title}"
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {titles}")
+        raise types_error(input, weight)
     if weight.ndim == 2 and bias is not None and input.ndim != 2:
         rows = linear(input.reshape(-1, input.shape[-1]), weight, bias)
         return rows.reshape(*input.shape[:-1], weight.shape[0])
@@ -256,11 +256,9 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     indices = np.asarray(input.detach().numpy())
     if indices.dtype.kind not in "iu":
         raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            "Expected tensor for argument #1 'indices' to be of type Long or Int; but got "
             f"torch.{as_dtype(indices.dtype).title}Tensor instead (while checking arguments for embedding)"
         )
-    if weight.ndim != 2:
-        raise RuntimeError("'weight' must be 2-D")
     count = weight.shape[0]
     if indices.size and not 0 <= indices.min() <= indices.max() < count:
         raise IndexError("index out of range in self")
@@ -302,16 +300,6 @@ class Embedding(Layer):
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx] = 0.0
-
-    @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
-        """Return the module with a given table, which is not trained unless freeze is False."""
-        if embeddings.ndim != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, columns = embeddings.shape
-        made = cls(rows, columns, padding_idx)
-        made.weight = Parameter(embeddings, requires_grad=not freeze)
-        return made
 
     def forward(self, input: Tensor) -> Tensor:
         return embedding(input, self.weight, self.padding_idx)

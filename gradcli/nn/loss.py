@@ -13,7 +13,6 @@ from ..api.index import where
 from ..api.reduce import pick_positions
 from ..api.shape import broadcast_tensors
 from ..api.wrap import operand, records_as
-from ..errors import add_advice
 from ..rules import entry
 from ..rules.losses import class_index
 from ..rules.shapes import lay_along
@@ -32,9 +31,11 @@ def reduce_losses(values: Any, reduction: str) -> Any:
     return values if reduction == "none" else getattr(values, reduction)()
 
 
-def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str) -> Tensor:
-    """Record a loss of operands of one shape that is one entry of the table, reduced."""
+def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str, weight: Tensor | None = None) -> Tensor:
+    """Record a loss of operands of one shape that is one entry of the table, weighed and reduced."""
     check_reduction(reduction)
+    if weight is not None:
+        return reduce_losses(loss_by_entry(name, input, target, "none") * weight, reduction)
     axis = () if reduction == "none" else (*range(-input.ndim, 0),)
     total = (math.prod(input.shape) or math.nan) if reduction == "mean" else 1
     return dispatch(entry(name), (input, target), {"axis": axis, "total": total})
@@ -183,14 +184,9 @@ def cross_entropy(
         )
     probabilities = target.shape == shape and len(shape) > 0
     if probabilities == (target.dtype.kind in "iub"):
-        raise add_advice(
-            RuntimeError(
-                "Expected floating point type for target with class probabilities, got " + target.dtype.title
-                if probabilities
-                else f"expected target dtype to be Long or Byte, but got {target.dtype.title}"
-            ),
-            f"the target has shape {list(target.shape)}, the input {list(shape)}: probabilities are floats of "
-            "the input's shape, classes are whole numbers",
+        kind = "a floating point type for class probabilities" if probabilities else "Long or Byte for classes"
+        raise RuntimeError(
+            f"expected target dtype to be {kind}, but got {target.dtype.title} (probabilities have the input's shape)"
         )
     if probabilities and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
@@ -233,9 +229,7 @@ def binary_cross_entropy(
     data = input.detach()
     if not bool(((data >= 0) & (data <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    if weight is None:
-        return loss_by_entry("probability_loss", input, target, reduction)
-    return reduce_losses(loss_by_entry("probability_loss", input, target, "none") * weight, reduction)
+    return loss_by_entry("probability_loss", input, target, reduction, weight)
 
 
 def binary_cross_entropy_with_logits(
@@ -248,12 +242,9 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies the loss of positives."""
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    if weight is None and pos_weight is None:
-        return loss_by_entry("logit_loss", input, target, reduction)
     if pos_weight is None:
-        losses = loss_by_entry("logit_loss", input, target, "none")
-    else:
-        losses = (1 - target) * input - entry("logsigmoid")(input) * ((pos_weight - 1) * target + 1)
+        return loss_by_entry("logit_loss", input, target, reduction, weight)
+    losses = (1 - target) * input - entry("logsigmoid")(input) * ((pos_weight - 1) * target + 1)
     return reduce_losses(losses if weight is None else losses * weight, reduction)
 
 

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zipfile
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..files import replacing
-from ..tape.dtypes import DType, as_dtype, as_numpy, naming
+from ..tape.dtypes import naming
 from ..tape.modes import no_grad
 from ..tape.node import clear_grad
-from ..tape.tensor import Parameter, Size, Tensor
+from ..tape.tensor import Parameter, Size, Tensor, as_raw
 from .call import HookLists, call_with_hooks, everywhere
 
 
-class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class IncompatibleKeys(NamedTuple):
     """What load_state_dict found no value for, and what it had no use for."""
 
-    __slots__ = ()
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
     def __repr__(self) -> str:
-        if not self.missing_keys and not self.unexpected_keys:
-            return "<All keys matched successfully>"
-        return super().__repr__()
+        listed = f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+        return listed if any(self) else "<All keys matched successfully>"
 
 
 REGISTRIES: dict[str, tuple[str, Any, str]] = {
@@ -60,16 +61,7 @@ class Module(HookLists):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call forward, and the hooks around it."""
-        if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or everywhere._forward_hooks
-            or everywhere._forward_pre_hooks
-            or everywhere._backward_hooks
-            or everywhere._backward_pre_hooks
-        ):
+        if self._hooked or everywhere._hooked:
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -80,23 +72,13 @@ class Module(HookLists):
         registered = self.__dict__.get(f"_{kind}s")
         if registered is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-        if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
-        if "." in name:
-            got = f", got: {name}" if kind == "module" else ""
-            raise KeyError(f'{kind} name can\'t contain "."{got}')
-        if name == "":
-            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if not isinstance(name, str) or not name or "." in name:
+            raise KeyError(f'{kind} name must be a string that is not empty and contains no ".", got {name!r}')
         if hasattr(self, name) and name not in registered:
             raise KeyError(f"attribute '{name}' already exists")
         if value is not None and not isinstance(value, wanted):
-            required = REGISTRIES[f"_{kind}s"][2]
-            raise TypeError(
-                f"{type_name(value)} is not a Module subclass"
-                if kind == "module"
-                else f"cannot assign '{type_name(value)}' object to {kind} '{name}' "
-                f"({naming.prefix}.{required} or None required)"
-            )
+            required = f"{naming.prefix}.{REGISTRIES[f'_{kind}s'][2]} or None required"
+            raise TypeError(f"cannot assign '{type_name(value)}' object to {kind} '{name}' ({required})")
         registered[name] = value
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -239,33 +221,28 @@ class Module(HookLists):
         kept = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
         return {name: x for name, x in {**self._parameters, **kept}.items() if x is not None}
 
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Return parameters and persistent buffers by dotted name, sharing memory with them.
-
-        keep_vars: the parameters themselves rather than detached tensors.
-        """
-        destination = OrderedDict() if destination is None else destination
-        for name, x in self._own_state().items():
-            destination[prefix + name] = x if keep_vars else x.detach()
-        for name, child in self._modules.items():
-            if child is not None:
-                child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        return destination
-
-    def load_state_dict(self, state_dict: Mapping, strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
-        """Copy values into parameters and buffers; return the names that were missing and those not expected.
-
-        strict: both are errors. assign: take over the given tensors instead of copying. Raises RuntimeError
-        listing all that does not fit.
-        """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        places = {
+    def _state_places(self) -> dict[str, tuple[Module, str]]:
+        """Return where each entry of the state stands: a module, and the name there."""
+        return {
             f"{path}.{name}" if path else name: (module, name)
             for path, module in self.named_modules(remove_duplicate=False)
             for name in module._own_state()
         }
-        keys = _IncompatibleKeys([k for k in places if k not in state_dict], [k for k in state_dict if k not in places])
+
+    def state_dict(self) -> OrderedDict[str, Tensor]:
+        """Return parameters and persistent buffers by dotted name, sharing memory with them."""
+        places = self._state_places()
+        return OrderedDict((key, getattr(module, name).detach()) for key, (module, name) in places.items())
+
+    def load_state_dict(self, state_dict: Mapping, strict: bool = True) -> IncompatibleKeys:
+        """Copy values into parameters and buffers; return the names that were missing and those not expected.
+
+        strict: both are errors. Raises RuntimeError listing all that does not fit.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        places = self._state_places()
+        keys = IncompatibleKeys([k for k in places if k not in state_dict], [k for k in state_dict if k not in places])
         errors = [
             f"{title} key(s) in state_dict: " + ", ".join(f'"{name}"' for name in names) + ". "
             for title, names in (("Missing", keys.missing_keys), ("Unexpected", keys.unexpected_keys))
@@ -273,32 +250,10 @@ class Module(HookLists):
         ]
         for key, (module, name) in places.items():
             if key in state_dict:
-                errors += module._load_one(name, key, state_dict[key], assign)
+                errors += copy_entry(getattr(module, name), key, state_dict[key])
         if errors:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return keys
-
-    def _load_one(self, name: str, key: str, value: Any, assign: bool) -> list[str]:
-        """Copy a value into a tensor, or put it in its place; return what is wrong with it."""
-        x = getattr(self, name)
-        if isinstance(value, np.ndarray | np.generic):
-            value = Tensor._wrap(np.asarray(value), None)
-        if not isinstance(value, Tensor):
-            return [
-                f'While copying the parameter named "{key}", expected a Tensor or an array from checkpoint but '
-                f"received {type(value)}"
-            ]
-        if value.shape != x.shape:
-            return [
-                f"size mismatch for {key}: copying a param with shape {Size(value.shape)!r} from checkpoint, "
-                f"the shape in current model is {Size(x.shape)!r}."
-            ]
-        if assign:
-            setattr(self, name, Parameter(value, x.requires_grad) if name in self._parameters else value)
-        else:
-            with no_grad():
-                x.copy_(value)
-        return []
 
     # -- types ------------------------------------------------------------------------------------
 
@@ -317,14 +272,6 @@ class Module(HookLists):
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert floating-point and complex parameters and buffers to a type, in place; the device is the CPU."""
-        kinds = [x.dtype if isinstance(x, Tensor) else x for x in (*args, kwargs.get("dtype"))]
-        for kind in kinds:
-            wanted = as_numpy(kind) if isinstance(kind, DType | np.dtype | type) else None
-            if wanted is not None and wanted.kind not in "fc":
-                raise TypeError(
-                    "nn.Module.to only accepts floating point or complex dtypes, "
-                    f"but got desired dtype={as_dtype(wanted)!r}"
-                )
         return self._apply(lambda t: t.to(*args, **kwargs) if t.dtype.kind in "fc" else t)
 
     def cpu(self) -> Any:
@@ -344,9 +291,7 @@ class Module(HookLists):
 
     def train(self, mode: bool = True) -> Module:
         """Set the module and all in it to training, where Dropout and BatchNorm behave differently."""
-        if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
-        self.training = mode
+        self.training = bool(mode)
         for child in self.children():
             child.train(mode)
         return self
@@ -367,9 +312,6 @@ class Module(HookLists):
 
     # -- printing ---------------------------------------------------------------------------------
 
-    def _get_name(self) -> str:
-        return type(self).__name__
-
     def extra_repr(self) -> str:
         """Return what to print between the parentheses."""
         return ""
@@ -378,7 +320,26 @@ class Module(HookLists):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         children = [f"({name}): {indent(repr(child))}" for name, child in self._modules.items()]
-        return listing(self._get_name(), lines, children)
+        return listing(type(self).__name__, lines, children)
+
+
+def copy_entry(x: Tensor, key: str, value: Any) -> list[str]:
+    """Copy a value into a parameter or buffer; return what is wrong with it."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = Tensor._wrap(np.asarray(value), None)
+    if not isinstance(value, Tensor):
+        return [
+            f'While copying the parameter named "{key}", expected a Tensor or an array from checkpoint but '
+            f"received {type(value)}"
+        ]
+    if value.shape != x.shape:
+        return [
+            f"size mismatch for {key}: copying a param with shape {Size(value.shape)!r} from checkpoint, "
+            f"the shape in current model is {Size(x.shape)!r}."
+        ]
+    with no_grad():
+        x.copy_(value)
+    return []
 
 
 def listing(name: str, extra: list[str], children: list[str]) -> str:
@@ -417,25 +378,12 @@ def save(obj: Any, f: Any) -> None:
 
     f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything but a state.
     """
-    members = {}
-    for name, x in obj.items() if isinstance(obj, Mapping) else [(None, obj)]:
-        raw = x._array() if isinstance(x, Tensor) else x
-        if not (isinstance(name, str) and is_numbers(raw)):
-            raise TypeError("save() takes tensors by name, such as a state_dict()")
-        members[name] = raw
-    if not hasattr(f, "write"):
-        with replacing(f) as file:
-            save(members, file)
-        return
-    with zipfile.ZipFile(f, "w") as archive:  # np.savez refuses the name "file"
-        archive.comment = STATE
-        for name, raw in members.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(raw), allow_pickle=False)
-
-
-STATE = b"state written by gradcli"
-"""The comment of the archive, which tells a state without tensors from any empty archive."""
+    given = obj if isinstance(obj, Mapping) else {"": None}
+    members: dict[str, Any] = {name: as_raw(x) for name, x in given.items()}
+    if not all(isinstance(name, str) and is_numbers(raw) for name, raw in members.items()):
+        raise TypeError("save() takes tensors by name, such as a state_dict()")
+    with contextlib.nullcontext(f) if hasattr(f, "write") else replacing(f) as file:
+        np.savez(file, **members)
 
 
 def is_numbers(x: Any) -> bool:
@@ -454,8 +402,6 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: b
             raise ValueError("one array without a name")
         with archive:
             state = {name: archive[name] for name in archive.files}
-            if not state and archive.zip.comment != STATE:
-                raise ValueError("no tensors")
         if stray := [name for name, x in state.items() if not is_numbers(x)]:
             raise ValueError(f"{stray[0]} is no array of numbers")
         return {name: Tensor._wrap(np.array(x), None) for name, x in state.items()}

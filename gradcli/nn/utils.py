@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from ..api.create import tensor
@@ -18,21 +17,12 @@ def gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 
 @no_grad()
-def clip_grad_norm_(
-    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
-) -> Tensor:
-    """Scale gradients down so that their norm as one vector is at most max_norm; return what it was.
-
-    error_if_nonfinite: RuntimeError unless that is finite.
-    """
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:
+    """Scale gradients down so that their norm as one vector is at most max_norm; return what it was."""
     order, grads = float(norm_type), gradients(parameters)
     if not grads:
         return tensor(0.0)
     total = vector_norm(stack([vector_norm(g, order) for g in grads]), order)
-    if error_if_nonfinite and not math.isfinite(total.item()):
-        raise RuntimeError(
-            f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped"
-        )
     factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
     for g in grads:
         g.mul_(factor.to(g.dtype))

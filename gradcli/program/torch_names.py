@@ -17,7 +17,6 @@ import gradcli
 
 from ..api.matrices import LinAlgError
 from ..errors import describe_missing
-from ..func.mapping import loops
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, as_dtype, as_numpy, defaults, naming, set_default_dtype
 from ..tape.function import Function
@@ -255,7 +254,7 @@ def as_torch() -> Iterator[None]:
     shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN}
     give_names(SHOWN)
     Size.__getitem__ = item_of_size  # type: ignore
-    naming.prefix, naming.addresses, allowed.float_of_grad, loops.allowed = "torch", True, True, False
+    naming.prefix, naming.addresses, allowed.float_of_grad = "torch", True, True
     try:
         yield
     finally:
@@ -270,4 +269,3 @@ def as_torch() -> Iterator[None]:
         kind, naming.prefix, naming.addresses, allowed.float_of_grad = before
         set_default_dtype(kind)
         set_printoptions(**layout)
-        loops.allowed = True

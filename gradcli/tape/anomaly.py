@@ -16,12 +16,11 @@ from .record import Mode, begin, end
 
 
 class Origin:
-    """Where a node was made: file and line, and the node whose backward made it, if any."""
+    """Where a node was made: file and line."""
 
     def __init__(self) -> None:
         frame = calling_frame()
         self.made_at = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-        self.made_by = state.running
 
 
 class Observation(Origin):
@@ -86,6 +85,19 @@ class AnomalyError(RuntimeError):
         self.node = node
 
 
+def switch(anomaly: bool, check_nan: bool, explains: bool) -> tuple[bool, bool, bool]:
+    """Have backward watched or not, and nodes know their line meanwhile; return how it was."""
+    before = state.anomaly, state.check_nan, state.explains
+    state.anomaly, state.check_nan, state.explains = anomaly, check_nan, explains
+    if anomaly and state.traced is None:
+        state.traced = Traced()
+        begin(state.traced)
+    elif not anomaly and state.traced is not None:
+        end(state.traced)
+        state.traced = None
+    return before
+
+
 class nan_search:  # noqa: N801 - a context like PyTorch's
     """A context in which backward raises AnomalyError at the first NaN, and nodes know their line."""
 
@@ -95,14 +107,10 @@ class nan_search:  # noqa: N801 - a context like PyTorch's
         self.check_nan = check_nan
 
     def __enter__(self) -> None:
-        self.previous = state.anomaly, state.check_nan, state.explains
-        state.anomaly, state.check_nan, state.explains = True, self.check_nan, self.explains
-        self.traced = Traced()
-        begin(self.traced)
+        self.previous = switch(True, self.check_nan, self.explains)
 
     def __exit__(self, *_: Any) -> None:
-        state.anomaly, state.check_nan, state.explains = self.previous
-        end(self.traced)
+        switch(*self.previous)
 
 
 class detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
@@ -124,42 +132,14 @@ class set_detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
     """Switch the search for anomalies on or off at once; as a context manager, put the old setting back."""
 
     def __init__(self, mode: bool, check_nan: bool = True):
-        super().__init__(check_nan)
-        self.previous = state.anomaly, state.check_nan, state.explains
-        trace_always(bool(mode))
-        state.anomaly, state.check_nan, state.explains = bool(mode), check_nan, bool(mode)
+        self.previous = switch(bool(mode), check_nan, bool(mode))
 
     def __enter__(self) -> None:
         """Everything is set already."""
 
-    def __exit__(self, *_: Any) -> None:
-        trace_always(self.previous[0])
-        state.anomaly, state.check_nan, state.explains = self.previous
-
-
-def trace_always(wanted: bool) -> None:
-    """Have nodes know their line from now on, outside of any block, or no longer."""
-    if state.anomaly and not wanted and state.traced is not None:
-        end(state.traced)
-        state.traced = None
-    elif wanted and not state.anomaly:
-        state.traced = Traced()
-        begin(state.traced)
-
-
-def is_anomaly_enabled() -> bool:
-    """Return whether backward is watched."""
-    return state.anomaly
-
-
-def is_anomaly_check_nan_enabled() -> bool:
-    """Return whether a watched backward looks for NaNs."""
-    return state.check_nan
-
 
 def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
     """Run a node; tell where it comes from when that fails. Raises AnomalyError when it hands on a NaN."""
-    outer, state.running = state.running, node
     try:
         pairs = run(node, *rest)
         if state.check_nan:
@@ -168,30 +148,23 @@ def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
         if state.explains:
             explain(node)
         raise
-    finally:
-        state.running = outer
     return pairs
 
 
 def explain(node: Any) -> None:
-    """Warn with the line that made a node, and with those of the backward passes that led to it."""
+    """Warn with the line that made a node."""
     text = f"Error detected in {node.name()}. "
-    for _ in range(100):
-        made_at = getattr(node.origin, "made_at", None)
-        if made_at is None:
-            text += "No forward pass information available: enable detect_anomaly during the forward pass, too."
-        else:
-            file, line = made_at
-            code = "".join(lines_of_file(file)[line - 1 : line]).strip()
-            text += f'Traceback of forward call that caused the error:\n  File "{file}", line {line}\n    {code}\n'
-        try:
-            warnings.warn(text, stacklevel=2)
-        except Warning as warning:  # where warnings are errors: the error at hand stays the one raised
-            print(f"Warning: {warning}", file=sys.stderr)
-        node = getattr(node.origin, "made_by", None)
-        if node is None:
-            return
-        text = f"Previous calculation was induced by {node.name()}. "
+    made_at = getattr(node.origin, "made_at", None)
+    if made_at is None:
+        text += "No forward pass information available: enable detect_anomaly during the forward pass, too."
+    else:
+        file, line = made_at
+        code = "".join(lines_of_file(file)[line - 1 : line]).strip()
+        text += f'Traceback of forward call that caused the error:\n  File "{file}", line {line}\n    {code}\n'
+    try:
+        warnings.warn(text, stacklevel=2)
+    except Warning as warning:  # where warnings are errors: the error at hand stays the one raised
+        print(f"Warning: {warning}", file=sys.stderr)
 
 
 def check_gradients(node: Node, grads: Iterable) -> None:

@@ -3,54 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import add_advice
 from .dtypes import as_dtype
-from .modes import observers, state
-from .node import Node, OutputNode, Slots
+from .modes import observers
+from .node import Node
 from .record import cast
 from .tensor import Size, Tensor
 from .walk import Cotangent, Plan, as_tuple
-
-
-def outline_of(node: Any) -> tuple:
-    """Return shape and NumPy dtype of the gradient that arrives at a node."""
-    if isinstance(node, OutputNode):
-        return node.parents[0].outline[node.index]
-    while not node.leaf and node.outline is None:
-        node = next(p for p in node.parents if p is not None)  # quick operations keep shape and type
-        if isinstance(node, OutputNode):
-            return outline_of(node)
-    return (node.data.shape, node.data.dtype) if node.leaf else node.outline
-
-
-def run_node(node: Any, *grads: Any) -> Any:
-    """Return what a node makes of the gradients of its outputs: one per input, alone where there is one.
-
-    Raises TypeError for another number of gradients.
-    """
-    count = node.output_count
-    if len(grads) != count:
-        raise TypeError(f"{node.name()} expected {count} arguments, got {len(grads)} arguments instead")
-    if node.leaf:
-        node.accumulate(grads[0]._data, False, False)
-        return None
-    create = state.grad
-    given = [None if g is None else g if create else g._data for g in grads]
-    slots = given[0]
-    if count > 1 or isinstance(node.outline, list):
-        slots = Slots((i, g) for i, g in enumerate(given) if g is not None)
-    parts = node.rule.vjp(node.standing_in(node.parents, Tensor._wrap if create else None), slots)
-    results = [None if g is None else g if create else Tensor._wrap(g, None) for g in parts]
-    while len(results) > 1 and node.parents[len(results) - 1] is None:
-        results.pop()  # Python numbers get no gradient
-    return results[0] if len(results) == 1 else tuple(results)
-
-
-Node.__call__ = run_node  # type: ignore[method-assign]
 
 
 def as_inputs(x: Any) -> tuple:
@@ -93,7 +57,21 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
     return given if create else given._data
 
 
-def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cotangent]]:
+def batch_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangent:
+    """Return several vectors to start backward with at an output, along one more axis in front."""
+    if given is None or given._data.shape[1:] != output._data.shape:
+        shape = None if given is None else list(given.shape)
+        raise RuntimeError(
+            "If `is_grads_batched=True`, we interpret the first axis of each grad_output as the batch: wanted shape "
+            f"[N, *{list(output.shape)}], got {shape}"
+        )
+    return given if create else given._data
+
+
+def roots_of(
+    outputs: tuple, vectors: Any, create: bool, start: Callable = cotangent_for
+) -> list[tuple[Node, Cotangent]]:
+    """Return the nodes of outputs with what `start` makes of their vectors. Raises RuntimeError and TypeError."""
     vectors = (None,) * len(outputs) if vectors is None else as_tuple(vectors)
     if len(vectors) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")
@@ -103,7 +81,7 @@ def roots_of(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cot
             raise TypeError(f"gradients start from Tensors, but got {type(output).__name__}")
         if output._node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        roots.append((output._node, cotangent_for(output, vector, create, i)))
+        roots.append((output._node, start(output, vector, create, i)))
     return roots
 
 
@@ -112,7 +90,6 @@ def backward(
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
     """Add the gradient of the tensors (times grad_tensors) to the leaves' `.grad`.
@@ -126,7 +103,7 @@ def backward(
     if inputs is not None and len(as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
-    roots = roots_of(outputs, grad_tensors if grad_tensors is not None else grad_variables, create_graph)
+    roots = roots_of(outputs, grad_tensors, create_graph)
     if inputs is not None:
         targets = as_inputs(inputs)
         for t in targets:
@@ -153,9 +130,6 @@ def grad(
     (zeros are returned).
     """
     outputs = as_tuple(outputs)
-    for i, output in enumerate(outputs):
-        if isinstance(output, Tensor) and output._node is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     targets = as_inputs(inputs)
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
@@ -170,7 +144,7 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
     wanted = dict.fromkeys(t._node for t in targets)
     plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph, wanted)
-    plan.run((roots_of_batch if is_grads_batched else roots_of)(outputs, grad_outputs, create_graph))
+    plan.run(roots_of(outputs, grad_outputs, create_graph, batch_for if is_grads_batched else cotangent_for))
     return tuple(_result(plan, i, t, bool(allow_unused), materialize_grads) for i, t in enumerate(targets))
 
 
@@ -189,20 +163,6 @@ def _result(plan: Plan, place: int, target: Tensor, allow_unused: bool, material
     if plan.create:
         return cast(g, dtype)
     return Tensor._wrap(np.array(g, dtype) if g.base is not None or g.dtype != dtype else g, None)
-
-
-def roots_of_batch(outputs: tuple, vectors: Any, create: bool) -> list[tuple[Node, Cotangent]]:
-    """Return the roots for cotangents with one more axis in front."""
-    roots = []
-    for output, vector in zip(outputs, as_tuple(vectors), strict=True):
-        if vector is None or vector._data.shape[1:] != output._data.shape:
-            shape = None if vector is None else list(vector.shape)
-            raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first axis of each grad_output as the batch: wanted "
-                f"shape [N, *{list(output.shape)}], got {shape}"
-            )
-        roots.append((output._node, vector if create else vector._data))
-    return roots
 
 
 def backward_method(

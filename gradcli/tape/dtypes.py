@@ -11,14 +11,12 @@ TITLES = {
     "complex128": "ComplexDouble", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
     "uint8": "Byte", "bool": "Bool",
 }  # fmt: skip
-SCALARS = {"float16": "c10::Half", "float32": "float", "float64": "double", "int32": "int", "int64": "long int"}
 
 
 class DType:
     """A data type. `numpy` is NumPy's type; NumPy functions take a DType as well.
 
-    kind: NumPy's letter for it; itemsize: bytes per element. title, scalar: PyTorch's names in messages for the type
-    and for one element: Float and float for float32.
+    kind: NumPy's letter for it; itemsize: bytes per element. title: PyTorch's name in messages, Float for float32.
     """
 
     def __init__(self, name: str, numpy_type: Any):
@@ -27,7 +25,6 @@ class DType:
         self.kind, self.itemsize = self.dtype.kind, self.dtype.itemsize
         self.is_floating_point, self.is_complex = self.kind in "fO", self.kind == "c"
         self.title = TITLES.get(name, name)
-        self.scalar = SCALARS.get(name, self.title)
 
     def __repr__(self) -> str:
         return f"{naming.prefix}.{self.name}"

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import functools
-import warnings
+import inspect
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import add_advice
+from ..errors import NotBatchableError, add_advice
 from ..rules import entry
 from ..rules.shapes import fit
 from .dtypes import naming
 from .hooks import innermost, pack_tensor
 from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
-from .memory import CUSTOM, SEVERAL, mark_changed, name_in_messages, next_seq, text_of_change, track_view
+from .memory import CUSTOM, mark_changed, name_in_messages, next_seq, text_of_change, track_view
 from .modes import allowed, enable_grad, no_grad, observers, state
 from .node import USED_UP, Node, OutputNode, Packed, Rule, Slots, refusing_node, to_parents
-from .record import cast_cotangent, recorder
+from .record import cast_cotangent, outline, recorder
 from .tensor import Tensor
 
 
@@ -42,12 +42,9 @@ class Saved:
 class FunctionNode(Node):
     """The node of one call, and the `ctx` that forward and backward share."""
 
-    leaf = False
+    nameless = False
     _function: Any
     _inputs: list
-    _output_nodes: list
-    _outlines: list
-    _several = False
     needs_input_grad: tuple[bool, ...] = ()
     materialize_grads = True
 
@@ -60,7 +57,6 @@ class FunctionNode(Node):
         self._dirty: tuple = ()
         self._constant: tuple = ()
         self._own: set[int] = set()
-        self.origin = None
         recorder().note(self)
 
     # -- what the user calls ---------------------------------------------------------------------------
@@ -115,47 +111,18 @@ class FunctionNode(Node):
         text = super().__repr__()
         return text.replace("<", "<torch.autograd.function.", 1) if naming.addresses else text
 
-    def apply(self, *grads: Tensor) -> Any:
-        """Return what the user's backward makes of gradients."""
-        return self._function.backward(self, *grads)
-
-    # -- what the engine calls ---------------------------------------------------------------------------
-
-    @property
-    def outline(self) -> Any:
-        """Shape and type of the result, a list of them for several."""
-        return self._outlines if self._several else self._outlines[0]
-
-    @property
-    def output_count(self) -> int:
-        return len(self._outlines)
-
-    def output(self, place: int) -> Node:
-        if not self._several:
-            return self
-        reference = self._output_nodes[place]
-        return (reference and reference()) or OutputNode(self, place)
-
-    @property
-    def public(self) -> Node:
-        return self
-
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         return self
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
 class Function:
     """A differentiable function defined by static methods.
 
     forward(ctx, *args), or forward(*args) and setup_context(ctx, inputs, output); backward(ctx, *gradients) returns a
-    gradient (or None) per argument of forward. Call it through `apply`. jvp(ctx, *tangents) serves forward mode,
-    vmap(info, in_dims, *args) batching; both are optional.
+    gradient (or None) per argument of forward. Call it through `apply`. jvp(ctx, *tangents) serves forward mode and is
+    optional. vmap calls it point by point.
     """
 
-    generate_vmap_rule = False
     _backward_cls: type[FunctionNode]
 
     def __init_subclass__(cls, **kwargs: Any):
@@ -164,14 +131,6 @@ class Function:
         rule = Rule(name, to_parents(backward_of), saves=True)
         rule.used_up = rule  # it may run again, as long as it does not ask for what was saved
         cls._backward_cls = type(name, (FunctionNode,), {"_function": cls, "_rule": rule})
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse what PyTorch allowed long ago."""
-        raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            "function with static forward method. (Example: "
-            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
-        )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -187,28 +146,19 @@ class Function:
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Return the gradients of the inputs."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
-            "backward mode AD."
+            "You must implement the backward method for your custom autograd.Function to use it with backward mode AD."
         )
-
-    vjp = backward
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """Return the tangents of the outputs."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function")
 
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
-        """Return the outputs for batched arguments, and the places of their batch axes."""
-        raise NotImplementedError("vmap is not implemented for this Function: see 'vmap' of autograd.Function")
-
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the function and record it."""
-        batched = next((x for x in args if isinstance(x, Tensor) and x.record_level > 1), None)
-        if batched is not None:
-            return batched.apply_function(cls, args)
+        if any(isinstance(x, Tensor) and x.record_level > 1 for x in args):
+            raise NotBatchableError(f"{cls.__name__} computes one point at a time")
         return call(cls, args, kwargs)
 
 
@@ -221,7 +171,9 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     ctx = cls._backward_cls()
     ctx.rule = type(ctx)._rule
     if has_setup(cls):
-        args = complete_arguments(cls.forward, args)
+        given = inspect.signature(cls.forward).bind(*args)
+        given.apply_defaults()
+        args = given.args
     parents = tuple(x._node if isinstance(x, Tensor) else None for x in args)
     wanted = state.grad and any(p is not None for p in parents)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
@@ -234,7 +186,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
             output = cls.forward(ctx, *args, **kwargs)
     outputs = output if isinstance(output, tuple) else (output,)
     ctx.all_parents = parents
-    ctx._inputs = [(x._data.shape, x._data.dtype) if isinstance(x, Tensor) else None for x in args]
+    ctx._inputs = [outline(x._data) if isinstance(x, Tensor) else None for x in args]
     results = finish_outputs(ctx, args, outputs, wanted)
     keep(ctx, results, outputs)
     if wanted:
@@ -243,43 +195,30 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     return tuple(results) if isinstance(output, tuple) else results[0]
 
 
-def complete_arguments(forward: Any, args: tuple) -> tuple:
-    """Return positional arguments with the default values of those that were left out."""
-    plain = getattr(forward, "__func__", forward)
-    code, defaults = getattr(plain, "__code__", None), getattr(plain, "__defaults__", None) or ()
-    if code is None or not defaults:
-        return args
-    required = code.co_argcount - (plain is not forward) - len(defaults)
-    return args if len(args) < required else (*args, *defaults[len(args) - required :])
-
-
 def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
     """Return the outputs with their place in the graph."""
     dirty = find_changed_inputs(ctx, args, outputs, wanted)
     constant = {id(x) for x in ctx._constant}
-    ctx._outlines = [(x._data.shape, x._data.dtype) if isinstance(x, Tensor) else None for x in outputs]
-    ctx._output_nodes = [None] * len(outputs)
-    ctx._several = len(outputs) > 1
-    made: dict[int, Any] = {}  # what is returned twice is one tensor, and counts as the last
+    outlines = [outline(x._data) if isinstance(x, Tensor) else None for x in outputs]
+    several = len(outputs) > 1
+    ctx.outline = outlines if several else outlines[0]
+    nodes = [OutputNode(ctx, i) for i in range(len(outputs))] if several else [ctx]
+    ctx.output_nodes = tuple(map(weakref.ref, nodes)) if several else None
     results: list = []
-    for i, x in enumerate(outputs):
+    for x, own in zip(outputs, nodes, strict=True):
         if not isinstance(x, Tensor):
             results.append(x)
             continue
-        result = made.get(id(x))
-        if result is None:
-            if any(y is x for y in args):
-                result = x if id(x) in dirty else alias(x)
-            else:
-                result = x if x._node is None else Tensor._wrap(x._data, None)
-            made[id(x)] = result
-            if result._base is not None and state.grad and id(x) not in dirty:
-                result._origin = (SEVERAL if len(outputs) > 1 else CUSTOM, i)
-        node = None
-        if wanted and id(x) not in constant and differentiable(x):
-            node = OutputNode(ctx, i) if ctx._several else ctx
-            ctx._output_nodes[i] = weakref.ref(node)
-        if id(x) in dirty and result is x:
+        if id(x) in dirty:
+            result = x
+        elif any(y is x for y in args):
+            result = alias(x)
+        else:
+            result = x if x._node is None else Tensor._wrap(x._data, None)
+        if result._base is not None and state.grad and id(x) not in dirty:
+            result._origin = CUSTOM
+        node = own if wanted and id(x) not in constant and differentiable(x) else None
+        if id(x) in dirty:
             if wanted:
                 x._grad = None  # it was that of another value
                 adopt_history(x, node)
@@ -300,18 +239,11 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
                 "The inputs that are modified inplace must all be outputs of the Function."
             )
         if not any(x is y for y in args):
-            what = f"{ctx.name()}: only inputs are to be given to ctx.mark_dirty(), not what forward itself made"
-            warnings.warn(what, UserWarning, stacklevel=5)
-            continue
+            continue  # forward itself made it
         if wanted:
             if x._node is not None and x._node.leaf:
                 raise leaf_error("a leaf Variable", "has been")
             check_allowed(x)
-            if x._base is not None and len(outputs) > 1:
-                raise RuntimeError(
-                    f"{ctx.name()}: your Function modifies inplace an input that is a view of another Tensor; such a "
-                    "Function must return that one Tensor only. clone() the view first"
-                )
         changed.add(id(x))
     return changed
 
@@ -331,7 +263,7 @@ def keep(ctx: Any, results: list, outputs: tuple) -> None:
             saved.append(None)
             continue
         place = next((i for i, y in enumerate(outputs) if y is x), None)
-        if place is not None and ctx._output_nodes[place] is None:
+        if place is not None and results[place]._node is None:
             ctx._own.add(id(x))
             place = None
         saved.append(Saved(x if place is None else results[place], place))
@@ -341,15 +273,14 @@ def keep(ctx: Any, results: list, outputs: tuple) -> None:
 # -- backward ---------------------------------------------------------------------------------------------
 
 
+def outlines_of(ctx: Any) -> list:
+    """Return the shape and type of every output, None for one that is no tensor."""
+    return ctx.outline if isinstance(ctx.outline, list) else [ctx.outline]
+
+
 def backward_of(ctx: Any, g: Any) -> tuple:
-    """Call the backward that the user wrote, under either of its names."""
-    function = ctx._function
-    written = [name for name in ("backward", "vjp") if getattr(function, name) is not Function.backward]
-    if len(written) > 1:
-        advice = f"{function.__name__} must have one of them, they are the same thing"
-        raise RuntimeError(f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {advice}")
-    given = [g.get(i) for i in range(len(ctx._outlines))] if isinstance(g, Slots) else [g]
-    return run_backward(ctx, given, getattr(function, written[0] if written else "backward"))
+    """Call the backward that the user wrote."""
+    return run_backward(ctx, [g.get(i) for i in range(ctx.output_count)] if isinstance(g, Slots) else [g])
 
 
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
@@ -374,27 +305,26 @@ def guard_stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
     return barrier(x, message, ctx.all_parents)
 
 
-def run_backward(ctx: Any, given: list, method: Any) -> tuple:
-    """Call `method`, the user's backward, on the cotangents of the outputs, or on each of a batch of them."""
+def run_backward(ctx: Any, given: list) -> tuple:
+    """Call the user's backward on the cotangents of the outputs, or on each of a batch of them."""
     create = any(isinstance(x, Tensor) for x in given)
     known = next(i for i, x in enumerate(given) if x is not None)
-    if given[known].ndim > len(ctx._outlines[known][0]):
-        rows = [run_backward(ctx, [x if x is None else x[k] for x in given], method) for k in range(len(given[known]))]
+    if given[known].ndim > len(outlines_of(ctx)[known][0]):
+        rows = [run_backward(ctx, [x if x is None else x[k] for x in given]) for k in range(len(given[known]))]
         stack = entry("stack").function if create else np.stack
         return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
-    tensors = [cotangent(ctx, i, x) for i, x in enumerate(given)]
+    tensors = [cotangent(ctx, outline, x) for outline, x in zip(outlines_of(ctx), given, strict=True)]
     hidden = hide_stashed(ctx) if create else {}
     try:
-        grads = method(ctx, *tensors)
+        grads = ctx._function.backward(ctx, *tensors)
     finally:
         for name, x in hidden.items():
             setattr(ctx, name, x)
     return check_gradients(ctx, grads, create)
 
 
-def cotangent(ctx: Any, i: int, g: Any) -> Any:
+def cotangent(ctx: Any, outline: tuple | None, g: Any) -> Any:
     """Return what backward gets for one output: a Tensor, zeros, or None."""
-    outline = ctx._outlines[i]
     if g is None:
         if outline is None or not ctx.materialize_grads:
             return None
@@ -421,14 +351,14 @@ def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
     if len(returned) != wanted:
         counts = f"(expected {wanted}, got {len(returned)})"
         raise RuntimeError(f"function {ctx.name()} returned an incorrect number of gradients {counts}")
-    for i, (g, outline) in enumerate(zip(returned, ctx._inputs, strict=True)):
-        if g is not None and outline is None:
+    for i, (g, shape_and_type) in enumerate(zip(returned, ctx._inputs, strict=True)):
+        if g is not None and shape_and_type is None:
             raise RuntimeError(
                 f"function {ctx.name()} returned a gradient different from None at position {i + 1}, but the "
                 "corresponding forward input was not a Tensor"
             )
         is_wanted = g is not None and ctx.all_parents[i] is not None
-        returned[i] = fit_gradient(ctx, i, g, outline, create) if is_wanted else None
+        returned[i] = fit_gradient(ctx, i, g, shape_and_type, create) if is_wanted else None
     return tuple(returned)
 
 

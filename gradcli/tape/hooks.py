@@ -24,7 +24,7 @@ def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
             result = hook(tensor)
             g = plan.unwrap(tensor if result is None else check_hook_result(result, tensor, hook))
         except Exception as error:
-            what = f"the hook {getattr(hook, '__name__', type(hook).__name__)!r} on the gradient of "
+            what = f"the hook {name_of_hook(hook)!r} on the gradient of "
             error.add_note(f"raised in {what}a tensor of shape {tuple(tensor.shape)} made by {node.name()}")
             error.hooked = (node, what)  # type: ignore[attr-defined]  # for those who know names of tensors
             raise
@@ -35,9 +35,13 @@ def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
     return g
 
 
+def name_of_hook(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
 def check_hook_result(result: Any, given: Any, hook: Any) -> Any:
     """Return a hook's result as a cotangent like the one it was given."""
-    name = getattr(hook, "__name__", type(hook).__name__)
+    name = name_of_hook(hook)
     if not hasattr(result, "_data"):
         failure = TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
         raise add_advice(failure, f"hook '{name}' must return a Tensor (the new gradient) or None")
@@ -47,6 +51,24 @@ def check_hook_result(result: Any, given: Any, hook: Any) -> Any:
     if result.dtype != given.dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of the gradient: {given.dtype} to {result.dtype}")
     return result
+
+
+def check_hook_results(result: Any, given: tuple, hook: Any) -> tuple:
+    """Return what a hook made of several gradients. Raises TypeError and RuntimeError unless they are alike."""
+    result = tuple(result) if isinstance(result, tuple | list) else (result,)
+    name = name_of_hook(hook)
+    for x in result:
+        if x is not None and not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensors or None, but hook '{name}' returned '{type(x).__name__}'")
+    if len(result) != len(given):
+        counts = f"(got {len(result)}, but expected {len(given)})"
+        raise RuntimeError(f"hook '{name}' has returned an incorrect number of values {counts}")
+    if any(old is None and new is not None for old, new in zip(given, result, strict=True)):
+        raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
+    return tuple(
+        new if new is None or new is old else check_hook_result(new, old, hook)
+        for old, new in zip(given, result, strict=True)
+    )
 
 
 # -- of what is saved -----------------------------------------------------------------------------
@@ -122,11 +144,10 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
-        self.pack_hook = pack_hook
-        self.unpack_hook = unpack_hook
+        self.hooks = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        begin(Packing((self.pack_hook, self.unpack_hook)))
+        begin(Packing(self.hooks))
 
     def __exit__(self, *_: Any) -> None:
         mode = innermost()

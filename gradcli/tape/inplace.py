@@ -10,13 +10,11 @@ import numpy as np
 from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
-from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, register, why_not
+from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, why_not
 from .modes import state
 from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
 from .tensor import Tensor
-
-NOTHING = np.empty(0)  # the part of memory that a change of shape alone writes to
 
 
 def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:
@@ -147,36 +145,7 @@ def adopt_history(target: Tensor, node: Node | None) -> None:
     elif not target._data.size:
         target._node = node
     elif node is not None or base._node is not None:
-        if any(primitive.name in TURNS for primitive, _ in target._chain):
-            old, new = Tensor._wrap(base._data, base._node), Tensor._wrap(target._data, node)
-            set_history(base, rewrite(old, target._chain, new)._node)
-        else:
-            overwrite(base, region(base._data.shape, target._chain), target._data, node)
-
-
-def take_form(target: Tensor, view: Tensor) -> Tensor:
-    """Let the target become one of its own views, with the same memory; other views show it as they did."""
-    mark_changed(target._array())
-    if view is target:
-        return target
-    others = [] if target._views is None else [v for v in target._views.living() if v is not view]
-    if target._base is None and others:
-        base = Tensor._wrap(target._data, target._node)
-        for other in (*others, target):
-            register(other, base)
-        target._chain = view._chain
-    elif target._base is not None:
-        target._chain = view._chain
-    target._views = None
-    if target.is_leaf:
-        if target._node is not None:
-            target._node.data = view._data
-    else:
-        move_retained(target, view._node)
-        target._node = view._node
-    target._data = view._data
-    target._key = None
-    return target
+        overwrite(base, region(base._data.shape, target._chain), target._data, node)
 
 
 def region(shape: tuple, chain: tuple) -> Index:
@@ -187,29 +156,6 @@ def region(shape: tuple, chain: tuple) -> Index:
     for primitive, params in chain:
         positions = primitive.forward(positions, **params)
     return Index(np.unravel_index(positions, shape) if shape else (None,) * positions.ndim, shape)
-
-
-def rewrite(x: Tensor, chain: tuple, value: Tensor) -> Tensor:
-    """Return x with the elements that a chain of views leads to replaced; parts of complex numbers are views, too."""
-    place = next((i for i, (primitive, _) in enumerate(chain) if primitive.name in TURNS), len(chain))
-    if place < len(chain):
-        turn, back, part = TURNS[chain[place][0].name]
-        inner = x
-        for primitive, params in chain[:place]:
-            inner = record(primitive, (inner,), params)
-        turned = record(entry(turn), (inner,), {})
-        step = () if part is None else ((entry("getitem"), {"index": Index((..., part), turned._data.shape)}),)
-        value = record(entry(back), (rewrite(turned, (*step, *chain[place + 1 :]), value),), {})
-    return record(entry("setitem"), (x, value), {"index": region(x._data.shape, chain[:place])})
-
-
-TURNS = {
-    "real_part": ("view_as_real", "view_as_complex", 0),
-    "imag_part": ("view_as_real", "view_as_complex", 1),
-    "view_as_real": ("view_as_real", "view_as_complex", None),
-    "view_as_complex": ("view_as_complex", "view_as_real", None),
-}
-"""Views of another type: how to get there and back, and which of the two parts they show."""
 
 
 def overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
@@ -226,8 +172,8 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
     if tensor._views is None:
         return
     for view in tensor._views.living():
-        if view._origin is not None and view._origin[0] == CUSTOM and view._node is not None:
-            message = why_not(view, "its base or another view of its base has been") or ""
+        if view._origin == CUSTOM and view._node is not None:
+            message = why_not(view, "its base or another view of its base has been")
             view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))
         else:
             retake(view)

@@ -151,27 +151,23 @@ def name_in_messages(name: str) -> str:
 
 def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: int) -> str:
     """Return the message that something is at another version than expected."""
-    if state.anomaly:
-        advice = (
-            "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
-            "question was changed in there or anywhere later. Good luck!"
-        )
-    else:
-        advice = (
-            "enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True, check_nan=False)."
-        )
+    hint = (
+        " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{dtype.title}Tensor {list(shape)}]{origin} is at version {version}; expected version {expected} "
-        f"instead. Hint: {advice}"
+        f"instead.{'' if state.anomaly else hint}"
     )
 
 
 # -- views ----------------------------------------------------------------------------------------
 
-NO_GRAD, SEVERAL, CUSTOM = "no_grad", "several", "custom"
-"""Origins of views that may not be changed in place where gradients are recorded; `_origin` is one with a place."""
+NO_GRAD, CUSTOM, PART = "no_grad", "custom", "part"
+"""Origins of views that may not be changed in place where gradients are recorded."""
+OF_PARTS = ("real_part", "imag_part", "view_as_real", "view_as_complex")
+"""Views of another type."""
 
 
 def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
@@ -180,52 +176,37 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return
     view._chain = (*source._chain, (primitive, params))
-    origin = source._origin if state.grad else (NO_GRAD, 0)
+    origin = source._origin if state.grad else NO_GRAD
+    if origin is None and primitive.name in OF_PARTS:
+        origin = PART
     if origin is not None:
         view._origin = origin
     register(view, source if source._base is None else source._base)
 
 
-def one_of_several(views: tuple) -> tuple:
-    """Mark what one function returned as views that may not be changed in place."""
-    if state.grad:
-        for i, view in enumerate(views):
-            if view._base is not None:
-                view._origin = (SEVERAL, i)
-    return views
-
-
-def why_not(view: Tensor, what: str = "is being") -> str | None:
-    """Return why a view may not be changed in place where gradients are recorded; None when it may."""
-    if view._origin is None:
-        return None
-    origin, place = view._origin
-    if origin == NO_GRAD:
-        if view.is_leaf and view._node is None:
-            return (
-                f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that "
-                "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-                "both the view and the inplace either both inside the no_grad block (if you don't want the inplace "
-                "to be tracked) or both outside (if you want the inplace to be tracked)."
-            )
+def why_not(view: Tensor, what: str = "is being") -> str:
+    """Return why a view of an origin may not be changed in place where gradients are recorded."""
+    if view._origin == NO_GRAD:
         return (
-            f"a view of a view that was created in no_grad mode {what} modified inplace with grad mode enabled: make "
-            "the first view with grad mode on, or make both the view and the change inside the no_grad block"
+            f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that "
+            "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+            "both the view and the inplace either both inside the no_grad block (if you don't want the inplace "
+            "to be tracked) or both outside (if you want the inplace to be tracked)."
         )
-    subject = f"Output {place} of {name_in_messages(view._node.public.name())}" if view._node is not None else "A view"
-    if origin == SEVERAL:
-        reason = (
-            "This view is the output of a function that returns multiple views. Such functions do not allow the "
-            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+    if view._origin == PART:
+        return (
+            f"a view of real and imaginary parts {what} modified inplace with grad mode enabled: make a new tensor "
+            "with complex(real, imag), or make the change inside a no_grad block"
         )
-    else:
-        reason = (
-            "This view was created inside a custom Function (or because an input was returned as-is) and the "
-            "autograd logic to handle view+inplace would override the custom backward associated with the custom "
-            "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
-            "output of the custom Function."
-        )
-    return f"{subject} is a view and {what} modified inplace. {reason}"
+    name = (
+        "A view" if view._node is None else f"Output {view.output_nr} of {name_in_messages(view._node.public.name())}"
+    )
+    return (
+        f"{name} is a view and {what} modified inplace. This view was created inside a custom Function (or because an "
+        "input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward "
+        "associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+        "this by cloning the output of the custom Function."
+    )
 
 
 def register(view: Tensor, base: Tensor) -> None:

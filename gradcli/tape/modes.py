@@ -6,12 +6,10 @@ import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-
-from .dtypes import naming
 
 
 class _State(threading.local):
@@ -21,7 +19,6 @@ class _State(threading.local):
     traced: Any = None
     check_nan = True
     explains = False
-    running: Any = None
 
 
 state = _State()
@@ -95,14 +92,10 @@ class _Switch:
         record_in_this_thread(self.previous)
 
     def __call__(self, function: Any) -> Any:
-        """Return `function` run in this mode; generators included."""
+        """Return `function` run in this mode."""
         if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def generator(*args: Any, **kwargs: Any) -> Any:
-                return (yield from self.steps(function(*args, **kwargs)))
-
-            return generator
+            name = type(self).__name__
+            raise TypeError(f"{name} does not decorate generators: put `with {name}():` inside {function.__name__}")
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -110,25 +103,6 @@ class _Switch:
                 return function(*args, **kwargs)
 
         return wrapped
-
-    def steps(self, inner: Generator) -> Generator:
-        """Run a generator in this mode, step by step; what is sent or thrown into it gets there."""
-        resume: Any = inner.send
-        value: Any = None
-        while True:
-            with set_grad_enabled(self.wanted):
-                try:
-                    out = resume(value)
-                except StopIteration as stop:
-                    return stop.value
-            try:
-                resume, value = inner.send, (yield out)
-            except GeneratorExit:
-                with set_grad_enabled(self.wanted):
-                    inner.close()
-                raise
-            except BaseException as error:
-                resume, value = inner.throw, error
 
 
 class _Bare(_Switch):
@@ -166,15 +140,7 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
         record_in_this_thread(self.previous)
         return super().__call__(function)
 
-    def __repr__(self) -> str:
-        return f"{naming.prefix}.autograd.grad_mode.set_grad_enabled(mode={self.wanted})"
 
-
-class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
-    """Like `no_grad`, or with a mode of False like `enable_grad`."""
-
-    def __new__(cls, mode: Any = True) -> Any:
-        """Return a switch, or a decorated function for `@inference_mode` without arguments."""
-        self = object.__new__(cls)
-        self.wanted = not mode
-        return self(mode) if callable(mode) else self
+def inference_mode(mode: Any = True) -> Any:
+    """Return what `no_grad` does, or with a mode of False `enable_grad`; it decorates without arguments, too."""
+    return no_grad(mode) if callable(mode) else no_grad() if mode else enable_grad()

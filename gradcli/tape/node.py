@@ -10,7 +10,7 @@ import itertools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -225,14 +225,6 @@ class Node:
         """Which output of the public node this one stands for."""
         return 0
 
-    def _sequence_nr(self) -> int:
-        return -self.seq
-
-    @property
-    def metadata(self) -> dict:
-        """A dictionary for the user's own notes about this node."""
-        return self.hook_table.metadata
-
     @property
     def hook_table(self) -> Any:
         """The node's hooks, a table made at the first request."""
@@ -242,7 +234,7 @@ class Node:
 
     def add_hook(self, kind: str, hook: Any) -> Any:
         """Register a hook of a kind (see `HookTable`) and return its handle."""
-        return self.hook_table.add(kind, hook)
+        return add_hook(getattr(self.hook_table, kind), hook)
 
     def register_hook(self, hook: Any) -> Any:
         """Call hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces grad_inputs."""
@@ -250,7 +242,7 @@ class Node:
 
     def register_prehook(self, hook: Any) -> Any:
         """Call hook(grad_outputs) before the node runs; what it returns replaces them."""
-        return self.hook_table.add("pre", hook)
+        return self.add_hook("pre", hook)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("outline", "output_nodes", "origin"):
@@ -262,24 +254,26 @@ _ids = itertools.count()
 
 
 class RemovableHandle:
-    """What registering a hook returns. `remove()` ends the hook; a `with` block removes it at its end."""
+    """What registering a hook returns. `remove()` ends the hook."""
 
-    def __init__(self, hooks: OrderedDict, on_remove: Any = None):
+    def __init__(self, hooks: OrderedDict):
         self.id = next(_ids)
         self._hooks = weakref.ref(hooks)
-        self._on_remove = on_remove
 
     def remove(self) -> None:
         """Take the hook away; doing so twice is fine."""
         hooks = self._hooks()
-        if hooks is not None and hooks.pop(self.id, None) is not None and self._on_remove:
-            self._on_remove()
+        if hooks is not None:
+            hooks.pop(self.id, None)
 
-    def __enter__(self) -> RemovableHandle:
-        return self
 
-    def __exit__(self, *_: Any) -> None:
-        self.remove()
+def add_hook(hooks: OrderedDict, hook: Any) -> RemovableHandle:
+    """Append a hook and return its handle. Raises TypeError for what cannot be called."""
+    if not callable(hook):
+        raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
 
 
 class HookTable:
@@ -293,16 +287,10 @@ class HookTable:
         self.pre: OrderedDict = OrderedDict()
         self.post: OrderedDict = OrderedDict()
         self.accumulated: OrderedDict = OrderedDict()
-        self.metadata: dict = {}
 
-    def add(self, kind: str, hook: Any, on_remove: Any = None) -> RemovableHandle:
-        """Append a hook of a kind (`tensor`, `pre`, `post`, `accumulated`) and return its handle."""
-        if kind not in ("pre", "post") and not callable(hook):
-            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
-        hooks = getattr(self, kind)
-        handle = RemovableHandle(hooks, on_remove)
-        hooks[handle.id] = hook
-        return handle
+    def __bool__(self) -> bool:
+        """Whether there is any hook."""
+        return bool(self.tensor or self.pre or self.post or self.accumulated)
 
 
 class Packed:
@@ -385,11 +373,11 @@ ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
 class AccumulateGrad(Node):
     """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data.
 
-    hook_count: of all leaves; backward keeps leaves in PyTorch's order only when there are any.
+    hooked: those that ever had hooks; backward keeps leaves in PyTorch's order only where there are hooks.
     """
 
     __slots__ = ("data", "tensor_ref", "wrap")
-    hook_count = 0
+    hooked: ClassVar[weakref.WeakSet] = weakref.WeakSet()
     leaf = True
     nameless = False
 
@@ -411,13 +399,8 @@ class AccumulateGrad(Node):
         return super().__repr__().replace("torch::autograd::", "")
 
     def add_hook(self, kind: str, hook: Any) -> Any:
-        handle = self.hook_table.add(kind, hook, self.count_removed)
-        AccumulateGrad.hook_count += 1
-        return handle
-
-    @staticmethod
-    def count_removed() -> None:
-        AccumulateGrad.hook_count -= 1
+        self.hooked.add(self)
+        return super().add_hook(kind, hook)
 
     @property
     def variable(self) -> Any:

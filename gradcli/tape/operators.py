@@ -18,7 +18,7 @@ from ..rules.table import ARRAY, Primitive
 from .memory import next_seq
 from .modes import allowed, moded, state, suspended
 from .node import Node, Rule
-from .record import LARGE, dispatch, elementwise_sender, keep_flags
+from .record import dispatch, elementwise_sender, keep_flags
 from .tensor import Parameter, Tensor, as_operand, is_operand
 
 
@@ -39,6 +39,7 @@ def protocols() -> Any:
 
 
 _keys: dict = {}
+LARGE = 16384  # elements from which on memory costs more than Python does
 PAGE = 4096  # bytes of a page of memory, mostly
 
 
@@ -210,8 +211,6 @@ def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> Non
 
     install(f"__{name}__", function)
     install(f"__r{name}__", reflected)
-    if name == "truediv":
-        install("__rdiv__", reflected)  # PyTorch has kept the name
     install(f"__i{name}__", in_place)
 
 

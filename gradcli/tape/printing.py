@@ -1,12 +1,9 @@
-"""How tensors print: PyTorch's layout, with aligned columns and long axes elided; in notebooks, tables."""
+"""How tensors print: PyTorch's layout, with aligned columns and long axes elided."""
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -26,11 +23,6 @@ class PrintOptions:
 
 
 options = PrintOptions()
-PROFILES = {
-    "default": PrintOptions(),
-    "short": PrintOptions(precision=2, edgeitems=2),
-    "full": PrintOptions(threshold=math.inf),
-}
 
 
 def set_printoptions(
@@ -38,13 +30,10 @@ def set_printoptions(
     threshold: float | None = None,
     edgeitems: int | None = None,
     linewidth: int | None = None,
-    profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print: a profile (`default`, `short`, `full`), then what is given; sci_mode is always set."""
+    """Set how tensors print: what is given, and sci_mode always."""
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    if profile in PROFILES:
-        given = {name: getattr(PROFILES[profile], name) if v is None else v for name, v in given.items()}
     for name, value in given.items():
         if value is not None:
             setattr(options, name, value)
@@ -54,17 +43,6 @@ def set_printoptions(
 def get_printoptions() -> dict[str, Any]:
     """Return what set_printoptions would have to be given."""
     return asdict(options)
-
-
-@contextlib.contextmanager
-def printoptions(**kwargs: Any) -> Iterator[None]:
-    """A context with other settings for printing."""
-    before = get_printoptions()
-    set_printoptions(**kwargs)
-    try:
-        yield
-    finally:
-        set_printoptions(**before)
 
 
 class RealFormat:
@@ -110,25 +88,19 @@ class ComplexFormat:
         return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag
 
 
-def shown_part(data: np.ndarray) -> np.ndarray:
-    """Return the elements that an elided print shows."""
+def shown_places(length: int, elide: bool) -> list[Any]:
+    """Return the places along an axis that are shown, None for those left out."""
     edge = options.edgeitems
-    for axis, length in enumerate(data.shape):
-        if length > 2 * edge:
-            data = np.take(data, [*range(edge), *range(length - edge, length)], axis)
-    return data
+    return [*range(edge), None, *range(length - edge, length)] if elide and length > 2 * edge else [*range(length)]
 
 
 def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
     """Return the nested brackets of an array."""
     if data.ndim == 0:
         return form(data.item())
-    length, edge = len(data), options.edgeitems
-    parts: list = list(range(length))
-    if elide and length > 2 * edge:
-        parts = [*range(edge), None, *range(length - edge, length)]
+    parts = shown_places(len(data), elide)
     if data.ndim == 1:
-        words = [(" ..." if edge else "...") if i is None else form(data[i].item()) for i in parts]
+        words = [(" ..." if options.edgeitems else "...") if i is None else form(data[i].item()) for i in parts]
         per_line = max(1, (options.linewidth - indent) // (form.width + 2))
         lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
@@ -141,7 +113,8 @@ def layout_text(data: np.ndarray, indent: int) -> str:
     if data.size == 0:
         return "[]"
     elide = data.size > options.threshold
-    shown = shown_part(data) if elide else data
+    axes = [[i for i in shown_places(length, elide) if i is not None] for length in data.shape]
+    shown = data[np.ix_(*axes)] if elide else data
     form = ComplexFormat(shown) if data.dtype.kind == "c" else RealFormat(shown)
     return body(data, indent, elide, form)
 
@@ -172,41 +145,3 @@ def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
             text += ", " + suffix
             used += len(suffix) + 2
     return text + ")"
-
-
-# -- in notebooks --------------------------------------------------------------------------------
-
-ENDS = 5  # rows and columns shown at either end of a long axis
-
-
-def tensor_html(tensor: Any) -> str:
-    """Return a tensor as HTML; one of more than two axes, and of exact numbers, as it prints."""
-    data = np.asarray(tensor._data)
-    if data.ndim > 2 or data.dtype == object or not data.size:
-        return f"<pre>{escape(tensor_text(tensor))}</pre>"
-    facts = [f"shape ({', '.join(map(str, data.shape))})", str(data.dtype)]
-    if tensor.grad_fn is not None:
-        facts.append(f"grad_fn {tensor.grad_fn.name()}")
-    elif tensor.requires_grad:
-        facts.append("requires grad")
-    parts = [("", data)]
-    if tensor.grad_fn is None and tensor.requires_grad and tensor.grad is not None:
-        parts.append(("grad", np.asarray(tensor.grad._data)))
-    tables = "".join(array_html(name, part) for name, part in parts)
-    return f"<div>{tables}<p><small>{escape(', '.join(facts))}</small></p></div>"
-
-
-def array_html(name: str, data: np.ndarray) -> str:
-    """Return an array of at most two axes as a table, long axes elided."""
-    rows = np.atleast_2d(data)
-    form = (ComplexFormat if data.dtype.kind == "c" else RealFormat)(data)
-    places: list[list] = [
-        ([*range(ENDS), None, *range(length - ENDS, length)] if length > 2 * ENDS else list(range(length)))
-        for length in rows.shape
-    ]
-    lines = ""
-    for i in places[0]:
-        words = ("…" if i is None or j is None else escape(form(rows[i, j].item())) for j in places[1])
-        lines += f"<tr>{''.join(f'<td>{word}</td>' for word in words)}</tr>"
-    caption = f"<caption>{escape(name)}</caption>" if name else ""
-    return f"<table>{caption}<tbody>{lines}</tbody></table>"

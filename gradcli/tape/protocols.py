@@ -135,15 +135,10 @@ def reduce_with_where(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
     """Reduce with NumPy's where= (elements to take part) and initial= (a value to begin with)."""
     chosen, initial = kwargs.pop("where", None), kwargs.pop("initial", None)
     name = primitive.name
-    if (chosen is not None and name not in (*NEUTRAL, "mean")) or (initial is not None and name not in JOIN):
+    if (chosen is not None and name not in NEUTRAL) or (initial is not None and name not in JOIN):
         raise TypeError(f"gradcli cannot record np.{name} with where= or initial=")
     if chosen is None:
         reduced = primitive.function(*args, **kwargs)
-    elif name == "mean":
-        total = reduce_with_where(entry("sum"), args, {**kwargs, "where": chosen})
-        axis = kwargs.get("axis", args[1] if len(args) > 1 else None)
-        there = np.broadcast_to(raw(chosen), args[0].shape)
-        reduced = total / there.sum(axis=axis, keepdims=kwargs.get("keepdims", False))
     else:
         x = np.where(raw(chosen), args[0], np.asarray(NEUTRAL[name], args[0].dtype.dtype))
         reduced = primitive.function(x, *args[1:], **kwargs)
@@ -180,9 +175,6 @@ PLAIN: dict[Any, Any] = {
     np.size: lambda x, axis=None: x._data.size if axis is None else x._data.shape[axis],
     np.iscomplexobj: lambda x: x._data.dtype.kind == "c",
     np.isrealobj: lambda x: x._data.dtype.kind != "c",
-    np.can_cast: lambda x, to, **options: np.can_cast(raw(x).dtype, to, **options),
-    np.array_repr: lambda x, *_: repr(x),
-    np.array_str: lambda x, *_: str(x),
     np.astype: lambda x, dtype, **_: in_type(x, dtype),
 }
 """NumPy functions that ask about an array rather than compute with it."""

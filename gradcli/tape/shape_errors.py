@@ -47,21 +47,6 @@ def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
     return ShapeError(text, str(error))
 
 
-def bad_index(error: IndexError, shape: Sequence[int] = ()) -> Exception:
-    """Return what NumPy says of an index of an array of a shape in PyTorch's words."""
-    mask = re.match(r"boolean index did not match .* axis (\d+); .* boolean axis is (\d+)", str(error))
-    if mask and len(shape):
-        return IndexError(
-            f"The shape of the mask [{mask[2]}] at index {mask[1]} does not match the shape of the indexed tensor "
-            f"{list(shape)} at index {mask[1]}"
-        )
-    text = re.sub("out of bounds for axis", "out of bounds for dimension", str(error))
-    text = re.sub(
-        r"too many indices for array: array is (\d+)-dim.*", r"too many indices for tensor of dimension \1", text
-    )
-    return IndexError(text)
-
-
 def mismatch(shapes: list[Any]) -> str:
     """Return what does not fit in shapes that cannot be broadcast, "" if nothing is found."""
     joined: tuple = ()
@@ -78,11 +63,7 @@ def mismatch(shapes: list[Any]) -> str:
 
 def types_error(x: Any, y: Any) -> Exception:
     """Return PyTorch's error for vectors or matrices of different types."""
-    if x.ndim == y.ndim == 1:
-        return RuntimeError(
-            f"dot : expected both vectors to have same dtype, but found {x.dtype.title} and {y.dtype.title}"
-        )
-    return RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x.dtype.scalar} != {y.dtype.scalar}")
+    return RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype.title} and {y.dtype.title}")
 
 
 def shapes_error(x: Any, y: Any) -> Exception | None:
@@ -92,16 +73,8 @@ def shapes_error(x: Any, y: Any) -> Exception | None:
         return None
     if len(a) == len(b) == 3 and a[0] == b[0]:
         return ShapeError(stacks_text(a, b))
-    if len(b) > 2:
+    if len(b) != 2:
         return None
-    if len(a) == len(b) == 1:
-        return ShapeError(
-            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of "
-            f"elements, but got {a[0]} and {b[0]} elements respectively"
-        )
-    if len(b) == 1:
-        rows = math.prod(a[:-1])
-        return ShapeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec ({b[0]})")
     a = (math.prod(a[:-1]), a[-1])
     return ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
 

@@ -69,7 +69,7 @@ class Tensor(Methods):
     _base: Any = None
     _chain: tuple = ()
     _views: Any = None
-    _origin: tuple[str, int] | None = None
+    _origin: str | None = None
     _earlier = 0
     _data: Any
     _node: Any
@@ -123,16 +123,6 @@ class Tensor(Methods):
         return as_dtype(self._data.dtype)
 
     @property
-    def itemsize(self) -> int:
-        """Bytes per element."""
-        return self._data.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self._data.nbytes
-
-    @property
     def device(self) -> Any:
         """Always the CPU."""
         return cpu
@@ -149,8 +139,6 @@ class Tensor(Methods):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if not isinstance(wanted, bool):
-            raise RuntimeError("requires_grad must be a bool")
         if wanted and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(wanted)
@@ -337,9 +325,7 @@ class Tensor(Methods):
         try:
             return self.__record__(getitem, (self,), getitem.bind(self._data, key)[1])
         except IndexError as error:
-            from .shape_errors import bad_index
-
-            raise bad_index(error, self._data.shape) from None
+            raise IndexError(str(error).replace("out of bounds for axis", "out of bounds for dimension")) from None
 
     T = property(lambda self: entry("transpose").function(self), doc="The transpose.")
     mT = property(lambda self: entry("swapaxes").function(self, -1, -2), doc="The last two axes exchanged.")  # noqa: N815
@@ -384,9 +370,6 @@ class Tensor(Methods):
             raise TypeError("iteration over a 0-d tensor")
         return (self[i] for i in range(self._data.shape[0]))
 
-    def __contains__(self, item: Any) -> bool:
-        return bool((self._data == getattr(item, "_data", item)).any())
-
     # -- a text, and a key of dictionaries --------------------------------------------------------
 
     def __hash__(self) -> int:
@@ -396,11 +379,6 @@ class Tensor(Methods):
         from .printing import tensor_text
 
         return tensor_text(self)
-
-    def _repr_html_(self) -> str:
-        from .printing import tensor_html
-
-        return tensor_html(self)
 
     def __format__(self, spec: str) -> str:
         if self._data.ndim == 0:

@@ -24,7 +24,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
     place only in memory that was made here, or by a rule that says so. The newest parent of the node just run is
     not queued when nothing newer waits: that halves the time of a chain.
     """
-    frees, latest, is_special, pending = not plan.retain, newest, plan.is_special, plan.pending
+    frees, latest, is_special, pending, wanted = not plan.retain, newest, plan.is_special, plan.pending, plan.wanted
     waiting: dict[int, list] = {}
     heap: list[int] = []
     node: Any = None
@@ -46,7 +46,10 @@ def walk(roots: Pairs, plan: Plan) -> None:
                 check_unchanged(node)
             pairs = rule.send(node, g)
         elif node.leaf:
-            plan.reach_leaf(node, g, owned)
+            if wanted is None:
+                node.accumulate(g, owned, False)
+            else:
+                wanted[node] = g
             node = None
             continue
         else:
@@ -135,7 +138,7 @@ class Plan:
         if self.on_path is not None:
             roots = [root for root in roots if root[0] in self.on_path]
         self.starts = [node for node, _ in roots]
-        if AccumulateGrad.hook_count:
+        if any(leaf.hooks for leaf in AccumulateGrad.hooked):
             self.pending = uses_of_leaves(self.starts, self.on_path)
         records = state.grad
         self.is_special = state.anomaly or self.create or selects or self.pending is not None
@@ -155,13 +158,6 @@ class Plan:
                 path.add(node)
         is_whole = self.on_path.issuperset(nodes) and all(node.leaf for node in wanted)
         return self.accumulates or not is_whole
-
-    def reach_leaf(self, node: Any, g: Cotangent, owned: bool) -> None:
-        """Add to the `.grad` of a leaf without hooks, or note what is wanted of it."""
-        if self.wanted is None:
-            node.accumulate(g, owned, False)
-        else:
-            self.wanted[node] = g
 
     def visit(self, node: Node, g: Cotangent, owned: bool) -> Pairs | None:
         """Run one node with its hooks, along the paths that count; return its parents with their cotangents.
@@ -202,23 +198,10 @@ class Plan:
         return (self.wrap(g),)
 
     def replace_gradients(self, given: tuple, result: Any, hook: Any) -> tuple:
-        """Return what a node's hook made of gradients. Raises RuntimeError for another count, type or shape."""
-        result = as_tuple(result)
-        name = getattr(hook, "__name__", type(hook).__name__)
-        for x in result:
-            if x is not None and not isinstance(x, Tensor):
-                raise TypeError(f"expected Tensors or None, but hook '{name}' returned '{type(x).__name__}'")
-        if len(result) != len(given):
-            counts = f"(got {len(result)}, but expected {len(given)})"
-            raise RuntimeError(f"hook '{name}' has returned an incorrect number of values {counts}")
-        if any(old is None and new is not None for old, new in zip(given, result, strict=True)):
-            raise RuntimeError(f"hook '{name}': can't replace a None gradient with a non-None value")
-        from .hooks import check_hook_result
+        """Return what a node's hook made of gradients, as this pass carries them."""
+        from .hooks import check_hook_results
 
-        return tuple(
-            None if new is None else self.unwrap(new if new is old else check_hook_result(new, old, hook))
-            for old, new in zip(given, result, strict=True)
-        )
+        return tuple(None if x is None else self.unwrap(x) for x in check_hook_results(result, given, hook))
 
     def unwrap(self, tensor: Tensor) -> Cotangent:
         """Return a hook's Tensor as this pass carries cotangents."""

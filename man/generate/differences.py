@@ -13,14 +13,19 @@ DELIBERATE = [
     ),
     (
         "Views from one function",
-        "When one part from `split`, `chunk` or `unbind`, or what they were taken from, has changed in place, the "
-        "other parts can still be used, and their gradients are right. PyTorch refuses to look at them.",
+        "One part from `split`, `chunk` or `unbind`, or what they were taken from, may change in place: the other "
+        "parts follow, and their gradients are right. PyTorch refuses to change them, and to look at them.",
     ),
     ("Hooks on views", "A view keeps its hooks, and its node, when its memory is changed elsewhere."),
     (
-        "Changes of shape in place",
-        "`unsqueeze_`, `transpose_` and their like are recorded under `no_grad`, too, so that gradients have the new "
-        "shape, also a retained one. A tensor that had views becomes a view itself by them; it has no `detach_`.",
+        "No changes in place",
+        "There are no `unsqueeze_`, `transpose_` and their like, which change a shape in place. The real and imaginary "
+        "parts of complex numbers are not changed in place where gradients are recorded.",
+    ),
+    (
+        "vmap",
+        "What cannot be computed for all points at once, such as a custom Function or a branch on a number, is called "
+        "point by point. Random numbers are the same for all points, unless `randomness='different'`.",
     ),
     (
         "Operands that overlap",

@@ -25,7 +25,6 @@ VALUES = [
     ("polygamma", lambda x: x.polygamma(1), (P,), None),
     ("angle", lambda x, y: gc.complex(x, y).angle(), (P, Y), np.arctan2(Y, P)),
     ("view_as_real", lambda x, y: gc.view_as_real(gc.complex(x, y)), (P, Y), np.stack([P, Y], -1)),
-    ("rdiv", lambda x: x.__rdiv__(2), (X,), 2 / X),
 ]
 
 

@@ -89,9 +89,9 @@ REFUSED = [
     (jacobian, unrelated, RuntimeError, "Output 0 of the user-provided function is independent of input 0"),
     (vjp, unrelated, RuntimeError, "The output of the user-provided function is independent of input 0"),
     (hvp, unrelated, RuntimeError, "The output of the user-provided function is independent of input 0"),
-    (hessian, unrelated, RuntimeError, "jacobian of the user-provided function with respect to input 0 is"),
-    (hessian, linear, RuntimeError, "jacobian of the user-provided function with respect to input 0 is"),
-    (vhp, linear, RuntimeError, "jacobian of the user-provided function with respect to input 0 is"),
+    (hessian, unrelated, RuntimeError, "Output 0 of the user-provided function is independent of input 0"),
+    (hessian, linear, RuntimeError, "jacobian of the user-provided function is independent of input 0"),
+    (vhp, linear, RuntimeError, "jacobian of the user-provided function is independent of input 0"),
 ]
 
 
@@ -122,11 +122,11 @@ def test_vectors_that_do_not_fit(product):
     function = linear if product in (hvp, vhp) else g.exp
     with pytest.raises(RuntimeError, match="The vector v can only be None if the"):
         product(function, x)
-    with pytest.raises(RuntimeError, match="should contain a single Tensor"):
+    with pytest.raises(RuntimeError, match="expected 1 tensors, one for each place, got 2"):
         product(function, x, (x, x))
-    with pytest.raises(RuntimeError, match=r"v has invalid size: should be gradcli.Size\(\[4\]\) but got"):
+    with pytest.raises(RuntimeError, match=r"expected a tensor of shape \[4\], got shape \[2\]"):
         product(function, x, x[:2])
     with pytest.raises(TypeError, match="must be either a Tensor or a tuple of Tensors"):
         product(function, x, (x, 2))
-    with pytest.raises(RuntimeError, match="invalid length"):
+    with pytest.raises(RuntimeError, match="expected 2 tensors"):
         product(lambda *xs: function(xs[0]) if product in (hvp, vhp) else xs, (x, x), (x,))

@@ -55,10 +55,8 @@ REFUSED = {
     "fans": (lambda: init.xavier_uniform_(gradcli.ones(3)), "fewer than 2 dimensions"),
     "mode": (lambda: init.kaiming_normal_(gradcli.ones(3, 2), mode="in"), "Mode in not supported"),
     "nonlinearity": (lambda: init.calculate_gain("cube"), "Unsupported nonlinearity cube"),
-    "slope": (lambda: init.calculate_gain("leaky_relu", "x"), "not a valid number"),
     "pickled": (lambda: gradcli.load(io.BytesIO(pickle.dumps({"w": 1}))), "pickled data is refused"),
     "an array": (lambda: gradcli.load(stored(np.save, np.ones(2))), "holds no state"),
-    "an empty archive": (lambda: gradcli.load(stored(np.savez)), "no tensors"),
     "another archive": (lambda: gradcli.load(io.BytesIO(zipped("w.txt"))), "w.txt is no array"),
     "no array": (lambda: gradcli.load(io.BytesIO(zipped("w.npy"))), "w is no array"),
     "objects": (lambda: gradcli.load(stored(np.savez, np.array([{}], object))), "pickled data is refused"),
@@ -123,9 +121,6 @@ def test_gradients_are_limited():
     (p,) = parameters = with_grads([3.0, -0.1, -4.0])
     utils.clip_grad_value_(parameters, 0.5)
     assert p.grad.tolist() == [0.5, -0.1, -0.5]
-    p.grad = gradcli.tensor([math.inf, 0, 0])
-    with pytest.raises(RuntimeError, match="non-finite"):
-        utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
 
 
 def test_given_numbers():

@@ -160,8 +160,6 @@ def test_embedding_looks_up_rows():
     assert out[1, 1].tolist() == table.weight[0].tolist()
     out.sum().backward()
     assert table.weight.grad.tolist() == [[2, 2], [0, 0], [0, 0], [1, 1]]
-    fixed = nn.Embedding.from_pretrained(gradcli.ones(3, 2))
-    assert not fixed.weight.requires_grad
 
 
 def test_batch_norm_keeps_running_moments():
@@ -240,7 +238,6 @@ REFUSED = {
     "GroupNorm": (lambda: nn.GroupNorm(2, 3), ValueError, "divisible"),
     "Conv1d": (lambda: nn.Conv1d(3, 2, 1, groups=2), ValueError, "divisible by groups"),
     "RNN size": (lambda: nn.RNN(0, 3), ValueError, "input_size must be greater than zero"),
-    "RNN type": (lambda: nn.GRU(1.5, 3), TypeError, "input_size should be of type int, got: float"),
     "RNN input": (lambda: nn.RNN(2, 3)(gradcli.ones(4, 5)), RuntimeError, "Expected 2, got 5"),
     "BatchNorm rank": (lambda: nn.BatchNorm2d(2)(gradcli.ones(2, 2)), ValueError, "expected 4D input (got 2D"),
     "class weights": (

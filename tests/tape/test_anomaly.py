@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-import gradcli as g
 from gradcli.autograd import detect_anomaly, grad, set_detect_anomaly
+from gradcli.tape.modes import state
 
 from .build import function, leaf
 
@@ -33,8 +33,7 @@ def test_nan_is_told_with_the_lines_that_led_to_it():
     assert "has been enabled" in texts[0]
     assert "Error detected in brokenBackward" in texts[1]
     assert "broken.apply" in texts[1]
-    assert "Previous calculation was induced by outerBackward" in texts[2]
-    assert "outer.apply" in texts[2]
+    assert len(texts) == 2
 
 
 def test_other_errors_are_told_too_even_where_warnings_are_errors(capsys):
@@ -59,16 +58,15 @@ def test_nodes_made_before_have_no_line():
 @pytest.mark.filterwarnings("ignore:Anomaly")
 def test_switches():
     x = leaf(1.0)
-    assert not g.is_anomaly_enabled()
+    assert not state.anomaly
     with detect_anomaly(check_nan=False):
-        assert g.is_anomaly_enabled()
-        assert not g.is_anomaly_check_nan_enabled()
+        assert state.anomaly
         broken.apply(x).backward()
     set_detect_anomaly(True)
-    assert g.is_anomaly_enabled()
+    assert state.anomaly
     set_detect_anomaly(False)
     with set_detect_anomaly(True), pytest.raises(RuntimeError, match="returned nan"), pytest.warns(UserWarning):
         broken.apply(x).backward()
-    assert not g.is_anomaly_enabled()
+    assert not state.anomaly
     assert not hasattr(x.exp().grad_fn, "made_at")
     assert np.isnan(x.grad.item())

@@ -231,8 +231,7 @@ def test_a_function_may_change_a_view_in_place():
     x, y = leaf(1.0, 2.0), leaf(3.0)
     assert gradcheck(change, (x, y))
     assert gradgradcheck(change, (x, y))
-    with pytest.raises(RuntimeError, match="an input that is a view of another Tensor"):
-        add_in_place.apply((x * 1)[:1], y, True)
+    assert gradcheck(lambda x, y: add_in_place.apply((x * 1)[:1], y, True), (x, y))
     with pytest.raises(RuntimeError, match="a leaf Variable"):
         add_in_place.apply(leaf(1.0), y, False)
 
@@ -246,7 +245,7 @@ def test_views_of_what_a_function_changed_in_place_follow():
     assert y.grad.tolist() == [1.0, 0.0]
 
 
-def test_only_inputs_are_marked_dirty():
+def test_what_forward_made_may_be_marked_dirty():
     @function(lambda ctx, grad: grad * 2)
     def odd(ctx, x):
         out = x * 2
@@ -254,13 +253,11 @@ def test_only_inputs_are_marked_dirty():
         return out
 
     x = leaf(1.0)
-    with pytest.warns(UserWarning, match="only inputs"):
-        out = odd.apply(x)
-    out.backward()
+    odd.apply(x).backward()
     assert x.grad.tolist() == [2.0]
 
 
-def test_an_output_returned_twice_is_one_tensor():
+def test_an_output_may_be_returned_twice():
     @function(lambda ctx, a, b: a * 2 + b * 2)
     def double(ctx, x):
         out = x * 2
@@ -268,7 +265,7 @@ def test_an_output_returned_twice_is_one_tensor():
 
     x = leaf(1.0, 2.0)
     a, b = double.apply(x)
-    assert a is b
+    assert a.tolist() == b.tolist()
     assert gradcheck(lambda x: sum(double.apply(x)), (x,))
 
 
@@ -289,11 +286,7 @@ def test_default_arguments_reach_setup_context():
 
 @pytest.mark.parametrize(
     ("forward", "methods", "error", "message"),
-    [
-        (lambda ctx, x: x * 1, {"backward": id, "vjp": id}, RuntimeError, "Implementing both 'backward' and 'vjp'"),
-        (lambda ctx, x: x * 1, {}, NotImplementedError, "backward"),
-        (None, {}, NotImplementedError, "forward"),
-    ],
+    [(lambda ctx, x: x * 1, {}, NotImplementedError, "backward"), (None, {}, NotImplementedError, "forward")],
 )
 def test_a_forward_and_one_backward_are_needed(forward, methods, error, message):
     if forward is not None:
@@ -301,11 +294,6 @@ def test_a_forward_and_one_backward_are_needed(forward, methods, error, message)
     made = type("Half", (Function,), {name: staticmethod(f) for name, f in methods.items()})
     with pytest.raises(error, match=message):
         made.apply(leaf(1.0)).backward()
-
-
-def test_functions_are_not_instantiated():
-    with pytest.raises(RuntimeError, match="non-static forward"):
-        MyReLU()(leaf(1.0))
 
 
 def test_several_outputs_need_no_garbage_collector(no_collector):

@@ -144,56 +144,6 @@ def test_a_number_can_be_changed_through_a_view(change):
     assert x.grad.item() == 6.0
 
 
-# -- shapes changed in place ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("change", "shape", "strides"),
-    [
-        (lambda t: t.t_(), (3, 2), (1, 3)),
-        (lambda t: t.transpose_(0, 1), (3, 2), (1, 3)),
-        (lambda t: t.swapaxes_(0, -1), (3, 2), (1, 3)),
-        (lambda t: t.swapdims_(0, 1), (3, 2), (1, 3)),
-        (lambda t: t.unsqueeze_(1), (2, 1, 3), (3, 3, 1)),
-        (lambda t: t[:1].squeeze_(), (3,), (1,)),
-    ],
-)
-def test_shapes_change_in_place(change, shape, strides):
-    t = gradcli.arange(6.0).reshape(2, 3).clone()
-    changed = change(t)
-    assert changed.shape == shape
-    assert all(n == m or size == 1 for n, m, size in zip(changed.stride(), strides, shape, strict=True))
-
-
-def test_a_turned_tensor_keeps_its_history_and_its_views(x):
-    c = ones(2, 3) * x[0]
-    row = c[0]
-    assert c.t_() is c
-    row.mul_(3)
-    assert c.tolist() == [[3.0, 1.0]] * 3
-    c.mul_(x[1])
-    assert row.tolist() == [6.0, 6.0, 6.0]
-    (row.sum() + c.sum()).backward()  # 9 x0 x1 + 12 x0 x1
-    assert x.grad.tolist() == [42.0, 21.0]
-
-
-def test_a_squeezed_view_still_writes_into_its_base(x):
-    c = x * 2
-    d = c[:1]
-    d.squeeze_()
-    d.mul_(5)
-    assert d.shape == () and d._base is c
-    c.sum().backward()
-    assert x.grad.tolist() == [10.0, 2.0]
-
-
-def test_what_cannot_change_its_shape_in_place(x):
-    with pytest.raises(RuntimeError, match="leaf"):
-        x.unsqueeze_(0)
-    with pytest.raises(AttributeError):
-        ones(2, 3).permute_(1, 0)
-
-
 # -- types and shapes of what is written ----------------------------------------------------------------
 
 
@@ -259,22 +209,17 @@ def test_parts_can_be_assigned():
 
 
 @pytest.mark.parametrize(
-    ("change", "slope_z", "slope_x"),
-    [  # of |c|² with c = z = (3 + 4j, 5 + 6j), x = (1, 2)
-        (lambda c, x: c.real.mul_(x), [6 + 8j, 40 + 12j], [18.0, 100.0]),
-        (lambda c, x: c.imag[1].mul_(x[1]), [6 + 8j, 10 + 48j], [0.0, 144.0]),
-        (lambda c, x: c[1].imag.mul_(x[1]), [6 + 8j, 10 + 48j], [0.0, 144.0]),
-        (lambda c, x: gradcli.view_as_real(c)[1].mul_(x), [6 + 8j, 10 + 48j], [50.0, 144.0]),
+    "change",
+    [
+        lambda c, x: c.real.mul_(x),
+        lambda c, x: c[1].imag.mul_(x[1]),
+        lambda c, x: gradcli.view_as_real(c).__setitem__(1, x),
+        lambda c, x: setattr(c, "imag", x),
     ],
 )
-def test_gradients_flow_through_changed_parts(x, change, slope_z, slope_x):
-    z = leaf(3 + 4j, 5 + 6j)
-    c = z * 1
-    change(c, x)
-    assert c.grad_fn.name() == "CopySlices"
-    (c.abs() ** 2).sum().backward()
-    np.testing.assert_allclose(z.grad.numpy(), slope_z, rtol=1e-14)
-    np.testing.assert_allclose(x.grad.numpy(), slope_x, rtol=1e-14)
+def test_parts_of_what_is_recorded_are_not_changed(x, change):
+    with pytest.raises(RuntimeError, match="make a new tensor with complex"):
+        change(leaf(3 + 4j, 5 + 6j) * 1, x)
 
 
 # -- whose memory it is ---------------------------------------------------------------------------------
@@ -308,21 +253,21 @@ def test_setting_data_keeps_the_version():
 
 
 @pytest.mark.parametrize("cut", [lambda t: t.unbind(), lambda t: t.split(1), lambda t: t.chunk(3)])
-def test_one_of_several_views_is_not_changed_in_place(cut):
-    x = ones(3, 2, requires_grad=True) * 1
-    part = cut(x)[1]
-    with pytest.raises(RuntimeError, match=r"Output 1 of .* function that returns multiple views"):
-        part.mul_(2)
-    with pytest.raises(RuntimeError, match="multiple views"):
-        cut(ones(3, 2))[1].copy_(x[:1].reshape(part.shape))
-    cut(ones(3, 2))[1].mul_(2)
+def test_one_of_several_views_is_changed_in_place(cut):
+    x = leaf([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    whole = x * 1
+    parts = cut(whole)
+    parts[1].mul_(x[0])
+    parts[2].copy_(parts[1])
+    (whole.sum() + 10 * parts[2].sum() + 100 * parts[1].sum()).backward()
+    assert x.grad.tolist() == [[1 + 112 * 3.0, 1 + 112 * 4.0], [112.0, 224.0], [0.0, 0.0]]
 
 
 def test_a_view_of_a_view_made_without_gradients():
     with gradcli.no_grad():
         y = zeros(2).view(2)
     y.requires_grad_(True)
-    with pytest.raises(RuntimeError, match=r"a view of a view .* is being .* inside the no_grad block"):
+    with pytest.raises(RuntimeError, match="created in no_grad mode and is being"):
         y.view(2).div_(2)
 
 
@@ -467,19 +412,6 @@ def test_mark_dirty_counts_besides_the_change_itself_and_drops_the_gradient():
     twice.apply(x)
     assert x._version == 2
     assert x.grad is None
-
-
-@pytest.mark.parametrize("form", ["unsqueeze_(0)", "squeeze_()", "t_()", "transpose_(0, 1)"])
-@pytest.mark.parametrize("recorded", [True, False])
-def test_changes_of_shape_count_as_changes(form, recorded):
-    x = ones(1, 2)
-    with gradcli.set_grad_enabled(recorded):
-        eval(f"x.{form}")
-    assert x._version == 1
-
-
-def test_expanded_tensors_change_their_shape():
-    assert ones(2).expand(1, 2).squeeze_().shape == (2,)
 
 
 @pytest.mark.parametrize("freeze", ["requires_grad_(False)", "detach_()"])

@@ -160,22 +160,7 @@ def test_hooks_on_a_view_do_not_see_what_becomes_of_it(x):
     assert x.grad.tolist() == [10.0, 1.0]
 
 
-# -- calls of nodes ----------------------------------------------------------------------------------
-
-
-@function(lambda ctx, a, b: 2 * a + 3 * b)
-def twice(ctx, x):
-    return x * 2, x * 3
-
-
-def test_nodes_can_be_called():
-    x = leaf(3.0)
-    node = (x**2).grad_fn
-    assert node(gradcli.ones(1)).item() == 6.0
-    assert [p.item() for p in (x * leaf(5.0)).grad_fn(leaf(2.0))] == [10.0, 6.0]
-    assert twice.apply(x)[0].grad_fn(leaf(1.0), leaf(1.0)).item() == 5.0
-    with pytest.raises(TypeError, match="expected 1 arguments, got 2 arguments instead"):
-        node(x, x)
+# -- operands and outputs ----------------------------------------------------------------------------
 
 
 def test_operands_that_count_are_the_next_functions():
