@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, TargetError, describe_error, text_of
+from ..errors import ENDINGS, GradcliError, NotBatchableError, TargetError, describe_error, text_of
 from .arguments import OutputPart
+from .user_code import end_forks
 
 Arrays = Mapping[str, np.ndarray]
 Watch = Callable[..., None]
@@ -260,18 +260,6 @@ def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray
     return raw.real
 
 
-class ForkedCopy:
-    """Whether this process is a copy of the one that checks, which the checked function forked and let go on."""
-
-    here = False
-
-    @classmethod
-    def end(cls) -> None:
-        """End such a copy: only one process goes on with the check."""
-        if cls.here:
-            os._exit(0)
-
-
 def call_failed(what: str, error: BaseException) -> CallError:
     if isinstance(error, SystemExit):
         return CallError(f"{what} exited with status {text_of(error.code)}")
@@ -280,10 +268,14 @@ def call_failed(what: str, error: BaseException) -> CallError:
 
 @contextlib.contextmanager
 def failing_as(what: str) -> Iterator[None]:
+    """Turn what the block raises into a CallError; a process that it forks ends with it."""
     try:
-        yield
-    except (CallError, GeneratorExit, *ENDINGS):
+        with end_forks():
+            yield
+    except (CallError, NotBatchableError, GeneratorExit, *ENDINGS):
         raise
+    except GradcliError as error:
+        raise CallError(error.message) from error
     except BaseException as error:
         raise call_failed(what, error) from error
 

@@ -15,7 +15,7 @@ from ..lang.limits import CONSTANTS, as_written
 from ..lang.parse import parse
 from ..request import Request
 from ..tape.modes import no_grad
-from .claim import Arrays, CallError, in_shape
+from .claim import Arrays, in_shape
 from .expression import ExpressionProgram
 from .hand_written import HandWritten
 from .recorded import Traced, tensor
@@ -142,11 +142,8 @@ class FormulaClaim(HandWritten):
         self.many = Traced(lambda *xs: program.run(dict(zip(self.at, xs, strict=True)))[0], self.at)
 
     def output_of(self, *arrays: np.ndarray) -> np.ndarray:
-        try:
-            with no_grad():
-                return np.asarray(self.program.run(self.leaves(arrays))[0]._data)
-        except GradcliError as error:
-            raise CallError(error.message) from error
+        with no_grad():
+            return np.asarray(self.program.run(self.leaves(arrays))[0]._data)
 
     def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
         if like.dtype.kind == "c":
@@ -162,16 +159,13 @@ class FormulaClaim(HandWritten):
     def evaluate_formulas(
         self, formulas: Sequence[Formula], arrays: Iterable[np.ndarray], vectors: Arrays
     ) -> list[np.ndarray]:
-        """Return the values of formulas, after one run of the program. Raises CallError."""
+        """Return the values of formulas, after one run of the program."""
         given = {name: tensor(np.asarray(x)) for name, x in vectors.items()}
-        try:
-            with no_grad(), np.errstate(all="ignore"):
-                names = self.program.run(self.leaves(arrays))[1]
-                own = ({name: given[name] for name in formula.vectors} for formula in formulas)
-                values = [self.program.value_of(f, names, v) for f, v in zip(formulas, own, strict=True)]
-                return [np.asarray(value._data) for value in values]
-        except GradcliError as error:
-            raise CallError(error.message) from error
+        with no_grad():
+            names = self.program.run(self.leaves(arrays))[1]
+            own = ({name: given[name] for name in formula.vectors} for formula in formulas)
+            values = [self.program.value_of(f, names, v) for f, v in zip(formulas, own, strict=True)]
+        return [np.asarray(value._data) for value in values]
 
     def gradients(self, option: str, arrays: Iterable[np.ndarray], vectors: Arrays) -> dict[str, np.ndarray]:
         """Return the values of the formulas of --grad, or --vjp, by their inputs."""

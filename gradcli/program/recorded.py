@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, GradcliError, NotBatchableError
 from ..func.forward import push_all
 from ..func.mapping import batch_or_loop
 from ..func.trace import Trace, pull, reverse_blocks
@@ -24,17 +23,7 @@ from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
 from .base import Run
-from .claim import (
-    Arrays,
-    CallError,
-    Claim,
-    ForkedCopy,
-    NoForwardError,
-    call_failed,
-    callable_name,
-    failing_as,
-    free_name,
-)
+from .claim import Arrays, CallError, Claim, NoForwardError, call_failed, callable_name, failing_as, free_name
 from .user_code import place_of_return
 
 
@@ -54,17 +43,8 @@ class Traced(Claim):
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         """Call f; several outputs are joined into one vector. Raises CallError."""
-        try:
-            with np.errstate():  # what a function sets is for itself
-                result = self.note_result(self.f(*tensors))
-        except (NotBatchableError, CallError, *ENDINGS):
-            raise
-        except GradcliError as error:
-            raise CallError(error.message) from error
-        except BaseException as error:
-            raise call_failed(self.title, error) from error
-        finally:
-            ForkedCopy.end()
+        with np.errstate(), failing_as(self.title):  # what a function sets is for itself
+            result = self.note_result(self.f(*tensors))
         outputs = list(arrays_in(result, lambda x: isinstance(x, Tensor) and x.dtype.kind in "fcO"))
         self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
         return as_one_output([x for _, x in outputs], result, self.title)
@@ -225,10 +205,8 @@ class ScriptClaim(Traced):
         self.batchable = False
 
     def execute(self, arrays: Arrays) -> Run:
-        try:
+        with failing_as(self.title):
             run = self.script.run(arrays, out=self.out)
-        except GradcliError as error:
-            raise CallError(error.message) from error
         for name, x in arrays.items():
             if not np.array_equal(run.leaves[name]._data, x.astype(run.leaves[name]._data.dtype), equal_nan=True):
                 advice = "name the output with --out, or check the function that computes it"
