@@ -13,7 +13,7 @@ from ...request import Request
 from ...show import TEXT
 from .. import messages
 from ..messages import Command
-from ..option_table import OPTIONS, Count, Finite, import_completion, option
+from ..option_table import OPTIONS, Count, as_finite, as_positive, import_completion, option
 from ..options import COMMON, Call, format_option, output_options, target_command
 from ..output import Output, results_to_stderr
 
@@ -32,7 +32,7 @@ CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
     formats=("table", "json", "tsv"),
     common=COMMON.replace("precision ", ""),
 )
-def lock(call: Call, verify: str | None) -> Lock | Verification:
+def lock(call: Call) -> Lock | Verification:
     """Keep the gradients of declared checks in a file, and compare them with it later (--verify FILE).
 
     TARGET is what gradcheck takes. Each check has a line: file, name, point, value, gradient, and the errors of both.
@@ -49,6 +49,7 @@ def lock(call: Call, verify: str | None) -> Lock | Verification:
     from ..check_options import select_checks
 
     call.output.check()
+    verify = call.options.verify
     if verify is None:
         checks = select_checks(call)
         return lock_checks(" ".join(call.request.words), checks, settings_of(call.request))
@@ -76,7 +77,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
     options |= {name: settings[name] for name in (*TARGET, *CLAIM) if name in settings}
     options["wrt"] = options["wrt"].split(",") if options["wrt"] else None
     options |= {name: tuple(options.get(name, ())) for name in ("words", "shapes")}
-    return Call(call.request._replace(**options), call.formats)
+    return Call(call.request._replace(**options), call.formats, call.options)
 
 
 @click.command(
@@ -88,13 +89,13 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 @option(
     "--at-least X",
     "Exit with 1 when a mutant survives whose relative error is larger (0.001).",
-    type=Finite(),
+    callback=as_finite,
     default=1e-3,
 )
 @option(
     "--timeout S",
     "Seconds for one run; a slower one counts as noticed (5 times a run without a mutant, 10 at least).",
-    type=Finite(positive=True),
+    callback=as_positive,
 )
 @OPTIONS["quiet"]
 @output_options((*TEXT, "svg"))
@@ -140,7 +141,7 @@ WITH_USES = ("table", "tsv", "csv", "json")
 )
 @option("--points N", "At how many of its calls to judge each (3).", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@option("--timeout S", "Seconds for one point of one derivative (30).", type=Finite(positive=True), default=30.0)
+@option("--timeout S", "Seconds for one point of one derivative (30).", callback=as_positive, default=30.0)
 @OPTIONS["allow_inconclusive"]
 @format_option(FORMATS)
 @OPTIONS["json"]
