@@ -46,11 +46,9 @@ class TensorType(type):
 
     def __call__(cls, *args: Any) -> Any:
         kind = cls._wanted or np.dtype(defaults.float)  # type: ignore[attr-defined]
-        if len(args) == 1 and isinstance(args[0], Size):
-            return gradcli.zeros(*args[0], dtype=kind)
-        if len(args) == 1 and not isinstance(args[0], int):
+        if len(args) == 1 and not isinstance(args[0], int | Size):
             return gradcli.tensor(args[0], dtype=kind)
-        return gradcli.zeros(*args, dtype=kind) if args else gradcli.tensor([], dtype=kind)
+        return gradcli.zeros(*(args or (0,)), dtype=kind)
 
     def __getattr__(cls, name: str) -> Any:
         return getattr(Tensor, name)
@@ -120,6 +118,10 @@ class Names(ModuleType):
         except AttributeError:
             raise AttributeError(describe_missing(full, self.public())) from None
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call what can be called in PyTorch, too: torch.autograd.gradcheck."""
+        return self._real(*args, **kwargs)
+
     def public(self) -> list[str]:
         return [n for n in dir(self._real) if not n.startswith("_")]
 
@@ -135,32 +137,22 @@ MODULES = {
     "torch.optim.optimizer": "gradcli.optim",
 }
 """PyTorch's modules and ours."""
-TOPS = {"torch"}
+ABSENT = {"is_available": lambda: False}
+NO_DEVICE = {**ABSENT, "device_count": lambda: 0}
 EMPTY: dict[str, dict[str, Any]] = {
     "torch.cuda": {
-        "is_available": lambda: False,
-        "device_count": lambda: 0,
-        "manual_seed": lambda seed: None,
-        "manual_seed_all": lambda seed: None,
-        "synchronize": lambda *device: None,
-        "empty_cache": lambda: None,
+        **NO_DEVICE,
+        **dict.fromkeys("manual_seed manual_seed_all synchronize empty_cache".split(), lambda *_: None),
     },
-    "torch.accelerator": {
-        "is_available": lambda: False,
-        "device_count": lambda: 0,
-        "current_accelerator": lambda *args, **options: None,
-    },
-    "torch.xpu": {"is_available": lambda: False},
+    "torch.accelerator": {**NO_DEVICE, "current_accelerator": lambda *args, **options: None},
+    "torch.xpu": ABSENT,
     "torch.backends": {},
-    "torch.backends.mps": {"is_available": lambda: False},
+    "torch.backends.mps": ABSENT,
     "torch.backends.cudnn": {
-        "flags": lambda **options: contextlib.nullcontext(),
-        "deterministic": False,
-        "benchmark": False,
-        "is_available": lambda: False,
+        **ABSENT, "flags": lambda **options: contextlib.nullcontext(), "deterministic": False, "benchmark": False
     },
     "torch.version": {"__version__": VERSION, "cuda": None},
-}
+}  # fmt: skip
 """Modules that exist only to say no."""
 
 
@@ -182,26 +174,13 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: Any) -> ModuleType:
         if spec.name in EMPTY:
             return Names(spec.name, ModuleType(spec.name), EMPTY[spec.name])
-        try:
-            real: Any = importlib.import_module(MODULES[spec.name])
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(f"gradcli has no {spec.name}", name=spec.name) from None
+        real = importlib.import_module(MODULES[spec.name])
         for value in list(vars(real).values()):
             offer_as_torch(value, spec.name)
-        module = Names(spec.name, real, self.extras.get(spec.name))
-        if callable(real) and not isinstance(real, type):
-            module.__class__ = CallableNames
-        return module
+        return Names(spec.name, real, self.extras.get(spec.name))
 
     def exec_module(self, module: ModuleType) -> None:
         """There is nothing to execute."""
-
-
-class CallableNames(Names):
-    """A module that can be called, as torch.autograd.gradcheck."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._real(*args, **kwargs)
 
 
 SHOWN: dict[type, tuple[str, str]] = {
@@ -220,6 +199,10 @@ SHOWN: dict[type, tuple[str, str]] = {
 def give_names(names: dict[type, tuple[str, str]]) -> None:
     for kind, (module, name) in names.items():
         kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
+
+
+def names_loaded() -> list[str]:
+    return [name for name in sys.modules if name.split(".")[0] == "torch"]
 
 
 renamed: dict[type, str] = {}  # classes that were given PyTorch's module names, with their own
@@ -247,7 +230,7 @@ def as_torch() -> Iterator[None]:
         yield
         return
     finder = Finder()
-    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in TOPS}
+    hidden = {name: sys.modules.pop(name) for name in names_loaded()}
     before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad
     layout = get_printoptions()
     sys.meta_path.insert(0, finder)
@@ -264,7 +247,7 @@ def as_torch() -> Iterator[None]:
         for offered in list(renamed):
             offered.__module__ = renamed.pop(offered)
         del Size.__getitem__
-        for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
+        for name in names_loaded():
             del sys.modules[name]
         sys.modules.update(hidden)
         kind, naming.prefix, naming.addresses, allowed.float_of_grad = before
