@@ -121,22 +121,21 @@ STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
 class Arguments:
-    """Arguments by path, `x` or `params.w[0]`: floating-point arrays not `fixed` are inputs, the rest stays."""
+    """Arguments by path, `x` or `params.w[0]`: floating-point arrays that `wrt` names are inputs, the rest stays."""
 
-    def __init__(self, tree: Mapping[str, Any], fixed: Callable[[str], bool] = lambda path: False):
-        self.tree: dict[str, Any] = {}
+    def __init__(self, tree: Mapping[str, Any], wrt: Sequence[str] | None = None):
+        self.wrt = wrt
         self.arrays: dict[str, np.ndarray] = {}
-        for name, x in tree.items():
-            self.tree[name] = self.take_in(name, x, fixed)
+        self.tree: dict[str, Any] = {name: self.take_in(name, x) for name, x in tree.items()}
 
-    def take_in(self, path: str, x: Any, fixed: Callable[[str], bool]) -> Any:
+    def take_in(self, path: str, x: Any) -> Any:
         """Return an argument with its numbers as arrays of NumPy, and note which of them are inputs."""
         if is_branch(x):
-            return rebuild(x, [self.take_in(below, part, fixed) for below, part in branches(path, x)])
+            return rebuild(x, [self.take_in(below, part) for below, part in branches(path, x)])
         raw = as_array(x)
         if raw is None:
             return x
-        if raw.dtype.kind in "fc" and not fixed(path):
+        if raw.dtype.kind in "fc" and is_named(path, self.wrt):
             self.arrays[path] = raw
         elif not raw.ndim:
             return raw.item()
@@ -252,6 +251,11 @@ def call_with(function: Callable, values: Mapping[str, Any]) -> Any:
 
 def is_under(path: str, name: str) -> bool:
     return path == name or (path.startswith(name) and path[len(name)] in ".[")
+
+
+def is_named(path: str, wrt: Sequence[str] | None) -> bool:
+    """Return whether a path is among what is to be differentiated: all unless given."""
+    return wrt is None or any(is_under(path, name) for name in wrt)
 
 
 def is_whole(x: Any) -> bool:

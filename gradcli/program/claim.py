@@ -216,9 +216,7 @@ def as_point(name: str, x: Any) -> np.ndarray:
     """Return an input as an array: integers stay, numbers become 0-d arrays. Raises CallError."""
     try:
         raw = np.array(x.detach() if hasattr(x, "detach") else x)
-    except ENDINGS:
-        raise
-    except BaseException as error:
+    except Exception as error:
         why = text_of(error).partition(".")[0]
         raise CallError(f"the value of '{name}' is no array of numbers: {why}") from None
     if raw.dtype.kind not in "biufc":
@@ -233,16 +231,12 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     try:
         dense = x.toarray() if hasattr(x, "toarray") else x  # a sparse matrix of SciPy has that
         raw = np.asarray(dense.detach() if hasattr(dense, "detach") else dense)  # a tensor has that
-    except ENDINGS:
-        raise
-    except BaseException as error:
+    except Exception as error:
         raise CallError(f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}") from None
     if raw.dtype.kind in "biuO":
         try:
             raw = raw.astype(float)
-        except ENDINGS:
-            raise
-        except BaseException:
+        except Exception:
             raise CallError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers") from None
     if raw.dtype.kind not in "fc":
         raise CallError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -75,9 +72,8 @@ class Traced(Claim):
             with no_grad(), np.errstate(all="ignore"):
                 (out,), _ = batch_or_loop(lambda *xs: self.call(xs), leaves, dims, lambda xs: (tuple(xs), {}), count)
         except (CallError, ValueError):
-            self.batchable = False
-            return super().values(stacks, count, like)
-        if out._data.shape != (count, *like.shape):
+            out = None
+        if out is None or out._data.shape != (count, *like.shape):
             self.batchable = False
             return super().values(stacks, count, like)
         self.calls += count
@@ -139,17 +135,13 @@ class Traced(Claim):
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         """Yield every call of a custom function, in order."""
 
-        def describe(node: Any, single: Traced, function: Any) -> str:
-            place = place_of_return(function.backward, last_line(single, function))
-            return f"the first wrong node is {node.name()}: {place}"
-
         calls = Calls()
         with observing(calls):
             self.record_call(self.at)
         for node, function, args in calls.made:
             single = call_alone(self, node, function, args)
             if single is not None:
-                yield single, functools.partial(describe, node, single, function)
+                yield single, functools.partial(describe_part, node, function)
 
     def pull_function(self, cotangent: np.ndarray) -> Traced:
         def product(*tensors: Tensor) -> Any:
@@ -287,6 +279,10 @@ class Calls(Observer):
         self.made.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
 
 
+def describe_part(node: Any, function: Any) -> str:
+    return f"the first wrong node is {node.name()}: {place_of_return(function.backward)}"
+
+
 def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced | None:
     """Return one call of a custom function as a claim of its own; None when nothing in it can be checked."""
     places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
@@ -302,25 +298,3 @@ def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced |
 
     at = {f"argument {i}": np.array(args[i]._data) for i in places}
     return Traced(call, at, wrt=[f"argument {i}" for i in wanted], title=function.__name__)
-
-
-def last_line(claim: Traced, function: Any) -> int | None:
-    """Return the last line of a Function's backward that runs: the `return` that its result comes from."""
-    code = getattr(inspect.unwrap(function.backward), "__code__", None)
-    lines: list[int] = []
-
-    def watch(frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code is not code:
-            return None
-        if event in ("line", "return"):
-            lines.append(frame.f_lineno)
-        return watch
-
-    before = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        with contextlib.suppress(CallError):
-            claim.pull(claim.at, np.ones_like(claim.value(claim.at)))
-    finally:
-        sys.settrace(before)
-    return lines[-1] if lines else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ENDINGS, GradcliError, check_known, describe_error
+from ...errors import GradcliError, check_known, describe_error
 from ...request import ENGINES
 from ..arguments import (
     WHOLE,
@@ -21,7 +21,7 @@ from ..arguments import (
     as_whole,
     call_with,
     expand_paths,
-    is_under,
+    is_named,
     is_whole,
     layout_of,
     missing_values,
@@ -97,9 +97,7 @@ class FrameworkCall(Claim):
             try:
                 self.along(self.claimed(self.at), {n: np.zeros_like(x) for n, x in self.at.items()})
                 self.forward_mode = True
-            except ENDINGS:
-                raise
-            except BaseException as error:
+            except Exception as error:
                 self.forward_mode = False
                 if not self.lacks_forward(error):
                     note = f"forward mode is not judged: it raised {describe_error(error.__cause__ or error)}"
@@ -142,10 +140,10 @@ class FrameworkCall(Claim):
 
     @classmethod
     def of(
-        cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
+        cls, function: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None = None
     ) -> FrameworkCall:
-        """Return the call of a function with arguments by name, of which some stay fixed."""
-        return cls(function, Arguments(given, fixed), title, single=single)
+        """Return the call of a function with arguments by name."""
+        return cls(function, Arguments(given, wrt), title, single=single)
 
     @contextlib.contextmanager
     def running(self, what: str, narrow: bool) -> Iterator[None]:
@@ -247,22 +245,18 @@ def framework_call(
     single: bool = False,
 ) -> FrameworkCall:
     """Return a call of anything with arguments by name as a framework runs it; numbers outside `wrt` stay fixed."""
-
-    def fixed(path: str) -> bool:
-        return wrt is not None and not any(is_under(path, name) for name in wrt)
-
     adapter = adapter_of(engine)
 
     def made(whole: Sequence[str]) -> FrameworkCall:
         values = {name: as_whole(x) if name in whole else x for name, x in given.items()}
-        call = adapter.of(function, values, fixed, title, single)
+        call = adapter.of(function, values, title, single, wrt)
         call.wrt = expand_paths(wrt, call.wrt)
         return call
 
     try:
         return made(())
     except CallError as error:
-        whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or fixed(name))]
+        whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or not is_named(name, wrt))]
         for names in [*([name] for name in whole), whole] if len(whole) > 1 else [whole] * bool(whole):
             with contextlib.suppress(CallError):
                 call = made(names)

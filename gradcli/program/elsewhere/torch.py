@@ -63,12 +63,12 @@ class Adapter(FrameworkCall):
 
     @classmethod
     def of(
-        cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
+        cls, function: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None = None
     ) -> FrameworkCall:
         function = as_callable(function, title)
         if isinstance(function, torch.nn.Module):
-            return ModuleCall(function, given, fixed, title, single)
-        return super().of(function, given, fixed, title, single)
+            return ModuleCall(function, given, title, single, wrt)
+        return super().of(function, given, title, single, wrt)
 
     @classmethod
     def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
@@ -220,14 +220,14 @@ class Adapter(FrameworkCall):
         for function, arguments, title, place in calls:
             given = {f"argument {i}": x for i, x in enumerate(arguments)}
             with contextlib.suppress(CallError):
-                part = Adapter.of(function, given, lambda path: False, title, self.single)
+                part = Adapter.of(function, given, title, self.single)
                 yield part, functools.partial("the first wrong part is {}: {}".format, title, place)
 
 
 class ModuleCall(Adapter):
     """A call of a module: inputs are those of forward and the parameters; buffers stay as they are."""
 
-    def __init__(self, module: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool):
+    def __init__(self, module: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None):
         self.names = [name for name, p in module.named_parameters() if p.requires_grad]
         inputs = {name: x for name, x in given.items() if name not in self.names}
         weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
@@ -235,12 +235,12 @@ class ModuleCall(Adapter):
             if np.shape(given[name]) != tuple(weights[name].shape):
                 own = f"'{name}' has shape {tuple(weights[name].shape)} in the module"
                 raise CallError(f"{own}; the given value has shape {np.shape(given[name])}")
-        arguments = Arguments(inputs, fixed)
+        arguments = Arguments(inputs, wrt)
         single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
         self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
         values = {n: np.array(given[n] if n in given else tensor_data(p), np.float64) for n, p in weights.items()}
         self.calling = inputs.keys()
-        super().__init__(module, Arguments({**arguments.tree, **values}, fixed), title, single=single)
+        super().__init__(module, Arguments({**arguments.tree, **values}, wrt), title, single=single)
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         filled = self.arguments.fill_in(leaves, self.constant)
