@@ -347,12 +347,13 @@ def target_command(
     formats: tuple[str, ...] = ARRAYS,
     common: str = COMMON,
     metavar: str = "TARGET [NAME=VALUE]...",
+    complete: str = "words",
 ) -> Callable:
     """Make a function a command with a TARGET, NAME=VALUE words, the named options and the common ones.
 
     examples: `Examples: one; another`. names, common: keys of OPTIONS. formats: the first is a terminal's, the
-    second a pipe's; `show` has tuples of the usual ones. The function is called with one Call. What it returns is
-    shown.
+    second a pipe's; `show` has tuples of the usual ones. metavar, complete: of the words. The function is called with
+    one Call. What it returns is shown.
     """
 
     def decorate(function: Callable) -> click.Command:
@@ -373,28 +374,8 @@ def target_command(
         command: Any = run
         for name in reversed([*names.split(), *common.split()]):
             command = (format_option(formats) if name == "format" else OPTIONS[name])(command)
-        words = click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion("words"))
+        words = click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion(complete))
         return click.command(cls=Command, epilog=examples)(words(command))
-
-    return decorate
-
-
-def output_options(formats: tuple[str, ...]) -> Callable:
-    """Give a command without TARGET the options of output; what its function returns is shown."""
-
-    def decorate(function: Callable) -> Callable:
-        @functools.wraps(function)
-        def run(format: str | None, output: str | None, color: str, **options: Any) -> int:
-            messages.settings.color = color
-            command = str(click.get_current_context().info_name)
-            shown = Output(Request(command=command, format=format, output=output), formats)
-            shown.check()
-            return show_result(shown, function(**options))
-
-        command: Any = run
-        for name in ("color", "output", "json"):
-            command = OPTIONS[name](command)
-        return format_option(formats)(command)
 
     return decorate
 

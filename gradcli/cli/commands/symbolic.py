@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
 import numpy as np
 
 from ...errors import GradcliError, did_you_mean
 from ...lang.values import read_values
 from ...show import CODE, TEXT
 from .. import messages
-from ..messages import Command
-from ..option_table import dimensions_of, import_completion, shapes_of
-from ..options import COMMON, Call, output_options, target_command
+from ..option_table import dimensions_of, shapes_of
+from ..options import COMMON, Call, target_command
 
 if TYPE_CHECKING:
     from ...show.results import Operations
@@ -102,16 +100,22 @@ def in_matrix_form(call: Call) -> MatrixFormulas:
     )
 
 
-@click.command(cls=Command, epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=import_completion("functions"))
-@output_options((*TEXT, "latex"))
-def ops(names: tuple[str, ...]) -> Operations:
+@target_command(
+    "Examples: gradcli ops; gradcli ops tanh; gradcli ops --json",
+    formats=(*TEXT, "latex"),
+    common="format json output color",
+    metavar="[NAME]...",
+    complete="functions",
+)
+def ops(call: Call) -> Operations:
     """List the functions of the language with their derivatives, or tell all about those named."""
     from ...lang.operations import describe
     from ...rules import full_table
     from ...rules.table import NAMES
     from ...show.results import Operations
 
+    call.output.check()
+    names = call.request.words
     public = {name: entry for name, entry in full_table().items() if entry.public}
     for name in names:
         if name not in NAMES or not NAMES[name].public:
