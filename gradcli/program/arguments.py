@@ -46,18 +46,19 @@ def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, An
 
 
 def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
-    """Return a function to call with values of these names in order, which passes them on under their names.
+    """Return a function to call with values of these names in order, behind the first few arguments.
 
-    The first few arguments are passed on as they come. A function that lacks one of these parameters is returned as
-    it is.
+    It is the function itself where its parameters have that order, or lack one of the names; else one that passes the
+    values on under their names.
     """
     names = list(names)
     try:
         parameters = list(inspect.signature(function).parameters.values())[first:]
     except (TypeError, ValueError):
         return function
+    ordered = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     known = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    if not known.issuperset(names):
+    if ordered[: len(names)] == names or not known.issuperset(names):
         return function
 
     @functools.wraps(function)
@@ -238,15 +239,7 @@ def with_lists(path: str, x: Any) -> Any:
 
 def call_with(function: Callable, values: Mapping[str, Any]) -> Any:
     """Call a function on values by name: positionally where its parameters allow, as derived functions need it."""
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return function(*values.values())
-    known = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if [p.name for p in known[: len(values)]] == list(values) or not values.keys() <= parameters.keys():
-        return function(*values.values())
-    bare, named = pass_by_name(known, values)
-    return function(*bare, **named)
+    return by_name(function, values)(*values.values())
 
 
 def is_under(path: str, name: str) -> bool:
