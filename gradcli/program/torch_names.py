@@ -114,7 +114,7 @@ class Names(ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         try:
-            return offer_as_torch(getattr(self._real, name), self.__name__)
+            return getattr(self._real, name)
         except AttributeError:
             raise AttributeError(describe_missing(full, self.public())) from None
 
@@ -175,8 +175,6 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if spec.name in EMPTY:
             return Names(spec.name, ModuleType(spec.name), EMPTY[spec.name])
         real = importlib.import_module(MODULES[spec.name])
-        for value in list(vars(real).values()):
-            offer_as_torch(value, spec.name)
         return Names(spec.name, real, self.extras.get(spec.name))
 
     def exec_module(self, module: ModuleType) -> None:
@@ -203,18 +201,6 @@ def give_names(names: dict[type, tuple[str, str]]) -> None:
 
 def names_loaded() -> list[str]:
     return [name for name in sys.modules if name.split(".")[0] == "torch"]
-
-
-renamed: dict[type, str] = {}  # classes that were given PyTorch's module names, with their own
-LIKE_OURS = ("gradcli.nn.", "gradcli.optim")  # where our modules have PyTorch's names
-
-
-def offer_as_torch(offered: Any, module: str) -> Any:
-    """Return what a module offers; a class prints as that module's from then on."""
-    if isinstance(offered, type) and offered.__module__.startswith(LIKE_OURS):
-        renamed[offered] = offered.__module__
-        offered.__module__ = module
-    return offered
 
 
 def item_of_size(self: Size, key: Any) -> Any:
@@ -244,8 +230,6 @@ def as_torch() -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         give_names(shown)
-        for offered in list(renamed):
-            offered.__module__ = renamed.pop(offered)
         del Size.__getitem__
         for name in names_loaded():
             del sys.modules[name]
