@@ -235,10 +235,8 @@ class Converter:
             return tree.Call(start, end, node.func.attr, self.end_of(node.func), (owner, *args), named)
         from .reword import called_number_hint
 
-        hint = called_number_hint(self.text.source[: self.place(node.func)[0]])
-        raise self.refuse(
-            node.func, "calling a number" if isinstance(node.func, ast.Constant) else "calling this", hint
-        )
+        what = "calling a number" if isinstance(node.func, ast.Constant) else "calling this"
+        raise self.refuse(node.func, what, called_number_hint(self.text.source[: self.place(node.func)[0]]))
 
     def end_of(self, node: ast.Attribute) -> tuple[int, int]:
         """Return where the name of an attribute stands, behind its dot."""

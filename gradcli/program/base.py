@@ -128,6 +128,12 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()
 
 
+def tensor(x: np.ndarray) -> Tensor:
+    """Return a copy of an array as a Tensor."""
+    raw = np.array(x)
+    return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
+
+
 def check_output(output: Tensor) -> None:
     data = output._data
     dtype = "bool" if data.size and recorder().is_condition(data) else data.dtype

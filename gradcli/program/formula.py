@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import GradcliError, unknown_name
 from ..lang import tree
 from ..lang.evaluate import Evaluator, lift_number
 from ..lang.limits import CONSTANTS, as_written
@@ -53,9 +53,8 @@ class FormulaProgram:
                 known = self.names.union(formula.vectors)
                 for node in formula.parsed.statements[0].value.walk():
                     if isinstance(node, tree.Name) and node.name not in known and node.name not in CONSTANTS:
-                        hint = did_you_mean(node.name, known) or f"a formula may use {', '.join(sorted(known))}"
                         message, span = f"--{option}: the program has no '{node.name}'", formula.parsed.span(node)
-                        raise GradcliError(message, span=span, hint=hint, kind="name")
+                        raise unknown_name(message, node.name, sorted(known), "a formula may use", span)
                 formulas[formula.names] = formula
         missing = [name for name in self.request.wrt or () if formulas and not any(name in names for names in formulas)]
         if missing:
@@ -77,8 +76,8 @@ class FormulaProgram:
             raise GradcliError(f"--{option} {text}: a formula is one expression", kind="syntax")
         for name in names:
             if name not in self.inputs:
-                hint = did_you_mean(name, self.inputs) or f"its inputs are {', '.join(self.inputs)}"
-                raise GradcliError(f"--{option} {name}=...: the program has no input '{name}'", hint=hint, kind="name")
+                message = f"--{option} {name}=...: the program has no input '{name}'"
+                raise unknown_name(message, name, self.inputs, "its inputs are")
         if len(names) > 1 and option != "hess":
             raise GradcliError(f"--{option} is by one input, not by {' and '.join(names)}")
         if option == "hess":

@@ -202,14 +202,9 @@ class HandWritten(Claim):
             if missing:
                 raise CallError(f"{what} gives no gradient for '{missing[0]}'")
             return dict(result)
-        if len(self.wrt) == 1 and not (isinstance(result, tuple) and len(result) == 1):
-            only = self.wrt[0]
-            if len(self.at) == 1 and self.at[only].shape == np.shape(result):  # its elements, one by one
-                return {only: np.array(result)}
-            if isinstance(result, tuple) and len(result) == len(self.at):
-                return dict(zip(self.at, result, strict=True))
-            if isinstance(result, tuple):
-                raise CallError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
+        only = self.wrt[0]
+        is_one = len(self.at) == 1 and self.at[only].shape == np.shape(result)  # its elements, one by one
+        if len(self.wrt) == 1 and (is_one or not isinstance(result, tuple)):
             return {only: result}
         if not isinstance(result, tuple | list):
             message = f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed"
@@ -219,7 +214,8 @@ class HandWritten(Claim):
                 return dict(zip(names, result, strict=True))
         some = ",".join(list(self.at)[: len(result)])
         hint = f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
-        raise CallError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
+        inputs = f"{len(self.wrt)} inputs" if len(self.wrt) > 1 else "1 input"
+        raise CallError(f"{what} returned {len(result)} gradients for {inputs}", hint)
 
 
 def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:

@@ -19,7 +19,7 @@ from ..tape.modes import Observer, enable_grad, no_grad, observing, set_grad_ena
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
-from .base import Run
+from .base import Run, tensor
 from .claim import Arrays, CallError, Claim, NoForwardError, call_failed, callable_name, failing_as, free_name
 from .user_code import place_of_return
 
@@ -166,10 +166,6 @@ class Traced(Claim):
         places = tuple(i for i, name in enumerate(arrays) if name in (self.wrt if names is None else names))
         with no_grad():  # nothing will be differentiated further
             return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
-
-
-def tensor(x: np.ndarray) -> Tensor:
-    return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
 
 
 def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
