@@ -207,11 +207,6 @@ class Output:
         return FORMATS[self.form].whole
 
     @property
-    def shows_whole(self) -> bool:
-        """Whether a table has all elements of arrays: in files and pages."""
-        return self.path is not None or self.form == "html"
-
-    @property
     def unicode(self) -> bool:
         """Whether standard output takes more than ASCII. LC_ALL=C says no, whatever Python makes of it."""
         if os.environ.get("LC_ALL") in ("C", "POSIX") and not os.environ.get("PYTHONIOENCODING"):
@@ -219,7 +214,8 @@ class Output:
         return (getattr(results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
-        style = Style(self.precision, self.unicode, self.command, self.size, whole=self.shows_whole)
+        whole = self.path is not None or self.form == "html"  # arrays have all elements in files and pages
+        style = Style(self.precision, self.unicode, self.command, self.size, whole=whole)
         rendered = render(result, self.form, style)
         if self.form == "table":
             rendered = self.print_text(rendered, self.numbers_of(result, style))

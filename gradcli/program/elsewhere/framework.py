@@ -111,7 +111,11 @@ class FrameworkCall(Claim):
     def evaluate(self, arrays: Arrays) -> np.ndarray:
         self.calls += 1
         with self.running("", self.is_narrow(arrays)):
-            return self.plain(self.compute({name: np.asarray(x) for name, x in arrays.items()}))
+            out = self.compute({name: np.asarray(x) for name, x in arrays.items()})
+            array = as_array(out)
+            if array is None:
+                raise CallError(f"{self.title} returned {type(out).__name__}, which is no array")
+            return array
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
         return self.vjps(arrays, [cotangent], between)[0]
@@ -152,7 +156,7 @@ class FrameworkCall(Claim):
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         """Return what the function returns for the framework's arrays by path."""
-        return call_with(self.function, self.arguments.fill_in(leaves, self.constant))
+        return call_with(self.function, self.arguments.fill_in(leaves, self.array))
 
     def note_layout(
         self, result: Any, arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool], word: str = "array"
@@ -182,15 +186,6 @@ class FrameworkCall(Claim):
     @staticmethod
     def array(x: np.ndarray) -> Any:
         return x
-
-    def constant(self, x: np.ndarray) -> Any:
-        return self.array(x)
-
-    def plain(self, out: Any) -> np.ndarray:
-        array = as_array(out)
-        if array is None:
-            raise CallError(f"{self.title} returned {type(out).__name__}, which is no array")
-        return array
 
     def compute(self, at: Arrays) -> Any:
         """Return the joined output, without a graph."""

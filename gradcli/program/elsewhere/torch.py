@@ -243,7 +243,7 @@ class ModuleCall(Adapter):
         super().__init__(module, Arguments({**arguments.tree, **values}, wrt), title, single=single)
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
-        filled = self.arguments.fill_in(leaves, self.constant)
+        filled = self.arguments.fill_in(leaves, self.array)
         narrow = any(x.dtype in SINGLE for x in leaves.values())
         module = self.modules[narrow]
         weights = {name: torch.as_tensor(filled[name]) for name in self.names}
