@@ -173,8 +173,6 @@ def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
         return error
     if isinstance(error, click.UsageError):
         message, advice = shorten(error.format_message()), option_hint(words)
-        for said, better in WORDINGS.items():
-            message = message.replace(said, better)
         command = error.ctx.command_path if error.ctx else "gradcli"
         if isinstance(error, click.NoSuchOption) and error.ctx is not None:
             known = [flag for p in error.ctx.command.params for flag in p.opts]
@@ -208,10 +206,6 @@ UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
 NAMES_OF_GRAD = "diff derivative deriv differentiate derive gradient d/dx".split()
 INSTEAD = {("gradcheck", "--jac"): "the claim is --grad", ("grad", "--vector"): "the gradient vector is -g VALUE"}
 """What people know by other names: of `grad` itself, and of a command's option."""
-
-
-WORDINGS = {"is not a valid integer.": "is no whole number", "is not a valid float.": "is no number"}
-"""What click says of wrong values, and better."""
 
 
 def defect(error: Exception) -> GradcliError:

@@ -41,7 +41,10 @@ class Count(click.types.IntParamType):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         short = re.fullmatch(r"(\d+)[eE]\+?(\d{1,2})", str(value))
-        count = super().convert(value if short is None else int(short[1]) * 10 ** int(short[2]), param, ctx)
+        try:
+            count = int(value) if short is None else int(short[1]) * 10 ** int(short[2])
+        except ValueError:
+            self.fail(f"{value!r} is no whole number", param, ctx)
         if not self.min <= count <= self.max:
             bounds = f"from {self.min} to {self.max}" if self.max < MOST_COUNTED else f"{self.min} or more"
             self.fail(f"{value} is not {bounds}", param, ctx)
