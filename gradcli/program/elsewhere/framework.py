@@ -27,8 +27,8 @@ from ..arguments import (
     missing_values,
     named_parameters,
 )
-from ..claim import Arrays, CallError, Claim, failing_as, point_beside
-from ..detect_framework import ADAPTED
+from ..claim import Arrays, CallError, Claim, failing_as, free_name, point_beside
+from ..detect_framework import ADAPTED, FRAMEWORKS
 
 SINGLE = 2.0**-24
 
@@ -44,7 +44,7 @@ class FrameworkCall(Claim):
     has_second = True
     pulls_first = True
     claim_calls = 1
-    framework = ""
+    engine = ""
 
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
         self.function, self.arguments = function, arguments
@@ -57,7 +57,7 @@ class FrameworkCall(Claim):
         self.claim_unit = SINGLE if single else None
         self.forward_mode: bool | None = None
         how = ": its derivative in float32, beside values in float64" if single else " in float64"
-        self.notes = (f"{self.framework}{how}",)
+        self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
         self.settle()
         with contextlib.suppress(Exception), self.running("", self.single):  # of a type of less digits than float32
             self.value_unit, name = max(self.short_types(), default=(0.0, ""))
@@ -85,7 +85,7 @@ class FrameworkCall(Claim):
                 self.at = inputs
                 raise error from error.__cause__
             self.claim_unit = None
-            self.notes = (f"{self.framework} in float32: the function takes no float64",)
+            self.notes = (f"{FRAMEWORKS[self.engine]} in float32: the function takes no float64",)
 
     @property
     def has_push(self) -> bool:  # type: ignore[override]
@@ -198,6 +198,14 @@ class FrameworkCall(Claim):
     def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         """Return a product by forward mode."""
         raise NotImplementedError
+
+    def product(self, *given: Any) -> tuple:
+        """Return the products with a cotangent, the last that is given, at inputs in order: to be differentiated."""
+        raise NotImplementedError
+
+    def pull_function(self, cotangent: np.ndarray) -> FrameworkCall:
+        given = {**self.at, free_name("gradient", self.at): cotangent}
+        return adapter_of(self.engine)(self.product, Arguments(given), f"the derivative of {self.title}")
 
     def lacks_forward(self, error: BaseException) -> bool:
         return isinstance(error, NotImplementedError)

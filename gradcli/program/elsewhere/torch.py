@@ -15,8 +15,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..arguments import Arguments, arrays_in, call_with, tensor_data
-from ..claim import Arrays, CallError, Claim, free_name
-from ..detect_framework import FRAMEWORKS, reachable_from
+from ..claim import Arrays, CallError, Claim
+from ..detect_framework import reachable_from
 from ..user_code import place_of_return
 from .framework import FrameworkCall
 
@@ -58,7 +58,7 @@ SMALL = 10_000
 class Adapter(FrameworkCall):
     """A call in PyTorch: reverse mode by torch.autograd.grad, forward mode by torch.autograd.forward_ad."""
 
-    framework = FRAMEWORKS["torch"]
+    engine = "torch"
     records = False  # whether values need a graph: the function differentiates inside, or registers hooks
 
     @classmethod
@@ -194,25 +194,19 @@ class Adapter(FrameworkCall):
         common = max((x.dtype for x in pairs), key=lambda d: d.itemsize)
         return torch.cat([x.reshape(-1).to(common) for x in pairs])
 
-    def pull_function(self, cotangent: np.ndarray) -> Adapter:
-        names, first = list(self.at), self
-
-        def product(*given: torch.Tensor) -> tuple:
-            with torch.enable_grad():
-                xs = [x if x.requires_grad else x.clone().requires_grad_() for x in given[:-1]]
-                out = first.join_result(first.result(dict(zip(names, xs, strict=True))))
-                if not out.requires_grad:
-                    return tuple(torch.zeros_like(x) for x in xs)
-                seed = given[-1].reshape(out.shape).to(out.dtype)
-                grads = torch.autograd.grad(out, xs, seed, create_graph=True, allow_unused=True)
-                nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
-                if any(type(node).__name__ == "Error" for node in nodes):  # nothing leads on from it
-                    what = "a function that was marked with @once_differentiable"
-                    raise RuntimeError(f"trying to differentiate twice {what}")
-                return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
-
-        given = {**self.at, free_name("gradient", self.at): cotangent}
-        return Adapter(product, Arguments(given), f"the derivative of {self.title}")
+    def product(self, *given: torch.Tensor) -> tuple:
+        with torch.enable_grad():
+            xs = [x if x.requires_grad else x.clone().requires_grad_() for x in given[:-1]]
+            out = self.join_result(self.result(dict(zip(self.at, xs, strict=True))))
+            if not out.requires_grad:
+                return tuple(torch.zeros_like(x) for x in xs)
+            seed = given[-1].reshape(out.shape).to(out.dtype)
+            grads = torch.autograd.grad(out, xs, seed, create_graph=True, allow_unused=True)
+            nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
+            if any(type(node).__name__ == "Error" for node in nodes):  # nothing leads on from it
+                what = "a function that was marked with @once_differentiable"
+                raise RuntimeError(f"trying to differentiate twice {what}")
+            return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         with self.running("", self.single), torch.enable_grad():
