@@ -342,7 +342,7 @@ OPTIONS: dict[str, Callable] = {
     "points": option("--points N", "Points along each input (200; 60 for a map).", type=Count(1000, least=2)),
     "range_points": option("--points N", "Points (49).", type=Count(1000, least=2)),
     "plot": option("--plot", "Draw heat maps; with -o FILE.svg or .png, a picture."),
-    "values": option("--values", "Show the value and the gradient of every result."),
+    "values": option("--values", "Show the value and the gradient of every result.", name="with_values"),
     "all": option("--all", "Draw every node, however many there are."),
     "digits": option("--digits N", "Compute in high precision, with N digits.", type=Count(10_000)),
     "value_digits": option("--digits N", "Evaluate with N digits, at --at or the values given.", type=Count(10_000)),

@@ -240,7 +240,9 @@ RULES = (
         "{form} shows what is wrong",
         "-f table, tsv, csv, json and html show every element",
     ),
-    Rule("gradient", lambda c: c.command != "graph" or c.has("values"), "a graph shows gradients with --values only"),
+    Rule(
+        "gradient", lambda c: c.command != "graph" or c.has("with_values"), "a graph shows gradients with --values only"
+    ),
     Rule("elementwise", lambda c: c.has("grad", "value_and_grad"), "it says what --grad returns", "add --grad NAME"),
     Rule("value_and_grad", lambda c: not c.is_any(*KINDS), "it needs a function of a Python file: FILE.py:f"),
     Rule(

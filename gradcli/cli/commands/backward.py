@@ -33,7 +33,7 @@ def graph(call: Call) -> Graph:
     from ...analysis.graph import graph_program
 
     program, given = call.program()
-    return graph_program(program, given, call.asked(), call.options.values, call.options.all)
+    return graph_program(program, given, call.asked(), call.options.with_values, call.options.all)
 
 
 @target_command(
