@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -279,31 +280,28 @@ class Flattened:
     def run(self, before: tuple, leaves: dict[str, Any]) -> Any:
         """Call the function on plain arrays, or from where those are refused on the framework's."""
         if self.engine is None:
-            return self.attempt(before, leaves, np.asarray)
+            return self.attempt(before, leaves, lambda x: x)
         from .elsewhere.framework import adapter_of
 
         adapter = adapter_of(self.engine)
         with adapter.in_double():
-            if not self.converts:
-                try:
-                    return self.attempt(before, leaves, np.asarray)
-                except (TypeError, AttributeError) as error:
-                    self.converts, reason = True, error
-                try:
-                    return self.attempt(before, leaves, adapter.array)
-                except Exception:
-                    self.converts = False
-                    raise reason from None
-            return self.attempt(before, leaves, adapter.array)
+            if self.converts:
+                return self.attempt(before, leaves, adapter.array)
+            try:
+                return self.attempt(before, leaves, lambda x: x)
+            except (TypeError, AttributeError):
+                with contextlib.suppress(Exception):
+                    result = self.attempt(before, leaves, adapter.array)
+                    self.converts = True
+                    return result
+                raise
 
     def attempt(self, before: tuple, leaves: dict[str, Any], convert: Callable) -> Any:
-        changed = {path: x if convert is np.asarray else convert(np.asarray(x)) for path, x in leaves.items()}
-        filled = self.arguments.fill_in(changed, convert)
+        filled = self.arguments.fill_in({path: convert(x) for path, x in leaves.items()}, convert)
         if not before:
             return call_with(self.function, filled)
         first = before[0]
-        if convert is not np.asarray:
-            first = tuple(map(convert, first)) if isinstance(first, tuple) else convert(np.asarray(first))
+        first = tuple(map(convert, first)) if isinstance(first, tuple) else convert(first)
         return self.function(first, *filled.values())
 
     def flat(self, result: Any) -> Any:
