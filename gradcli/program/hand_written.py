@@ -213,10 +213,11 @@ class HandWritten(Claim):
         for names in (self.wrt, list(self.at)):
             if len(result) == len(names):
                 return dict(zip(names, result, strict=True))
+        if len(self.wrt) == 1:
+            raise CallError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
         some = ",".join(list(self.at)[: len(result)])
         hint = f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
-        inputs = f"{len(self.wrt)} inputs" if len(self.wrt) > 1 else "1 input"
-        raise CallError(f"{what} returned {len(result)} gradients for {inputs}", hint)
+        raise CallError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
 
 
 def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
