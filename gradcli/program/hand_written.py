@@ -203,10 +203,11 @@ class HandWritten(Claim):
             if missing:
                 raise CallError(f"{what} gives no gradient for '{missing[0]}'")
             return dict(result)
-        only = self.wrt[0]
-        is_one = len(self.at) == 1 and self.at[only].shape == np.shape(result)  # its elements, one by one
-        if len(self.wrt) == 1 and (is_one or not isinstance(result, tuple)):
-            return {only: result}
+        if len(self.wrt) == 1:
+            only = self.wrt[0]
+            is_one = len(self.at) == 1 and self.at[only].shape == np.shape(result)  # its elements, one by one
+            if is_one or not isinstance(result, tuple):
+                return {only: result}
         if not isinstance(result, tuple | list):
             message = f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed"
             raise CallError(message, f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone")
