@@ -224,9 +224,10 @@ def did_you_mean(word: str, known) -> str | None:
     return f"did you mean '{names[0]}'?" if names else None
 
 
-def unknown_name(message: str, name: str, known: Iterable[str], listed: str) -> GradcliError:
+def unknown_name(message: str, name: str, known: Iterable[str], listed: str, span: Span | None = None) -> GradcliError:
     """Return the error of a name that is none of those known; listed: what their list begins with in the hint."""
-    return GradcliError(message, hint=did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip(), kind="name")
+    hint = did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip()
+    return GradcliError(message, span=span, hint=hint, kind="name")
 
 
 def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:

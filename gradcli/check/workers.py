@@ -22,7 +22,6 @@ from typing import Any
 
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, within
-from ..program.claim import ForkedCopy
 from ..show.check_results import CheckReport
 from .check import Check
 from .run import DEFECT
@@ -322,7 +321,6 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
     deadline.give_up = lambda late: os._exit(LATE)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda *_: None)  # the command itself is interrupted, and ends this process
-    os.register_at_fork(after_in_child=lambda: setattr(ForkedCopy, "here", True))
     try:
         while (at := pipe.receive()) is not None:
             checks[at].watch = tell if watched else None
@@ -332,7 +330,6 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
                 report = checks[at].error("the function raised KeyboardInterrupt")
             except BaseException as error:
                 report = checks[at].error(f"{DEFECT}: {describe_error(error)}")
-            ForkedCopy.end()
             pipe.send(replace(report, error=None))
     except (EOFError, OSError):
         return

@@ -144,22 +144,14 @@ def main(argv: list[str] | None = None) -> int:
         output.finish()
         done = code if isinstance(code, int) else EXIT_OK
         return done or (EXIT_USAGE if messages.settings.lost else EXIT_OK)
-    except (KeyboardInterrupt, click.Abort):
-        return fail(INTERRUPTED, "json" in formats)
     except (BrokenPipeError, output.NobodyReadsError):
         output.silence()
         return EXIT_OK
-    except Exception as error:
+    except BaseException as error:
         if isinstance(getattr(error, "cause", None), BrokenPipeError) and output.nobody_reads():
             output.silence()
             return EXIT_OK
         return fail(as_gradcli_error(error, words), "json" in formats)
-    except SystemExit as stop:  # click raises none: a hook or a backward has called exit
-        from ..program.user_code import exit_text
-
-        return fail(ended(exit_text(stop.code)), "json" in formats)
-    except BaseException as error:
-        return fail(ended(f"raised {type(error).__name__}"), "json" in formats)
     finally:
         if not bound.own_process:
             output.release()
@@ -173,12 +165,14 @@ def ended(how: str) -> GradcliError:
     return TargetError(f"the code that was called {how}")
 
 
-def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
+def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
     """Return anything that was raised as an error to report. What nobody foresaw is a defect."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return INTERRUPTED
     if isinstance(error, GradcliError):
         return error
     if isinstance(error, click.UsageError):
-        message, advice = reword(shorten(error.format_message())), option_hint(words)
+        message, advice = shorten(error.format_message()), option_hint(words)
         command = error.ctx.command_path if error.ctx else "gradcli"
         if isinstance(error, click.NoSuchOption) and error.ctx is not None:
             known = [flag for p in error.ctx.command.params for flag in p.opts]
@@ -196,8 +190,12 @@ def as_gradcli_error(error: Exception, words: list[str]) -> GradcliError:
         what = "cannot write the result" if error.errno in UNWRITABLE else "the system refused to go on"
         where = f": {error.filename}" if isinstance(error.filename, str) else ""
         return GradcliError(f"{what}: {error.strerror or error}{where}", kind="file")
-    from ..program.user_code import raised_by_user, users_trace
+    from ..program.user_code import exit_text, raised_by_user, users_trace
 
+    if isinstance(error, SystemExit):  # click raises none: a hook or a backward has called exit
+        return ended(exit_text(error.code))
+    if not isinstance(error, Exception):
+        return ended(f"raised {type(error).__name__}")
     if raised_by_user(error):
         return ended(f"raised {describe_error(error)}\n{users_trace(error)}")
     return defect(error)
@@ -208,20 +206,6 @@ UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
 NAMES_OF_GRAD = "diff derivative deriv differentiate derive gradient d/dx".split()
 INSTEAD = {("gradcheck", "--jac"): "the claim is --grad", ("grad", "--vector"): "the gradient vector is -g VALUE"}
 """What people know by other names: of `grad` itself, and of a command's option."""
-
-
-CLICK = (
-    (r"is not a valid (integer|float)\.", r"is no \1"),
-    (r"is no integer$", "is no whole number"),
-    (r"is no float$", "is no number"),
-)
-"""What click says of wrong values, and better."""
-
-
-def reword(message: str) -> str:
-    for pattern, better in CLICK:
-        message = re.sub(pattern, better, message)
-    return message
 
 
 def defect(error: Exception) -> GradcliError:

@@ -79,9 +79,9 @@ def cell_len(text: str) -> int:
     """Return how many columns of a terminal a text takes: wide characters of East Asia two, combining marks none."""
     if text.isascii():
         return len(text)
-    from unicodedata import category, east_asian_width
+    from rich.cells import cell_len
 
-    return sum((1 + (east_asian_width(c) in "WF")) * (category(c) not in ("Mn", "Me", "Cf")) for c in text)
+    return cell_len(text)
 
 
 def excerpt(span: Span, colour: bool) -> str:

@@ -41,42 +41,40 @@ class Count(click.types.IntParamType):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         short = re.fullmatch(r"(\d+)[eE]\+?(\d{1,2})", str(value))
-        count = super().convert(value if short is None else int(short[1]) * 10 ** int(short[2]), param, ctx)
+        try:
+            count = int(value) if short is None else int(short[1]) * 10 ** int(short[2])
+        except ValueError:
+            self.fail(f"{value!r} is no whole number", param, ctx)
         if not self.min <= count <= self.max:
             bounds = f"from {self.min} to {self.max}" if self.max < MOST_COUNTED else f"{self.min} or more"
             self.fail(f"{value} is not {bounds}", param, ctx)
         return count
 
 
-class Finite(click.ParamType):
-    """A finite number, zero or more (more than zero if positive)."""
-
-    name = "number"
-
-    def __init__(self, positive: bool = False):
-        self.positive = positive
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number) or number < 0 or (self.positive and not number):
-            self.fail(f"'{value}' is no finite number {'above 0' if self.positive else 'from 0 on'}", param, ctx)
-        return number
+def as_finite(ctx: Any, param: Any, value: Any, positive: bool = False) -> float | None:
+    """Return a finite number, zero or more (more than zero if positive); None where none is given."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or number < 0 or (positive and not number):
+        message = f"'{value}' is no finite number {'above 0' if positive else 'from 0 on'}"
+        raise click.BadParameter(message, ctx, param)
+    return number
 
 
-class PassNumber(click.ParamType):
-    """The number of a run of backward, from 1, or `last`, which is 0."""
+as_positive = partial(as_finite, positive=True)
 
-    name = "pass"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        if value == "last":
-            return 0
-        if not (str(value).isascii() and str(value).isdecimal() and int(value)):
-            self.fail(f"'{value}' is neither last nor a number from 1 on", param, ctx)
-        return int(value)
+def as_pass(ctx: Any, param: Any, text: str | None) -> int | None:
+    """Return the number of a run of backward, from 1, or 0 for `last`; None where none is given."""
+    if text is None or text == "last":
+        return None if text is None else 0
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise click.BadParameter(f"'{text}' is neither last nor a number from 1 on", ctx, param)
+    return int(text)
 
 
 def as_name(ctx: Any, param: Any, given: Any) -> Any:
@@ -120,7 +118,9 @@ def as_delimiter(ctx: Any, param: Any, text: str | None) -> str | None:
     return character
 
 
-def split_shapes(texts: tuple[str, ...], symbolic: bool) -> Iterator[tuple[str, str, list[str]]]:
+def split_shapes(
+    texts: tuple[str, ...], values: Container[str], symbolic: bool
+) -> Iterator[tuple[str, str, list[str]]]:
     """Yield the text, name and lengths of each --shape. symbolic: whether lengths may be names. Raises GradcliError."""
     known: set[str] = set()
     for text in texts:
@@ -136,6 +136,8 @@ def split_shapes(texts: tuple[str, ...], symbolic: bool) -> Iterator[tuple[str, 
             raise GradcliError(f"--shape {text}: write NAME=LENGTHS", hint=f"for example {example}")
         if name in known:
             raise GradcliError(f"--shape: '{name}' is given twice")
+        if name in values:
+            raise GradcliError(f"'{name}' is given a value and a shape", hint="give one of them")
         known.add(name)
         yield text, name, parts
 
@@ -143,7 +145,7 @@ def split_shapes(texts: tuple[str, ...], symbolic: bool) -> Iterator[tuple[str, 
 def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dict[str, tuple[int, ...]]:
     """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError, also for values."""
     shapes: dict[str, tuple[int, ...]] = {}
-    for text, name, parts in split_shapes(texts, symbolic=False):
+    for text, name, parts in split_shapes(texts, values, symbolic=False):
         if len(parts) > MOST_AXES:
             raise GradcliError(f"--shape {name}: {len(parts)} axes are too many; NumPy has {MOST_AXES}", kind="limit")
         shapes[name] = tuple(map(int, parts))
@@ -153,8 +155,6 @@ def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dic
                 hint="raise it with --max-elements if there is memory for it",
                 kind="limit",
             )
-    if both := [name for name in shapes if name in values]:
-        raise GradcliError(f"'{both[0]}' is given a value and a shape", hint="give one of them")
     return shapes
 
 
@@ -164,9 +164,7 @@ def dimensions_of(texts: tuple[str, ...], values: Mapping[str, Any]) -> dict[str
     Raises GradcliError.
     """
     shapes: dict[str, tuple[int | str, ...]] = {}
-    for text, name, parts in split_shapes(texts, symbolic=True):
-        if name in values:
-            raise GradcliError(f"'{name}' is given a value and a shape", hint="give one of them")
+    for text, name, parts in split_shapes(texts, values, symbolic=True):
         if len(parts) > 2:
             message = f"--shape {text}: --matrix has numbers, vectors and matrices"
             raise GradcliError(message, hint="give at most two lengths", kind="shape")
@@ -270,9 +268,9 @@ OPTIONS: dict[str, Callable] = {
     ),
     "calls": option("--calls N", "Call the function N times at most; say what that bought.", type=Count(1_000_000_000)),
     "taylor": option("--taylor", "Judge by the Taylor remainder, and show its rates; with -o FILE.svg as a plot."),
-    "rtol": option("--rtol X", "Fixed relative tolerance, as in PyTorch.", type=Finite()),
-    "atol": option("--atol X", "Fixed absolute tolerance, as in PyTorch.", type=Finite()),
-    "eps": option("--eps X", "Fixed step of the differences, as in PyTorch.", type=Finite(positive=True)),
+    "rtol": option("--rtol X", "Fixed relative tolerance, as in PyTorch.", callback=as_finite),
+    "atol": option("--atol X", "Fixed absolute tolerance, as in PyTorch.", callback=as_finite),
+    "eps": option("--eps X", "Fixed step of the differences, as in PyTorch.", callback=as_positive),
     "keyword": option(
         "-k PATTERN", "Only the check of this name; if there is none, those with it in their name.", name="keyword"
     ),
@@ -344,7 +342,7 @@ OPTIONS: dict[str, Callable] = {
     "points": option("--points N", "Points along each input (200; 60 for a map).", type=Count(1000, least=2)),
     "range_points": option("--points N", "Points (49).", type=Count(1000, least=2)),
     "plot": option("--plot", "Draw heat maps; with -o FILE.svg or .png, a picture."),
-    "values": option("--values", "Show the value and the gradient of every result."),
+    "values": option("--values", "Show the value and the gradient of every result.", name="with_values"),
     "all": option("--all", "Draw every node, however many there are."),
     "digits": option("--digits N", "Compute in high precision, with N digits.", type=Count(10_000)),
     "value_digits": option("--digits N", "Evaluate with N digits, at --at or the values given.", type=Count(10_000)),
@@ -355,7 +353,7 @@ OPTIONS: dict[str, Callable] = {
         "--timeout S",
         "Seconds that all may take, in gradcheck each check or answer from elsewhere (formulas and digits: 20; a "
         "program of the language: 30 of CPU; an answer: 60).",
-        type=Finite(positive=True),
+        callback=as_positive,
     ),
     "simplify": option("--simplify", "Simplify the formulas, within --timeout."),
     "high_order": option("--order N", "Order of the derivatives (1).", type=Count(10), default=1),
@@ -365,7 +363,7 @@ OPTIONS: dict[str, Callable] = {
     "at": value_option("--at NAME=VALUE", "Evaluate the formulas there. Repeatable."),
     "steps": option("--steps", "Show the chain rule, node by node."),
     "only_pass": option(
-        "--pass N|last", "Of several runs of backward only this one, counted from 1.", name="only", type=PassNumber()
+        "--pass N|last", "Of several runs of backward only this one, counted from 1.", name="only", callback=as_pass
     ),
     "step": option("--step", "Wait for a key after each step: q ends, a shows all the rest."),
     "detect_anomaly": option("--detect-anomaly", "Name the first operation that makes a nan."),

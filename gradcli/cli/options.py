@@ -6,7 +6,8 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -52,136 +53,31 @@ def kind_of(text: str, command: str) -> str:
     return "checks" if mentions_checks(text) else "script"
 
 
-class CommandLine:
-    """A command line. form: the format of its output."""
+class Call:
+    """A command and what is asked of it: its target, values and output; held: what lasts until it is answered.
 
-    def __init__(self, request: Request, options: Mapping[str, Any], form: str):
-        self.request, self.command, self.options, self.form = request, request.command, options, form
+    options: all that were given, by their names; form: the format of the output.
+    """
+
+    def __init__(self, request: Request, formats: tuple[str, ...], options: SimpleNamespace):
+        self.request, self.formats, self.options, self.command = request, formats, options, request.command
+        self.output = Output(request, formats)
+        self.form = self.output.form
+        self.held = contextlib.ExitStack()
+        self.columns: dict[str, Any] = {}
 
     @functools.cached_property
     def kinds(self) -> set[str]:
-        inline = self.request.expression is not None
-        words = [word for k, word in enumerate(self.request.words) if "=" not in word or (k == 0 and not inline)]
-        return {*(kind_of(word, self.command) for word in words), *(["expression"] if inline else [])}
+        """The kinds of the targets, as far as their text and the files tell."""
+        words = [word for k, word in enumerate(self.request.words) if "=" not in word or (k == 0 and not self.inline)]
+        return {*(kind_of(word, self.command) for word in words), *(["expression"] if self.inline else [])}
 
     def has(self, *names: str) -> bool:
         """Return whether one of these options is there, and not off."""
-        return any(self.options.get(name) for name in names)
+        return any(getattr(self.options, name, None) for name in names)
 
     def is_any(self, *kinds: str) -> bool:
         return not self.kinds.isdisjoint(kinds)
-
-
-class Rule(NamedTuple):
-    """When each of some options has a use, and what is said where it has none."""
-
-    options: str
-    useful: Callable[[CommandLine], Any]
-    why: str
-    hint: str = ""
-
-
-BY_HAND = ("grad", "vjp", "jvp", "hess", "value_and_grad")
-RULES = (
-    Rule("engine", lambda c: c.is_any("function", "checks"), "it chooses what differentiates FILE.py:NAME"),
-    Rule(
-        "engine",
-        lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
-        "a derivative written by hand is judged by values alone",
-    ),
-    Rule(
-        "grad vjp jvp",
-        lambda c: c.command in ("gradcheck", "lock") or c.is_any("library"),
-        "it declares a derivative in C: LIB.so:DECLARATION",
-    ),
-    Rule("config", lambda c: c.is_any("umbridge"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
-    Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
-    Rule("dtype", lambda c: not c.kinds <= KINDS.keys(), "what runs elsewhere is given numbers of its own type"),
-    Rule(
-        "symbolic",
-        lambda c: c.command == "gradcheck" or FORMATS[c.form].formulas,
-        "{form} files hold no formulas",
-        "-f table, tsv, csv, json and latex show them",
-    ),
-    Rule("with_value", lambda c: c.form != "npy", "a .npy file holds one array", "write both with -o FILE.npz"),
-    Rule(
-        "plot",
-        lambda c: c.form in ("table", "svg", "png"),
-        "it draws, and {form} has no place for that",
-        "leave out -f, or write a picture: -o FILE.svg",
-    ),
-    Rule(
-        "show",
-        lambda c: c.options["show"] == "worst" or c.form in ("table", "tsv", "csv", "json", "html"),
-        "{form} shows what is wrong",
-        "-f table, tsv, csv, json and html show every element",
-    ),
-    Rule("gradient", lambda c: c.command != "graph" or c.has("values"), "a graph shows gradients with --values only"),
-    Rule("elementwise", lambda c: c.has("grad", "value_and_grad"), "it says what --grad returns", "add --grad NAME"),
-    Rule("value_and_grad", lambda c: not c.is_any(*KINDS), "it needs a function of a Python file: FILE.py:f"),
-    Rule(
-        "symbolic digits",
-        lambda c: c.command != "gradcheck" or c.is_any("expression", "script", "function", "checks"),
-        "what runs elsewhere takes neither symbols nor numbers of many digits",
-    ),
-    Rule(
-        "digits",
-        lambda c: not c.has(*BY_HAND),
-        "a derivative written by hand takes arrays, neither symbols nor numbers of many digits",
-    ),
-    Rule(
-        "symbolic",
-        lambda c: not c.has(*BY_HAND) or c.is_any("expression"),
-        "a derivative written by hand takes arrays, not symbols",
-    ),
-    Rule("hess", lambda c: c.is_any("expression", "script"), "it is a formula for an expression"),
-    Rule(
-        "at digits",
-        lambda c: c.command != "symbolic" or c.form not in CODE,
-        "a function in {form} is given its point where it is called",
-    ),
-    Rule(
-        "dtype precision detect_anomaly retain retain_all mode chunk_size sparse plot",
-        lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
-        "--digits computes value and derivatives in a way of its own",
-    ),
-    Rule("symmetric spd", lambda c: c.has("matrix"), "it is for formulas of matrices", "add --matrix"),
-    Rule(
-        "at digits simplify max_symbols gradient",
-        lambda c: c.command != "symbolic" or not c.has("matrix"),
-        "--matrix writes formulas for arrays of any size",
-    ),
-    Rule("junit", lambda c: not c.has("list"), "--list checks nothing, so there is no report"),
-    Rule(
-        "save_points",
-        lambda c: c.has("search") or os.path.exists(c.options["save_points"]),
-        "the file is not there, and nothing is looked for",
-        "--search 100 finds points to save",
-    ),
-)
-
-
-def check_uses(options: Mapping[str, Any], request: Request, form: str) -> None:
-    """Raise GradcliError for the first option of the command line that would do nothing."""
-    command = click.get_current_context().command
-    line = CommandLine(request, options, form)
-    flags = {str(p.name): max(p.opts, key=len) for p in command.params if isinstance(p, click.Option)}
-    for rule in RULES:
-        for option in rule.options.split():
-            if option in flags and option in request.named and not rule.useful(line):
-                flag, why = flags[option], rule.why.format(form=form)
-                hint = rule.hint or f"leave out {flag}"
-                raise GradcliError(f"{flag} has no use here: {why}", hint=hint)
-
-
-class Call:
-    """A command and what is asked of it: its target, values and output; held: what lasts until it is answered."""
-
-    def __init__(self, request: Request, formats: tuple[str, ...]):
-        self.request, self.formats, self.command = request, formats, request.command
-        self.output = Output(request, formats)
-        self.held = contextlib.ExitStack()
-        self.columns: dict[str, Any] = {}
 
     @contextlib.contextmanager
     def in_force(self) -> Iterator[None]:
@@ -300,6 +196,109 @@ class Call:
         return hooks
 
 
+class Rule(NamedTuple):
+    """When each of some options has a use, and what is said where it has none."""
+
+    options: str
+    useful: Callable[[Call], Any]
+    why: str
+    hint: str = ""
+
+
+BY_HAND = ("grad", "vjp", "jvp", "hess", "value_and_grad")
+RULES = (
+    Rule("engine", lambda c: c.is_any("function", "checks"), "it chooses what differentiates FILE.py:NAME"),
+    Rule(
+        "engine",
+        lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
+        "a derivative written by hand is judged by values alone",
+    ),
+    Rule(
+        "grad vjp jvp",
+        lambda c: c.command in ("gradcheck", "lock") or c.is_any("library"),
+        "it declares a derivative in C: LIB.so:DECLARATION",
+    ),
+    Rule("config", lambda c: c.is_any("umbridge"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
+    Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
+    Rule("dtype", lambda c: not c.kinds <= KINDS.keys(), "what runs elsewhere is given numbers of its own type"),
+    Rule(
+        "symbolic",
+        lambda c: c.command == "gradcheck" or FORMATS[c.form].formulas,
+        "{form} files hold no formulas",
+        "-f table, tsv, csv, json and latex show them",
+    ),
+    Rule("with_value", lambda c: c.form != "npy", "a .npy file holds one array", "write both with -o FILE.npz"),
+    Rule(
+        "plot",
+        lambda c: c.form in ("table", "svg", "png"),
+        "it draws, and {form} has no place for that",
+        "leave out -f, or write a picture: -o FILE.svg",
+    ),
+    Rule(
+        "show",
+        lambda c: c.options.show == "worst" or c.form in ("table", "tsv", "csv", "json", "html"),
+        "{form} shows what is wrong",
+        "-f table, tsv, csv, json and html show every element",
+    ),
+    Rule(
+        "gradient", lambda c: c.command != "graph" or c.has("with_values"), "a graph shows gradients with --values only"
+    ),
+    Rule("elementwise", lambda c: c.has("grad", "value_and_grad"), "it says what --grad returns", "add --grad NAME"),
+    Rule("value_and_grad", lambda c: not c.is_any(*KINDS), "it needs a function of a Python file: FILE.py:f"),
+    Rule(
+        "symbolic digits",
+        lambda c: c.command != "gradcheck" or c.is_any("expression", "script", "function", "checks"),
+        "what runs elsewhere takes neither symbols nor numbers of many digits",
+    ),
+    Rule(
+        "digits",
+        lambda c: not c.has(*BY_HAND),
+        "a derivative written by hand takes arrays, neither symbols nor numbers of many digits",
+    ),
+    Rule(
+        "symbolic",
+        lambda c: not c.has(*BY_HAND) or c.is_any("expression"),
+        "a derivative written by hand takes arrays, not symbols",
+    ),
+    Rule("hess", lambda c: c.is_any("expression", "script"), "it is a formula for an expression"),
+    Rule(
+        "at digits",
+        lambda c: c.command != "symbolic" or c.form not in CODE,
+        "a function in {form} is given its point where it is called",
+    ),
+    Rule(
+        "dtype precision detect_anomaly retain retain_all mode chunk_size sparse plot",
+        lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
+        "--digits computes value and derivatives in a way of its own",
+    ),
+    Rule("symmetric spd", lambda c: c.has("matrix"), "it is for formulas of matrices", "add --matrix"),
+    Rule(
+        "at digits simplify max_symbols gradient",
+        lambda c: c.command != "symbolic" or not c.has("matrix"),
+        "--matrix writes formulas for arrays of any size",
+    ),
+    Rule("junit", lambda c: not c.has("list"), "--list checks nothing, so there is no report"),
+    Rule(
+        "save_points",
+        lambda c: c.has("search") or os.path.exists(c.options.save_points),
+        "the file is not there, and nothing is looked for",
+        "--search 100 finds points to save",
+    ),
+)
+
+
+def check_uses(call: Call) -> None:
+    """Raise GradcliError for the first option of the command line that would do nothing."""
+    command = click.get_current_context().command
+    flags = {str(p.name): max(p.opts, key=len) for p in command.params if isinstance(p, click.Option)}
+    for rule in RULES:
+        for option in rule.options.split():
+            if option in flags and option in call.request.named and not rule.useful(call):
+                flag, why = flags[option], rule.why.format(form=call.form)
+                hint = rule.hint or f"leave out {flag}"
+                raise GradcliError(f"{flag} has no use here: {why}", hint=hint)
+
+
 def no_target() -> GradcliError:
     example = examples_of(click.get_current_context().command)[0]
     return GradcliError("no TARGET given", hint=f"for example: {example}")
@@ -316,10 +315,11 @@ def compute_in_digits(
     return in_time(lambda: compute(program, call.values, request, digits), digits, call.request.timeout or TIMEOUT)
 
 
-def formulas_of(call: Call, program: Program, max_symbols: int) -> FormulaComparison:
+def formulas_of(call: Call, program: Program) -> FormulaComparison:
     from ..analysis.compare_formulas import TIMEOUT, FormulaComparison
 
-    return FormulaComparison(program, call.values, call.asked(), max_symbols, call.request.timeout or TIMEOUT)
+    timeout = call.request.timeout or TIMEOUT
+    return FormulaComparison(program, call.values, call.asked(), call.options.max_symbols, timeout)
 
 
 def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:
@@ -349,57 +349,35 @@ def target_command(
     formats: tuple[str, ...] = ARRAYS,
     common: str = COMMON,
     metavar: str = "TARGET [NAME=VALUE]...",
+    complete: str = "words",
 ) -> Callable:
     """Make a function a command with a TARGET, NAME=VALUE words, the named options and the common ones.
 
     examples: `Examples: one; another`. names, common: keys of OPTIONS. formats: the first is a terminal's, the
-    second a pipe's; `show` has tuples of the usual ones. The function is called with one Call, which holds what
-    many commands ask, and with what the other options say, by their names. What it returns is shown.
+    second a pipe's; `show` has tuples of the usual ones. metavar, complete: of the words. The function is called with
+    one Call. What it returns is shown.
     """
 
     def decorate(function: Callable) -> click.Command:
-        own = {*function.__annotations__}
 
         @functools.wraps(function)
         def run(**options: Any) -> int:
             context = click.get_current_context()
-            given = dict(options)
             named = frozenset(n for n in options if context.get_parameter_source(n) is ParameterSource.COMMANDLINE)
-            fields = [name for name in Request._fields if name in options and name not in own]
-            asked = {name: value for name in fields if (value := options.pop(name)) is not None}
+            asked = {name: value for name in Request._fields if (value := options.get(name)) is not None}
             request = Request(command=str(context.info_name), named=named, argv=context.obj or (), **asked)
-            call = Call(request, formats)
-            check_uses(given, request, call.output.form)
-            if call.output.form == "json" or "-" in (request.output, options.get("table")):
+            call = Call(request, formats, SimpleNamespace(**options))
+            check_uses(call)
+            if call.form == "json" or "-" in (request.output, options.get("table")):
                 output.set_aside()
             with call.in_force():
-                return show_result(call.output, function(call, **options), request.strict)
+                return show_result(call.output, function(call), request.strict)
 
         command: Any = run
         for name in reversed([*names.split(), *common.split()]):
             command = (format_option(formats) if name == "format" else OPTIONS[name])(command)
-        words = click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion("words"))
+        words = click.argument("words", nargs=-1, metavar=metavar, shell_complete=import_completion(complete))
         return click.command(cls=Command, epilog=examples)(words(command))
-
-    return decorate
-
-
-def output_options(formats: tuple[str, ...]) -> Callable:
-    """Give a command without TARGET the options of output; what its function returns is shown."""
-
-    def decorate(function: Callable) -> Callable:
-        @functools.wraps(function)
-        def run(format: str | None, output: str | None, color: str, **options: Any) -> int:
-            messages.settings.color = color
-            command = str(click.get_current_context().info_name)
-            shown = Output(Request(command=command, format=format, output=output), formats)
-            shown.check()
-            return show_result(shown, function(**options))
-
-        command: Any = run
-        for name in ("color", "output", "json"):
-            command = OPTIONS[name](command)
-        return format_option(formats)(command)
 
     return decorate
 

@@ -72,10 +72,14 @@ def results_to_stderr() -> None:
 
 def disown() -> None:
     """Let what this process writes to the copies of standard streams go nowhere; messages go to standard error."""
-    for stream in (_Results.stream, messages.settings.stream):
+    discard(_Results.stream, messages.settings.stream)
+    messages.settings.stream = None
+
+
+def discard(*streams: Any) -> None:
+    for stream in streams:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    messages.settings.stream = None
 
 
 def results() -> Any:
@@ -143,9 +147,7 @@ def release() -> None:
 
 def silence() -> None:
     """Let nothing more be written to a pipe that nobody reads."""
-    for stream in (_Results.stream, sys.stdout):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    discard(_Results.stream, sys.stdout)
 
 
 LONGEST = 1000
@@ -205,11 +207,6 @@ class Output:
         return FORMATS[self.form].whole
 
     @property
-    def shows_whole(self) -> bool:
-        """Whether a table has all elements of arrays: in files and pages."""
-        return self.path is not None or self.form == "html"
-
-    @property
     def unicode(self) -> bool:
         """Whether standard output takes more than ASCII. LC_ALL=C says no, whatever Python makes of it."""
         if os.environ.get("LC_ALL") in ("C", "POSIX") and not os.environ.get("PYTHONIOENCODING"):
@@ -217,7 +214,8 @@ class Output:
         return (getattr(results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
-        style = Style(self.precision, self.unicode, self.command, self.size, whole=self.shows_whole)
+        whole = self.path is not None or self.form == "html"  # arrays have all elements in files and pages
+        style = Style(self.precision, self.unicode, self.command, self.size, whole=whole)
         rendered = render(result, self.form, style)
         if self.form == "table":
             rendered = self.print_text(rendered, self.numbers_of(result, style))
@@ -308,18 +306,18 @@ def console_for(width: int, colour: bool) -> Any:
 
 
 def check_writable(path: str) -> None:
+    """Raise GradcliError where a file cannot be written, and say why."""
     if not path:
         raise GradcliError("no name of a file to write", hint="for example -o result.json")
-    try:
-        folder = os.path.dirname(os.path.abspath(path))
-    except OSError:
-        raise GradcliError(f"cannot write {path}: the current folder is gone", kind="file") from None
+    folder, why = os.path.dirname(path) or ".", ""
     if os.path.isdir(path):
-        raise GradcliError(f"cannot write {path}: it is a directory", kind="file")
-    if not os.path.isdir(folder):
-        raise GradcliError(f"cannot write {path}: there is no folder {folder}", kind="file")
-    if not os.access(folder, os.W_OK) and not os.access(path, os.W_OK):
-        raise GradcliError(f"cannot write {path}: permission denied", kind="file")
+        why = "it is a directory"
+    elif not os.path.isdir(folder):
+        why = f"there is no folder {os.path.abspath(folder)}"
+    elif not os.access(folder, os.W_OK) and not os.access(path, os.W_OK):
+        why = "permission denied"
+    if why:
+        raise GradcliError(f"cannot write {path}: {why}", kind="file")
 
 
 def write_file(path: str, content: str | bytes) -> None:
@@ -345,12 +343,6 @@ def write_file(path: str, content: str | bytes) -> None:
 
 
 def is_stream(path: str) -> bool:
-    """Return whether a path leads to something that is written to and not replaced, by itself or by links."""
-    step = os.path.abspath(path)
-    for _ in range(40):  # as many links as the system follows
-        if step.startswith(("/dev/", "/proc/")) and not step.startswith("/dev/shm/"):
-            return True
-        if not os.path.islink(step):
-            break
-        step = os.path.abspath(os.path.join(os.path.dirname(step), os.readlink(step)))
-    return os.path.exists(path) and not os.path.isfile(path)
+    """Return whether a path leads to something that is written to and not replaced."""
+    device = os.path.abspath(path).startswith(("/dev/", "/proc/")) and not path.startswith("/dev/shm/")
+    return device or (os.path.exists(path) and not os.path.isfile(path))

@@ -54,10 +54,6 @@ def advice_for(name: str) -> str:
     near = did_you_mean(name, function_names())
     if name in NEEDS_STRINGS:
         return "the expression language has no strings; write it with @, outer, sum and transpose"
-    if name in ("print", "eval", "exec", "open", "input", "range", "len", "import"):
-        return "the expression language has mathematical functions only; see 'gradcli ops'"
-    if near and not near.endswith("?"):
-        return near
     return f"{near} see 'gradcli ops'" if near else "see 'gradcli ops' for all functions"
 
 

@@ -235,10 +235,8 @@ class Converter:
             return tree.Call(start, end, node.func.attr, self.end_of(node.func), (owner, *args), named)
         from .reword import called_number_hint
 
-        hint = called_number_hint(self.text.source[: self.place(node.func)[0]])
-        raise self.refuse(
-            node.func, "calling a number" if isinstance(node.func, ast.Constant) else "calling this", hint
-        )
+        what = "calling a number" if isinstance(node.func, ast.Constant) else "calling this"
+        raise self.refuse(node.func, what, called_number_hint(self.text.source[: self.place(node.func)[0]]))
 
     def end_of(self, node: ast.Attribute) -> tuple[int, int]:
         """Return where the name of an attribute stands, behind its dot."""
@@ -246,7 +244,6 @@ class Converter:
         return stop - len(node.attr), stop
 
 
-MARKS = re.compile(r"[#\n()\[\]{}]")
 LARGE_TEXT = 1 << 16  # from this length on, a text gets the larger stack at once
 
 
@@ -287,17 +284,6 @@ def check_size(source: str, origin: str | None) -> None:
         where = source.index("\0")
         message = "the program holds a NUL character; is it a binary file?"
         raise GradcliError(message, span=Span(source, where, where, origin), kind="syntax")
-    depth, comment = 0, False
-    for mark in MARKS.finditer(source):
-        c, i = mark.group(), mark.start()
-        if c in "#\n":
-            comment = c == "#"
-        elif not comment and c in "([{":
-            depth += 1
-            if depth > MAX_NESTING:
-                raise too_deep(Span(source, i, i + 1, origin))
-        elif not comment and c in ")]}":
-            depth -= 1
 
 
 def parse_by_python(text: Text) -> Any:
@@ -322,32 +308,19 @@ def parse_by_python(text: Text) -> Any:
 
 
 def with_large_stack(function: Callable[[], Any]) -> Any:
-    """Run a function in a thread with room for deep recursion; its exception is raised here."""
-    outcome: list[Any] = [None, None]
+    """Run a function in a thread with room for deep recursion. Raises MemoryError where there is none for its stack."""
+    from concurrent.futures import ThreadPoolExecutor
 
-    def run() -> None:
-        try:
-            outcome[0] = function()
-        except BaseException as error:
-            outcome[1] = error
-
-    limit, size = sys.getrecursionlimit(), threading.stack_size()
+    limit, size = sys.getrecursionlimit(), threading.stack_size(512 << 20)
+    sys.setrecursionlimit(1_000_000)
     try:
-        threading.stack_size(512 << 20)
-        sys.setrecursionlimit(1_000_000)
-        thread = threading.Thread(target=run)
-        try:
-            thread.start()
-        except RuntimeError as failure:  # there is no room for the stack
-            raise MemoryError from failure
-        thread.join()
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(function).result()
+    except RuntimeError as failure:
+        raise MemoryError from failure
     finally:
         threading.stack_size(size)
         sys.setrecursionlimit(limit)
-    result, error = outcome
-    if error is not None:
-        raise error
-    return result
 
 
 def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
@@ -367,14 +340,14 @@ def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
     }.get(message, message)
     if "integer string conversion" in message:
         message = "a number has too many digits"
-    if "too many nested parentheses" in message or "too many levels" in message:
-        return too_deep(None)
 
     def place(offset: int | None) -> int:
         width = len(text.lines[min(line, len(text.lines)) - 1])
         return text.from_prepared(line, min(max((offset or 1) - 1, 0), width))
 
     start = place(error.offset)
+    if "too many nested parentheses" in message or "too many levels" in message:
+        return too_deep(text.span(start, start + 1))
     same_line = error.end_lineno in (None, error.lineno)
     end = place(error.end_offset) if error.end_offset and error.end_offset > 0 and same_line else start + 1
     is_python = (text.origin or "").endswith(".py")  # a script is none of formulas

@@ -180,29 +180,31 @@ def call_hint(place: object) -> str | None:
     return None
 
 
+SAID = {
+    "assign to function call": "a formula is given without a name of its own, as x**2, or with one, as y = x**2",
+    "unterminated string": DERIVATIVE,
+    "was never closed": "add the bracket that closes it",
+    **dict.fromkeys(("unmatched", "does not match"), "brackets come in pairs: ( ), [ ]"),
+    "expected 'else'": "a choice is: a if condition else b",
+    "indent": "every line starts at its beginning",
+}
+"""What Python says of syntax, and what to do."""
+
+
 def syntax_hint(message: str, source: str, start: int) -> str | None:
     near = source[max(start - 1, 0) : start + 2]
     for sign, advice in SIGNS.items():
         if sign in near and (not sign.isascii() or "invalid syntax" in message or "character" in message):
             return advice
-    if "assign to function call" in message:
-        return "a formula is given without a name of its own, as x**2, or with one, as y = x**2"
-    if "unterminated string" in message:
-        return DERIVATIVE
-    if "was never closed" in message:
-        return "add the bracket that closes it"
-    if "unmatched" in message or "does not match" in message:
-        return "brackets come in pairs: ( ), [ ]"
+    for said, advice in SAID.items():
+        if said in message:
+            return advice
     before = re.search(r"([^\W\d]\w*) +$", source[:start])
     if before and "syntax" in message and before[1] in full_table():
         return f"what a function is of stands in brackets: {before[1]}(x)"
     side_by_side = re.search(r"[\w)\]] +$", source[:start]) and re.match(r"[\w(]", source[start:])
     if "decimal literal" in message or "perhaps an operator" in message or side_by_side:
         return "a product needs *: 2*x"
-    if "expected 'else'" in message:
-        return "a choice is: a if condition else b"
-    if "indent" in message:
-        return "every line starts at its beginning"
     if "invalid syntax" in message:
         return "an expression is written as x**2 * sin(y), a statement as y = x**2"
     return None

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -233,35 +233,29 @@ def split_format(text: str) -> tuple[str, str]:
     return (head, rest) if head in FORMATS else ("", text)
 
 
-def read_stream(path: str, name: str, limit: int) -> bytes:
-    """Return what comes from a pipe or a device, or on standard input, which is -."""
-    if path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
-        stream = standard_input()
-        return keep(stream, lambda: getattr(stream, "buffer", stream), "standard input", name, limit)
-    return keep((path, os.stat(path).st_ino), lambda: open(path, "rb"), path, name, limit)
-
-
 KEPT: dict[Any, bytes] = {}  # what was read of streams that can be read but once
 
 
-def keep(stream: Any, opened: Callable[[], Any], place: str, name: str, limit: int) -> bytes:
-    """Return the bytes of a stream, read the first time. Raises GradcliError for more than numbers may take."""
+def read_stream(path: str, name: str, limit: int) -> bytes:
+    """Return what comes from a pipe or a device, or on standard input, which is -; read the first time.
+
+    Raises GradcliError for more than numbers may take.
+    """
+    is_standard = path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+    stream: Any = standard_input() if is_standard else (path, os.stat(path).st_ino)
+    place = "standard input" if is_standard else path
     if stream in KEPT:
         return KEPT[stream]
     with reading(f"{name}: {place}"):
-        file = opened()
-        data = as_bytes(file.read(6))
+        file = stream.buffer if is_standard else open(path, "rb")  # noqa: SIM115 - until the command ends
+        data = file.read(6)
         arrays = data.startswith(ARRAYS)
         most = 16 * limit + HEADER if arrays else MAX_TEXT
-        data += as_bytes(file.read(most - len(data) + 1))
+        data += file.read(most - len(data) + 1)
     if len(data) > most:
         raise too_much(name, place, most, arrays)
     KEPT[stream] = data
     return data
-
-
-def as_bytes(data: str | bytes) -> bytes:
-    return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
 
 
 def tell_format(data: bytes) -> str:

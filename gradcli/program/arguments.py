@@ -46,18 +46,19 @@ def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, An
 
 
 def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
-    """Return a function to call with values of these names in order, which passes them on under their names.
+    """Return a function to call with values of these names in order, behind the first few arguments.
 
-    The first few arguments are passed on as they come. A function that lacks one of these parameters is returned as
-    it is.
+    It is the function itself where its parameters have that order, or lack one of the names; else one that passes the
+    values on under their names.
     """
     names = list(names)
     try:
         parameters = list(inspect.signature(function).parameters.values())[first:]
     except (TypeError, ValueError):
         return function
+    ordered = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     known = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    if not known.issuperset(names):
+    if ordered[: len(names)] == names or not known.issuperset(names):
         return function
 
     @functools.wraps(function)
@@ -121,22 +122,21 @@ STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
 class Arguments:
-    """Arguments by path, `x` or `params.w[0]`: floating-point arrays not `fixed` are inputs, the rest stays."""
+    """Arguments by path, `x` or `params.w[0]`: floating-point arrays that `wrt` names are inputs, the rest stays."""
 
-    def __init__(self, tree: Mapping[str, Any], fixed: Callable[[str], bool] = lambda path: False):
-        self.tree: dict[str, Any] = {}
+    def __init__(self, tree: Mapping[str, Any], wrt: Sequence[str] | None = None):
+        self.wrt = wrt
         self.arrays: dict[str, np.ndarray] = {}
-        for name, x in tree.items():
-            self.tree[name] = self.take_in(name, x, fixed)
+        self.tree: dict[str, Any] = {name: self.take_in(name, x) for name, x in tree.items()}
 
-    def take_in(self, path: str, x: Any, fixed: Callable[[str], bool]) -> Any:
+    def take_in(self, path: str, x: Any) -> Any:
         """Return an argument with its numbers as arrays of NumPy, and note which of them are inputs."""
         if is_branch(x):
-            return rebuild(x, [self.take_in(below, part, fixed) for below, part in branches(path, x)])
+            return rebuild(x, [self.take_in(below, part) for below, part in branches(path, x)])
         raw = as_array(x)
         if raw is None:
             return x
-        if raw.dtype.kind in "fc" and not fixed(path):
+        if raw.dtype.kind in "fc" and is_named(path, self.wrt):
             self.arrays[path] = raw
         elif not raw.ndim:
             return raw.item()
@@ -239,19 +239,16 @@ def with_lists(path: str, x: Any) -> Any:
 
 def call_with(function: Callable, values: Mapping[str, Any]) -> Any:
     """Call a function on values by name: positionally where its parameters allow, as derived functions need it."""
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return function(*values.values())
-    known = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if [p.name for p in known[: len(values)]] == list(values) or not values.keys() <= parameters.keys():
-        return function(*values.values())
-    bare, named = pass_by_name(known, values)
-    return function(*bare, **named)
+    return by_name(function, values)(*values.values())
 
 
 def is_under(path: str, name: str) -> bool:
     return path == name or (path.startswith(name) and path[len(name)] in ".[")
+
+
+def is_named(path: str, wrt: Sequence[str] | None) -> bool:
+    """Return whether a path is among what is to be differentiated: all unless given."""
+    return wrt is None or any(is_under(path, name) for name in wrt)
 
 
 def is_whole(x: Any) -> bool:

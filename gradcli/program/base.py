@@ -77,12 +77,14 @@ class Program:
     One that neither runs Python nor runs elsewhere is bounded in time and memory as expressions are.
 
     is_script: whether the inputs are leaves that it makes itself; their `.grad` is None unless backward reached them.
+    stdout: where what it prints goes, None for standard output.
     dtype: the type of its inputs, where it can be called as a function of Tensors; None where it is run anew for
     every point.
     """
 
     title = ""
     is_script = False
+    stdout: Any = None
     dtype: Any = None
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
@@ -126,6 +128,12 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()
 
 
+def tensor(x: np.ndarray) -> Tensor:
+    """Return a copy of an array as a Tensor."""
+    raw = np.array(x)
+    return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
+
+
 def check_output(output: Tensor) -> None:
     data = output._data
     dtype = "bool" if data.size and recorder().is_condition(data) else data.dtype
@@ -146,9 +154,6 @@ def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one 
 
 @contextlib.contextmanager
 def silence_prints(program: Program) -> Iterator[None]:
-    if not hasattr(program, "stdout"):
-        yield
-        return
     saved = program.stdout
     with open(os.devnull, "w", encoding="utf-8") as nothing:
         program.stdout = nothing

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, TargetError, describe_error, text_of
+from ..errors import ENDINGS, GradcliError, NotBatchableError, TargetError, describe_error, text_of
 from .arguments import OutputPart
+from .user_code import end_forks
 
 Arrays = Mapping[str, np.ndarray]
 Watch = Callable[..., None]
@@ -216,9 +216,7 @@ def as_point(name: str, x: Any) -> np.ndarray:
     """Return an input as an array: integers stay, numbers become 0-d arrays. Raises CallError."""
     try:
         raw = np.array(x.detach() if hasattr(x, "detach") else x)
-    except ENDINGS:
-        raise
-    except BaseException as error:
+    except Exception as error:
         why = text_of(error).partition(".")[0]
         raise CallError(f"the value of '{name}' is no array of numbers: {why}") from None
     if raw.dtype.kind not in "biufc":
@@ -233,16 +231,12 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     try:
         dense = x.toarray() if hasattr(x, "toarray") else x  # a sparse matrix of SciPy has that
         raw = np.asarray(dense.detach() if hasattr(dense, "detach") else dense)  # a tensor has that
-    except ENDINGS:
-        raise
-    except BaseException as error:
+    except Exception as error:
         raise CallError(f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}") from None
     if raw.dtype.kind in "biuO":
         try:
             raw = raw.astype(float)
-        except ENDINGS:
-            raise
-        except BaseException:
+        except Exception:
             raise CallError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers") from None
     if raw.dtype.kind not in "fc":
         raise CallError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
@@ -260,18 +254,6 @@ def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray
     return raw.real
 
 
-class ForkedCopy:
-    """Whether this process is a copy of the one that checks, which the checked function forked and let go on."""
-
-    here = False
-
-    @classmethod
-    def end(cls) -> None:
-        """End such a copy: only one process goes on with the check."""
-        if cls.here:
-            os._exit(0)
-
-
 def call_failed(what: str, error: BaseException) -> CallError:
     if isinstance(error, SystemExit):
         return CallError(f"{what} exited with status {text_of(error.code)}")
@@ -280,10 +262,14 @@ def call_failed(what: str, error: BaseException) -> CallError:
 
 @contextlib.contextmanager
 def failing_as(what: str) -> Iterator[None]:
+    """Turn what the block raises into a CallError; a process that it forks ends with it."""
     try:
-        yield
-    except (CallError, GeneratorExit, *ENDINGS):
+        with end_forks():
+            yield
+    except (CallError, NotBatchableError, GeneratorExit, *ENDINGS):
         raise
+    except GradcliError as error:
+        raise CallError(error.message) from error
     except BaseException as error:
         raise call_failed(what, error) from error
 

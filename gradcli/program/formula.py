@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import GradcliError, unknown_name
 from ..lang import tree
 from ..lang.evaluate import Evaluator, lift_number
 from ..lang.limits import CONSTANTS, as_written
 from ..lang.parse import parse
 from ..request import Request
 from ..tape.modes import no_grad
-from .claim import Arrays, CallError, in_shape
+from .claim import Arrays, in_shape
 from .expression import ExpressionProgram
 from .hand_written import HandWritten
 from .recorded import Traced, tensor
@@ -53,9 +53,8 @@ class FormulaProgram:
                 known = self.names.union(formula.vectors)
                 for node in formula.parsed.statements[0].value.walk():
                     if isinstance(node, tree.Name) and node.name not in known and node.name not in CONSTANTS:
-                        hint = did_you_mean(node.name, known) or f"a formula may use {', '.join(sorted(known))}"
                         message, span = f"--{option}: the program has no '{node.name}'", formula.parsed.span(node)
-                        raise GradcliError(message, span=span, hint=hint, kind="name")
+                        raise unknown_name(message, node.name, sorted(known), "a formula may use", span)
                 formulas[formula.names] = formula
         missing = [name for name in self.request.wrt or () if formulas and not any(name in names for names in formulas)]
         if missing:
@@ -77,8 +76,8 @@ class FormulaProgram:
             raise GradcliError(f"--{option} {text}: a formula is one expression", kind="syntax")
         for name in names:
             if name not in self.inputs:
-                hint = did_you_mean(name, self.inputs) or f"its inputs are {', '.join(self.inputs)}"
-                raise GradcliError(f"--{option} {name}=...: the program has no input '{name}'", hint=hint, kind="name")
+                message = f"--{option} {name}=...: the program has no input '{name}'"
+                raise unknown_name(message, name, self.inputs, "its inputs are")
         if len(names) > 1 and option != "hess":
             raise GradcliError(f"--{option} is by one input, not by {' and '.join(names)}")
         if option == "hess":
@@ -142,11 +141,8 @@ class FormulaClaim(HandWritten):
         self.many = Traced(lambda *xs: program.run(dict(zip(self.at, xs, strict=True)))[0], self.at)
 
     def output_of(self, *arrays: np.ndarray) -> np.ndarray:
-        try:
-            with no_grad():
-                return np.asarray(self.program.run(self.leaves(arrays))[0]._data)
-        except GradcliError as error:
-            raise CallError(error.message) from error
+        with no_grad():
+            return np.asarray(self.program.run(self.leaves(arrays))[0]._data)
 
     def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
         if like.dtype.kind == "c":
@@ -162,16 +158,13 @@ class FormulaClaim(HandWritten):
     def evaluate_formulas(
         self, formulas: Sequence[Formula], arrays: Iterable[np.ndarray], vectors: Arrays
     ) -> list[np.ndarray]:
-        """Return the values of formulas, after one run of the program. Raises CallError."""
+        """Return the values of formulas, after one run of the program."""
         given = {name: tensor(np.asarray(x)) for name, x in vectors.items()}
-        try:
-            with no_grad(), np.errstate(all="ignore"):
-                names = self.program.run(self.leaves(arrays))[1]
-                own = ({name: given[name] for name in formula.vectors} for formula in formulas)
-                values = [self.program.value_of(f, names, v) for f, v in zip(formulas, own, strict=True)]
-                return [np.asarray(value._data) for value in values]
-        except GradcliError as error:
-            raise CallError(error.message) from error
+        with no_grad():
+            names = self.program.run(self.leaves(arrays))[1]
+            own = ({name: given[name] for name in formula.vectors} for formula in formulas)
+            values = [self.program.value_of(f, names, v) for f, v in zip(formulas, own, strict=True)]
+        return [np.asarray(value._data) for value in values]
 
     def gradients(self, option: str, arrays: Iterable[np.ndarray], vectors: Arrays) -> dict[str, np.ndarray]:
         """Return the values of the formulas of --grad, or --vjp, by their inputs."""

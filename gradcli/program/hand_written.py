@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -15,7 +16,6 @@ from .claim import (
     Arrays,
     CallError,
     Claim,
-    ForkedCopy,
     NotElementwiseError,
     WrongShapeError,
     as_kind_of_input,
@@ -69,11 +69,8 @@ class HandWritten(Claim):
             named = {"cotangent": cotangent, **named}
         copies = [x.copy() if x.ndim else x[()] for x in named.values()]
         given = [np.asarray(x) for x in copies]
-        try:
-            with np.errstate(all="ignore"), failing_as(what):
-                result = function(*before, *copies)
-        finally:
-            ForkedCopy.end()
+        with np.errstate(all="ignore"), failing_as(what):
+            result = function(*before, *copies)
         for (name, x), copy in zip(named.items(), given, strict=True):
             if (x.shape != copy.shape or not (x == copy).all()) and not np.array_equal(x, copy, equal_nan=True):
                 raise CallError(f"{what} changes its {name} in place; it must work on a copy")
@@ -206,21 +203,19 @@ class HandWritten(Claim):
             if missing:
                 raise CallError(f"{what} gives no gradient for '{missing[0]}'")
             return dict(result)
-        if len(self.wrt) == 1 and not (isinstance(result, tuple) and len(result) == 1):
+        if len(self.wrt) == 1:
             only = self.wrt[0]
-            if len(self.at) == 1 and self.at[only].shape == np.shape(result):  # its elements, one by one
-                return {only: np.array(result)}
-            if isinstance(result, tuple) and len(result) == len(self.at):
-                return dict(zip(self.at, result, strict=True))
-            if isinstance(result, tuple):
-                raise CallError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
-            return {only: result}
+            is_one = len(self.at) == 1 and self.at[only].shape == np.shape(result)  # its elements, one by one
+            if is_one or not isinstance(result, tuple):
+                return {only: result}
         if not isinstance(result, tuple | list):
             message = f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed"
             raise CallError(message, f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone")
         for names in (self.wrt, list(self.at)):
             if len(result) == len(names):
                 return dict(zip(names, result, strict=True))
+        if len(self.wrt) == 1:
+            raise CallError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
         some = ",".join(list(self.at)[: len(result)])
         hint = f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
         raise CallError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
@@ -287,31 +282,28 @@ class Flattened:
     def run(self, before: tuple, leaves: dict[str, Any]) -> Any:
         """Call the function on plain arrays, or from where those are refused on the framework's."""
         if self.engine is None:
-            return self.attempt(before, leaves, np.asarray)
+            return self.attempt(before, leaves, lambda x: x)
         from .elsewhere.framework import adapter_of
 
         adapter = adapter_of(self.engine)
         with adapter.in_double():
-            if not self.converts:
-                try:
-                    return self.attempt(before, leaves, np.asarray)
-                except (TypeError, AttributeError) as error:
-                    self.converts, reason = True, error
-                try:
-                    return self.attempt(before, leaves, adapter.array)
-                except Exception:
-                    self.converts = False
-                    raise reason from None
-            return self.attempt(before, leaves, adapter.array)
+            if self.converts:
+                return self.attempt(before, leaves, adapter.array)
+            try:
+                return self.attempt(before, leaves, lambda x: x)
+            except (TypeError, AttributeError):
+                with contextlib.suppress(Exception):
+                    result = self.attempt(before, leaves, adapter.array)
+                    self.converts = True
+                    return result
+                raise
 
     def attempt(self, before: tuple, leaves: dict[str, Any], convert: Callable) -> Any:
-        changed = {path: x if convert is np.asarray else convert(np.asarray(x)) for path, x in leaves.items()}
-        filled = self.arguments.fill_in(changed, convert)
+        filled = self.arguments.fill_in({path: convert(x) for path, x in leaves.items()}, convert)
         if not before:
             return call_with(self.function, filled)
         first = before[0]
-        if convert is not np.asarray:
-            first = tuple(map(convert, first)) if isinstance(first, tuple) else convert(np.asarray(first))
+        first = tuple(map(convert, first)) if isinstance(first, tuple) else convert(first)
         return self.function(first, *filled.values())
 
     def flat(self, result: Any) -> Any:

@@ -87,8 +87,8 @@ class Hook:
         return call
 
 
-Parts = tuple[str, tuple, bool]
-"""What a hook sees: a word for it, its values, and whether they are one value rather than a tuple."""
+SEEN = {"": ("grad_output", "grad_input"), ".forward": ("input", "output"), ".forward_pre": ("input",)}
+"""What the hooks of a module see, by the ending of their name; the last of it is what they may replace."""
 
 
 def attach(name: str, module: Any, hooks: Sequence[Hook], known: dict[str, list]) -> None:
@@ -109,31 +109,18 @@ def attach(name: str, module: Any, hooks: Sequence[Hook], known: dict[str, list]
 def as_module_hook(hook: Hook, suffix: str) -> Callable:
     if hook.from_user is not None:
         return hook.from_user
-    call = print_seen if hook.action == "print" else replace_first
 
-    def backward(module: Any, grad_input: tuple, grad_output: tuple) -> Any:
-        return call(hook, ("grad_input", grad_input, False), ("grad_output", grad_output, False))
+    def call(module: Any, *values: Any) -> Any:
+        seen = list(zip(SEEN[suffix], values if suffix else reversed(values), strict=True))
+        if hook.action == "print":
+            for word, value in seen:
+                for i, x in enumerate(value if isinstance(value, tuple) else (value,)):
+                    what = f" {word}[{i}]" if isinstance(value, tuple) else f" {word}"
+                    hook.show_as(what, x.detach() if isinstance(x, Tensor) else x)
+            return None
+        word, value = seen[-1]
+        recorded, parts = word != "grad_input", value if isinstance(value, tuple) else (value,)
+        new = tuple(hook.function(x, recorded) if isinstance(x, Tensor) and x.dtype.kind in "fc" else x for x in parts)
+        return new if isinstance(value, tuple) else new[0]
 
-    def forward(module: Any, inputs: tuple, output: Any) -> Any:
-        single = not isinstance(output, tuple)
-        return call(hook, ("output", (output,) if single else output, single), ("input", inputs, False))
-
-    def forward_pre(module: Any, inputs: tuple) -> Any:
-        return call(hook, ("input", inputs, False))
-
-    kinds: dict[str, Callable] = {"": backward, ".forward": forward, ".forward_pre": forward_pre}
-    return kinds[suffix]
-
-
-def print_seen(hook: Hook, *parts: Parts) -> None:
-    for word, values, single in reversed(parts):
-        for i, x in enumerate(values):
-            hook.show_as(f" {word}" if single else f" {word}[{i}]", x.detach() if isinstance(x, Tensor) else x)
-
-
-def replace_first(hook: Hook, first: Parts, *_: Parts) -> Any:
-    """Return the first of what a hook sees, its tensors replaced by the value of the hook's expression."""
-    word, values, single = first
-    recorded = word != "grad_input"
-    new = tuple(hook.function(x, recorded) if isinstance(x, Tensor) and x.dtype.kind in "fc" else x for x in values)
-    return new[0] if single else new
+    return call

@@ -30,6 +30,8 @@ class FunctionProgram(Program):
     """
 
     apart = False
+    weights: Mapping[str, Any] = {}  # parameters of a module, which have values of their own
+    modules: Mapping[str, Any] = {}  # by the names that their parts' names begin with
 
     def __init__(self, function: Callable, title: str, path: str, dtype: Any, joins: bool = False):
         self.function, self.title, self.path, self.dtype, self.joins = function, title, path, dtype, joins
@@ -42,11 +44,11 @@ class FunctionProgram(Program):
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
         leaves, wanted, counts = self.inputs(given, wrt, out)
         arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
-        for name, module in self.modules().items():
+        for name, module in self.modules.items():
             prepare.module(name, module)
         output = self.call({**arguments, **counts})
         prepare.tensors(leaves)
-        return Run({name: leaves[name] for name in wanted}, output, dict(leaves), where=line_of, modules=self.modules())
+        return Run({name: leaves[name] for name in wanted}, output, dict(leaves), where=line_of, modules=self.modules)
 
     def inputs(
         self, given: Values, wrt: Names = None, out: str | None = None
@@ -54,7 +56,7 @@ class FunctionProgram(Program):
         """Return leaves by name, the names to differentiate, and the whole numbers. Raises GradcliError."""
         names = self.input_names()
         check_known(given, names, "value")
-        given = {**self.defaults(), **given}
+        given = {**{name: np.array(p._data) for name, p in self.weights.items()}, **given}
         if missing := self.missing(given):
             raise missing_values(self.title, missing)
         counts = self.whole_numbers(given)
@@ -84,15 +86,7 @@ class FunctionProgram(Program):
         return [p.name for p in self.parameters if p.name not in given and p.default is empty]
 
     def input_names(self, given: Iterable[str] = ()) -> list[str]:
-        return [p.name for p in self.parameters]
-
-    def defaults(self) -> dict[str, np.ndarray]:
-        """Return the values of inputs that need not be given but are differentiated anyway."""
-        return {}
-
-    def modules(self) -> dict[str, Any]:
-        """Return the nn modules by the names that their parts' names begin with."""
-        return {}
+        return [*(p.name for p in self.parameters), *self.weights]
 
     def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
         leaves, names, counts = self.inputs(given, out=out)
@@ -124,8 +118,12 @@ class FunctionProgram(Program):
             raise TargetError(f"{self.title} returned {type(result).__name__}, not a Tensor", hint=hint)
         return result
 
-    def check_shapes(self, arguments: dict[str, Tensor]) -> None:
-        """Raise GradcliError for an argument of a shape that cannot be."""
+    def check_shapes(self, arguments: dict[str, Any]) -> None:
+        """Raise GradcliError for a value of a module's parameter in another shape."""
+        for name, p in self.weights.items():
+            if name in arguments and arguments[name]._data.shape != p._data.shape:
+                given = f"the given value has shape {arguments[name]._data.shape}"
+                raise GradcliError(f"'{name}' has shape {p._data.shape} in the module; {given}", kind="shape")
 
     def result(self, arguments: dict[str, Tensor]) -> Any:
         bare, named = pass_by_name(self.parameters, arguments)
@@ -137,27 +135,12 @@ class ModuleProgram(FunctionProgram):
 
     def __init__(self, module: Any, title: str, path: str, dtype: Any):
         super().__init__(module.forward, title, path, dtype)
-        self.module = module
+        self.module, self.modules = module, {"": module}
         self.weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
         taken = [p.name for p in self.parameters if p.name in self.weights]
         if taken:
             message = f"{title}: '{taken[0]}' is both a parameter of the module and an argument of forward"
             raise GradcliError(message, hint="rename the argument of forward", kind="name")
-
-    def input_names(self, given: Iterable[str] = ()) -> list[str]:
-        return [*super().input_names(), *self.weights]
-
-    def defaults(self) -> dict[str, np.ndarray]:
-        return {name: np.array(p._data) for name, p in self.weights.items()}
-
-    def modules(self) -> dict[str, Any]:
-        return {"": self.module}
-
-    def check_shapes(self, arguments: dict[str, Any]) -> None:
-        for name, p in self.weights.items():
-            if name in arguments and arguments[name]._data.shape != p._data.shape:
-                given = f"the given value has shape {arguments[name]._data.shape}"
-                raise GradcliError(f"'{name}' has shape {p._data.shape} in the module; {given}", kind="shape")
 
     def result(self, arguments: dict[str, Any]) -> Any:
         inputs = {name: x for name, x in arguments.items() if name not in self.weights}

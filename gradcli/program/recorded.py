@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, GradcliError, NotBatchableError
 from ..func.forward import push_all
 from ..func.mapping import batch_or_loop
 from ..func.trace import Trace, pull, reverse_blocks
@@ -23,18 +19,8 @@ from ..tape.modes import Observer, enable_grad, no_grad, observing, set_grad_ena
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
-from .base import Run
-from .claim import (
-    Arrays,
-    CallError,
-    Claim,
-    ForkedCopy,
-    NoForwardError,
-    call_failed,
-    callable_name,
-    failing_as,
-    free_name,
-)
+from .base import Run, tensor
+from .claim import Arrays, CallError, Claim, NoForwardError, call_failed, callable_name, failing_as, free_name
 from .user_code import place_of_return
 
 
@@ -54,23 +40,11 @@ class Traced(Claim):
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         """Call f; several outputs are joined into one vector. Raises CallError."""
-        try:
-            with np.errstate():  # what a function sets is for itself
-                result = self.note_result(self.f(*tensors))
-        except (NotBatchableError, CallError, *ENDINGS):
-            raise
-        except GradcliError as error:
-            raise CallError(error.message) from error
-        except BaseException as error:
-            raise call_failed(self.title, error) from error
-        finally:
-            ForkedCopy.end()
+        with np.errstate(), failing_as(self.title):  # what a function sets is for itself
+            result = self.f(*tensors)
         outputs = list(arrays_in(result, lambda x: isinstance(x, Tensor) and x.dtype.kind in "fcO"))
         self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
         return as_one_output([x for _, x in outputs], result, self.title)
-
-    def note_result(self, result: Any) -> Any:
-        return result
 
     def value(self, arrays: Arrays) -> np.ndarray:
         self.require(1)
@@ -95,9 +69,8 @@ class Traced(Claim):
             with no_grad(), np.errstate(all="ignore"):
                 (out,), _ = batch_or_loop(lambda *xs: self.call(xs), leaves, dims, lambda xs: (tuple(xs), {}), count)
         except (CallError, ValueError):
-            self.batchable = False
-            return super().values(stacks, count, like)
-        if out._data.shape != (count, *like.shape):
+            out = None
+        if out is None or out._data.shape != (count, *like.shape):
             self.batchable = False
             return super().values(stacks, count, like)
         self.calls += count
@@ -134,8 +107,6 @@ class Traced(Claim):
     ) -> dict[str, np.ndarray]:
         """Return what backward makes of a cotangent for the inputs that a call was recorded for."""
         (out,) = record.outputs
-        if out._node is None:
-            return {name: np.zeros_like(arrays[name]) for name in names}
         with failing_as("backward"):
             products = zip(names, pull(record, [(out, Tensor._wrap(cotangent, None))], False, False), strict=True)
         return {name: np.zeros_like(arrays[name]) if g is None else np.asarray(g) for name, g in products}
@@ -144,8 +115,6 @@ class Traced(Claim):
         """Return what forward mode makes of tangents. Raises NoForwardError for an operation without it."""
         record = self.record_call(arrays)
         (out,) = record.outputs
-        if out._node is None:
-            return np.zeros_like(out._data)
         given = (tangents.get(name) for name in arrays if name in self.wrt)
         seeds = [None if x is None else Tensor._wrap(np.asarray(x), None) for x in given]
         try:
@@ -158,18 +127,13 @@ class Traced(Claim):
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         """Yield every call of a custom function, in order."""
-
-        def describe(node: Any, single: Traced, function: Any) -> str:
-            place = place_of_return(function.backward, last_line(single, function))
-            return f"the first wrong node is {node.name()}: {place}"
-
         calls = Calls()
         with observing(calls):
             self.record_call(self.at)
         for node, function, args in calls.made:
             single = call_alone(self, node, function, args)
             if single is not None:
-                yield single, functools.partial(describe, node, single, function)
+                yield single, functools.partial(describe_part, node, function)
 
     def pull_function(self, cotangent: np.ndarray) -> Traced:
         def product(*tensors: Tensor) -> Any:
@@ -194,10 +158,6 @@ class Traced(Claim):
         places = tuple(i for i, name in enumerate(arrays) if name in (self.wrt if names is None else names))
         with no_grad():  # nothing will be differentiated further
             return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
-
-
-def tensor(x: np.ndarray) -> Tensor:
-    return Tensor._wrap(np.array(x)[()] if np.ndim(x) == 0 else np.array(x), None)
 
 
 def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
@@ -225,10 +185,8 @@ class ScriptClaim(Traced):
         self.batchable = False
 
     def execute(self, arrays: Arrays) -> Run:
-        try:
+        with failing_as(self.title):
             run = self.script.run(arrays, out=self.out)
-        except GradcliError as error:
-            raise CallError(error.message) from error
         for name, x in arrays.items():
             if not np.array_equal(run.leaves[name]._data, x.astype(run.leaves[name]._data.dtype), equal_nan=True):
                 advice = "name the output with --out, or check the function that computes it"
@@ -309,6 +267,10 @@ class Calls(Observer):
         self.made.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
 
 
+def describe_part(node: Any, function: Any) -> str:
+    return f"the first wrong node is {node.name()}: {place_of_return(function.backward)}"
+
+
 def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced | None:
     """Return one call of a custom function as a claim of its own; None when nothing in it can be checked."""
     places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
@@ -324,25 +286,3 @@ def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced |
 
     at = {f"argument {i}": np.array(args[i]._data) for i in places}
     return Traced(call, at, wrt=[f"argument {i}" for i in wanted], title=function.__name__)
-
-
-def last_line(claim: Traced, function: Any) -> int | None:
-    """Return the last line of a Function's backward that runs: the `return` that its result comes from."""
-    code = getattr(inspect.unwrap(function.backward), "__code__", None)
-    lines: list[int] = []
-
-    def watch(frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code is not code:
-            return None
-        if event in ("line", "return"):
-            lines.append(frame.f_lineno)
-        return watch
-
-    before = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        with contextlib.suppress(CallError):
-            claim.pull(claim.at, np.ones_like(claim.value(claim.at)))
-    finally:
-        sys.settrace(before)
-    return lines[-1] if lines else None

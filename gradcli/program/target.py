@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import re
-import stat
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -203,8 +202,6 @@ def read_source(path: str) -> str:
     """Return the text of a file. Raises GradcliError when it is missing, unreadable, too long or no UTF-8."""
     try:
         with open(path, "rb") as file:
-            if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
-                raise IsADirectoryError
             data = file.read(MAX_TEXT + 1)
     except FileNotFoundError:
         from ..lang.tables import nearest_file

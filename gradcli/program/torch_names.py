@@ -34,9 +34,6 @@ class TensorType(type):
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor) and (cls._wanted is None or x._data.dtype == cls._wanted)  # type: ignore
 
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, Tensor)
-
     def __eq__(cls, other: object) -> bool:
         return cls is other or (other is Tensor and cls._wanted is None)  # type: ignore[attr-defined]
 
@@ -45,11 +42,9 @@ class TensorType(type):
 
     def __call__(cls, *args: Any) -> Any:
         kind = cls._wanted or np.dtype(defaults.float)  # type: ignore[attr-defined]
-        if len(args) == 1 and isinstance(args[0], Size):
-            return gradcli.zeros(*args[0], dtype=kind)
-        if len(args) == 1 and not isinstance(args[0], int):
+        if len(args) == 1 and not isinstance(args[0], int | Size):
             return gradcli.tensor(args[0], dtype=kind)
-        return gradcli.zeros(*args, dtype=kind) if args else gradcli.tensor([], dtype=kind)
+        return gradcli.zeros(*(args or (0,)), dtype=kind)
 
     def __getattr__(cls, name: str) -> Any:
         return getattr(Tensor, name)
@@ -115,9 +110,13 @@ class Names(ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         try:
-            return offer_as_torch(getattr(self._real, name), self.__name__)
+            return getattr(self._real, name)
         except AttributeError:
             raise AttributeError(describe_missing(full, self.public())) from None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call what can be called in PyTorch, too: torch.autograd.gradcheck."""
+        return self._real(*args, **kwargs)
 
     def public(self) -> list[str]:
         return [n for n in dir(self._real) if not n.startswith("_")]
@@ -134,32 +133,22 @@ MODULES = {
     "torch.optim.optimizer": "gradcli.optim",
 }
 """PyTorch's modules and ours."""
-TOPS = {"torch"}
+ABSENT = {"is_available": lambda: False}
+NO_DEVICE = {**ABSENT, "device_count": lambda: 0}
 EMPTY: dict[str, dict[str, Any]] = {
     "torch.cuda": {
-        "is_available": lambda: False,
-        "device_count": lambda: 0,
-        "manual_seed": lambda seed: None,
-        "manual_seed_all": lambda seed: None,
-        "synchronize": lambda *device: None,
-        "empty_cache": lambda: None,
+        **NO_DEVICE,
+        **dict.fromkeys("manual_seed manual_seed_all synchronize empty_cache".split(), lambda *_: None),
     },
-    "torch.accelerator": {
-        "is_available": lambda: False,
-        "device_count": lambda: 0,
-        "current_accelerator": lambda *args, **options: None,
-    },
-    "torch.xpu": {"is_available": lambda: False},
+    "torch.accelerator": {**NO_DEVICE, "current_accelerator": lambda *args, **options: None},
+    "torch.xpu": ABSENT,
     "torch.backends": {},
-    "torch.backends.mps": {"is_available": lambda: False},
+    "torch.backends.mps": ABSENT,
     "torch.backends.cudnn": {
-        "flags": lambda **options: contextlib.nullcontext(),
-        "deterministic": False,
-        "benchmark": False,
-        "is_available": lambda: False,
+        **ABSENT, "flags": lambda **options: contextlib.nullcontext(), "deterministic": False, "benchmark": False
     },
     "torch.version": {"__version__": VERSION, "cuda": None},
-}
+}  # fmt: skip
 """Modules that exist only to say no."""
 
 
@@ -181,26 +170,11 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: Any) -> ModuleType:
         if spec.name in EMPTY:
             return Names(spec.name, ModuleType(spec.name), EMPTY[spec.name])
-        try:
-            real: Any = importlib.import_module(MODULES[spec.name])
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(f"gradcli has no {spec.name}", name=spec.name) from None
-        for value in list(vars(real).values()):
-            offer_as_torch(value, spec.name)
-        module = Names(spec.name, real, self.extras.get(spec.name))
-        if callable(real) and not isinstance(real, type):
-            module.__class__ = CallableNames
-        return module
+        real = importlib.import_module(MODULES[spec.name])
+        return Names(spec.name, real, self.extras.get(spec.name))
 
     def exec_module(self, module: ModuleType) -> None:
         """There is nothing to execute."""
-
-
-class CallableNames(Names):
-    """A module that can be called, as torch.autograd.gradcheck."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._real(*args, **kwargs)
 
 
 SHOWN: dict[type, tuple[str, str]] = {
@@ -221,16 +195,8 @@ def give_names(names: dict[type, tuple[str, str]]) -> None:
         kind.__module__, kind.__name__, kind.__qualname__ = module, name, name
 
 
-renamed: dict[type, str] = {}  # classes that were given PyTorch's module names, with their own
-LIKE_OURS = ("gradcli.nn.", "gradcli.optim")  # where our modules have PyTorch's names
-
-
-def offer_as_torch(offered: Any, module: str) -> Any:
-    """Return what a module offers; a class prints as that module's from then on."""
-    if isinstance(offered, type) and offered.__module__.startswith(LIKE_OURS):
-        renamed[offered] = offered.__module__
-        offered.__module__ = module
-    return offered
+def names_loaded() -> list[str]:
+    return [name for name in sys.modules if name.split(".")[0] == "torch"]
 
 
 def item_of_size(self: Size, key: Any) -> Any:
@@ -246,7 +212,7 @@ def as_torch() -> Iterator[None]:
         yield
         return
     finder = Finder()
-    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in TOPS}
+    hidden = {name: sys.modules.pop(name) for name in names_loaded()}
     before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad
     layout = get_printoptions()
     sys.meta_path.insert(0, finder)
@@ -260,10 +226,8 @@ def as_torch() -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         give_names(shown)
-        for offered in list(renamed):
-            offered.__module__ = renamed.pop(offered)
         del Size.__getitem__
-        for name in [n for n in sys.modules if n.split(".")[0] in TOPS]:
+        for name in names_loaded():
             del sys.modules[name]
         sys.modules.update(hidden)
         kind, naming.prefix, naming.addresses, allowed.float_of_grad = before

@@ -12,6 +12,7 @@ import re
 import sys
 import zlib
 from importlib.machinery import PathFinder, SourceFileLoader
+from pathlib import Path
 from typing import Any
 
 from ..errors import ENDINGS, GradcliError, NotBatchableError, Span, TargetError, describe_error, did_you_mean, text_of
@@ -81,21 +82,11 @@ def python_syntax_error(error: Exception, path: str, source: str) -> GradcliErro
     return GradcliError(f"{path} is no Python: {message}", span=span, kind="syntax")
 
 
-WITHOUT_TORCH = "with --torch, `import torch` means gradcli's own engine"
-
-
 def script_error(error: BaseException, path: str) -> GradcliError:
     """Return the report of what a file raised, which may be anything."""
-    try:
-        return describe_raised(error, path)
-    except Exception:
-        return TargetError(f"{path} raised an exception that cannot be shown")
-
-
-def describe_raised(error: BaseException, path: str) -> GradcliError:
     import traceback
 
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if own_frame(f.filename, path)]
+    frames = users_frames(error.__traceback__)
     trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
     message = f"{path} raised {describe_error(error)}"
     notes = getattr(error, "__notes__", ())
@@ -111,14 +102,12 @@ def describe_raised(error: BaseException, path: str) -> GradcliError:
 def hint_on_import(error: ImportError, path: str) -> str | None:
     """Return what to do about a module that was not found: where it was looked for, and where there is one."""
     if error.name == "torch":
-        return WITHOUT_TORCH
+        return "with --torch, `import torch` means gradcli's own engine"
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return None
     name = error.name.partition(".")[0]
     folder = os.path.dirname(os.path.abspath(path))
-    above = [folder]
-    while os.path.dirname(above[-1]) != above[-1]:
-        above.append(os.path.dirname(above[-1]))
+    above = [folder, *map(str, Path(folder).parents)]
     holds = (p for p in above if any(os.path.exists(os.path.join(p, file)) for file in (f"{name}.py", name)))
     there = next(holds, None)
     if there is not None:
@@ -133,16 +122,6 @@ def exit_text(code: Any) -> str:
     return f"ended: {text_of(code)}"
 
 
-def own_frame(filename: str, path: str) -> bool:
-    if filename == path:
-        return True
-    if filename.startswith("<frozen "):  # Python's own import
-        return False
-    folder = os.path.dirname(os.path.abspath(path))
-    full = os.path.abspath(filename)
-    return full.startswith(folder + os.sep) and "site-packages" not in full and not full.startswith(PACKAGE + os.sep)
-
-
 def raised_by_user(error: BaseException) -> bool:
     """Return whether the innermost frame of an exception is the user's own: not what they called raised it."""
     place = error.__traceback__
@@ -151,8 +130,8 @@ def raised_by_user(error: BaseException) -> bool:
     return bool(users_frames(place))
 
 
-def place_of_return(method: Any, last: int | None = None) -> str:
-    """Return the line at which a method ended, the last, or that returns its result, as file:line and text."""
+def place_of_return(method: Any) -> str:
+    """Return the line of a method that returns its result, the last such, as file:line and text."""
     import inspect
 
     try:
@@ -160,8 +139,6 @@ def place_of_return(method: Any, last: int | None = None) -> str:
     except (OSError, TypeError):
         return str(getattr(method, "__qualname__", method))
     k = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
-    if last is not None and 0 <= last - start < len(lines):
-        k = last - start
     text = lines[k].strip()
     return f"{inspect.getsourcefile(method)}:{start + k}\n    {text}\n    {'^' * len(text)}"
 
@@ -284,14 +261,10 @@ class Surroundings:
         """Return whether a file is found through the folder, or what its files added to the search path."""
         shared = {PACKAGE, *map(os.path.abspath, self.outer_path)} - {self.root}
         searched = set(map(os.path.abspath, sys.path))
-        folder = os.path.abspath(file)
-        while folder not in shared:
-            if folder in searched:
-                return True
-            folder, below = os.path.dirname(folder), folder
-            if folder == below:
-                return False
-        return False
+        place = os.path.abspath(file)
+        above = [place, *map(str, Path(place).parents)]
+        nearest = next((folder for folder in above if folder in shared or folder in searched), None)
+        return nearest in searched and nearest not in shared
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Find what a library imports outside the folder, if it is there; leave the rest to Python."""
@@ -304,17 +277,10 @@ class Surroundings:
         """Execute a Python file as a module, unless these surroundings have it already, and return it.
 
         A file in a package becomes a part of it. source: its text, if that was read already. Raises GradcliError for
-        what it raises; the modules that it imported until then are forgotten.
+        what it raises.
         """
-        with self:
-            known = set(sys.modules)
-            try:
-                with contextlib.redirect_stdout(stdout or sys.stdout), blame_user_code(path, path):
-                    return self.module(path, source)
-            except BaseException:
-                for name in self.own_modules().keys() - known:
-                    del sys.modules[name]
-                raise
+        with self, contextlib.redirect_stdout(stdout or sys.stdout), blame_user_code(path, path):
+            return self.module(path, source)
 
     def module(self, path: str, source: str | None = None) -> Any:
         """Return the module of a file, loaded after the packages that it belongs to."""
@@ -400,18 +366,10 @@ class Fresh(SourceFileLoader):
     def get_data(self, path: str) -> bytes:
         return super().get_data(path) if self.source is None else self.source.encode()
 
-    def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:  # type: ignore[override]
-        return super().source_to_code(data if self.source is None else self.source, path, **options)
-
-    def get_source(self, fullname: str) -> str | None:
-        return super().get_source(fullname) if self.source is None else self.source
-
 
 def execute(name: str, path: str, source: str | None = None) -> Any:
     """Execute a file (or its text, if known) as a module of a name and return it."""
-    spec = importlib.util.spec_from_file_location(name, path, loader=Fresh(name, path, source))
-    if spec is None or spec.loader is None:
-        raise GradcliError(f"{path} cannot be imported", kind="file")
+    spec: Any = importlib.util.spec_from_file_location(name, path, loader=Fresh(name, path, source))
     module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
     sys.modules[name] = module
     try:

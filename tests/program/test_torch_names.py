@@ -26,13 +26,9 @@ def test_types_and_their_limits(torch):
     assert torch.detach(x).tolist() == [1.0]
 
 
-def test_classes_and_hooks_print_as_pytorchs():
+def test_hooks_print_as_pytorchs():
     with as_torch():
         import torch
-        from torch import optim
 
         module = torch.nn.Linear(2, 2)
-        assert str(type(module)) == "<class 'torch.nn.Linear'>"
-        assert str(optim.SGD) == "<class 'torch.optim.SGD'>"
         assert repr(module._forward_pre_hooks) == "OrderedDict()"
-    assert type(module).__module__ == "gradcli.nn.layers"

@@ -2,8 +2,8 @@
 
 A command is a function of its name in a module here, and a line in `COMMANDS` of `cli/main.py` (and in `HOMES`, where
 the module is called otherwise: commands that ask for much the same share one, and each imports for itself what the
-others do not need). It is called with the target and what the options say, by their names, and returns a result; what
-it computes stands in a lower layer:
+others do not need). It is called with one `Call`, which has the target and what the options say, and returns a result;
+what it computes stands in a lower layer:
 
 ```python
 from gradcli.cli.options import Call, target_command

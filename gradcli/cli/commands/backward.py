@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "wrt out columns gradient hook values all",
     formats=(*TEXT, "dot", "mermaid", *PICTURES),
 )
-def graph(call: Call, values: bool, all: bool) -> Graph:
+def graph(call: Call) -> Graph:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 
     On a terminal it is a tree; a result that is used more than once is written out once. Graphs of more than 500
@@ -33,7 +33,7 @@ def graph(call: Call, values: bool, all: bool) -> Graph:
     from ...analysis.graph import graph_program
 
     program, given = call.program()
-    return graph_program(program, given, call.asked(), values, all)
+    return graph_program(program, given, call.asked(), call.options.with_values, call.options.all)
 
 
 @target_command(
@@ -42,7 +42,7 @@ def graph(call: Call, values: bool, all: bool) -> Graph:
     "wrt out columns gradient hook only_pass step",
     formats=(*TEXT, "html"),
 )
-def trace(call: Call, only: int | None, step: bool) -> Trace | None:
+def trace(call: Call) -> Trace | None:
     """Show how backward runs through the graph of TARGET: one numbered step per node.
 
     A step shows the operation, the gradient that comes in, the local derivative in symbols and in numbers, and what
@@ -52,10 +52,10 @@ def trace(call: Call, only: int | None, step: bool) -> Trace | None:
     from ...analysis.trace import trace_program
 
     program, values = call.program()
-    result = trace_program(program, values, call.asked(), only)
-    if not step:
+    result = trace_program(program, values, call.asked(), call.options.only)
+    if not call.options.step:
         return result._replace(bounded=call.output.path is None)
-    if call.output.form != "table" or not (messages.is_terminal(sys.stdin) and messages.is_terminal(output.results())):
+    if call.form != "table" or not (messages.is_terminal(sys.stdin) and messages.is_terminal(output.results())):
         raise GradcliError("--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal")
     step_through(call.output, result)
     return None

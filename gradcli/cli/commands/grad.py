@@ -21,39 +21,30 @@ SHOWN_WHOLE = 50
     "wrt out columns strict value engine config library_grad library_vjp library_jvp arg gradient hook retain "
     "retain_all check symbolic digits max_symbols detect_anomaly",
 )
-def grad(
-    call: Call,
-    retain: tuple[str, ...],
-    retain_all: bool,
-    with_value: bool,
-    check: bool,
-    symbolic: bool,
-    digits: int | None,
-    max_symbols: int,
-    detect_anomaly: bool,
-) -> Gradients | LongNumbers:
+def grad(call: Call) -> Gradients | LongNumbers:
     """Print the value and the gradient of TARGET for every input."""
-    asked = call.request
+    asked, options = call.request, call.options
     program, values = call.program()
 
     def request() -> Request:
-        return call.asked(retain=None if retain_all else retain, with_value=with_value)
+        return call.asked(retain=None) if options.retain_all else call.asked()
 
-    if digits:
+    if asked.digits:
         from ...analysis.precision import gradient_in_digits
 
-        return compute_in_digits(call, gradient_in_digits, program, request(), digits, alone=not (symbolic or check))
+        alone = not (asked.symbolic or options.check)
+        return compute_in_digits(call, gradient_in_digits, program, request(), asked.digits, alone=alone)
     result = compute_gradient(program, values, request())
-    if detect_anomaly and not asked.strict and nan_in(result) is not None:
+    if options.detect_anomaly and not asked.strict and nan_in(result) is not None:
         result = result._replace(anomaly=first_nan(program, values, request()) or ("", None))
     if program.is_script and sum(item.value.size for item in result.inputs) > SHOWN_WHOLE and asked.wrt is None:
         result = result._replace(summary=True)
-    if symbolic:
-        formulas = formulas_of(call, program, max_symbols)
+    if asked.symbolic:
+        formulas = formulas_of(call, program)
         inputs = {item.name: item.value for item in result.inputs}
         slopes = {item.name: item.slope for item in result.inputs}
         result = result._replace(symbolic=formulas.gradient(inputs, slopes))
-    if check:
+    if options.check:
         count = sum(item.value.size for item in result.inputs)
-        result = result._replace(witnesses=(check_derivative(call, symbolic=count <= max_symbols),))
+        result = result._replace(witnesses=(check_derivative(call, symbolic=count <= options.max_symbols),))
     return result

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING
 
 from ...check.check import Check
 from ...check.workers import run_all
-from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError
+from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError, visible
 from ...show import FORMATS, PICTURES, TEXT, Style, render
 from ...show.check_results import CheckList, CheckReport, CheckSummary
 from ...show.checks import details, summary_line
 from .. import messages
 from ..check_options import names_of_targets, select_checks
 from ..options import Call, target_command
-from ..output import Output, check_writable, write_file
-from ..progress import Waiting
+from ..output import Output, check_writable, terminal_size, write_file
 
 if TYPE_CHECKING:
     from ...check.search import SavedPoints
@@ -32,16 +32,7 @@ EXIT_SKIP = 125
     "digits rtol atol eps show keyword list stop jobs search save_points config junit allow_inconclusive bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
 )
-def gradcheck(
-    call: Call,
-    list: bool,
-    stop: bool,
-    jobs: int,
-    save_points: str | None,
-    junit: str | None,
-    allow_inconclusive: bool,
-    bisect: bool,
-) -> int:
+def gradcheck(call: Call) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
 
     TARGET is an expression, FILE.py:FUNCTION (with --grad, --vjp or --jvp for a derivative written by hand; a
@@ -66,37 +57,37 @@ def gradcheck(
     with both slopes.
     """
     began = time.perf_counter()
-    output = call.output
+    output, options = call.output, call.options
     output.check()
     if output.form in PICTURES and not call.request.taylor:
         raise GradcliError(f"gradcheck draws .{output.form} files with --taylor only")
-    for path in (junit, save_points):
+    for path in (options.junit, options.save_points):
         if path is not None:
             check_writable(path)
     try:
         checks = select_checks(call)
     except GradcliError as error:
-        if not bisect or error.kind == "usage":
+        if not options.bisect or error.kind == "usage":
             raise
         messages.report(error)
         return EXIT_SKIP
-    saved = saved_points(checks, save_points)
+    saved = saved_points(checks, options.save_points)
     target = names_of_targets(call)
-    if list:
+    if options.list:
         return list_checks(output, target, checks)
-    summary, interrupted = run_checks(output, target, checks, jobs, stop, began)
+    summary, interrupted = run_checks(output, target, checks, options.jobs, options.stop, began)
     messages.summarize(summary_line(summary), not (summary.count("fail") or summary.count("error")))
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
         write_file(saved.path, text)
-    if junit:
-        write_file(junit, render(summary, "junit", Style()))
+    if options.junit:
+        write_file(options.junit, render(summary, "junit", Style()))
     if interrupted is not None:
         for name, known in interrupted:
             messages.say(f"{name}: interrupted; {known}")
         messages.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
-    code = exit_code(summary, allow_inconclusive)
-    return EXIT_SKIP if bisect and code in (EXIT_TARGET, EXIT_INCONCLUSIVE) else code
+    code = exit_code(summary, options.allow_inconclusive)
+    return EXIT_SKIP if options.bisect and code in (EXIT_TARGET, EXIT_INCONCLUSIVE) else code
 
 
 def saved_points(checks: list[Check | CheckReport], path: str | None) -> SavedPoints | None:
@@ -179,3 +170,65 @@ def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
     if summary.count("error"):
         return EXIT_TARGET
     return EXIT_INCONCLUSIVE if summary.count("inconclusive") and not allow_inconclusive else 0
+
+
+LONG = 1.0
+"""Seconds from which on a check is long."""
+OFTEN = 0.1
+SILENCE = 10.0
+"""Seconds after which a check says in a log that it goes on; then after twice as many, and so on."""
+MANY = 5
+
+
+class Waiting:
+    """How far checks are, on standard error: one line that changes on a terminal, else a line for a long silence.
+
+    names: those of all checks. done: how many are. known: what checks under way have found so far, by number.
+    """
+
+    def __init__(self, names: list[str]):
+        self.names, self.done, self.shown, self.last = names, 0, False, time.monotonic()
+        self.starts: dict[tuple[int, str, int], tuple[float, int]] = {}
+        self.known: dict[int, str] = {}
+        self.changes = messages.shows_progress()
+        self.long, self.often = (LONG, OFTEN) if self.changes else (0.0, SILENCE)
+
+    def watch(self, place: int, what: str, done: int, total: int, known: str = "") -> None:
+        """Show how far check number `place` is, where it has gone on for a while; note what it has found so far."""
+        if known:
+            self.known[place] = known
+            return
+        now = time.monotonic()
+        start, first = self.starts.setdefault((place, what, total), (now, done))
+        if now - start < self.long or now - self.last < (self.often if total else max(self.often, LONG)):
+            return
+        self.last = now
+        left = (now - start) * (total - done) / max(done - first, 1)
+        text = f"{what} {done}/{total}, {duration(left)} left" if total else f"{what} {done}"
+        text += f"  {visible(self.names[place])}"
+        if len(self.names) > 1:
+            text = f"{self.done}/{len(self.names)} checks, {text}"
+        if self.changes:
+            self.write(text)
+        else:
+            self.often *= 2
+            messages.say(text)
+
+    def count(self) -> None:
+        if len(self.names) >= MANY and self.changes:
+            self.write(f"checking {self.done}/{len(self.names)}")
+
+    def write(self, text: str) -> None:
+        self.shown = bool(text)
+        sys.stderr.write("\r\x1b[2K" + messages.printable(text, sys.stderr)[: terminal_size()[0] - 1])
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self.shown:
+            self.write("")
+
+
+def duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

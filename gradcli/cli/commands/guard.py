@@ -13,13 +13,14 @@ from ...request import Request
 from ...show import TEXT
 from .. import messages
 from ..messages import Command
-from ..option_table import OPTIONS, Count, Finite, import_completion, option
-from ..options import COMMON, Call, format_option, output_options, target_command
+from ..option_table import OPTIONS, Count, as_finite, as_positive, import_completion, option
+from ..options import COMMON, Call, format_option, show_result, target_command
 from ..output import Output, results_to_stderr
 
 if TYPE_CHECKING:
-    from ...show.study_results import Lock, Mutation, Verification
+    from ...show.study_results import Lock, Verification
 
+MUTATION = (*TEXT, "svg")
 TARGET = ("words", "expression", "engine", "config", "torch")
 CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
 """The options that a lock keeps, so that it is verified without naming them again."""
@@ -32,7 +33,7 @@ CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
     formats=("table", "json", "tsv"),
     common=COMMON.replace("precision ", ""),
 )
-def lock(call: Call, verify: str | None) -> Lock | Verification:
+def lock(call: Call) -> Lock | Verification:
     """Keep the gradients of declared checks in a file, and compare them with it later (--verify FILE).
 
     TARGET is what gradcheck takes. Each check has a line: file, name, point, value, gradient, and the errors of both.
@@ -49,6 +50,7 @@ def lock(call: Call, verify: str | None) -> Lock | Verification:
     from ..check_options import select_checks
 
     call.output.check()
+    verify = call.options.verify
     if verify is None:
         checks = select_checks(call)
         return lock_checks(" ".join(call.request.words), checks, settings_of(call.request))
@@ -76,7 +78,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
     options |= {name: settings[name] for name in (*TARGET, *CLAIM) if name in settings}
     options["wrt"] = options["wrt"].split(",") if options["wrt"] else None
     options |= {name: tuple(options.get(name, ())) for name in ("words", "shapes")}
-    return Call(call.request._replace(**options), call.formats)
+    return Call(call.request._replace(**options), call.formats, call.options)
 
 
 @click.command(
@@ -88,17 +90,20 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 @option(
     "--at-least X",
     "Exit with 1 when a mutant survives whose relative error is larger (0.001).",
-    type=Finite(),
+    callback=as_finite,
     default=1e-3,
 )
 @option(
     "--timeout S",
     "Seconds for one run; a slower one counts as noticed (5 times a run without a mutant, 10 at least).",
-    type=Finite(positive=True),
+    callback=as_positive,
 )
 @OPTIONS["quiet"]
-@output_options((*TEXT, "svg"))
-def mutate(target: str, at_least: float, timeout: float | None, quiet: bool) -> Mutation:
+@format_option(MUTATION)
+@OPTIONS["json"]
+@OPTIONS["output"]
+@OPTIONS["color"]
+def mutate(target: str, at_least: float, timeout: float | None, quiet: bool, **shown: Any) -> int:
     """Run the COMMAND after -- with wrong versions of a function, and tell which of them it notices.
 
     The wrong versions: results times 1 + 10^-k for k = 1 to 12, with the other sign, zero, shifted by one,
@@ -111,11 +116,19 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool) -> 
     """
     from ...check.mutate import mutate as run_mutants
 
-    messages.settings.quiet = quiet
-    command = click.get_current_context().obj
+    output, command = output_of("mutate", MUTATION, quiet=quiet, **shown), click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
-    return run_mutants(target, command, at_least, timeout, progress)
+    return show_result(output, run_mutants(target, command, at_least, timeout, progress))
+
+
+def output_of(command: str, formats: tuple[str, ...], **asked: Any) -> Output:
+    """Return the output of a command that has no TARGET, and let messages be as it was asked."""
+    request = Request(command=command, **asked)
+    messages.settings.color, messages.settings.quiet = request.color, request.quiet
+    shown = Output(request, formats)
+    shown.check()
+    return shown
 
 
 def progress(mutants: Sequence[Any]) -> Iterator[Any]:
@@ -140,21 +153,13 @@ WITH_USES = ("table", "tsv", "csv", "json")
 )
 @option("--points N", "At how many of its calls to judge each (3).", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@option("--timeout S", "Seconds for one point of one derivative (30).", type=Finite(positive=True), default=30.0)
+@option("--timeout S", "Seconds for one point of one derivative (30).", callback=as_positive, default=30.0)
 @OPTIONS["allow_inconclusive"]
 @format_option(FORMATS)
 @OPTIONS["json"]
 @OPTIONS["output"]
 @OPTIONS["color"]
-def watch(
-    points: int,
-    calls: int | None,
-    timeout: float,
-    allow_inconclusive: bool,
-    format: str | None,
-    output: str | None,
-    color: str,
-) -> int:
+def watch(points: int, calls: int | None, timeout: float, allow_inconclusive: bool, **shown: Any) -> int:
     """Run the COMMAND after -- unchanged, and judge every derivative that it hands to a solver or a framework.
 
     Seen are those handed to scipy.optimize (minimize with its constraints, least_squares, root, root_scalar, newton,
@@ -169,20 +174,19 @@ def watch(
     """
     from ...check.watch import watch_command
 
-    messages.settings.color = color
+    messages.settings.color = shown["color"]
     command = click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint="write it after --: gradcli watch -- python fit.py")
     results_to_stderr()  # standard output is the command's
-    form = format or (None if output else "table")
-    shown = Output(Request(command="watch", format=form, output=output), FORMATS)
-    shown.check()
+    shown["format"] = shown["format"] or (None if shown["output"] else "table")
+    output = output_of("watch", FORMATS, **shown)
     run = watch_command(command, points, calls, timeout)
     for trouble in run.troubles:
         messages.warn(trouble)
     summary = run.summary
     if summary.derivatives or not run.interrupted:
-        shown.show(summary if shown.form in WITH_USES else summary.checks)
+        output.show(summary if output.form in WITH_USES else summary.checks)
     if run.interrupted:
         more = "there may be more derivatives than these" if summary.derivatives else "nothing was judged yet"
         messages.say(f"interrupted: {more}")

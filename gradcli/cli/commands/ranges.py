@@ -33,11 +33,11 @@ FARTHEST = 1e300
     "gradcli eval 'exp(-a*x)' x=0:5 a=2 --points 11; gradcli eval 'erf(x)' x=0.5 --digits 40",
     "over points digits out engine columns strict",
 )
-def eval(call: Call, over: tuple[str, ...], points: int | None, digits: int | None) -> Value | Values | LongNumbers:
+def eval(call: Call) -> Value | Values | LongNumbers:
     """Print the value of TARGET; over ranges, x=FROM:TO, of one input or two: columns of the inputs and the value."""
     from ...analysis.gradient import compute_value, compute_values
 
-    ranges = take_ranges(call, over)
+    ranges, points, digits = take_ranges(call), call.options.points, call.options.digits
     if points and not ranges:
         raise GradcliError("--points has no use here: no input has a range", hint="write NAME=FROM:TO, such as x=-3:3")
     if digits and ranges:
@@ -58,7 +58,7 @@ def eval(call: Call, over: tuple[str, ...], points: int | None, digits: int | No
     "over points out columns",
     formats=(*TEXT, "csv", *PICTURES),
 )
-def plot(call: Call, over: tuple[str, ...], points: int | None) -> Sampled:
+def plot(call: Call) -> Sampled:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
 
     A range is x=FROM:TO, also after --over; all other inputs keep the values given. On a terminal it is drawn with
@@ -68,12 +68,12 @@ def plot(call: Call, over: tuple[str, ...], points: int | None) -> Sampled:
     """
     from ...analysis.plot import sample_plot
 
-    ranges = take_ranges(call, over)
+    ranges = take_ranges(call)
     call.target()
     if not ranges:
         raise GradcliError("plot needs a range of one input or two", hint="write NAME=FROM:TO, for example x=-3:3")
     program, values = call.program()
-    return sample_plot(program, values, ranges, points or POINTS[len(ranges)], call.request.out)
+    return sample_plot(program, values, ranges, call.options.points or POINTS[len(ranges)], call.request.out)
 
 
 @target_command(
@@ -82,7 +82,7 @@ def plot(call: Call, over: tuple[str, ...], points: int | None) -> Sampled:
     "over wrt out range_points",
     formats=(*TEXT, *PICTURES),
 )
-def precision(call: Call, over: tuple[str, ...], points: int | None) -> Precision:
+def precision(call: Call) -> Precision:
     """Print how many digits of TARGET's value and gradient are right, along NAME=FROM:TO, or at NAME=VALUE.
 
     Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. Where
@@ -96,7 +96,7 @@ def precision(call: Call, over: tuple[str, ...], points: int | None) -> Precisio
     call.output.check()
     target = call.target()
     call.bound_time(target)
-    ranges = take_ranges(call, over)
+    ranges = take_ranges(call)
     if call.request.input_dtype.kind == "c":
         raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64")
     values = call.values()
@@ -107,14 +107,14 @@ def precision(call: Call, over: tuple[str, ...], points: int | None) -> Precisio
         raise GradcliError("precision needs one input with a range", hint="write NAME=FROM:TO, for example x=1e-12:1")
     program = load_program(target)
     ((name, (low, high)),) = ranges.items()
-    over_range, count = (name, low, high), points or DEFAULT_POINTS
+    over_range, count = (name, low, high), call.options.points or DEFAULT_POINTS
     return measure_precision(program, values, over_range, call.asked(), count, call.request.input_dtype)
 
 
-def take_ranges(call: Call, over: tuple[str, ...] = ()) -> dict[str, tuple[float, float]]:
+def take_ranges(call: Call) -> dict[str, tuple[float, float]]:
     """Take the ranges among the words of a call out of it, and return them and those after --over, by name."""
     words = tuple(word for word in call.words if RANGE.match(word))
-    ranges = [parse_range(call, text, "") for text in words] + [parse_range(call, text) for text in over]
+    ranges = [parse_range(call, text, "") for text in words] + [parse_range(call, text) for text in call.options.over]
     found = dict(ranges)
     if len(found) < len(ranges):
         raise GradcliError("an input has two ranges", hint="leave out one")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
 import numpy as np
 
 from ...errors import GradcliError, did_you_mean
 from ...lang.values import read_values
 from ...show import CODE, TEXT
 from .. import messages
-from ..messages import Command
-from ..option_table import dimensions_of, import_completion, shapes_of
-from ..options import COMMON, Call, output_options, target_command
+from ..option_table import dimensions_of, shapes_of
+from ..options import COMMON, Call, target_command
 
 if TYPE_CHECKING:
     from ...show.results import Operations
@@ -28,18 +25,7 @@ if TYPE_CHECKING:
     formats=("table", "text", "latex", *CODE, "json"),
     common=COMMON.replace("dtype ", ""),
 )
-def symbolic(
-    call: Call,
-    order: int,
-    simplify: bool,
-    at: tuple[str, ...],
-    digits: int | None,
-    steps: bool,
-    max_symbols: int,
-    matrix: bool,
-    symmetric: list[str] | None,
-    spd: list[str] | None,
-) -> Formulas | MatrixFormulas:
+def symbolic(call: Call) -> Formulas | MatrixFormulas:
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
@@ -50,15 +36,16 @@ def symbolic(
     With --matrix it is formulas of vectors and matrices, for any size: shapes may have names (--shape A=m,n), and
     inputs without a shape are numbers. Each formula is held against the engine at random sizes before it is printed.
     """
-    if matrix:
-        return in_matrix_form(call, order, symmetric or (), spd or (), steps)
+    if call.options.matrix:
+        return in_matrix_form(call)
     from ...analysis.symbolic import TIMEOUT, derive_formulas
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 
+    options, at, order, digits = call.options, call.options.at, call.options.order, call.options.digits
     program, values = call.program()
     drawn = shapes_of(call.request.shapes, call.request.max_elements, values)
-    form = call.output.form
+    form = call.form
     point, missing = None, [*drawn, *program.missing({**values, **drawn})]
     if missing and not at and form not in CODE and any(np.size(x) == 1 for x in values.values()):
         messages.note(f"not evaluated: there is no value for {', '.join(missing)}")
@@ -67,9 +54,9 @@ def symbolic(
             point = {**values, **read_values(at, call.request)} if at else call.values()
     if form in CODE and order != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order")
-    if steps and form in CODE:
+    if options.steps and form in CODE:
         raise GradcliError(f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex")
-    if steps and (order != 1 or call.request.gradient is not None):
+    if options.steps and (order != 1 or call.request.gradient is not None):
         raise GradcliError(
             "--steps shows first derivatives of a single number",
             hint="leave out --order and --gradient; --out chooses another output",
@@ -79,22 +66,22 @@ def symbolic(
         {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}},
         call.asked(),
         order=order,
-        simplify=simplify,
+        simplify=options.simplify,
         timeout=call.request.timeout or TIMEOUT,
         at=point,
-        max_symbols=max_symbols,
+        max_symbols=options.max_symbols,
         code=form if form in CODE else "",
         unicode=call.output.unicode,
         digits=digits or call.output.precision or 15,
-        steps=steps,
+        steps=options.steps,
     )
 
 
-def in_matrix_form(call: Call, order: int, symmetric: Sequence[str], spd: Sequence[str], steps: bool) -> MatrixFormulas:
+def in_matrix_form(call: Call) -> MatrixFormulas:
     from ...analysis.matrix_symbolic import matrix_formulas
 
     program, values = call.program()
-    form = call.output.form
+    form, options, order, steps = call.form, call.options, call.options.order, call.options.steps
     if form == "c":
         raise GradcliError("-f c has no matrices", hint="-f python writes NumPy")
     if form in CODE and (order != 1 or steps):
@@ -106,23 +93,29 @@ def in_matrix_form(call: Call, order: int, symmetric: Sequence[str], spd: Sequen
         dimensions_of(call.request.shapes, values),
         call.request,
         order=order,
-        symmetric=symmetric,
-        spd=spd,
+        symmetric=options.symmetric or (),
+        spd=options.spd or (),
         code=form in CODE,
         steps=steps,
     )
 
 
-@click.command(cls=Command, epilog="Examples: gradcli ops; gradcli ops tanh; gradcli ops --json")
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=import_completion("functions"))
-@output_options((*TEXT, "latex"))
-def ops(names: tuple[str, ...]) -> Operations:
+@target_command(
+    "Examples: gradcli ops; gradcli ops tanh; gradcli ops --json",
+    formats=(*TEXT, "latex"),
+    common="format json output color",
+    metavar="[NAME]...",
+    complete="functions",
+)
+def ops(call: Call) -> Operations:
     """List the functions of the language with their derivatives, or tell all about those named."""
     from ...lang.operations import describe
     from ...rules import full_table
     from ...rules.table import NAMES
     from ...show.results import Operations
 
+    call.output.check()
+    names = call.request.words
     public = {name: entry for name, entry in full_table().items() if entry.public}
     for name in names:
         if name not in NAMES or not NAMES[name].public:

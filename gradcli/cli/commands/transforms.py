@@ -18,42 +18,42 @@ from ..options import Call, check_derivative, formulas_of, target_command
     "max_symbols check plot",
     formats=(*ARRAYS, *PICTURES),
 )
-def jacobian(
-    call: Call, mode: str, chunk_size: int | None, sparse: bool, symbolic: bool, max_symbols: int, check: bool
-) -> Jacobian:
+def jacobian(call: Call) -> Jacobian:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = call.program()
-    form, plot = call.output.form, call.request.plot
+    options, plot, printed = call.options, call.request.plot, call.output.prints_all
+    mode, chunk_size, sparse = options.mode, options.chunk_size, options.sparse
     result = compute_jacobian(
-        program, values, call.asked(), mode=mode, chunk_size=chunk_size, printed=call.output.prints_all, sparse=sparse
+        program, values, call.asked(), mode=mode, chunk_size=chunk_size, printed=printed, sparse=sparse
     )
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
     dense = all(item.is_dense for item in result.blocks)
-    for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PICTURES)):
+    for option, given in (("--symbolic", options.symbolic), ("--plot", plot or call.form in PICTURES)):
         if given and not dense:
             raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse")
-    if symbolic:
+    if options.symbolic:
         inputs = {item.name: item.value for item in result.blocks}
         blocks = {item.name: item.block for item in result.blocks}
-        formulas = formulas_of(call, program, max_symbols)
+        formulas = formulas_of(call, program)
         result = result._replace(symbolic=formulas.jacobian(inputs, blocks))
-    if check:
+    if options.check:
         result = result._replace(witnesses=(check_derivative(call),))
-    return result._replace(drawn=plot and form == "table")
+    return result._replace(drawn=plot and call.form == "table")
 
 
 @target_command(
     "Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json",
     "wrt out columns strict engine chunk_size symbolic max_symbols",
 )
-def hessian(call: Call, chunk_size: int | None, symbolic: bool, max_symbols: int) -> Hessian:
+def hessian(call: Call) -> Hessian:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = call.program()
-    result = compute_hessian(program, values, call.asked(), chunk_size=chunk_size, printed=call.output.prints_all)
-    if symbolic:
+    chunk_size, printed = call.options.chunk_size, call.output.prints_all
+    result = compute_hessian(program, values, call.asked(), chunk_size=chunk_size, printed=printed)
+    if call.options.symbolic:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
-        formulas = formulas_of(call, program, max_symbols)
+        formulas = formulas_of(call, program)
         result = result._replace(symbolic=formulas.hessian(result.inputs, blocks))
     return result
 
@@ -62,29 +62,29 @@ def hessian(call: Call, chunk_size: int | None, symbolic: bool, max_symbols: int
     "Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'",
     "wrt out columns strict engine gradient config library_grad library_vjp library_jvp arg check",
 )
-def vjp(call: Call, check: bool) -> Products:
+def vjp(call: Call) -> Products:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
     program, values = call.program()
     result = compute_vjp(program, values, call.asked())
-    return result._replace(witnesses=(check_derivative(call),)) if check else result
+    return result._replace(witnesses=(check_derivative(call),)) if call.options.check else result
 
 
 @target_command(
     "Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1",
     "wrt out columns strict engine tangent config library_grad library_vjp library_jvp arg check",
 )
-def jvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
+def jvp(call: Call) -> Products:
     """Print the derivative of TARGET in the direction given by --tangent."""
     program, values = call.program()
-    result = compute_jvp(program, values, call.asked(), read_values(tangent, call.request))
-    return result._replace(witnesses=(check_derivative(call),)) if check else result
+    result = compute_jvp(program, values, call.asked(), read_values(call.options.tangent, call.request))
+    return result._replace(witnesses=(check_derivative(call),)) if call.options.check else result
 
 
 @target_command(
     "Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1", "wrt out columns strict engine tangent config arg check"
 )
-def hvp(call: Call, tangent: tuple[str, ...], check: bool) -> Products:
+def hvp(call: Call) -> Products:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
     program, values = call.program()
-    result = compute_hvp(program, values, call.asked(), read_values(tangent, call.request))
-    return result._replace(witnesses=(check_derivative(call, order=2),)) if check else result
+    result = compute_hvp(program, values, call.asked(), read_values(call.options.tangent, call.request))
+    return result._replace(witnesses=(check_derivative(call, order=2),)) if call.options.check else result

@@ -10,16 +10,15 @@ import autograd.numpy as anp
 import numpy as np
 from autograd.core import make_jvp, make_vjp
 
-from ..arguments import Arguments, arrays_in
-from ..claim import Arrays, free_name
-from ..detect_framework import FRAMEWORKS
+from ..arguments import arrays_in
+from ..claim import Arrays
 from .framework import FrameworkCall, join_real
 
 
 class Adapter(FrameworkCall):
     """A call in HIPS autograd: reverse and forward mode by its core, on a tuple of all inputs."""
 
-    framework = FRAMEWORKS["autograd"]
+    engine = "autograd"
 
     def compute(self, at: Arrays) -> Any:
         return self.join_result(self.result({name: leaf(x) for name, x in at.items()}))
@@ -44,16 +43,10 @@ class Adapter(FrameworkCall):
     def join_result(self, result: Any) -> Any:
         return join_real(self.note_layout(result, list(arrays_in(result, is_float_box)), anp.iscomplexobj), anp)
 
-    def pull_function(self, cotangent: np.ndarray) -> Adapter:
-        names = list(self.at)
-
-        def product(*given: Any) -> tuple:
-            back, out = make_vjp(self.function_of(names), autograd.builtins.tuple(given[:-1]))
-            products = back(anp.reshape(given[-1], anp.shape(out)))
-            return tuple(anp.conj(products[i]) for i in range(len(names)))
-
-        given = {**self.at, free_name("gradient", self.at): cotangent}
-        return Adapter(product, Arguments(given), f"the derivative of {self.title}")
+    def product(self, *given: Any) -> tuple:
+        back, out = make_vjp(self.function_of(list(self.at)), autograd.builtins.tuple(given[:-1]))
+        products = back(anp.reshape(given[-1], anp.shape(out)))
+        return tuple(anp.conj(products[i]) for i in range(len(self.at)))
 
 
 def leaf(x: np.ndarray) -> Any:

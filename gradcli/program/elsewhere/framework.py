@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ENDINGS, GradcliError, check_known, describe_error
+from ...errors import GradcliError, check_known, describe_error
 from ...request import ENGINES
 from ..arguments import (
     WHOLE,
@@ -21,14 +21,14 @@ from ..arguments import (
     as_whole,
     call_with,
     expand_paths,
-    is_under,
+    is_named,
     is_whole,
     layout_of,
     missing_values,
     named_parameters,
 )
-from ..claim import Arrays, CallError, Claim, failing_as, point_beside
-from ..detect_framework import ADAPTED
+from ..claim import Arrays, CallError, Claim, failing_as, free_name, point_beside
+from ..detect_framework import ADAPTED, FRAMEWORKS
 
 SINGLE = 2.0**-24
 
@@ -44,7 +44,7 @@ class FrameworkCall(Claim):
     has_second = True
     pulls_first = True
     claim_calls = 1
-    framework = ""
+    engine = ""
 
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
         self.function, self.arguments = function, arguments
@@ -57,7 +57,7 @@ class FrameworkCall(Claim):
         self.claim_unit = SINGLE if single else None
         self.forward_mode: bool | None = None
         how = ": its derivative in float32, beside values in float64" if single else " in float64"
-        self.notes = (f"{self.framework}{how}",)
+        self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
         self.settle()
         with contextlib.suppress(Exception), self.running("", self.single):  # of a type of less digits than float32
             self.value_unit, name = max(self.short_types(), default=(0.0, ""))
@@ -85,7 +85,7 @@ class FrameworkCall(Claim):
                 self.at = inputs
                 raise error from error.__cause__
             self.claim_unit = None
-            self.notes = (f"{self.framework} in float32: the function takes no float64",)
+            self.notes = (f"{FRAMEWORKS[self.engine]} in float32: the function takes no float64",)
 
     @property
     def has_push(self) -> bool:  # type: ignore[override]
@@ -97,9 +97,7 @@ class FrameworkCall(Claim):
             try:
                 self.along(self.claimed(self.at), {n: np.zeros_like(x) for n, x in self.at.items()})
                 self.forward_mode = True
-            except ENDINGS:
-                raise
-            except BaseException as error:
+            except Exception as error:
                 self.forward_mode = False
                 if not self.lacks_forward(error):
                     note = f"forward mode is not judged: it raised {describe_error(error.__cause__ or error)}"
@@ -110,10 +108,10 @@ class FrameworkCall(Claim):
         """Return arrays in the type in which the derivative is claimed."""
         return {name: to_single(x) if self.single else np.asarray(x) for name, x in arrays.items()}
 
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
+    def evaluate(self, arrays: Arrays) -> np.ndarray | None:
         self.calls += 1
         with self.running("", self.is_narrow(arrays)):
-            return self.plain(self.compute({name: np.asarray(x) for name, x in arrays.items()}))
+            return as_array(self.compute({name: np.asarray(x) for name, x in arrays.items()}))
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
         return self.vjps(arrays, [cotangent], between)[0]
@@ -142,10 +140,10 @@ class FrameworkCall(Claim):
 
     @classmethod
     def of(
-        cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
+        cls, function: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None = None
     ) -> FrameworkCall:
-        """Return the call of a function with arguments by name, of which some stay fixed."""
-        return cls(function, Arguments(given, fixed), title, single=single)
+        """Return the call of a function with arguments by name."""
+        return cls(function, Arguments(given, wrt), title, single=single)
 
     @contextlib.contextmanager
     def running(self, what: str, narrow: bool) -> Iterator[None]:
@@ -154,7 +152,7 @@ class FrameworkCall(Claim):
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         """Return what the function returns for the framework's arrays by path."""
-        return call_with(self.function, self.arguments.fill_in(leaves, self.constant))
+        return call_with(self.function, self.arguments.fill_in(leaves, self.array))
 
     def note_layout(
         self, result: Any, arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool], word: str = "array"
@@ -185,15 +183,6 @@ class FrameworkCall(Claim):
     def array(x: np.ndarray) -> Any:
         return x
 
-    def constant(self, x: np.ndarray) -> Any:
-        return self.array(x)
-
-    def plain(self, out: Any) -> np.ndarray:
-        array = as_array(out)
-        if array is None:
-            raise CallError(f"{self.title} returned {type(out).__name__}, which is no array")
-        return array
-
     def compute(self, at: Arrays) -> Any:
         """Return the joined output, without a graph."""
         raise NotImplementedError
@@ -205,6 +194,14 @@ class FrameworkCall(Claim):
     def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         """Return a product by forward mode."""
         raise NotImplementedError
+
+    def product(self, *given: Any) -> tuple:
+        """Return the products with a cotangent, the last that is given, at inputs in order: to be differentiated."""
+        raise NotImplementedError
+
+    def pull_function(self, cotangent: np.ndarray) -> FrameworkCall:
+        given = {**self.at, free_name("gradient", self.at): cotangent}
+        return adapter_of(self.engine)(self.product, Arguments(given), f"the derivative of {self.title}")
 
     def lacks_forward(self, error: BaseException) -> bool:
         return isinstance(error, NotImplementedError)
@@ -247,22 +244,18 @@ def framework_call(
     single: bool = False,
 ) -> FrameworkCall:
     """Return a call of anything with arguments by name as a framework runs it; numbers outside `wrt` stay fixed."""
-
-    def fixed(path: str) -> bool:
-        return wrt is not None and not any(is_under(path, name) for name in wrt)
-
     adapter = adapter_of(engine)
 
     def made(whole: Sequence[str]) -> FrameworkCall:
         values = {name: as_whole(x) if name in whole else x for name, x in given.items()}
-        call = adapter.of(function, values, fixed, title, single)
+        call = adapter.of(function, values, title, single, wrt)
         call.wrt = expand_paths(wrt, call.wrt)
         return call
 
     try:
         return made(())
     except CallError as error:
-        whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or fixed(name))]
+        whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or not is_named(name, wrt))]
         for names in [*([name] for name in whole), whole] if len(whole) > 1 else [whole] * bool(whole):
             with contextlib.suppress(CallError):
                 call = made(names)

@@ -11,9 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import Arguments
-from ..claim import Arrays, CallError, free_name
-from ..detect_framework import FRAMEWORKS
+from ..claim import Arrays, CallError
 from .framework import FrameworkCall, join_real
 
 CALLS_AS_WRITTEN = 8  # calls after which a function is compiled
@@ -22,7 +20,7 @@ CALLS_AS_WRITTEN = 8  # calls after which a function is compiled
 class Adapter(FrameworkCall):
     """A call in JAX: reverse mode by jax.vjp, forward mode by jax.jvp."""
 
-    framework = FRAMEWORKS["jax"]
+    engine = "jax"
     compiled: Callable | None = None
     evaluated = 0
     reverse_mode: bool | None = None
@@ -121,16 +119,10 @@ class Adapter(FrameworkCall):
         inexact = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
         return join_real(self.note_layout(result, inexact, jnp.iscomplexobj), jnp)
 
-    def pull_function(self, cotangent: np.ndarray) -> Adapter:
-        names = list(self.at)
-
-        def product(*given: Any) -> tuple:
-            *xs, seed = given
-            out, back = jax.vjp(self.function_of(names), *xs)
-            return tuple(map(jnp.conj, back(seed.reshape(out.shape).astype(out.dtype))))
-
-        given = {**self.at, free_name("gradient", self.at): cotangent}
-        return Adapter(product, Arguments(given), f"the derivative of {self.title}")
+    def product(self, *given: Any) -> tuple:
+        *xs, seed = given
+        out, back = jax.vjp(self.function_of(list(self.at)), *xs)
+        return tuple(map(jnp.conj, back(seed.reshape(out.shape).astype(out.dtype))))
 
 
 def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:

@@ -129,7 +129,6 @@ class Library(Claim):
         self.derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
         self.result_shape = self.output_shape(request.shapes)
         self.connection = process
-        self.recent: tuple[Any, Any] = (None, None)
         for function in (self.f, *self.derivatives):
             self.sizes(function)
         for function in self.derivatives:
@@ -262,11 +261,6 @@ class Library(Claim):
             return np.array(returned, self.result.type)
         return after[self.result.name].reshape(self.result_shape)
 
-    def value_at(self, arrays: Arrays) -> np.ndarray:
-        if arrays is not self.recent[0]:
-            self.recent = arrays, self.evaluate(arrays)
-        return self.recent[1]
-
     def derivative(self, function: Declaration, arrays: Arrays, given: Arrays) -> dict[str, np.ndarray]:
         """Return what a derivative gives, by the names of what it belongs to; given: cotangents or tangents."""
         roles, (into, back), values = self.roles(function), self.sides(function), {}
@@ -276,7 +270,7 @@ class Library(Claim):
         for p in function.parameters:
             role = roles.get(p.name, "")
             if role == self.result.name:
-                values[p.name] = self.value_at(arrays) if p.kind == "input" else np.zeros(self.result_shape)
+                values[p.name] = self.output(arrays) if p.kind == "input" else np.zeros(self.result_shape)
             elif role in arrays:
                 values[p.name] = arrays[role]
             elif role:

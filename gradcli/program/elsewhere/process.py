@@ -54,19 +54,27 @@ class Process:
         self.asked += 1
         request = {"method": method, **body, "id": self.number}
         line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
-        limit = time.monotonic() + self.timeout
+        answer = self.exchange(process, self.timeout, line)
+        if answer is not None:
+            return answer
+        if process.stdout.fileno() not in self.rest:
+            raise GoneError(self.describe_end(self.await_end(process, method)))
+        self.close()
+        raise GoneError(self.describe_end(f"no answer to {method} within {self.timeout:g} seconds (--timeout)"))
+
+    def exchange(self, process: Any, seconds: float, line: bytes = b"") -> Any:
+        """Write a line, and read until there is an answer; None where standard output ends or the time is over."""
+        limit, pipes = time.monotonic() + seconds, (process.stdout, process.stderr)
         with selectors.DefaultSelector() as selector:
-            for pipe in (process.stdout, process.stderr):
-                if pipe.fileno() in self.rest:
-                    selector.register(pipe, selectors.EVENT_READ)
-            selector.register(process.stdin, selectors.EVENT_WRITE)
-            while True:
+            for pipe in (pipe for pipe in pipes if pipe.fileno() in self.rest):
+                selector.register(pipe, selectors.EVENT_READ)
+            if line:
+                selector.register(process.stdin, selectors.EVENT_WRITE)
+            while selector.get_map():
                 left = limit - time.monotonic()
-                ready = selector.select(left) if left > 0 else []
+                ready = selector.select(max(left, 0)) if left > 0 or not seconds else []
                 if not ready:
-                    self.close()
-                    what = f"no answer to {method} within {self.timeout:g} seconds (--timeout)"
-                    raise GoneError(self.describe_end(what))
+                    return None
                 for key, _ in ready:
                     if key.fileobj is process.stdin:
                         with contextlib.suppress(BrokenPipeError):
@@ -74,29 +82,20 @@ class Process:
                             if line:
                                 continue
                         selector.unregister(key.fileobj)
-                    else:
-                        answer = self.read(key.fd)
-                        if answer is not None:
-                            return answer
-                        if key.fd not in self.rest:
-                            selector.unregister(key.fileobj)
-                if process.stdout.fileno() not in self.rest:
-                    raise GoneError(self.describe_end(self.await_end(process, method)))
+                    elif (answer := self.read(key.fd)) is not None:
+                        return answer
+                    elif key.fd not in self.rest:
+                        selector.unregister(key.fileobj)
+                        if key.fileobj is process.stdout:
+                            return None
+        return None
 
     def drop_surplus(self, process: Any) -> None:
         """Take in what came after the last answer, waiting shortly at first: it must not answer the next request."""
-        if not self.asked:
-            return
-        with selectors.DefaultSelector() as selector:
-            if process.stdout.fileno() in self.rest:
-                selector.register(process.stdout, selectors.EVENT_READ)
-            watched = self.surplus or self.asked <= WATCHED
-            while selector.get_map() and selector.select(LATE if watched else 0):
-                if self.read(process.stdout.fileno()) is not None:
-                    self.surplus = True
-                    print(f"{self.title}: more than one answer to a request; the first counts", file=sys.stderr)
-                if process.stdout.fileno() not in self.rest:
-                    return
+        watched = self.surplus or self.asked <= WATCHED
+        while self.asked and self.exchange(process, LATE if watched else 0) is not None:
+            self.surplus = True
+            print(f"{self.title}: more than one answer to a request; the first counts", file=sys.stderr)
 
     def start(self) -> Any:
         """Return the running process; start it when there is none, or when it belongs to the parent of this one."""
@@ -161,14 +160,7 @@ class Process:
         """Return how a process ended; take in what it still printed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
-        fd = process.stderr.fileno()
-        with selectors.DefaultSelector() as selector:
-            while fd in self.rest:
-                selector.register(fd, selectors.EVENT_READ)
-                if not selector.select(GRACE):
-                    break
-                self.read(fd)
-                selector.unregister(fd)
+        self.exchange(process, GRACE)
         code = process.poll()
         self.close()
         if code is None:

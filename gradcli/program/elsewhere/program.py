@@ -14,7 +14,7 @@ from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
 from ..arguments import by_path, is_under
-from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
+from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, tensor
 from ..claim import Arrays, Claim
 from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call
 
@@ -51,7 +51,7 @@ class Call(Function):
     def forward(ctx: Any, call: Claim, names: list[str], *xs: Tensor) -> Tensor:
         ctx.call, ctx.names, ctx.shapes = call, names, [x._data.shape for x in xs]
         ctx.save_for_backward(*xs)
-        return as_tensor(call.value({**call.at, **arrays_of(names, xs)}))
+        return tensor(call.value({**call.at, **arrays_of(names, xs)}))
 
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Any:
@@ -71,7 +71,7 @@ class Call(Function):
             raise TargetError(f"{call.title} gives no Jacobian-vector products", hint="gradcli vjp goes backward")
         given = {name: t for name, t in zip(ctx.names, tangents, strict=True) if t is not None}
         arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
-        return as_tensor(call.push(arrays, arrays_of(given, given.values())))
+        return tensor(call.push(arrays, arrays_of(given, given.values())))
 
 
 @functools.partial(once_differentiable, message="what runs elsewhere gives first derivatives only")
@@ -80,7 +80,7 @@ def products(ctx: Any, cotangent: Tensor) -> tuple:
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
     arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
     results = call.pull(arrays, raw) if call.has_pull else by_columns(call, arrays, raw)
-    return None, None, *(as_tensor(results[name]) for name in ctx.names)
+    return None, None, *(tensor(results[name]) for name in ctx.names)
 
 
 def by_columns(call: Claim, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
@@ -94,11 +94,6 @@ def by_columns(call: Claim, arrays: Arrays, cotangent: np.ndarray) -> dict[str, 
 
 def arrays_of(names: Iterable[str], tensors: Iterable[Any]) -> dict[str, np.ndarray]:
     return {name: np.asarray(t.detach()._data) for name, t in zip(names, tensors, strict=True)}
-
-
-def as_tensor(x: np.ndarray) -> Tensor:
-    raw = np.array(x)
-    return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
 
 
 def framework_program(engine: str, function: Any, title: str, single: bool) -> ElsewhereProgram:

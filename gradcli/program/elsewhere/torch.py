@@ -15,8 +15,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..arguments import Arguments, arrays_in, call_with, tensor_data
-from ..claim import Arrays, CallError, Claim, free_name
-from ..detect_framework import FRAMEWORKS, reachable_from
+from ..claim import Arrays, CallError, Claim
+from ..detect_framework import reachable_from
 from ..user_code import place_of_return
 from .framework import FrameworkCall
 
@@ -58,17 +58,17 @@ SMALL = 10_000
 class Adapter(FrameworkCall):
     """A call in PyTorch: reverse mode by torch.autograd.grad, forward mode by torch.autograd.forward_ad."""
 
-    framework = FRAMEWORKS["torch"]
+    engine = "torch"
     records = False  # whether values need a graph: the function differentiates inside, or registers hooks
 
     @classmethod
     def of(
-        cls, function: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool
+        cls, function: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None = None
     ) -> FrameworkCall:
         function = as_callable(function, title)
         if isinstance(function, torch.nn.Module):
-            return ModuleCall(function, given, fixed, title, single)
-        return super().of(function, given, fixed, title, single)
+            return ModuleCall(function, given, title, single, wrt)
+        return super().of(function, given, title, single, wrt)
 
     @classmethod
     def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
@@ -194,25 +194,19 @@ class Adapter(FrameworkCall):
         common = max((x.dtype for x in pairs), key=lambda d: d.itemsize)
         return torch.cat([x.reshape(-1).to(common) for x in pairs])
 
-    def pull_function(self, cotangent: np.ndarray) -> Adapter:
-        names, first = list(self.at), self
-
-        def product(*given: torch.Tensor) -> tuple:
-            with torch.enable_grad():
-                xs = [x if x.requires_grad else x.clone().requires_grad_() for x in given[:-1]]
-                out = first.join_result(first.result(dict(zip(names, xs, strict=True))))
-                if not out.requires_grad:
-                    return tuple(torch.zeros_like(x) for x in xs)
-                seed = given[-1].reshape(out.shape).to(out.dtype)
-                grads = torch.autograd.grad(out, xs, seed, create_graph=True, allow_unused=True)
-                nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
-                if any(type(node).__name__ == "Error" for node in nodes):  # nothing leads on from it
-                    what = "a function that was marked with @once_differentiable"
-                    raise RuntimeError(f"trying to differentiate twice {what}")
-                return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
-
-        given = {**self.at, free_name("gradient", self.at): cotangent}
-        return Adapter(product, Arguments(given), f"the derivative of {self.title}")
+    def product(self, *given: torch.Tensor) -> tuple:
+        with torch.enable_grad():
+            xs = [x if x.requires_grad else x.clone().requires_grad_() for x in given[:-1]]
+            out = self.join_result(self.result(dict(zip(self.at, xs, strict=True))))
+            if not out.requires_grad:
+                return tuple(torch.zeros_like(x) for x in xs)
+            seed = given[-1].reshape(out.shape).to(out.dtype)
+            grads = torch.autograd.grad(out, xs, seed, create_graph=True, allow_unused=True)
+            nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
+            if any(type(node).__name__ == "Error" for node in nodes):  # nothing leads on from it
+                what = "a function that was marked with @once_differentiable"
+                raise RuntimeError(f"trying to differentiate twice {what}")
+            return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         with self.running("", self.single), torch.enable_grad():
@@ -220,14 +214,14 @@ class Adapter(FrameworkCall):
         for function, arguments, title, place in calls:
             given = {f"argument {i}": x for i, x in enumerate(arguments)}
             with contextlib.suppress(CallError):
-                part = Adapter.of(function, given, lambda path: False, title, self.single)
+                part = Adapter.of(function, given, title, self.single)
                 yield part, functools.partial("the first wrong part is {}: {}".format, title, place)
 
 
 class ModuleCall(Adapter):
     """A call of a module: inputs are those of forward and the parameters; buffers stay as they are."""
 
-    def __init__(self, module: Any, given: Mapping[str, Any], fixed: Callable[[str], bool], title: str, single: bool):
+    def __init__(self, module: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None):
         self.names = [name for name, p in module.named_parameters() if p.requires_grad]
         inputs = {name: x for name, x in given.items() if name not in self.names}
         weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
@@ -235,15 +229,15 @@ class ModuleCall(Adapter):
             if np.shape(given[name]) != tuple(weights[name].shape):
                 own = f"'{name}' has shape {tuple(weights[name].shape)} in the module"
                 raise CallError(f"{own}; the given value has shape {np.shape(given[name])}")
-        arguments = Arguments(inputs, fixed)
+        arguments = Arguments(inputs, wrt)
         single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
         self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
         values = {n: np.array(given[n] if n in given else tensor_data(p), np.float64) for n, p in weights.items()}
         self.calling = inputs.keys()
-        super().__init__(module, Arguments({**arguments.tree, **values}, fixed), title, single=single)
+        super().__init__(module, Arguments({**arguments.tree, **values}, wrt), title, single=single)
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
-        filled = self.arguments.fill_in(leaves, self.constant)
+        filled = self.arguments.fill_in(leaves, self.array)
         narrow = any(x.dtype in SINGLE for x in leaves.values())
         module = self.modules[narrow]
         weights = {name: torch.as_tensor(filled[name]) for name in self.names}
