@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import symtable
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -81,26 +80,15 @@ class SourceFunction:
         line = self.raw[self.starts[first.lineno - 1] : begin].decode()
         return begin, begin, f"{statement}; " if line.strip() else f"{statement}\n{line}"
 
-    def keeping(self) -> list[tuple[int, int, str]]:
-        """Return the edit that keeps the variables of the scopes around in use, as code needs that replaces code."""
-        table = symtable.symtable(self.source, "", "exec")
-        for name in self.code_names:
-            inner = [t for t in table.get_children() if t.get_name() in (name, name.strip("<>"))]
-            if not inner:
-                return []
-            table = inner[-1]
-        free = table.get_frees() if isinstance(table, symtable.Function) else ()
-        return [self.at_entry(f"if 0: ({', '.join(free)},)")] if free and not self.is_lambda else []
-
     def recording(self) -> str:
         """Return the text whose function notes its arguments."""
-        return self.with_edits([self.at_entry(f"{HOST}.enter(locals())"), *self.keeping()])
+        return self.with_edits([self.at_entry(f"{HOST}.enter(locals())")])
 
     def numeric(self) -> str:
         """Return the text whose function has its results changed by the host."""
         body = [self.node.body] if self.is_lambda else [r.value for r in returns(self.node) if r.value is not None]
         edits = [(*self.at(value), f"{HOST}.apply(({self.text(value)}))") for value in body]
-        return self.with_edits([*edits, *self.keeping()])
+        return self.with_edits(edits)
 
 
 def members(scope: ast.AST) -> Iterator[Any]:
@@ -147,12 +135,11 @@ def numeric_mutants(function: SourceFunction) -> Iterator[Mutant]:
 
 def source_mutants(function: SourceFunction) -> list[Mutant]:
     mutants: dict[str, Mutant] = {}
-    keeping = function.keeping()
     body = [function.node.body] if function.is_lambda else function.node.body
     for node in (n for part in body for n in walk_code(part)):
         for new in changes(function, node):
             begin, end = function.at(node)
-            text = function.with_edits([(begin, end, new), *keeping])
+            text = function.with_edits([(begin, end, new)])
             try:
                 compile(text, "mutant", "exec", dont_inherit=True)
             except (SyntaxError, ValueError):
