@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import inspect
 import math
 import os
@@ -25,6 +24,7 @@ from ..request import Request
 from ..show.check_results import CheckReport, WatchedDerivative
 from .check import Check, values_text
 from .run import Place
+from .watch import RANK
 from .workers import in_processes, in_turn
 
 QUICK, FEWEST = 600, 10
@@ -35,8 +35,6 @@ SAME = 1e-6
 """How much a value may differ from that of the run, relative, and be the same."""
 STEP = 1e-3
 """The step of a numeric gradient, relative to the element: rounding and the rest of the series are about 1e-12."""
-RANK = ("fail", "pass", "inconclusive", "error")
-"""Of verdicts at several points the first of these counts: what is decided at one point is decided."""
 
 
 class UseCheck(Check):
@@ -76,7 +74,7 @@ def calls_within(seconds: float, each: float) -> int | None:
 
 
 def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds: float) -> Iterator[bytes]:
-    """Yield a line after each use with what was found of its derivative so far: see `read_line`.
+    """Yield after each use the pickled number of its derivative, and what was found of that so far.
 
     Each derivative is judged once before one is judged again: where time runs out, something is known of all.
     Second derivatives come last, compared with the first ones that are right, else with values of the function.
@@ -98,7 +96,7 @@ def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds:
             reports[number].append((use, report))
             watched = worst_of(derivative, reports[number])
             (right.add if watched.report.verdict == "pass" else right.discard)(id(derivative))
-            yield b"%d %s\n" % (number, base64.b64encode(pickle.dumps(watched)))
+            yield pickle.dumps((number, watched))
 
 
 def load_torch(torch: Any) -> None:
@@ -106,15 +104,6 @@ def load_torch(torch: Any) -> None:
     torch.set_num_threads(1)  # the other threads did not survive the fork
     x = torch.ones(1, requires_grad=True)
     torch.autograd.grad(x.sum(), x)
-
-
-def read_line(line: bytes) -> tuple[int, WatchedDerivative]:
-    """Return what a line holds: the derivative's number in its report, of which the last line counts, and the finding.
-
-    Raises ValueError for half a line, and what pickle raises.
-    """
-    number, _, found = line.partition(b" ")
-    return int(number), pickle.loads(base64.b64decode(found, validate=True))
 
 
 def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Iterator[CheckReport]:

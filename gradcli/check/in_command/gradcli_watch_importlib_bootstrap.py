@@ -16,6 +16,7 @@ import importlib.util
 import inspect
 import json
 import os
+import pickle
 import signal
 import sys
 import time
@@ -467,7 +468,7 @@ def judge_all():
         judge(watch, report)
     except BaseException:
         message = f"gradcli could not judge what was noted: {traceback.format_exc(limit=-3)}"
-        os.write(report, json.dumps({"trouble": message}).encode() + b"\n")
+        os.write(report, pickle.dumps(("trouble", message)))
     finally:
         if apart:
             os._exit(0)
@@ -500,5 +501,5 @@ def judge(watch, report):
     seconds = time.monotonic() - watch.start + PATIENCE
     derivatives = [d for d in watch.derivatives.values() if d.first is not None]
     judge_uses = importlib.import_module("gradcli.check.watched").judge_uses
-    for line in judge_uses(derivatives, watch.settings, seconds):
-        os.write(report, line)
+    for finding in judge_uses(derivatives, watch.settings, seconds):
+        os.write(report, finding)
