@@ -344,14 +344,12 @@ class Shrinking:
                 break
         if np.imag(value) or abs(value) <= 3:
             return
-        sign, high = float(np.sign(np.real(value))), abs(float(np.real(value)))
-        low = 1.0
-        while high > 10 * low and (middle := float(f"{np.sqrt(low * high):.0e}")) not in (low, high):
-            low, high = (low, middle) if self.put(places, sign * middle) else (middle, high)
-        low = np.floor(low)
-        step = 10.0 ** max(0.0, np.floor(np.log10(high)) - 1)
-        while high - low > step and (middle := step * np.floor((low + high) / 2 / step)) not in (low, high):
-            low, high = (low, middle) if self.put(places, sign * middle) else (middle, high)
+        sign, two_digits = np.sign(np.real(value)), np.outer(10.0 ** np.arange(300), np.arange(10, 100))
+        numbers = float(sign) * np.concatenate([np.arange(1, 10), two_digits.reshape(-1)])
+        low, high = 0, int(np.searchsorted(np.abs(numbers), abs(value)))
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.put(places, float(numbers[middle])) else (middle, high)
 
     def put(self, places: np.ndarray, value: complex) -> bool:
         """Put a value at places; return whether it was simpler and failed."""

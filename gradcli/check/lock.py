@@ -18,7 +18,7 @@ from ..lang.limits import enforce
 from ..program.claim import CallError, Claim
 from ..show.check_results import CheckReport
 from ..show.study_results import Comparison, Difference, Lock, Verification
-from .check import Check
+from .check import Check, settings_kept
 from .flat import Flat, arrays_behind
 from .noise import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
@@ -119,13 +119,7 @@ def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
 
 
 def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
-    with (
-        check.surroundings,
-        contextlib.redirect_stdout(sys.stdout),
-        contextlib.redirect_stderr(sys.stderr),
-        np.errstate(all="ignore"),
-        enforce(check.bound),
-    ):
+    with check.surroundings, settings_kept(), enforce(check.bound):
         return Known(check.claim(check.point(np.random.default_rng(check.request.seed)) if at is None else at))
 
 

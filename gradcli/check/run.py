@@ -26,7 +26,7 @@ from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, w
 from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, judge_by_tolerances, rounding_slack
 
 if TYPE_CHECKING:
-    from .directions import Directions, Outcome
+    from .directions import Outcome
 
 DEFECT = "a defect of gradcli, please report it"
 """What is said where nobody foresaw an error."""
@@ -172,7 +172,10 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) ->
         if request.taylor and look.slopes:
             report = functools.partial(report, taylor=taylor_of(look))
         if outcome is not None:
-            return report_along(look.flat, outcome, broken_law or unsteadiness(look, at_other), request, report)
+            rows = look.claimed if look.slopes else None
+            if broken_law is None and rows is not None and rows.whole is not None and rows.again is not None:
+                broken_law = find_unsteady(rows.whole, rows.again, at_other)
+            return report_along(look.flat, outcome, broken_law, request, report)
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
@@ -341,14 +344,6 @@ ROUGH = Finding(
 )
 PLACES = ("single element", "some elements")
 """Findings that say where a mistake is, and not which."""
-
-
-def unsteadiness(look: Directions, at_other: np.ndarray | None) -> Finding | None:
-    """Return what a second call of a gradient tells of which directions were taken; None where there was none."""
-    rows = look.claimed if look.slopes else None
-    if rows is None or rows.whole is None or rows.again is None:
-        return None
-    return find_unsteady(rows.whole, rows.again, at_other)
 
 
 def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None = None) -> Finding | None:

@@ -181,12 +181,11 @@ def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int,
         yield place, check.run()
 
 
-class Worker:
+class Worker(ForkedProcess):
     """A forked process that runs checks by number, one at a time. given: how many so far. others: other pipes."""
 
     def __init__(self, checks: Sequence[Check], watched: bool, others: Sequence[Pipe]):
-        self.process = ForkedProcess(functools.partial(serve, checks, watched), others)
-        self.pipe = self.process.pipe
+        super().__init__(functools.partial(serve, checks, watched), others)
         self.checks = checks
         self.at: int | None = None
         self.given = 0
@@ -213,11 +212,11 @@ class Worker:
 
     def end(self, seconds: float) -> int | None:
         """Wait so many seconds for the process to end, then end it; return its status."""
-        late = time.monotonic() > self.end_by and self.process.status is None
-        self.process.wait(0 if late else seconds)
-        self.process.kill()
+        late = time.monotonic() > self.end_by and self.status is None
+        self.wait(0 if late else seconds)
+        self.kill()
         self.pipe.close()
-        return LATE if late else self.process.status
+        return LATE if late else self.status
 
 
 def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
@@ -302,7 +301,7 @@ def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
     while True:
         ready = with_something_to_read(workers, LOOK_SECONDS)
         now = time.monotonic()
-        done = [w for pipe, w in workers.items() if pipe in ready or w.process.status is not None or now > w.end_by]
+        done = [w for pipe, w in workers.items() if pipe in ready or w.status is not None or now > w.end_by]
         if done:
             return done
 
