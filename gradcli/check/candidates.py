@@ -169,7 +169,9 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     unit = max(flat.unit, flat.input_unit)
     direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
-    parts = claimed_parts(flat, weights) * direction
+    real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
+    row = flat.pull([weights])[0] if real and flat.claim.has_pull else weights @ flat.matrix()
+    parts = row * direction
     claimed, size = float(parts.sum()), float(np.abs(parts).max())
     x = flat.x
     steps = np.array([LARGE_STEP, HALF_STEP, 4 * unit ** (1 / 3), 4 * unit**0.5])
@@ -202,14 +204,6 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     if not errors[best] <= INFORMED * largest or gap <= AGREES_WITHIN * largest + errors[best]:
         return 0.0, False
     return float(gap / largest), False
-
-
-def claimed_parts(flat: Flat, weights: np.ndarray) -> np.ndarray:
-    """Return the claimed derivative of a weighted sum of the outputs. Raises CallError."""
-    real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
-    if real and flat.claim.has_pull:
-        return flat.pull([weights])[0]
-    return weights @ flat.matrix()
 
 
 class ElementSlopes:

@@ -155,10 +155,9 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) ->
     if claim.doubt:
         return report("inconclusive", claim.doubt)
     claim.most_calls = request.calls or claim.most_calls
-    request = request._replace(calls=claim.most_calls)
     flat = Flat(claim)
     at_other = claim_at_other_point(flat)
-    few = request.show != "all" and (request.looks_along or is_costly(flat))
+    few = request.show != "all" and (request.looks_along or claim.most_calls or is_costly(flat))
     along = bool(request.tolerances is None and len(flat.f0) * flat.size and few)
     if along:
         from .directions import PLAN, TAYLOR_STEPS, Directions, taylor_of
@@ -316,7 +315,8 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
     if not analytic.size:  # without elements the verdict is a pass in every way of checking
         return judgement
     judgement.run()
-    rows = {j for j, columns in judgement.kinks.items() if len(columns) > 1} | set(judgement.wrong())
+    rows = {j for j, columns in judgement.kinks.items() if len(columns) > 1}
+    rows.update(np.flatnonzero((judgement.state == FAIL).any(axis=1)).tolist())
     if rows and flat.size > 1:
         from .kink import settle_kinks
 

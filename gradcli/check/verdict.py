@@ -211,10 +211,6 @@ class Judgement:
         off = np.abs(self.analytic - self.value)
         return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
 
-    def wrong(self) -> dict[int, list[int]]:
-        rows = np.flatnonzero((self.state == FAIL).any(axis=1))
-        return {int(j): np.flatnonzero(self.state[j] == FAIL).tolist() for j in rows}
-
     def settle_kinks(self, answers: Mapping[tuple[int, ...], bool | None], j: int) -> None:
         """Take in whether the values of row j at columns that share kinks lie in the generalized gradient."""
         for columns, inside in answers.items():
