@@ -148,14 +148,10 @@ def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
 
 LARGE_STEP, HALF_STEP = 0.05, 0.025
 """Two steps whose slopes are extrapolated, in units of the scale; two more follow from the rounding unit."""
-AGREES_WITHIN = 1e-6
-"""The relative difference from a claim that no filter holds against it."""
-INFORMED = 1e-2
-"""The relative error beyond which a slope says nothing."""
-HIDING = 1e-9
-"""An error of a slope beside the slopes over a large step, that is more than rounding."""
-MATTERS = 1e-4
-"""A claimed effect, beside the value and the largest one, that is looked at where no slope is seen."""
+AGREES_WITHIN = 1e-6  # the relative difference from a claim that no filter holds against it
+INFORMED = 1e-2  # the relative error beyond which a slope says nothing
+HIDING = 1e-9  # an error of a slope beside the slopes over a large step, that is more than rounding
+MATTERS = 1e-4  # a claimed effect, beside the value and the largest one, that is looked at where no slope is seen
 SMALL_STEPS, GROWTH = 1e-6, 10.0
 """Steps so small beside the largest show slopes so many times larger where the function is singular."""
 
@@ -261,8 +257,7 @@ class ElementSlopes:
 
 
 MOST_CALLS = 150
-MOST_DROPPED = 24
-"""The longest axis from which elements are dropped one by one."""
+MOST_DROPPED = 24  # the longest axis from which elements are dropped one by one
 ROUNDS = 4
 
 

@@ -28,8 +28,7 @@ from .run import Place, run_check
 
 BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
 WHOLE_NUMBERS = "--arg NAME='[2, 0]' gives whole numbers, as does a parameter annotated with int or NDArray[np.int64]"
-MOST_SHOWN = 12
-"""Elements of an array that a report writes out."""
+MOST_SHOWN = 12  # elements of an array that a report writes out
 
 
 @contextlib.contextmanager
@@ -56,12 +55,9 @@ def settings_kept() -> Iterator[None]:
 class Check:
     """One check. at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name."""
 
-    is_script = False
-    """Whether a script is run for every value."""
-    bounds_answers = False
-    """Whether the time limit is that of an answer, not of the check."""
-    opened: Claim | None = None
-    """What was opened last, to be closed in the end."""
+    is_script = False  # whether a script is run for every value
+    bounds_answers = False  # whether the time limit is that of an answer, not of the check
+    opened: Claim | None = None  # what was opened last, to be closed in the end
 
     def __init__(
         self,

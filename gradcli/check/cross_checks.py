@@ -21,8 +21,7 @@ from ..show.check_results import CheckReport, Finding, InputCheck
 from ..tape.modes import no_grad
 from .verdict import digits_of
 
-ROUNDED = "rounding leaves"
-"""How a note begins that excuses a disagreement."""
+ROUNDED = "rounding leaves"  # how a note begins that excuses a disagreement
 
 
 class CrossChecks:
@@ -89,16 +88,12 @@ def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
         return as_expressions(claim.call([Tensor._wrap(s, None) for s in symbols.values()])._data)
 
 
-MOST_COLUMNS = 64
-"""Input elements up to which every one is moved by itself; above, random directions are taken."""
+MOST_COLUMNS = 64  # input elements up to which every one is moved by itself; above, random directions are taken
 DIRECTIONS = 16
-UNITS = 64
-"""Rounding units of itself that a derivative may be off without being accused."""
+UNITS = 64  # rounding units of itself that a derivative may be off without being accused
 POINTS = 4
-NEARBY = 1e-3
-"""How far away, relatively, the points are that tell rounding from a wrong rule."""
-FEW_DIGITS = 10.0
-"""Right digits of a float64 value below which its loss is reported."""
+NEARBY = 1e-3  # how far away, relatively, the points are that tell rounding from a wrong rule
+FEW_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported
 
 
 class Sharp:

@@ -25,8 +25,7 @@ KNOWN = set(
 )
 """The options of a declaration."""
 F = TypeVar("F", bound=Callable | str)
-REGISTRY: list[Check] = []
-"""All checks declared in this process, in order."""
+REGISTRY: list[Check] = []  # all checks declared in this process, in order
 
 
 @overload

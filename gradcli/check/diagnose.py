@@ -34,12 +34,10 @@ CONSTANTS = {
 
 
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
-LEFT_OVER = 0.1
-"""The part of a wrong element's difference that a pattern may leave."""
+LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave
 ELSEWHERE = 1e-2
 """How far, relative, a factor may be from that at another point: a central difference has half the digits."""
-SLIGHT = 1e-4
-"""Factors so near to 1 have no name."""
+SLIGHT = 1e-4  # factors so near to 1 have no name
 
 
 class Case:
@@ -288,8 +286,7 @@ def rolled(case: Case) -> Iterator[tuple[str, str, np.ndarray]]:
         yield "permuted", text, np.take_along_axis(np.sort(case.r, axis=1), ranks, axis=1)
 
 
-MOSTLY = 0.9
-"""The part of wrong elements that a pattern explains where a few are wrong in another way, too."""
+MOSTLY = 0.9  # the part of wrong elements that a pattern explains where a few are wrong in another way, too
 
 
 def mostly_sign(case: Case) -> tuple[str, str] | None:
@@ -419,8 +416,7 @@ FITTED = (chain_factor, term)
 """Patterns that fit a constant, which means something where several elements are wrong and known."""
 SEVERAL = 3
 BEFORE_FITTED = (not_finite, zero, float32, whole_factor, rearranged)
-PATTERNS = (*BEFORE_FITTED, part_factor, *FITTED, mostly_sign)
-"""What may have been mistaken, the most telling first."""
+PATTERNS = (*BEFORE_FITTED, part_factor, *FITTED, mostly_sign)  # what may have been mistaken, the most telling first
 
 
 def cases_of(flat: Flat, judgement: Judgement) -> list[Case]:

@@ -14,8 +14,7 @@ from ..program.claim import Arrays, CallError, Claim, WrongShapeError
 from ..program.detect_framework import reachable_from
 from ..show.check_results import Element
 
-MOST_BYTES = 1 << 28
-"""How much memory the points of one batch may take."""
+MOST_BYTES = 1 << 28  # how much memory the points of one batch may take
 
 
 def real_view(x: np.ndarray) -> np.ndarray:
@@ -219,8 +218,7 @@ class Flat:
         return blocks
 
 
-ROWS_AT_ONCE = 64
-"""Cotangents that a framework is given for one forward pass."""
+ROWS_AT_ONCE = 64  # cotangents that a framework is given for one forward pass
 
 
 def scales_of(x: np.ndarray) -> np.ndarray:

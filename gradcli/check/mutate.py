@@ -25,8 +25,7 @@ from .watch import environment_with, start_command
 
 HOST = '__import__("gradcli_mutant_host")'
 DIGITS = 12
-MOST_MUTANTS = 300
-"""Mutants of the source; of more, every n-th."""
+MOST_MUTANTS = 300  # mutants of the source; of more, every n-th
 
 
 class Mutant(NamedTuple):
@@ -215,10 +214,8 @@ def changes(function: SourceFunction, node: Any) -> Iterator[str]:
                 yield f"{function.text(node.value)}[{raw[:end].decode()} - 1{raw[end:].decode()}]"
 
 
-EQUAL = 1e-14
-"""A relative difference at all points that makes a mutant equal to the original."""
-PATIENCE, LEAST_SECONDS = 5.0, 10.0
-"""How many times longer than without a mutant a run may take, and how long at least."""
+EQUAL = 1e-14  # a relative difference at all points that makes a mutant equal to the original
+PATIENCE, LEAST_SECONDS = 5.0, 10.0  # how many times longer than without a mutant a run may take, and how long at least
 
 
 class Mutator:

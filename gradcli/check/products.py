@@ -95,15 +95,13 @@ def find_broken_law(flat: Flat, seed: int) -> Finding | None:
     return staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
 
 
-COTANGENT_SIZE = 3.0
-"""The typical size of cotangents: 1 is what most people try."""
+COTANGENT_SIZE = 3.0  # the typical size of cotangents: 1 is what most people try
 FACTOR = 1024.0
 """How many times larger and smaller ones are tried, too, for products that are clipped or rounded; a power of 2, so
 that floating-point numbers of any type scale exactly."""
 COARSEST = 0.05
 """From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
-WIDEST_STAIR = 2.0**-6
-"""Over this part of a number, one in bfloat16 changes at least once."""
+WIDEST_STAIR = 2.0**-6  # over this part of a number, one in bfloat16 changes at least once
 STAIR_VECTORS = 256
 """Vectors along which stairs are looked for: so many that what only bends is far from `OWN_NOISE` between them."""
 
@@ -183,8 +181,7 @@ def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
     return flat.as_output(np.random.default_rng(seed).standard_normal(len(flat.f0)))
 
 
-CHANGED = 1e-4
-"""The change of a gradient, relative, from which on it is none of rounding."""
+CHANGED = 1e-4  # the change of a gradient, relative, from which on it is none of rounding
 SAME_VALUE = 1e-6
 """Up to which difference two values of a function are one, relative to them and to how they change beside the point."""
 
@@ -212,10 +209,8 @@ def other_value(flat: Flat) -> Finding | None:
     )
 
 
-LOST_BESIDE_LARGEST = 1e-6
-"""The part of the largest product beside which small ones may be rounding."""
-MOST_SUBSETS = 4
-"""Inputs up to which all subsets of those that need a gradient are tried; of more, each alone."""
+LOST_BESIDE_LARGEST = 1e-6  # the part of the largest product beside which small ones may be rounding
+MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient are tried; of more, each alone
 
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:

@@ -28,22 +28,15 @@ from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of,
 if TYPE_CHECKING:
     from .directions import Outcome
 
-DEFECT = "a defect of gradcli, please report it"
-"""What is said where nobody foresaw an error."""
+DEFECT = "a defect of gradcli, please report it"  # what is said where nobody foresaw an error
 SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
-JUMPS = 1e-3
-"""A claim that changes by more between points that are rounding units apart jumps there: that is no noise."""
-SPARSE_FROM = 20_000
-"""Elements of a Jacobian from which on its pattern is looked at."""
-SLOW_SECONDS = 2.0
-"""Seconds that one call per element may take for all elements to be looked at."""
-DISTURBED = 0.05
-"""Seconds by which other work on the machine delays a call at most, mostly."""
-RETRIALS = 3
-"""Further calls to tell a slow function from a delayed call."""
-EXCUSE_LIMIT = 5_000_000
-"""Elements up to which that is done once more for what was held against it."""
+JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps there: that is no noise
+SPARSE_FROM = 20_000  # elements of a Jacobian from which on its pattern is looked at
+SLOW_SECONDS = 2.0  # seconds that one call per element may take for all elements to be looked at
+DISTURBED = 0.05  # seconds by which other work on the machine delays a call at most, mostly
+RETRIALS = 3  # further calls to tell a slow function from a delayed call
+EXCUSE_LIMIT = 5_000_000  # elements up to which that is done once more for what was held against it
 
 
 class Place(NamedTuple):
@@ -342,8 +335,7 @@ ROUGH = Finding(
     "the claim is rough: the function's slope is smooth over close points, and the claim jumps about (computed in "
     "float16 or float32, from a table, or by an iteration that stops early)",
 )
-PLACES = ("single element", "some elements")
-"""Findings that say where a mistake is, and not which."""
+PLACES = ("single element", "some elements")  # findings that say where a mistake is, and not which
 
 
 def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None = None) -> Finding | None:
@@ -360,8 +352,7 @@ def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | 
     return Finding("unsteady", text)
 
 
-LINE = 81
-"""Points of the function along the worst element."""
+LINE = 81  # points of the function along the worst element
 VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden"])
 
 

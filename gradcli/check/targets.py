@@ -46,8 +46,7 @@ from ..show.check_results import CheckReport
 from .check import Check, error_report, surroundings_of
 from .declare import REGISTRY, claim_opened
 
-DECLARING = {"check", "check_gradient"}
-"""A file that names none of these declares no check, and is not imported."""
+DECLARING = {"check", "check_gradient"}  # a file that names none of these declares no check, and is not imported
 
 
 def mentions_checks(path: str) -> bool:

@@ -31,8 +31,7 @@ QUICK, FEWEST = 600, 10
 """A function that could be called so often in its time may be called as often as the verdict needs; the fewest calls
 with which a derivative is judged at all."""
 FRAMEWORKS = ("torch", "jax", "autograd")
-SAME = 1e-6
-"""How much a value may differ from that of the run, relative, and be the same."""
+SAME = 1e-6  # how much a value may differ from that of the run, relative, and be the same
 STEP = 1e-3
 """The step of a numeric gradient, relative to the element: rounding and the rest of the series are about 1e-12."""
 

@@ -27,12 +27,9 @@ from ..show.check_results import CheckReport
 from .check import Check
 from .run import DEFECT
 
-HEADER = 8
-"""Bytes that say how long a message is."""
-BYTES_AT_ONCE = 1 << 20
-"""Bytes that are read at once."""
-NAP_SECONDS = 0.001
-"""Seconds between two looks whether a process has ended."""
+HEADER = 8  # bytes that say how long a message is
+BYTES_AT_ONCE = 1 << 20  # bytes that are read at once
+NAP_SECONDS = 0.001  # seconds between two looks whether a process has ended
 
 
 class Pipe:
@@ -133,20 +130,14 @@ def flush() -> None:
             stream.flush()
 
 
-THREADED = ("torch", "jax")
-"""Modules that do not work in a process forked from one that has loaded them."""
+THREADED = ("torch", "jax")  # modules that do not work in a process forked from one that has loaded them
 BROKEN = (TimeIsUp, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingError, ImportError, AttributeError)
 """What may come of a pipe whose other end died, or whose descriptor the user's code wrote to."""
-PARTING = 2.0
-"""Seconds that a process gets to end, for its threads to finish."""
-LOOK_SECONDS = 0.5
-"""Seconds after which to look for processes that died while others hold their pipe."""
-MESSAGE_SECONDS = 0.2
-"""Seconds between two messages of a process on how far it is."""
-Watch = Callable[..., None]
-"""Told how far a check is: its number, and what it tells (`program.claim.Watch`)."""
-LATE = 124
-"""The status of a process that ends itself because its time is over, as timeout(1) has it."""
+PARTING = 2.0  # seconds that a process gets to end, for its threads to finish
+LOOK_SECONDS = 0.5  # seconds after which to look for processes that died while others hold their pipe
+MESSAGE_SECONDS = 0.2  # seconds between two messages of a process on how far it is
+Watch = Callable[..., None]  # told how far a check is: its number, and what it tells (`program.claim.Watch`)
+LATE = 124  # the status of a process that ends itself because its time is over, as timeout(1) has it
 PARENT_DEATH, ADOPTION = 1, 36
 """Linux's prctl options: the signal that a process gets when its parent dies; whether it gets orphans below it."""
 ROUNDS = 100

@@ -20,10 +20,8 @@ import warnings
 
 POINTS = 20
 SECONDS = 20.0
-MOST_WRITTEN = 24
-"""Elements of a call that are written out as a test."""
-CALLS = 25
-"""So many calls of the original are noted."""
+MOST_WRITTEN = 24  # elements of a call that are written out as a test
+CALLS = 25  # so many calls of the original are noted
 
 
 class Job:

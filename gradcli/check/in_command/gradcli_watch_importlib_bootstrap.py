@@ -56,8 +56,7 @@ SCIPY = {
 PAIRED = ("fmin_l_bfgs_b", "fmin_tnc")
 """Solvers whose f returns value and gradient where neither a gradient nor an approximation is asked for."""
 OLDEST = (3, 11)
-PATIENCE = 60.0
-"""Seconds that judging may take in addition to what the run took."""
+PATIENCE = 60.0  # seconds that judging may take in addition to what the run took
 
 Use = collections.namedtuple(
     "Use", "number kind function claim args place x value claimed columns base first wrt", defaults=[None] * 8
@@ -374,8 +373,7 @@ def watched_solver(module, entry, solver):
     return call
 
 
-PATCHES = dict.fromkeys(SCIPY, watch_solvers)
-"""What is done to a module when the command has imported it."""
+PATCHES = dict.fromkeys(SCIPY, watch_solvers)  # what is done to a module when the command has imported it
 
 
 class Finder:
