@@ -86,14 +86,14 @@ def declared_address(text: str, at: Any, *, name: str | None = None, config: Any
 
     @functools.cache
     def opened() -> Callable[[Arrays], Claim]:
-        return open_address(text, check.request._replace(**declarations))
+        return open_address(text, declared.request._replace(**declarations))
 
     def make(inputs: Arrays) -> Claim:
         return opened()(inputs)
 
     opens = functools.partial(claim_opened, make)
-    check = Check(make, at, opens=opens, name=name or text, config=document, **options)
-    return check
+    declared = Check(make, at, opens=opens, name=name or text, config=document, **options)
+    return declared
 
 
 def caller() -> Any:
