@@ -160,7 +160,7 @@ def ratio_name(flat: Flat, typical: float, c: float) -> tuple[str, str] | None:
         return "factor", "twice the derivative: a constant factor 2 too many (accumulated twice, or a missing 1/2)"
     if near(0.5):
         return "factor", "half the derivative: a constant factor 1/2 (a missing factor 2)"
-    for n, what in lengths(flat):
+    for n, what in lengths(flat).items():
         if near(float(n)):
             return "missing 1/N", f"constant factor {n}, {what}: a missing 1/N (sum instead of mean)"
         if near(1.0 / n):
@@ -178,20 +178,15 @@ def ratio_name(flat: Flat, typical: float, c: float) -> tuple[str, str] | None:
     return None
 
 
-def lengths(flat: Flat) -> Iterator[tuple[int, str]]:
-    """Yield sizes that a forgotten or doubled mean or broadcast would bring in as a factor."""
-    seen = {1, 2}
+def lengths(flat: Flat) -> dict[int, str]:
+    """Return sizes that a forgotten or doubled mean or broadcast would bring in as a factor, and what each is of."""
+    sizes = []
     for name, x in flat.claim.at.items():
-        for n, what in [*((n, f"a length of {name}") for n in x.shape), (x.size, f"the size of {name}")]:
-            if n > 1 and n not in seen:
-                seen.add(n)
-                yield n, what
+        sizes += [*((n, f"a length of {name}") for n in x.shape), (x.size, f"the size of {name}")]
+    sizes += [(n, "a length of the output") for n in flat.out_shape]
     around = {n for x in arrays_behind(flat.claim) for n in (*x.shape, x.size)}
-    ours = [(n, "a length of the output") for n in flat.out_shape]
-    for n, what in [*ours, *((n, "a length of an array that the code uses") for n in sorted(around))]:
-        if n > 1 and n not in seen:
-            seen.add(n)
-            yield n, what
+    sizes += [(n, "a length of an array that the code uses") for n in sorted(around)]
+    return {n: what for n, what in reversed(sizes) if n > 2}  # of equal ones the first
 
 
 def common_factor(case: Case, where: np.ndarray) -> float | None:
