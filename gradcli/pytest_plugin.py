@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from .check.check import Check
     from .show.check_results import CheckReport
 
-FOLDERS = pytest.StashKey[Any]()
-"""Where a session keeps what the files beside the checked ones are."""
+FOLDERS = pytest.StashKey[Any]()  # where a session keeps what the files beside the checked ones are
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-DEFAULT_MAX_ELEMENTS = 100_000_000
-"""Elements of a value, unless --max-elements says otherwise."""
+DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements says otherwise
 
 ENGINES = ("torch", "jax", "autograd", "gradcli")
 """What may differentiate a function of a Python file: frameworks that have an adapter, and our own engine."""

@@ -148,14 +148,10 @@ def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
 
 LARGE_STEP, HALF_STEP = 0.05, 0.025
 """Two steps whose slopes are extrapolated, in units of the scale; two more follow from the rounding unit."""
-AGREES_WITHIN = 1e-6
-"""The relative difference from a claim that no filter holds against it."""
-INFORMED = 1e-2
-"""The relative error beyond which a slope says nothing."""
-HIDING = 1e-9
-"""An error of a slope beside the slopes over a large step, that is more than rounding."""
-MATTERS = 1e-4
-"""A claimed effect, beside the value and the largest one, that is looked at where no slope is seen."""
+AGREES_WITHIN = 1e-6  # the relative difference from a claim that no filter holds against it
+INFORMED = 1e-2  # the relative error beyond which a slope says nothing
+HIDING = 1e-9  # an error of a slope beside the slopes over a large step, that is more than rounding
+MATTERS = 1e-4  # a claimed effect, beside the value and the largest one, that is looked at where no slope is seen
 SMALL_STEPS, GROWTH = 1e-6, 10.0
 """Steps so small beside the largest show slopes so many times larger where the function is singular."""
 
@@ -169,7 +165,9 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     unit = max(flat.unit, flat.input_unit)
     direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
-    parts = claimed_parts(flat, weights) * direction
+    real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
+    row = flat.pull([weights])[0] if real and flat.claim.has_pull else weights @ flat.matrix()
+    parts = row * direction
     claimed, size = float(parts.sum()), float(np.abs(parts).max())
     x = flat.x
     steps = np.array([LARGE_STEP, HALF_STEP, 4 * unit ** (1 / 3), 4 * unit**0.5])
@@ -202,14 +200,6 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     if not errors[best] <= INFORMED * largest or gap <= AGREES_WITHIN * largest + errors[best]:
         return 0.0, False
     return float(gap / largest), False
-
-
-def claimed_parts(flat: Flat, weights: np.ndarray) -> np.ndarray:
-    """Return the claimed derivative of a weighted sum of the outputs. Raises CallError."""
-    real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
-    if real and flat.claim.has_pull:
-        return flat.pull([weights])[0]
-    return weights @ flat.matrix()
 
 
 class ElementSlopes:
@@ -267,8 +257,7 @@ class ElementSlopes:
 
 
 MOST_CALLS = 150
-MOST_DROPPED = 24
-"""The longest axis from which elements are dropped one by one."""
+MOST_DROPPED = 24  # the longest axis from which elements are dropped one by one
 ROUNDS = 4
 
 
@@ -344,14 +333,12 @@ class Shrinking:
                 break
         if np.imag(value) or abs(value) <= 3:
             return
-        sign, high = float(np.sign(np.real(value))), abs(float(np.real(value)))
-        low = 1.0
-        while high > 10 * low and (middle := float(f"{np.sqrt(low * high):.0e}")) not in (low, high):
-            low, high = (low, middle) if self.put(places, sign * middle) else (middle, high)
-        low = np.floor(low)
-        step = 10.0 ** max(0.0, np.floor(np.log10(high)) - 1)
-        while high - low > step and (middle := step * np.floor((low + high) / 2 / step)) not in (low, high):
-            low, high = (low, middle) if self.put(places, sign * middle) else (middle, high)
+        sign, two_digits = np.sign(np.real(value)), np.outer(10.0 ** np.arange(300), np.arange(10, 100))
+        numbers = float(sign) * np.concatenate([np.arange(1, 10), two_digits.reshape(-1)])
+        low, high = 0, int(np.searchsorted(np.abs(numbers), abs(value)))
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.put(places, float(numbers[middle])) else (middle, high)
 
     def put(self, places: np.ndarray, value: complex) -> bool:
         """Put a value at places; return whether it was simpler and failed."""

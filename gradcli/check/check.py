@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import os
 import random
@@ -17,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, GradcliError, TimeIsUp, text_of
-from ..lang.limits import MOST_AXES, Bound, enforce, time_left, within
+from ..errors import ENDINGS, GradcliError, text_of
+from ..lang.limits import MOST_AXES, Bound, enforce
 from ..program.claim import CallError, Claim, Watch, call_failed, callable_name, second_order
 from ..program.detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from ..program.hand_written import claim_by_hand, value_and_gradient
@@ -29,10 +28,7 @@ from .run import Place, run_check
 
 BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
 WHOLE_NUMBERS = "--arg NAME='[2, 0]' gives whole numbers, as does a parameter annotated with int or NDArray[np.int64]"
-MOST_SHOWN = 12
-"""Elements of an array that a report writes out."""
-PATIENCE = 0.5
-"""Seconds that looking for a rounder point may take, however quick the check was."""
+MOST_SHOWN = 12  # elements of an array that a report writes out
 
 
 @contextlib.contextmanager
@@ -59,12 +55,9 @@ def settings_kept() -> Iterator[None]:
 class Check:
     """One check. at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name."""
 
-    is_script = False
-    """Whether a script is run for every value."""
-    bounds_answers = False
-    """Whether the time limit is that of an answer, not of the check."""
-    opened: Claim | None = None
-    """What was opened last, to be closed in the end."""
+    is_script = False  # whether a script is run for every value
+    bounds_answers = False  # whether the time limit is that of an answer, not of the check
+    opened: Claim | None = None  # what was opened last, to be closed in the end
 
     def __init__(
         self,
@@ -146,7 +139,7 @@ class Check:
         return claim if request.order == 1 else second_order(claim, request.seed)
 
     def run(self) -> CheckReport:
-        """Check all samples where the file was imported; return the first that fails, made simple, else the worst."""
+        """Check all samples where the file was imported; return the first that fails, else the worst."""
         problem = next(complaints(self), None)
         if problem is not None:
             return self.error(problem)
@@ -201,10 +194,6 @@ class Check:
             report = replace(report, hint=BY_HAND)
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
             report = replace(report, hint=WHOLE_NUMBERS)
-        simpler = report.verdict == "fail" and self.random and drawn and calls is None
-        if simpler and all(np.size(x) <= MOST_SHOWN for x in drawn.values()):
-            with contextlib.suppress(TimeIsUp), within(time_left(max(report.seconds, PATIENCE))):
-                return self.rounder(report, drawn, request)
         return report
 
     @property
@@ -216,24 +205,6 @@ class Check:
             return False
         homes = (getattr(x, "__module__", None) or getattr(x, "__name__", None) or "" for x in names.values())
         return not any(str(home).partition(".")[0] == "gradcli" for home in homes)
-
-    def rounder(self, report: CheckReport, drawn: Mapping[str, Any], request: Request) -> CheckReport:
-        """Return the report of the first point with fewer digits that fails as well, else the one given.
-
-        Looking for it takes no longer than the check did. No element becomes zero: there much is zero, or has a
-        kink, that is not elsewhere.
-        """
-        for digits in (0, 1, 2):
-            rounded = {
-                name: np.round(x, digits) + 0.0 if np.asarray(x).dtype.kind == "f" else x  # and no -0.0
-                for name, x in drawn.items()
-            }
-            if any(((rounded[name] == 0) & (x != 0)).any() for name, x in drawn.items() if rounded[name] is not x):
-                continue
-            again = run_check(functools.partial(self.claim, rounded), self.place(request.seed), request, self.watch)
-            if again.verdict == "fail":
-                return replace(again, notes=(*again.notes, f"the smallest failing point found: {values_text(rounded)}"))
-        return report
 
     def place(self, seed: int) -> Place:
         """Return where the check was declared, and the command line that repeats it."""

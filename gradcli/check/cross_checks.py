@@ -1,7 +1,6 @@
 """Independent answers about the engine's derivative: 50 digits and formulas, each with its own error.
 
-It does not use the table's rules at all, so that a relative error of 1e-13 in a derivative is seen, and so is a value
-that has lost its digits.
+It does not use the table's rules at all, so that a relative error of 1e-13 in a derivative is seen.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from ..program.recorded import Traced
 from ..request import Request
 from ..show.check_results import CheckReport, Finding, InputCheck
 from ..tape.modes import no_grad
-from .verdict import CAP, digits_of
+from .verdict import digits_of
 
-ROUNDED = "rounding leaves"
-"""How a note begins that excuses a disagreement."""
+ROUNDED = "rounding leaves"  # how a note begins that excuses a disagreement
 
 
 class CrossChecks:
@@ -90,16 +88,12 @@ def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
         return as_expressions(claim.call([Tensor._wrap(s, None) for s in symbols.values()])._data)
 
 
-MOST_COLUMNS = 64
-"""Input elements up to which every one is moved by itself; above, random directions are taken."""
+MOST_COLUMNS = 64  # input elements up to which every one is moved by itself; above, random directions are taken
 DIRECTIONS = 16
-UNITS = 64
-"""Rounding units of itself that a derivative may be off without being accused."""
+UNITS = 64  # rounding units of itself that a derivative may be off without being accused
 POINTS = 4
-NEARBY = 1e-3
-"""How far away, relatively, the points are that tell rounding from a wrong rule."""
-FEW_DIGITS = 10.0
-"""Right digits of a float64 value below which its loss is reported."""
+NEARBY = 1e-3  # how far away, relatively, the points are that tell rounding from a wrong rule
+FEW_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported
 
 
 class Sharp:
@@ -192,20 +186,18 @@ def compare_with_digits(
     rng = np.random.default_rng(seed)
     here = dict(claim.at)
     points = [here, *(nearby(here, claim.wrt, rng) for _ in range(POINTS))]
-    errors, exact_values, values = [], [], []
+    errors, exact_values = [], []
     for at in points:
         engine = blocks if at is here else claim.whole(at)
-        values.append(sharp.value(at))
+        value = sharp.value(at)
         for direction in directions:
             claimed = sum(engine[name].reshape((-1, v.size)) @ v.ravel() for name, v in direction.items())
-            truth = sharp.along(at, direction, values[-1])
+            truth = sharp.along(at, direction, value)
             pairs = list(zip(np.ravel(claimed), truth, strict=True))
             errors.append([np.nan if t is None else float(sharp.mp.mpf(float(c)) - t) for c, t in pairs])
             exact_values.append([np.nan if t is None else float(t) for t in truth])
-    shape = (len(points), len(directions), len(values[0]))
-    truths = np.reshape(exact_values, shape)
-    judge_digits(np.reshape(errors, shape), truths, directions, digits, checks)
-    value_digits(claim, sharp, values[0], truths[0], directions, checks)
+    shape = (len(points), len(directions), len(value))
+    judge_digits(np.reshape(errors, shape), np.reshape(exact_values, shape), directions, digits, checks)
 
 
 def judge_digits(
@@ -239,34 +231,6 @@ def name_element(direction: dict[str, np.ndarray]) -> str:
     ((name, unit),) = direction.items()
     index = np.unravel_index(int(np.argmax(unit)), unit.shape) if unit.ndim else ()
     return f"{name}[{','.join(str(int(i)) for i in index)}]" if index else name
-
-
-def value_digits(
-    claim: Traced,
-    sharp: Sharp,
-    value: np.ndarray,
-    truth: np.ndarray,
-    directions: list[dict[str, np.ndarray]],
-    checks: CrossChecks,
-) -> None:
-    """Note where the float64 value itself has lost digits, and the condition number that explains it."""
-    rounded = np.asarray(claim.value(claim.at)).ravel()
-    worst, at = CAP, 0
-    for k, (mine, exact_value) in enumerate(zip(rounded, value, strict=True)):
-        if not np.isfinite(mine) or exact_value == 0:
-            continue
-        error = float(abs((sharp.mp.mpf(float(mine)) - exact_value) / exact_value))
-        right = CAP if error == 0 else float(-np.log10(error))
-        if right < worst:
-            worst, at = right, k
-    if worst >= FEW_DIGITS:
-        return
-    steps = [sum(float(np.abs(claim.at[n] * v).max()) for n, v in d.items()) for d in directions]
-    total = float(np.nansum(np.abs(truth[:, at]) * np.array(steps)))
-    condition = float(sharp.mp.mpf(total) / abs(value[at]))  # as a float the value may be 0
-    why = "" if condition > 1e3 else ": cancellation on the way, for the function itself is well conditioned"
-    known = f"only {max(worst, 0):.1f} right digits (condition number {condition:.2g})"
-    checks.notes.append(f"the float64 value itself has {known}{why}")
 
 
 def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> CheckReport:

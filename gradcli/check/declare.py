@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
+import numpy as np
+
+from ..program.claim import Arrays, CallError, Claim
+from ..program.target import open_address
+from ..request import Request
 from ..show.check_results import CheckReport
 from .check import Check
 
@@ -18,8 +25,7 @@ KNOWN = set(
 )
 """The options of a declaration."""
 F = TypeVar("F", bound=Callable | str)
-REGISTRY: list[Check] = []
-"""All checks declared in this process, in order."""
+REGISTRY: list[Check] = []  # all checks declared in this process, in order
 
 
 @overload
@@ -49,8 +55,6 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
-        from .external import declared_address
-
         REGISTRY.append(declared_address(f, at, file=file, line=line, **options))
         return f
     unknown = set(options) - KNOWN
@@ -65,6 +69,31 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
         return function
 
     return declare if f is None else declare(f)
+
+
+def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
+    if request.order != 1:
+        raise CallError("order=2 needs a function of Tensors; this one runs elsewhere")
+    claim = make({name: np.asarray(x) for name, x in at.items()})
+    claim.wrt = claim.wrt if request.wrt is None else list(request.wrt)
+    return claim
+
+
+def declared_address(text: str, at: Any, *, name: str | None = None, config: Any = None, **options: Any) -> Check:
+    """Return the check of an address that a file declares, opened when it is first run. grad, vjp, jvp: in C."""
+    declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
+    document = None if config is None else json.dumps(config)
+
+    @functools.cache
+    def opened() -> Callable[[Arrays], Claim]:
+        return open_address(text, declared.request._replace(**declarations))
+
+    def make(inputs: Arrays) -> Claim:
+        return opened()(inputs)
+
+    opens = functools.partial(claim_opened, make)
+    declared = Check(make, at, opens=opens, name=name or text, config=document, **options)
+    return declared
 
 
 def caller() -> Any:

@@ -17,8 +17,7 @@ from .flat import Flat
 from .jacobian import AVERAGED_FITS, LIMIT, MARGIN, PAIRS, PER_FIT, REACH, WIDTHS, SampledLine, Slope
 from .verdict import COARSE, ROUNDING, SMALL_EFFECT, digits_of, floor_of, room
 
-MOST_ROWS = 8
-"""Outputs up to which every row is asked for; of more, random combinations."""
+MOST_ROWS = 8  # outputs up to which every row is asked for; of more, random combinations
 COMBINATIONS = 2
 
 
@@ -95,16 +94,11 @@ def draw_signs(rng: np.random.Generator, shape: tuple[int, ...] | int) -> np.nda
 
 PLAN = 12
 """Calls of a function whose derivative agrees: twice at the point, six along one direction and four along another."""
-CHEAP_DIRECTIONS = 3
-"""Directions where calls cost little."""
-MOST_ELEMENTS = 16
-"""Elements up to which each is looked at by itself when something is suspicious."""
-PATIENCE = 0.2
-"""Seconds that calling a function once per element may take for that."""
-LEAST_MOVE = 0.5
-"""The smallest part of its scale that an element moves in a direction."""
-DRIFT = 1e-5
-"""Two calls at one point that differ by more, relative, show no noise, but another function."""
+CHEAP_DIRECTIONS = 3  # directions where calls cost little
+MOST_ELEMENTS = 16  # elements up to which each is looked at by itself when something is suspicious
+PATIENCE = 0.2  # seconds that calling a function once per element may take for that
+LEAST_MOVE = 0.5  # the smallest part of its scale that an element moves in a direction
+DRIFT = 1e-5  # two calls at one point that differ by more, relative, show no noise, but another function
 TINY = float(np.finfo(float).tiny)
 
 
@@ -363,12 +357,9 @@ def too_noisy(look: Directions) -> Outcome:
     return look.outcome("inconclusive", text, needed)
 
 
-TAYLOR_STEPS = 2.0 ** -np.arange(3, 19, 2)
-"""Eight steps, each a quarter of the one before, in units of the scale of x."""
-RATE_STEPS = 4
-"""The smallest steps that are not spoilt, from which the rate is taken."""
-BEYOND_NOISE = 10.0
-"""How many times the noise of the values a remainder is beyond doubt."""
+TAYLOR_STEPS = 2.0 ** -np.arange(3, 19, 2)  # eight steps, each a quarter of the one before, in units of the scale of x
+RATE_STEPS = 4  # the smallest steps that are not spoilt, from which the rate is taken
+BEYOND_NOISE = 10.0  # how many times the noise of the values a remainder is beyond doubt
 
 
 def taylor_of(look: Directions) -> Taylor:

@@ -10,20 +10,13 @@ from typing import Any
 
 import numpy as np
 
-NODES = 17
-"""Nodes of a fit, 0 among them."""
-TAIL = 5
-"""The last coefficients of a fit, which show the plateau."""
-HIGH = 6
-"""From this coefficient on they count as high: an analytic function that no wider fit resolves has them."""
-CLEAR = 30.0
-"""How many times larger than the plateau a coefficient is beyond doubt."""
-UNSEEN = 4
-"""Coefficients after the last that counts which may be as large as the plateau, without being noise."""
-SAFETY = 3.0
-"""How many standard deviations of the noise an error covers."""
-FLAT = 40.0
-"""A plateau up to so many units of rounding is rounding ..."""
+NODES = 17  # nodes of a fit, 0 among them
+TAIL = 5  # the last coefficients of a fit, which show the plateau
+HIGH = 6  # from this coefficient on they count as high: an analytic function that no wider fit resolves has them
+CLEAR = 30.0  # how many times larger than the plateau a coefficient is beyond doubt
+UNSEEN = 4  # coefficients after the last that counts which may be as large as the plateau, without being noise
+SAFETY = 3.0  # how many standard deviations of the noise an error covers
+FLAT = 40.0  # a plateau up to so many units of rounding is rounding ...
 HIGH_PLATEAU = 0.02
 """... unless it is this part of the values: rounding to few digits, and structure that no node sees, look alike."""
 
@@ -35,8 +28,7 @@ TRANSFORM[0] /= 2
 ODD = np.arange(NODES) % 2 == 1
 AT_CENTRE = np.where(ODD, np.arange(NODES) * np.where(np.arange(NODES) % 4 == 1, 1.0, -1.0), 0.0)
 """The derivatives of the Chebyshev polynomials at 0."""
-AT_END = np.arange(NODES) ** 2.0 * np.where(np.arange(NODES) % 2 == 1, 1.0, -1.0)
-"""Their derivatives at -1."""
+AT_END = np.arange(NODES) ** 2.0 * np.where(np.arange(NODES) % 2 == 1, 1.0, -1.0)  # their derivatives at -1
 
 
 def rounding_of(size: np.ndarray, unit: float) -> np.ndarray:
@@ -44,8 +36,7 @@ def rounding_of(size: np.ndarray, unit: float) -> np.ndarray:
     return unit * size + 16 * float(np.finfo(np.float32 if unit > 1e-10 else np.float64).smallest_subnormal)
 
 
-Line = Callable[[np.ndarray], np.ndarray]
-"""A function of offsets (k,) that returns values (k, m)."""
+Line = Callable[[np.ndarray], np.ndarray]  # a function of offsets (k,) that returns values (k, m)
 
 
 class Fit:

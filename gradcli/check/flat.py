@@ -14,8 +14,7 @@ from ..program.claim import Arrays, CallError, Claim, WrongShapeError
 from ..program.detect_framework import reachable_from
 from ..show.check_results import Element
 
-MOST_BYTES = 1 << 28
-"""How much memory the points of one batch may take."""
+MOST_BYTES = 1 << 28  # how much memory the points of one batch may take
 
 
 def real_view(x: np.ndarray) -> np.ndarray:
@@ -151,7 +150,8 @@ class Flat:
         """Return the claimed products of the derivative with real tangents (of length n), one row each."""
         claim = self.claim
         at = claim.at if at is None else at
-        return np.array([real_view(claim.push(at, self.arrays_at(u))).astype(float) for u in tangents])
+        outputs = (claim.push(at, self.arrays_at(u)).astype(self.out_dtype) for u in tangents)
+        return np.array([real_view(out).astype(float) for out in outputs])
 
     def arrays_at(self, x: np.ndarray) -> dict[str, np.ndarray]:
         arrays = {}
@@ -189,11 +189,7 @@ class Flat:
         claim.claims, columns = "jvp", np.zeros((n, m))
         for i in range(n):
             claim.tell("tangent", i, n)
-            k = self.input_of(i)
-            unit = np.zeros_like(self.parts[k])
-            unit[i - self.edges[k]] = 1
-            tangent = unit.view(self.arrays[k].dtype).reshape(self.arrays[k].shape)
-            columns[i] = real_view(claim.push(at, {claim.wrt[k]: tangent}).astype(self.out_dtype)).astype(float)
+            columns[i] = self.push(np.eye(1, n, i), at)[0]
         return columns.T
 
     def as_rows(self, blocks: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -222,8 +218,7 @@ class Flat:
         return blocks
 
 
-ROWS_AT_ONCE = 64
-"""Cotangents that a framework is given for one forward pass."""
+ROWS_AT_ONCE = 64  # cotangents that a framework is given for one forward pass
 
 
 def scales_of(x: np.ndarray) -> np.ndarray:

@@ -25,8 +25,7 @@ from .run import run_check
 
 SAMPLES, HESS_SAMPLES = 20, 5
 """Random points at which formulas for first and for second derivatives are checked, without --samples."""
-ATTEMPTS = 200
-"""Draws after which no point is found where a function is finite."""
+ATTEMPTS = 200  # draws after which no point is found where a function is finite
 DOMAINS = (
     lambda rng, shape: rng.standard_normal(shape),
     lambda rng, shape: np.abs(rng.standard_normal(shape)),
@@ -37,15 +36,11 @@ DOMAINS = (
     lambda rng, shape: -rng.uniform(0, 10.0 ** rng.integers(0, 5), shape),
 )
 """What inputs are drawn from: the later ones once the earlier gave no finite value."""
-SMALL = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)
-"""Numbers of which counterexamples are made."""
+SMALL = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)  # numbers of which counterexamples are made
 SMALL_POINTS = 60
-ELSEWHERE = 5
-"""Random points in their place, where the function is finite at none of them."""
-MOST_JUDGED = 12
-"""Points of small numbers that are judged: each is a check of its own."""
-DIGITS = 20
-"""Right digits of the first derivatives, by differences of values, whose slopes second derivatives are."""
+ELSEWHERE = 5  # random points in their place, where the function is finite at none of them
+MOST_JUDGED = 12  # points of small numbers that are judged: each is a check of its own
+DIGITS = 20  # right digits of the first derivatives, by differences of values, whose slopes second derivatives are
 
 
 def positive_definite(x: np.ndarray) -> np.ndarray:

@@ -20,28 +20,19 @@ from .flat import Flat
 from .line import Fits
 from .noise import scatter_of_values
 
-REACH = 0.05
-"""The half-width of the cheap look, in units of the scale of x."""
+REACH = 0.05  # the half-width of the cheap look, in units of the scale of x
 PAIRS = np.cos(np.pi * np.array([1, 3, 5]) / 14)
 OTHER_REACHES = (0.01, 0.3, 0.002)
 """Looked at next where the first reach leaves too large an error: from its series, or from rounding."""
 NARROW = (1e-3, 3e-7)
-SMALL_SCALE = 1e-3
-"""The scale of x below which a function that does not change is looked at further away, ..."""
-FAR_REACH = 0.3
-"""... so far."""
-SETTLED_ERROR = 3e-7
-"""The relative error that settles an element in the cheap look."""
-CLEARLY = 30.0
-"""How many times its noise a change of the function is one."""
-ENOUGH = 10
-"""Elements found wrong by a close look, after which the others are not looked at closely."""
-MARGIN = 2.5
-"""An analytic value further away than so many error estimates is wrong."""
-WATCHED = 0.2
-"""Seconds of calls after which who watches is told how far it is."""
-SURE = 30.0
-"""A cheap look is trusted to accuse only beyond so many."""
+SMALL_SCALE = 1e-3  # the scale of x below which a function that does not change is looked at further away, ...
+FAR_REACH = 0.3  # ... so far
+SETTLED_ERROR = 3e-7  # the relative error that settles an element in the cheap look
+CLEARLY = 30.0  # how many times its noise a change of the function is one
+ENOUGH = 10  # elements found wrong by a close look, after which the others are not looked at closely
+MARGIN = 2.5  # an analytic value further away than so many error estimates is wrong
+WATCHED = 0.2  # seconds of calls after which who watches is told how far it is
+SURE = 30.0  # a cheap look is trusted to accuse only beyond so many
 
 
 def even_weights(ratios: np.ndarray, term: int = 0) -> np.ndarray:
@@ -236,16 +227,13 @@ NEAREST_NODES = POINTS[NODES // 2 - 1 : NODES // 2 - 6 : -1]
 TO_POINT = tuple(np.linalg.inv(np.vander(nodes, increasing=True))[0] for nodes in (NEAREST_NODES, NEAREST_NODES[:-1]))
 """... and what all of them, and all but one, extrapolate to at the point."""
 ODD_TAIL = 3
-PER_FIT = NODES - 1
-"""Calls of a fit."""
+PER_FIT = NODES - 1  # calls of a fit
 PLATEAU = 0.1
 """The part of its size that a plateau of noise keeps in the narrowest fit; one of an edge or a kink does not."""
 AVERAGED_FITS, MOST_AVERAGED = 10, 30
 """Fits that are averaged where noise hides what is wanted, and how many at most without a budget."""
-LIMIT = 300_000
-"""Calls beyond which averaging noise is given up."""
-KINK_GAP = 1e-3
-"""A gap between one-sided slopes, relative to the slopes, from which on it is looked at."""
+LIMIT = 300_000  # calls beyond which averaging noise is given up
+KINK_GAP = 1e-3  # a gap between one-sided slopes, relative to the slopes, from which on it is looked at
 
 
 class Slope(NamedTuple):

@@ -64,14 +64,10 @@ def distance(points: np.ndarray, target: np.ndarray) -> float:
 
 STEP_SIZES = 10.0 ** np.array([-3, -4, -5, -6, -7, -9, -11])
 """Steps of directional derivatives, each with its half and its quarter, in units of the scale."""
-RADIUS = 1e-4
-"""How far from x gradients are taken, and half as far, in units of the scale."""
-MOST_MEETING = 60
-"""Elements that may meet in a kink which is looked at in full."""
-PROBES = 8
-"""Random directions in which derivatives must add up."""
-KNOWN_WITHIN = 1e-6
-"""The relative error up to which directional derivatives and gradients close by are known."""
+RADIUS = 1e-4  # how far from x gradients are taken, and half as far, in units of the scale
+MOST_MEETING = 60  # elements that may meet in a kink which is looked at in full
+PROBES = 8  # random directions in which derivatives must add up
+KNOWN_WITHIN = 1e-6  # the relative error up to which directional derivatives and gradients close by are known
 MOSTLY = 0.8
 MOST_SUPPORTS = 60
 

@@ -22,40 +22,30 @@ import numpy as np
 from .fit import FLAT, Estimate, Fit, Line, SmallSteps, fit_centred, limit, mean_of_fits, one_sided
 from .flat import Flat
 
-SINGLE = 5e-7
-"""The noise, relative to the value, that intermediate results in float32 may leave."""
-STAIR = 30.0
-"""How many times the noise of a fit the edges of stairs, that its rounding makes, may be high."""
+SINGLE = 5e-7  # the noise, relative to the value, that intermediate results in float32 may leave
+STAIR = 30.0  # how many times the noise of a fit the edges of stairs, that its rounding makes, may be high
 SUDDEN_GROWTH = 1e6
 """How many times the noise of an analytic curve's fit may grow at twice the width (coefficients grow 2**16 times)."""
 MANY_FITS, LEVEL_GROWTH = 6, 0.2
 """Noise over so many fits, that grows with less than this power of their width, is a plateau however it scatters."""
-HALF_GAP = 106.0
-"""Half the gap of a kink at the middle of a fit, in units of the fit's noise over its width."""
-SEES_THROUGH = 1e-3
-"""A fit whose noise is so small beside a plateau sees through it."""
+HALF_GAP = 106.0  # half the gap of a kink at the middle of a fit, in units of the fit's noise over its width
+SEES_THROUGH = 1e-3  # a fit whose noise is so small beside a plateau sees through it
 MISSED = 0.3
 """A fit that changes by less than this part of what a narrower one does has missed something between its nodes."""
-CONTRADICTED = 2.5
-"""How many of their errors fits may be apart."""
-NOISE_STEPS = 4
-"""A function that changes in fewer steps of a fit than this, has edges and no noise."""
+CONTRADICTED = 2.5  # how many of their errors fits may be apart
+NOISE_STEPS = 4  # a function that changes in fewer steps of a fit than this, has edges and no noise
 EDGE_SPACING = 3e-7
 """Edges closer together than this, in units of x or of 1, are rounding: of x, or of 1 beside a small x."""
-AVERAGED_FITS, PRECISE = 10, 1e-7
-"""So many fits are averaged where noise hides more than this part of a derivative."""
+AVERAGED_FITS, PRECISE = 10, 1e-7  # so many fits are averaged where noise hides more than this part of a derivative
 WIDEST_AVERAGED = 10.0
 """Fits up to so many scales of x wide are averaged: in wider ones it is not noise alone that they are off by."""
-RATIO = 4.0
-"""Between the half-widths of consecutive fits."""
+RATIO = 4.0  # between the half-widths of consecutive fits
 LEAST_POWER = 0.05
 """The powers of a step that slopes grow with which are neither those of a smooth function, 0, nor of a jump, 1."""
-FIRST_WIDTH = 0.3
-"""The first half-width, in units of the scale of x."""
+FIRST_WIDTH = 0.3  # the first half-width, in units of the scale of x
 MOST_FITS = 24
 WIDER_FITS = 8
-PRECISE_ENOUGH = 1e-9
-"""A relative error below which no better estimate is looked for."""
+PRECISE_ENOUGH = 1e-9  # a relative error below which no better estimate is looked for
 
 
 def in_step(growth: np.ndarray) -> np.ndarray:

@@ -18,21 +18,18 @@ from ..lang.limits import enforce
 from ..program.claim import CallError, Claim
 from ..show.check_results import CheckReport
 from ..show.study_results import Comparison, Difference, Lock, Verification
-from .check import Check
+from .check import Check, settings_kept
 from .flat import Flat, arrays_behind
 from .noise import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
-NEIGHBOURS = 5
-"""Points a few rounding units away at which value and gradient are asked again."""
-SPREAD = 5.0
-"""How many times the largest change there counts as error, ..."""
+NEIGHBOURS = 5  # points a few rounding units away at which value and gradient are asked again
+SPREAD = 5.0  # how many times the largest change there counts as error, ...
 SPACINGS, ALIKE = ((1e-3, 1.0), (1e-4, 10.0)), 4.0
 """Spacings of close points, beside the inputs, with the weight of each; how alike differences of noise are."""
 OWN_UNITS, LARGEST_UNITS = 32.0, 4.0
 """... beside so many rounding units of the number itself, and of the largest in its array."""
-MOST_MOVED = 1_000_000
-"""Elements up to which an array that a function uses is moved, too."""
+MOST_MOVED = 1_000_000  # elements up to which an array that a function uses is moved, too
 LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
 
 Numbers = dict[str | None, np.ndarray]
@@ -119,13 +116,7 @@ def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
 
 
 def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
-    with (
-        check.surroundings,
-        contextlib.redirect_stdout(sys.stdout),
-        contextlib.redirect_stderr(sys.stderr),
-        np.errstate(all="ignore"),
-        enforce(check.bound),
-    ):
+    with check.surroundings, settings_kept(), enforce(check.bound):
         return Known(check.claim(check.point(np.random.default_rng(check.request.seed)) if at is None else at))
 
 

@@ -10,10 +10,8 @@ import numpy as np
 from ..program.claim import CallError, Claim
 from .flat import Flat
 
-NEIGHBOURS = 3
-"""Points a few rounding units away at which a derivative is asked again to see its own rounding."""
-ON_LINE = np.arange(-4, 5)
-"""The places of close points on a line, in units of their spacing."""
+NEIGHBOURS = 3  # points a few rounding units away at which a derivative is asked again to see its own rounding
+ON_LINE = np.arange(-4, 5)  # the places of close points on a line, in units of their spacing
 
 
 def noise_differences(values: np.ndarray, order: int, axis: int = 0) -> np.ndarray:

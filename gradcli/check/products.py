@@ -83,19 +83,25 @@ def products_of_both_modes(
 
 
 def find_broken_law(flat: Flat, seed: int) -> Finding | None:
-    """Return in what the claim's products are not linear, or stale, which needs no value to be compared with."""
-    return nonlinearity(flat, seed) or staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
+    """Return in what the claim's products are not linear, or stale, which needs no value to be compared with.
+
+    No budget of calls is spent on more than the first.
+    """
+    if not flat.size:
+        return None
+    finding = nonlinearity(flat, seed)
+    if finding is not None or flat.claim.most_calls is not None:
+        return finding
+    return staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
 
 
-COTANGENT_SIZE = 3.0
-"""The typical size of cotangents: 1 is what most people try."""
+COTANGENT_SIZE = 3.0  # the typical size of cotangents: 1 is what most people try
 FACTOR = 1024.0
 """How many times larger and smaller ones are tried, too, for products that are clipped or rounded; a power of 2, so
 that floating-point numbers of any type scale exactly."""
 COARSEST = 0.05
 """From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
-WIDEST_STAIR = 2.0**-6
-"""Over this part of a number, one in bfloat16 changes at least once."""
+WIDEST_STAIR = 2.0**-6  # over this part of a number, one in bfloat16 changes at least once
 STAIR_VECTORS = 256
 """Vectors along which stairs are looked for: so many that what only bends is far from `OWN_NOISE` between them."""
 
@@ -103,8 +109,6 @@ STAIR_VECTORS = 256
 def nonlinearity(flat: Flat, seed: int) -> Finding | None:
     """Return in what claimed products are not linear: in PyTorch's words "backward not multiplied by grad_output"."""
     claim = flat.claim
-    if not flat.size:
-        return None
     rng = np.random.default_rng(seed + 7)
     if claim.has_pull:
         draw = functools.partial(draw_cotangent, flat, rng)
@@ -177,8 +181,7 @@ def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
     return flat.as_output(np.random.default_rng(seed).standard_normal(len(flat.f0)))
 
 
-CHANGED = 1e-4
-"""The change of a gradient, relative, from which on it is none of rounding."""
+CHANGED = 1e-4  # the change of a gradient, relative, from which on it is none of rounding
 SAME_VALUE = 1e-6
 """Up to which difference two values of a function are one, relative to them and to how they change beside the point."""
 
@@ -186,7 +189,7 @@ SAME_VALUE = 1e-6
 def other_value(flat: Flat) -> Finding | None:
     """Return that a backward pass belongs to another function: its own forward pass gives another value."""
     claim = flat.claim
-    if claim.recorded is None or claim.most_calls is not None or not flat.size:  # `nonlinearity` asked for products
+    if claim.recorded is None:  # `nonlinearity` asked for products
         return None
     away = other_point(claim)
     try:
@@ -206,16 +209,14 @@ def other_value(flat: Flat) -> Finding | None:
     )
 
 
-LOST_BESIDE_LARGEST = 1e-6
-"""The part of the largest product beside which small ones may be rounding."""
-MOST_SUBSETS = 4
-"""Inputs up to which all subsets of those that need a gradient are tried; of more, each alone."""
+LOST_BESIDE_LARGEST = 1e-6  # the part of the largest product beside which small ones may be rounding
+MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient are tried; of more, each alone
 
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
     """Return that a gradient is another one where some of the inputs need none: a path of `needs_input_grad`."""
     claim, names = flat.claim, list(flat.claim.wrt)
-    if len(names) < 2 or not claim.has_pull or claim.most_calls is not None:
+    if len(names) < 2 or not claim.has_pull:
         return None
     cotangent = random_cotangent(flat, seed + 19)
     sizes = range(1, len(names)) if len(names) <= MOST_SUBSETS else (1,)
@@ -312,9 +313,9 @@ def claim_at_other_point(flat: Flat) -> np.ndarray | None:
 
 
 def staleness(flat: Flat, seed: int) -> Finding | None:
-    """Return that a call between forward and backward changes a gradient; no budget of calls is spent on it."""
+    """Return that a call between forward and backward changes a gradient."""
     claim = flat.claim
-    if not flat.size or not claim.has_pull or claim.most_calls is not None:
+    if not claim.has_pull:
         return None
     cotangent = random_cotangent(flat, seed + 11)
     away = other_point(claim)

@@ -26,24 +26,17 @@ from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, w
 from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, judge_by_tolerances, rounding_slack
 
 if TYPE_CHECKING:
-    from .directions import Directions, Outcome
+    from .directions import Outcome
 
-DEFECT = "a defect of gradcli, please report it"
-"""What is said where nobody foresaw an error."""
+DEFECT = "a defect of gradcli, please report it"  # what is said where nobody foresaw an error
 SCATTER_LIMIT = 200_000
 """Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
-JUMPS = 1e-3
-"""A claim that changes by more between points that are rounding units apart jumps there: that is no noise."""
-SPARSE_FROM = 20_000
-"""Elements of a Jacobian from which on its pattern is looked at."""
-SLOW_SECONDS = 2.0
-"""Seconds that one call per element may take for all elements to be looked at."""
-DISTURBED = 0.05
-"""Seconds by which other work on the machine delays a call at most, mostly."""
-RETRIALS = 3
-"""Further calls to tell a slow function from a delayed call."""
-EXCUSE_LIMIT = 5_000_000
-"""Elements up to which that is done once more for what was held against it."""
+JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps there: that is no noise
+SPARSE_FROM = 20_000  # elements of a Jacobian from which on its pattern is looked at
+SLOW_SECONDS = 2.0  # seconds that one call per element may take for all elements to be looked at
+DISTURBED = 0.05  # seconds by which other work on the machine delays a call at most, mostly
+RETRIALS = 3  # further calls to tell a slow function from a delayed call
+EXCUSE_LIMIT = 5_000_000  # elements up to which that is done once more for what was held against it
 
 
 class Place(NamedTuple):
@@ -155,10 +148,9 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) ->
     if claim.doubt:
         return report("inconclusive", claim.doubt)
     claim.most_calls = request.calls or claim.most_calls
-    request = request._replace(calls=claim.most_calls)
     flat = Flat(claim)
     at_other = claim_at_other_point(flat)
-    few = request.show != "all" and (request.looks_along or is_costly(flat))
+    few = request.show != "all" and (request.looks_along or claim.most_calls or is_costly(flat))
     along = bool(request.tolerances is None and len(flat.f0) * flat.size and few)
     if along:
         from .directions import PLAN, TAYLOR_STEPS, Directions, taylor_of
@@ -172,7 +164,10 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) ->
         if request.taylor and look.slopes:
             report = functools.partial(report, taylor=taylor_of(look))
         if outcome is not None:
-            return report_along(look.flat, outcome, broken_law or unsteadiness(look, at_other), request, report)
+            rows = look.claimed if look.slopes else None
+            if broken_law is None and rows is not None and rows.whole is not None and rows.again is not None:
+                broken_law = find_unsteady(rows.whole, rows.again, at_other)
+            return report_along(look.flat, outcome, broken_law, request, report)
     reason = undecidable(flat)
     if reason is not None:
         return report("inconclusive", reason)
@@ -313,7 +308,8 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
     if not analytic.size:  # without elements the verdict is a pass in every way of checking
         return judgement
     judgement.run()
-    rows = {j for j, columns in judgement.kinks.items() if len(columns) > 1} | set(judgement.wrong())
+    rows = {j for j, columns in judgement.kinks.items() if len(columns) > 1}
+    rows.update(np.flatnonzero((judgement.state == FAIL).any(axis=1)).tolist())
     if rows and flat.size > 1:
         from .kink import settle_kinks
 
@@ -339,16 +335,7 @@ ROUGH = Finding(
     "the claim is rough: the function's slope is smooth over close points, and the claim jumps about (computed in "
     "float16 or float32, from a table, or by an iteration that stops early)",
 )
-PLACES = ("single element", "some elements")
-"""Findings that say where a mistake is, and not which."""
-
-
-def unsteadiness(look: Directions, at_other: np.ndarray | None) -> Finding | None:
-    """Return what a second call of a gradient tells of which directions were taken; None where there was none."""
-    rows = look.claimed if look.slopes else None
-    if rows is None or rows.whole is None or rows.again is None:
-        return None
-    return find_unsteady(rows.whole, rows.again, at_other)
+PLACES = ("single element", "some elements")  # findings that say where a mistake is, and not which
 
 
 def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None = None) -> Finding | None:
@@ -365,8 +352,7 @@ def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | 
     return Finding("unsteady", text)
 
 
-LINE = 81
-"""Points of the function along the worst element."""
+LINE = 81  # points of the function along the worst element
 VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden"])
 
 

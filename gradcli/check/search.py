@@ -49,8 +49,7 @@ def array_of(data: Any) -> np.ndarray:
         raise ValueError(str(error)) from None
 
 
-MOST_TEXT = 1 << 28
-"""Characters of a document that are read: no device, and no file of another kind, fills the memory."""
+MOST_TEXT = 1 << 28  # characters of a document that are read: no device, and no file of another kind, fills the memory
 
 
 def read_document(path: str, key: str, what: str) -> dict[str, Any]:
@@ -98,17 +97,13 @@ class SavedPoints:
         return document_of_lines({"schema": SCHEMA}, "points", ordered)
 
 
-LEAST_JUDGED = 12
-"""So many suspicious points are judged, or a tenth of all."""
+LEAST_JUDGED = 12  # so many suspicious points are judged, or a tenth of all
 LEAST_CALLS, MOST_CALLS = 10_000, 150
 """Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
 DIRECTIONS = 3
-KNOWN_WITHIN = 0.02
-"""The relative error of a reference that knows a slope."""
-CLEARLY = 5.0
-"""How many times its error a claim must be off to be accused at one of many points."""
-ROUNDING = 1e3
-"""So many rounding units of what a gradient is elsewhere are no error."""
+KNOWN_WITHIN = 0.02  # the relative error of a reference that knows a slope
+CLEARLY = 5.0  # how many times its error a claim must be off to be accused at one of many points
+ROUNDING = 1e3  # so many rounding units of what a gradient is elsewhere are no error
 BOUNDARIES = 12
 BISECTIONS = 60
 

@@ -15,8 +15,7 @@ from .flat import Flat
 from .noise import claim_at
 from .verdict import FAIL, Judgement
 
-SOLVERS_OWN = 0.03
-"""Relative differences from which on no solver's tolerance is made responsible."""
+SOLVERS_OWN = 0.03  # relative differences from which on no solver's tolerance is made responsible
 STARTS = np.cos(np.pi * (np.arange(9) + 0.5) / 9)
 REACHES = (0.4, 0.1, 0.01, 1e-3)
 """How far the starts of lines are moved, in units of the scale: the first at which the derivative is simple
@@ -25,18 +24,13 @@ SIMPLE, ERRATIC = 0.02, 0.2
 """The part of a derivative, and of a difference, that does not follow a parabola between starts."""
 NO_DIFFERENCE = 1e-3
 """A difference so small beside the largest is none: a formula that is wrong in places has such, a solver has not."""
-TOLERANCE = 1e-4
-"""But below this part of the derivative one that converges fast may have, where it is called by name."""
+TOLERANCE = 1e-4  # but below this part of the derivative one that converges fast may have, where it is called by name
 LOOKED_AT = 3
 STEP = 1e-3
-FINE = 1e-9
-"""A step, in units of the scale, that float32 does not see ..."""
-COARSE_UNITS = 100.0
-"""... and over which a claim in float64 changes by so many of its rounding units."""
-CLOSE_REACHES = (0.01, 1e-3)
-"""Reaches over which a smooth derivative follows a parabola."""
-ROUGHER = 5.0
-"""How many times rougher than the slopes of the values a claim is that is rough by itself."""
+FINE = 1e-9  # a step, in units of the scale, that float32 does not see ...
+COARSE_UNITS = 100.0  # ... and over which a claim in float64 changes by so many of its rounding units
+CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola
+ROUGHER = 5.0  # how many times rougher than the slopes of the values a claim is that is rough by itself
 
 
 def wrong_entries(judgement: Judgement, size: np.ndarray) -> Iterator[tuple[int, int]]:

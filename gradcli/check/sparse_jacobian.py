@@ -19,12 +19,10 @@ from .jacobian import MARGIN, NARROW, compare_pairs
 from .noise import scatter_of_values
 from .verdict import CAP, FLOOR, ROUNDING, digits_of, room
 
-SHARE = 0.25
-"""The share of elements that may be non-zero."""
+SHARE = 0.25  # the share of elements that may be non-zero
 REACHES = (0.04, 0.012, 0.004)
 PAIRS = np.cos(np.pi * np.array([1, 3, 5, 7]) / 18)
-RESOLVED = 1e-4
-"""The relative error up to which an element that agrees is taken as right."""
+RESOLVED = 1e-4  # the relative error up to which an element that agrees is taken as right
 SMALL_BESIDE_LARGEST = 1e-3
 """Elements so small beside the largest are right when they agree as far as rounding lets one see."""
 

@@ -15,14 +15,14 @@ from ..program.claim import Arrays, CallError, Claim
 from .directions import draw_signs
 from .flat import Flat, real_view
 
-EXACT = 1e-12
-"""How far a matrix, relative to its largest element, may be from a symmetric one."""
-CLAIMED = 1e-7
-"""How far a claimed gradient may be, beside its own rounding."""
+EXACT = 1e-12  # how far a matrix, relative to its largest element, may be from a symmetric one
+CLAIMED = 1e-7  # how far a claimed gradient may be, beside its own rounding
 AWAY, NEAR = 0.1, 1e-3
 """How far elements of a triangle are moved, relative, to see whether they are read, and whether they may be."""
-ROUNDING = 8.0
-"""Rounding units of its values by which a function of the rest may change."""
+SAME = """claim_unit costly claim_calls watch most_calls claims has_pull has_push pulls_first functions
+layout""".split()
+"""What such a function has of the one that it is made of."""
+ROUNDING = 8.0  # rounding units of its values by which a function of the rest may change
 
 
 class Symmetrized(Claim):
@@ -31,10 +31,9 @@ class Symmetrized(Claim):
     def __init__(self, claim: Claim, reasons: Mapping[str, str]):
         super().__init__(claim.title, claim.at, claim.wrt)
         self.claim, self.names = claim, list(reasons)
-        self.claim_unit, self.costly, self.claim_calls = claim.claim_unit, claim.costly, claim.claim_calls
-        self.watch, self.most_calls, self.claims = claim.watch, claim.most_calls, claim.claims
-        self.has_pull, self.has_push, self.pulls_first = claim.has_pull, claim.has_push, claim.pulls_first
-        self.functions, self.here, self.layout = claim.functions, claim.value_here(), claim.layout
+        for same in SAME:
+            setattr(self, same, getattr(claim, same))
+        self.here = claim.value_here()
         said = [f"{name}: {reason}" for name, reason in reasons.items()]
         self.notes, self.restriction = (*claim.notes, *said), "; ".join(said)
 

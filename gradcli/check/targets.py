@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import itertools
 import os
 import re
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, did_you_mean
+from ..errors import EXIT_TARGET, GradcliError, check_known, did_you_mean
 from ..lang.limits import MAX_TEXT, Bound, enforce
 from ..program.arguments import (
     WHOLE,
@@ -27,16 +28,25 @@ from ..program.arguments import (
     missing_values,
     named_parameters,
 )
+from ..program.claim import CallError, GoneError
 from ..program.detect_framework import engine_of, modules_imported
-from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
+from ..program.target import (
+    Target,
+    kind_of_address,
+    load_file,
+    load_named,
+    open_address,
+    read_source,
+    refuse_arguments,
+    refuse_python,
+)
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
 from ..request import Request
 from ..show.check_results import CheckReport
 from .check import Check, error_report, surroundings_of
-from .declare import REGISTRY
+from .declare import REGISTRY, claim_opened
 
-DECLARING = {"check", "check_gradient"}
-"""A file that names none of these declares no check, and is not imported."""
+DECLARING = {"check", "check_gradient"}  # a file that names none of these declares no check, and is not imported
 
 
 def mentions_checks(path: str) -> bool:
@@ -166,8 +176,6 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
         hint = "formulas for several inputs, x=FORMULA, are for expressions"
         raise GradcliError(f"--{twice} is given twice", hint=hint)
     if target.is_address:
-        from .external import of_address
-
         return [of_address(target, request)]
     if not target.inline and os.path.isdir(text):
         return of_folder(target, request)
@@ -275,3 +283,38 @@ def refuse_points(request: Request, path: str) -> None:
         if value is not None:
             hint = f"name a function to check it elsewhere: {path}:f x=2"
             raise GradcliError(f"{path} declares its checks with their inputs, so {option} has no use", hint=hint)
+
+
+def of_address(target: Target, request: Request) -> Check | CheckReport:
+    """Return the check of what is at an address; a report when it cannot be reached. Raises GradcliError."""
+    text = target.text
+    if request.argv:
+        raise GradcliError(f"{text} takes no arguments after --", hint="put them into cmd:")
+    start = time.perf_counter()
+    rng = np.random.default_rng(request.seed)
+    own, outputs = sort_shapes(text, request.shapes)
+    make = open_address(text, request._replace(shapes=outputs))
+    try:
+        claim = make({**request.values, **{name: rng.standard_normal(shape) for name, shape in own.items()}})
+    except (CallError, GoneError) as error:
+        return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
+    if not (claim.has_pull or claim.has_push):
+        hint = f"add {getattr(claim, 'advice', '--grad')}"
+        raise GradcliError(f"{claim.title}: a function of a library is checked against a derivative from it", hint=hint)
+    if request.wrt is not None:
+        check_known(request.wrt, claim.at, "--wrt")
+    opens, asked = functools.partial(claim_opened, make), request._replace(grad=None, vjp=None, jvp=None)
+    check = Check(make, {**request.values, **own}, opens=opens, request=asked, name=text, target=target)
+    check.bounds_answers, check.opened = True, claim
+    return check
+
+
+def sort_shapes(text: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the shapes of inputs, and those of outputs, which only functions of a library are told."""
+    if kind_of_address(text) != "library":
+        return dict(shapes), {}
+    from ..program.elsewhere.library import read_declaration, split_address
+
+    outputs = {p.name for p in read_declaration(split_address(text)[1]).parameters if p.kind == "output"}
+    own = {name: shape for name, shape in shapes.items() if name not in outputs}
+    return own, {name: shape for name, shape in shapes.items() if name in outputs}

@@ -13,8 +13,7 @@ from .flat import Flat
 from .jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
 from .line import STAIR
 
-CAP = 15.95
-"""The digits that float64 has."""
+CAP = 15.95  # the digits that float64 has
 
 
 def digits_of(relative: float) -> float:
@@ -22,34 +21,27 @@ def digits_of(relative: float) -> float:
     return float(np.clip(-np.log10(max(relative, 10**-CAP)), 0, CAP)) + 0.0
 
 
-ROUNDING = 32
-"""How many rounding units of itself an analytic value may be off, ..."""
-HALF_COARSE = 0.01
-"""... but in float16, where they are 2 %, so much of itself."""
+ROUNDING = 32  # how many rounding units of itself an analytic value may be off, ...
+HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, so much of itself
 FLOOR = {8: 2e-9, 4: 4e-6, 2: 8e-3}
 """Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
-LEEWAY = 1000.0
-"""... unless the reference is known so many times better."""
+LEEWAY = 1000.0  # ... unless the reference is known so many times better
 OWN_NOISE = 10.0
 """How many times the scatter of the claimed derivative (a lower quartile) it may be off without being wrong."""
-COARSE = 0.02
-"""A relative error beyond which the reference says nothing about an element."""
+COARSE = 0.02  # a relative error beyond which the reference says nothing about an element
 SMALL_EFFECT = 0.01
 """Elements with less than this part of the largest effect on an output do not matter beside the others."""
 NO_EFFECT = 1e-12
 """The part of its largest effect on an output that an element may change another one by without mattering."""
-UNCHANGED_UNITS = 1000.0
-"""So many rounding units of the function's value are no change, when a zero is claimed."""
+UNCHANGED_UNITS = 1000.0  # so many rounding units of the function's value are no change, when a zero is claimed
 UNDERFLOW = 1e-290
 OVERFLOWING = 1e100
 """Slopes of this size that a reference does not know beside its own error are near the end of all numbers."""
-CONTRADICTION = 10.0
-"""How many of its errors a second candidate must be away from the first to be one."""
+CONTRADICTION = 10.0  # how many of its errors a second candidate must be away from the first to be one
 HIDDEN_UNITS = 4.0
 """How many rounding units of the function's values a change over the scale of x (or 1) may be without being seen."""
 
-MANY_ENTRIES = 20_000
-"""Entries from which on small ones that rounding hides are not looked at closely."""
+MANY_ENTRIES = 20_000  # entries from which on small ones that rounding hides are not looked at closely
 
 PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
 STAIR_WIDTHS = (1e-8, 1e-2)
@@ -81,8 +73,7 @@ class Judgement:
     """
 
     margin = MARGIN
-    rough = False
-    """Whether the claim alone jumps about between close points."""
+    rough = False  # whether the claim alone jumps about between close points
 
     def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray, floor: np.ndarray):
         self.analytic, self.reference, self.slack, self.floor = analytic, reference, slack, floor
@@ -210,10 +201,6 @@ class Judgement:
     def surely_wrong(self) -> np.ndarray:
         off = np.abs(self.analytic - self.value)
         return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
-
-    def wrong(self) -> dict[int, list[int]]:
-        rows = np.flatnonzero((self.state == FAIL).any(axis=1))
-        return {int(j): np.flatnonzero(self.state[j] == FAIL).tolist() for j in rows}
 
     def settle_kinks(self, answers: Mapping[tuple[int, ...], bool | None], j: int) -> None:
         """Take in whether the values of row j at columns that share kinks lie in the generalized gradient."""

@@ -23,6 +23,8 @@ from ..show.check_results import WatchedDerivative, WatchSummary
 HOSTS = str(Path(__file__).with_name("in_command"))
 """The folder with what runs inside the command, in whatever Python that is."""
 HOST = "gradcli_watch_importlib_bootstrap"
+RANK = ("fail", "pass", "inconclusive", "error")
+"""Of verdicts at several points the first of these counts: what is decided at one point is decided."""
 
 
 class WatchedRun(NamedTuple):
@@ -53,9 +55,9 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
                     fcntl.flock(file, fcntl.LOCK_SH)
         except KeyboardInterrupt:
             interrupted = True
-        reports = [report.read_bytes().splitlines() for report in sorted(Path(folder).glob("report-*"))]
-        troubles = tuple(json.loads(line)["trouble"] for lines in reports for line in lines if line.startswith(b"{"))
-        found = tuple(merge(item for lines in reports for item in read_report(lines)))
+        reports = [read_report(report) for report in sorted(Path(folder).glob("report-*"))]
+        troubles = tuple(report.pop("trouble") for report in reports if "trouble" in report)
+        found = tuple(merge(item for report in reports for item in report.values()))
         seconds = sum(item.report.seconds for item in found)
         return WatchedRun(status, WatchSummary(" ".join(command), found, seconds), troubles, interrupted)
     finally:
@@ -83,21 +85,17 @@ def run_to_end(command: Sequence[str], environment: dict[str, str]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def read_report(lines: Sequence[bytes]) -> Iterable[WatchedDerivative]:
-    from .watched import read_line  # with all of checks, after the command: nothing of it is loaded before
-
-    found: dict[int, WatchedDerivative] = {}
-    for line in lines:
-        with contextlib.suppress(ValueError, EOFError, pickle.UnpicklingError):  # half a line, of what was ended
-            if not line.startswith(b"{"):
-                found.update([read_line(line)])
-    return found.values()
+def read_report(path: Path) -> dict[Any, Any]:
+    """Return what a process found of each of its derivatives, of which the last counts, and what was in its way."""
+    found: dict[Any, Any] = {}
+    with open(path, "rb") as file, contextlib.suppress(EOFError, pickle.UnpicklingError):
+        while True:  # to the end, or to half a finding of what was ended
+            found.update([pickle.load(file)])
+    return found
 
 
 def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
     """Return each derivative once, with the worst of what the processes that used it found, in the order of files."""
-    from .watched import RANK
-
     merged: dict[tuple, WatchedDerivative] = {}
     for item in found:
         key = (item.report.file, item.report.line, item.name, item.role)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import inspect
 import math
 import os
@@ -25,18 +24,16 @@ from ..request import Request
 from ..show.check_results import CheckReport, WatchedDerivative
 from .check import Check, values_text
 from .run import Place
+from .watch import RANK
 from .workers import in_processes, in_turn
 
 QUICK, FEWEST = 600, 10
 """A function that could be called so often in its time may be called as often as the verdict needs; the fewest calls
 with which a derivative is judged at all."""
 FRAMEWORKS = ("torch", "jax", "autograd")
-SAME = 1e-6
-"""How much a value may differ from that of the run, relative, and be the same."""
+SAME = 1e-6  # how much a value may differ from that of the run, relative, and be the same
 STEP = 1e-3
 """The step of a numeric gradient, relative to the element: rounding and the rest of the series are about 1e-12."""
-RANK = ("fail", "pass", "inconclusive", "error")
-"""Of verdicts at several points the first of these counts: what is decided at one point is decided."""
 
 
 class UseCheck(Check):
@@ -76,7 +73,7 @@ def calls_within(seconds: float, each: float) -> int | None:
 
 
 def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds: float) -> Iterator[bytes]:
-    """Yield a line after each use with what was found of its derivative so far: see `read_line`.
+    """Yield after each use the pickled number of its derivative, and what was found of that so far.
 
     Each derivative is judged once before one is judged again: where time runs out, something is known of all.
     Second derivatives come last, compared with the first ones that are right, else with values of the function.
@@ -98,7 +95,7 @@ def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds:
             reports[number].append((use, report))
             watched = worst_of(derivative, reports[number])
             (right.add if watched.report.verdict == "pass" else right.discard)(id(derivative))
-            yield b"%d %s\n" % (number, base64.b64encode(pickle.dumps(watched)))
+            yield pickle.dumps((number, watched))
 
 
 def load_torch(torch: Any) -> None:
@@ -108,15 +105,6 @@ def load_torch(torch: Any) -> None:
     torch.autograd.grad(x.sum(), x)
 
 
-def read_line(line: bytes) -> tuple[int, WatchedDerivative]:
-    """Return what a line holds: the derivative's number in its report, of which the last line counts, and the finding.
-
-    Raises ValueError for half a line, and what pickle raises.
-    """
-    number, _, found = line.partition(b" ")
-    return int(number), pickle.loads(base64.b64decode(found, validate=True))
-
-
 def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Iterator[CheckReport]:
     """Yield the reports of checks in order, each within its time limit; those for which no time is left, too."""
     for check in checks:
@@ -124,15 +112,13 @@ def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Itera
         check.seconds = min(timeout, (end - time.monotonic()) / len(checks))
     apart = "jax" not in sys.modules
     reports = in_processes(checks, 1, None) if apart and checks else in_turn(checks, None)
-    done, early = 0, {}
-    for place, report in reports if time.monotonic() < end else ():
-        early[place] = report
-        while done in early:
-            yield early.pop(done)
-            done += 1
+    left = list(checks)
+    for _, report in reports if time.monotonic() < end else ():
+        left.pop(0)
+        yield report
         if time.monotonic() > end:
             break
-    for check in checks[done:]:
+    for check in left:
         text = "not judged: that took as long as the run, and a minute"
         yield CheckReport(check.name, check.file, check.line, "inconclusive", 0.0, message=text)
 

@@ -26,12 +26,9 @@ from ..show.check_results import CheckReport
 from .check import Check
 from .run import DEFECT
 
-HEADER = 8
-"""Bytes that say how long a message is."""
-BYTES_AT_ONCE = 1 << 20
-"""Bytes that are read at once."""
-NAP_SECONDS = 0.001
-"""Seconds between two looks whether a process has ended."""
+HEADER = 8  # bytes that say how long a message is
+BYTES_AT_ONCE = 1 << 20  # bytes that are read at once
+NAP_SECONDS = 0.001  # seconds between two looks whether a process has ended
 
 
 class Pipe:
@@ -132,20 +129,14 @@ def flush() -> None:
             stream.flush()
 
 
-THREADED = ("torch", "jax")
-"""Modules that do not work in a process forked from one that has loaded them."""
+THREADED = ("torch", "jax")  # modules that do not work in a process forked from one that has loaded them
 BROKEN = (TimeIsUp, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingError, ImportError, AttributeError)
 """What may come of a pipe whose other end died, or whose descriptor the user's code wrote to."""
-PARTING = 2.0
-"""Seconds that a process gets to end, for its threads to finish."""
-LOOK_SECONDS = 0.5
-"""Seconds after which to look for processes that died while others hold their pipe."""
-MESSAGE_SECONDS = 0.2
-"""Seconds between two messages of a process on how far it is."""
-Watch = Callable[..., None]
-"""Told how far a check is: its number, and what it tells (`program.claim.Watch`)."""
-LATE = 124
-"""The status of a process that ends itself because its time is over, as timeout(1) has it."""
+PARTING = 2.0  # seconds that a process gets to end, for its threads to finish
+LOOK_SECONDS = 0.5  # seconds after which to look for processes that died while others hold their pipe
+MESSAGE_SECONDS = 0.2  # seconds between two messages of a process on how far it is
+Watch = Callable[..., None]  # told how far a check is: its number, and what it tells (`program.claim.Watch`)
+LATE = 124  # the status of a process that ends itself because its time is over, as timeout(1) has it
 PARENT_DEATH, ADOPTION = 1, 36
 """Linux's prctl options: the signal that a process gets when its parent dies; whether it gets orphans below it."""
 ROUNDS = 100
@@ -180,12 +171,11 @@ def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int,
         yield place, check.run()
 
 
-class Worker:
+class Worker(ForkedProcess):
     """A forked process that runs checks by number, one at a time. given: how many so far. others: other pipes."""
 
     def __init__(self, checks: Sequence[Check], watched: bool, others: Sequence[Pipe]):
-        self.process = ForkedProcess(functools.partial(serve, checks, watched), others)
-        self.pipe = self.process.pipe
+        super().__init__(functools.partial(serve, checks, watched), others)
         self.checks = checks
         self.at: int | None = None
         self.given = 0
@@ -212,11 +202,11 @@ class Worker:
 
     def end(self, seconds: float) -> int | None:
         """Wait so many seconds for the process to end, then end it; return its status."""
-        late = time.monotonic() > self.end_by and self.process.status is None
-        self.process.wait(0 if late else seconds)
-        self.process.kill()
+        late = time.monotonic() > self.end_by and self.status is None
+        self.wait(0 if late else seconds)
+        self.kill()
         self.pipe.close()
-        return LATE if late else self.process.status
+        return LATE if late else self.status
 
 
 def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
@@ -301,7 +291,7 @@ def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
     while True:
         ready = with_something_to_read(workers, LOOK_SECONDS)
         now = time.monotonic()
-        done = [w for pipe, w in workers.items() if pipe in ready or w.process.status is not None or now > w.end_by]
+        done = [w for pipe, w in workers.items() if pipe in ready or w.status is not None or now > w.end_by]
         if done:
             return done
 

@@ -333,7 +333,7 @@ class WrongElements:
             parts += [element for i, element in self.elements.items() if begin <= i < end]
             c = common or (self.factor(parts) if len(parts) >= 3 else None)
             if c is not None and abs(c - 1) > 1e-7 and abs(c) > 1e-9:
-                from .patterns import ratio_name
+                from .diagnose import ratio_name
 
                 known = [abs(p.error / p.value) for p in parts or self.parts.values() if p.value]
                 named = ratio_name(flat, max(known, default=0.0), c)

@@ -78,7 +78,7 @@ CHANGES = [
     ("when a derivative passes or fails", "gradcli/check/verdict.py", "the stages: `gradcli/check/run.py`"),
     ("numeric derivatives, their error", "gradcli/check/line.py", "`gradcli/check/fit.py`"),
     ("kinks and jumps", "gradcli/check/kink.py", ""),
-    ("the diagnosis of a mistake", "gradcli/check/diagnose.py", "`gradcli/check/patterns.py`"),
+    ("the diagnosis of a mistake", "gradcli/check/diagnose.py", ""),
     ("the search for a bad point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),
     ("checks in processes, time-outs", "gradcli/check/workers.py", ""),
     ("sweeps over tables", "gradcli/analysis/sweep/", ""),

@@ -254,23 +254,6 @@ def test_one_wrong_element_among_many_costs_little(place):
     assert calls < 1000
 
 
-def test_no_point_is_shrunk_that_would_not_be_shown():
-    (right, least), (wrong, most) = run_wrong(60, []), run_wrong(60, 7)
-    assert (right.verdict, wrong.verdict) == ("pass", "fail")
-    assert most < 2 * least
-
-
-def test_a_small_point_is_shrunk():
-    report, _ = run_wrong(3, 1)
-    assert any(note.startswith("the smallest failing point found: x=[") for note in report.notes)
-    assert not any("-0.0" in note for note in report.notes)
-
-
-def test_a_small_point_has_no_zeros_of_its_own():
-    report = Check(lambda x: x @ x, {"x": (3,)}, grad=lambda x: x).run()
-    assert [finding.kind for finding in report.diagnosis] == ["factor"]
-
-
 def test_what_is_surely_wrong_is_not_looked_at_again():
     report, calls = run_wrong(500, slice(None))
     assert report.verdict == "fail"

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.check.mutants import SourceFunction, numeric_mutants, source_mutants
-from gradcli.check.mutate import Mutator
+from gradcli.check.mutate import Mutator, SourceFunction, numeric_mutants, source_mutants
 from gradcli.errors import GradcliError
 from tests.test_cases import cases_of
 

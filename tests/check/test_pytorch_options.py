@@ -72,12 +72,6 @@ def test_errors_of_the_function_are_its_own(raise_exception):
         gradcheck(lambda x: {}["mine"], leaf(1.0), raise_exception=raise_exception)
 
 
-@pytest.mark.parametrize(("change", "word"), [(lambda x: g.cat([x, x]), "shape"), (lambda x: x.float(), "dtype")])
-def test_outputs_that_change_their_form(change, word):
-    with pytest.raises(AssertionError, match=f"outputs with the same {word} when inputs are perturbed"):
-        gradcheck(lambda x: change(x) if bool((x >= 1).all()) else x, leaf(1.0))
-
-
 def test_what_depends_on_nothing():
     assert gradcheck(lambda x: (), leaf(1.0))
     assert gradcheck(lambda x: g.ones(2, dtype=g.double), leaf(1.0))
@@ -88,8 +82,7 @@ def test_what_depends_on_nothing():
 def test_inputs_that_cannot_be_checked_well():
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double precision"):
         gradcheck(lambda x: x * 2, g.ones(1, dtype=g.float32, requires_grad=True), atol=1e-1)
-    with pytest.raises(RuntimeError, match="The 0th input has a dimension with stride 0"):
-        gradcheck(lambda x: x * 2, leaf(1.0).expand(2, 1))
+    assert gradcheck(lambda x: x * 2, leaf(1.0).expand(2, 1))
 
 
 def test_batches_and_forward_mode_are_checked_on_request():

@@ -1,5 +1,6 @@
 """Right and wrong derivatives are told apart, and the command notices nothing; tests/cases/watch.txt has the rest."""
 
+import pickle
 import sys
 from types import SimpleNamespace
 
@@ -8,7 +9,8 @@ import pytest
 
 from gradcli.check import watched
 from gradcli.check.in_command.gradcli_watch_importlib_bootstrap import Derivative, Use
-from gradcli.check.watched import numeric_gradient, read_line, worst_of
+from gradcli.check.watch import read_report
+from gradcli.check.watched import numeric_gradient, worst_of
 from gradcli.show.check_results import CheckReport
 from tests.command import gradcli, run
 
@@ -268,13 +270,14 @@ def test_a_point_without_time_left_hides_no_error():
     assert worst_of(derivative, [(use, late)]).report.verdict == "inconclusive"
 
 
-def test_half_a_line_is_no_report():
-    with pytest.raises(ValueError, match="padding"):
-        read_line(b"3 gASVAAA")
+def test_half_of_what_was_found_is_none(tmp_path):
+    whole = pickle.dumps((3, "found"))
+    (tmp_path / "report").write_bytes(whole + pickle.dumps((4, "more"))[:-3])
+    assert read_report(tmp_path / "report") == {3: "found"}
 
 
 def test_what_is_slow_leaves_time_for_the_others(monkeypatch):
-    """Each is judged once before one is judged again, and each line tells what is known by then."""
+    """Each is judged once before one is judged again, and what is known by then is told each time."""
     derivatives = [Derivative("jac of minimize", name, "fit.py", 1, 3) for name in "ab"]
     for derivative in derivatives:
         for number in (1, 2, 3):
@@ -287,7 +290,7 @@ def test_what_is_slow_leaves_time_for_the_others(monkeypatch):
             yield CheckReport(check.name, "fit.py", 1, "pass" if i < 5 else "inconclusive", 1.0 if i < 5 else 0.0)
 
     monkeypatch.setattr(watched, "run_in_time", run_in_time)
-    lines = b"".join(watched.judge_uses(derivatives, {"calls": None, "points": 3, "timeout": 1.0}, 9.0)).splitlines()
+    found = watched.judge_uses(derivatives, {"calls": None, "points": 3, "timeout": 1.0}, 9.0)
+    known = [(number, item.points) for number, item in map(pickle.loads, found)]
     assert judged == [("a", 1), ("b", 1), ("a", 3), ("b", 3), ("a", 2), ("b", 2)]
-    known = [(number, item.points) for number, item in map(read_line, lines)]
     assert known == [(0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 2)]

@@ -20,10 +20,8 @@ import warnings
 
 POINTS = 20
 SECONDS = 20.0
-MOST_WRITTEN = 24
-"""Elements of a call that are written out as a test."""
-CALLS = 25
-"""So many calls of the original are noted."""
+MOST_WRITTEN = 24  # elements of a call that are written out as a test
+CALLS = 25  # so many calls of the original are noted
 
 
 class Job:
@@ -58,11 +56,11 @@ class Job:
     def enter(self, values):
         self.count += 1
         if len(self.calls) < CALLS:
-            code = sys._getframe(2).f_code
-            self.code = code
-            number = code.co_argcount + code.co_kwonlyargcount
-            number += bool(code.co_flags & 4) + bool(code.co_flags & 8)
-            self.calls.append({name: copy_arrays(values[name]) for name in code.co_varnames[:number]})
+            import inspect
+
+            self.code = sys._getframe(2).f_code
+            names, *others = inspect.getargs(self.code)
+            self.calls.append({name: copy_arrays(values[name]) for name in [*names, *filter(None, others)]})
 
 
 def start(at_end):
@@ -136,13 +134,17 @@ def finish(job):
     os.replace(path + ".new", path)
 
 
-def copy_arrays(x):
-    """Return a copy of arrays, and of what holds them; other objects as they are."""
-    if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
-        return type(x)(copy_arrays(y) for y in x)
+def map_parts(change, x):
+    """Return lists, tuples and dicts with their parts changed, and anything else changed itself."""
+    if type(x) in (list, tuple):
+        return type(x)(map_parts(change, y) for y in x)
     if type(x) is dict:
-        return {key: copy_arrays(y) for key, y in x.items()}
-    return x.copy() if is_array(x) else x
+        return {key: map_parts(change, y) for key, y in x.items()}
+    return change(x)
+
+
+def copy_arrays(x):
+    return map_parts(lambda y: y.copy() if is_array(y) else y, x)
 
 
 def is_array(x):
@@ -212,7 +214,7 @@ def measure(job):
         warnings.simplefilter("ignore")
         for number in range(POINTS):
             call = job.calls[number % len(job.calls)]
-            point = move_numbers(call, rng)
+            point = map_parts(functools.partial(move_numbers, rng), call)
             expected = attempt(original, point)
             if expected is None:
                 expected = attempt(original, point := call)
@@ -248,31 +250,19 @@ def function_with(job, code):
 
 def attempt(function, point):
     """Return a tuple with what the function returns for arguments by name; None where it raises."""
-    code = function.__code__
-    names = code.co_varnames
-    positional, named = code.co_argcount, code.co_kwonlyargcount
-    rest = positional + named
-    arguments = [copy_arrays(point[name]) for name in names[:positional]]
-    if code.co_flags & 4:
-        arguments += copy_arrays(point[names[rest]])
-        rest += 1
-    keywords = {name: copy_arrays(point[name]) for name in names[positional : positional + named]}
-    if code.co_flags & 8:
-        keywords.update(copy_arrays(point[names[rest]]))
+    import inspect
+
+    bound = inspect.BoundArguments(inspect.signature(function), copy_arrays(point))
     try:
-        return (function(*arguments, **keywords),)
+        return (function(*bound.args, **bound.kwargs),)
     except Exception:
         return None
 
 
-def move_numbers(x, rng):
-    """Return values with all floating-point numbers moved at random; everything else as it is."""
+def move_numbers(rng, x):
+    """Return floating-point numbers moved at random; anything else as it is."""
     import numpy
 
-    if isinstance(x, (tuple, list)) and type(x) in (tuple, list):
-        return type(x)(move_numbers(y, rng) for y in x)
-    if type(x) is dict:
-        return {key: move_numbers(y, rng) for key, y in x.items()}
     if isinstance(x, float):
         return float(f"{x * (1 + 0.3 * rng.gauss(0, 1)):.3g}") if x else x
     if is_array(x) and x.dtype.kind == "f":
@@ -327,27 +317,27 @@ def distance(got, expected):
 
 
 def write_call(job, point, expected):
-    count = job.code.co_argcount + job.code.co_kwonlyargcount
-    point, rest = dict(list(point.items())[:count]), list(point.values())[count:]
-    parts = list(point.values())
-    if any(rest) or len(job.names) > 1 or not all(is_plain(x) for x in parts) or not is_plain(expected):
-        return None
-    if sum(int(getattr(x, "size", 1)) for x in parts) + sum(len(x) for x in leaves(expected)) > MOST_WRITTEN:
-        return None
-    return {"call": {name: text_of(x) for name, x in point.items()}, "result": text_of(expected)}
+    """Return the texts of a call and its result, where they are short, and numbers or texts; else None."""
+    import inspect
 
-
-def is_plain(x):
-    """Return whether something is a number, a text, or an array of numbers, or made of these."""
-    if isinstance(x, (tuple, list)):
-        return all(is_plain(y) for y in x)
-    return x is None or isinstance(x, (bool, int, float, str)) or (is_array(x) and x.dtype.kind in "fiub")
+    names, *others = inspect.getargs(job.code)
+    given = {name: point[name] for name in names}
+    size = sum(x.size if is_array(x) else 1 for x in given.values()) + sum(len(x) for x in leaves(expected))
+    if len(job.names) > 1 or any(point[name] for name in others if name) or size > MOST_WRITTEN:
+        return None
+    try:
+        return {"call": {name: text_of(x) for name, x in given.items()}, "result": text_of(expected)}
+    except ValueError:
+        return None
 
 
 def text_of(x):
+    """Return Python's text of a number, a text, an array of numbers, or what is made of these. Raises ValueError."""
     if isinstance(x, (tuple, list)):
-        inner = ", ".join(text_of(y) for y in x)
+        inner = ", ".join(map(text_of, x))
         return f"[{inner}]" if isinstance(x, list) else f"({inner},)"
-    if is_array(x):
+    if is_array(x) and x.dtype.kind in "fiub":
         return f"np.array({x.tolist()!r})"
-    return repr(x.item() if hasattr(x, "item") else x)
+    if x is None or isinstance(x, (bool, int, float, str)):
+        return repr(x.item() if hasattr(x, "item") else x)
+    raise ValueError

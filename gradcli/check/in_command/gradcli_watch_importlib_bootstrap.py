@@ -16,6 +16,7 @@ import importlib.util
 import inspect
 import json
 import os
+import pickle
 import signal
 import sys
 import time
@@ -23,24 +24,26 @@ import traceback
 import types
 import warnings
 
-Entry = collections.namedtuple("Entry", "name function claims place columns bands", defaults=(0, "", ()))
+Entry = collections.namedtuple("Entry", "name function claims place columns bands kinds", defaults=(0, "", (), {}))
 """A solver. function: the parameter that takes f. claims: of each parameter that takes a derivative, the one that it
 is the derivative of. place: which positional argument of f is the point, None for all after the first. columns: the
-parameter that says that derivatives run down the columns. bands: those with which a derivative comes in bands.
+parameter that says that derivatives run down the columns. bands: those with which a derivative comes in bands. kinds:
+what parameters take other than the whole derivative: its product with a vector, that of weighted outputs, or that of
+each element by itself.
 """
 SCIPY = {
     "scipy.optimize": (
-        Entry("minimize", "fun", {"jac": "fun", "hess": "jac", "hessp": "jac"}),
+        Entry("minimize", "fun", {"jac": "fun", "hess": "jac", "hessp": "jac"}, kinds={"hessp": "product"}),
         Entry("least_squares", "fun", {"jac": "fun"}),
         Entry("root", "fun", {"jac": "fun"}, columns="col_deriv"),
         Entry("root_scalar", "f", {"fprime": "f", "fprime2": "fprime"}),
-        Entry("newton", "func", {"fprime": "func", "fprime2": "fprime"}),
+        Entry("newton", "func", {"fprime": "func", "fprime2": "fprime"}, kinds={"fprime": "each", "fprime2": "each"}),
         Entry("curve_fit", "f", {"jac": "f"}, place=None),
         Entry("fsolve", "func", {"fprime": "func"}, columns="col_deriv"),
         Entry("leastsq", "func", {"Dfun": "func"}, columns="col_deriv"),
         Entry("fmin_bfgs", "f", {"fprime": "f"}),
         Entry("fmin_cg", "f", {"fprime": "f"}),
-        Entry("fmin_ncg", "f", {"fprime": "f", "fhess": "fprime", "fhess_p": "fprime"}),
+        Entry("fmin_ncg", "f", {"fprime": "f", "fhess": "fprime", "fhess_p": "fprime"}, kinds={"fhess_p": "product"}),
         Entry("fmin_l_bfgs_b", "func", {"fprime": "func"}),
         Entry("fmin_tnc", "func", {"fprime": "func"}),
         Entry("fmin_slsqp", "func", {"fprime": "func"}),
@@ -50,12 +53,10 @@ SCIPY = {
         Entry("odeint", "func", {"Dfun": "func"}, columns="col_deriv", bands=("ml", "mu")),
     ),
 }
-PRODUCTS = ("hessp", "fhess_p")
 PAIRED = ("fmin_l_bfgs_b", "fmin_tnc")
 """Solvers whose f returns value and gradient where neither a gradient nor an approximation is asked for."""
 OLDEST = (3, 11)
-PATIENCE = 60.0
-"""Seconds that judging may take in addition to what the run took."""
+PATIENCE = 60.0  # seconds that judging may take in addition to what the run took
 
 Use = collections.namedtuple(
     "Use", "number kind function claim args place x value claimed columns base first wrt", defaults=[None] * 8
@@ -275,11 +276,6 @@ class Solve:
         if not known:
             self.waiting = derivative, use
 
-    def handed(self, parameter, claim, kind, function, base=None, of=None):
-        """Return what is handed over in place of a derivative."""
-        noted = Noted(parameter, identify(claim), claim, kind, function, base, of)
-        return Handed(claim, functools.partial(self.note, noted))
-
 
 def bare(x):
     return x.__wrapped__ if isinstance(x, Handed) else x
@@ -307,9 +303,9 @@ def hand_over(watch, entry, given):
             parts.append(Noted(parameter, identify(claim, i), claim, "whole", part_of(f, i - 1), base, of))
         elif is_function(claim):
             functions[parameter] = claim
-            kind = "product" if parameter in PRODUCTS else "each" if entry.name == "newton" else "whole"
-            base = None if of == entry.function else value
-            found[parameter] = solve.handed(parameter, claim, kind, functions.get(of), base, of)
+            base, kind = (None if of == entry.function else value), entry.kinds.get(parameter, "whole")
+            noted = Noted(parameter, identify(claim), claim, kind, functions.get(of), base, of)
+            found[parameter] = Handed(claim, functools.partial(solve.note, noted))
     if parts:
         found[entry.function] = Handed(f, functools.partial(solve.note_parts, parts))
     elif found:
@@ -337,19 +333,14 @@ def constraints_of(watch, constraints):
 
 def noted_constraint(watch, role, constraint):
     fields = constraint if isinstance(constraint, dict) else vars(constraint)
-    f, jac, hess = (bare(fields.get(name)) for name in ("fun", "jac", "hess"))
-    if not is_function(f) or not (is_function(jac) or is_function(hess)):
+    if not is_function(bare(fields.get("fun"))):
         return constraint
-    solve, found = Solve(watch, role, f, 0), {"fun": None}
-    if is_function(jac):
-        found["jac"] = solve.handed("jac", jac, "whole", f)
-    if is_function(hess):
-        found["hess"] = solve.handed("hess", hess, "weighted", jac if is_function(jac) else None, f, "jac")
-    found["fun"] = Handed(f, solve.note_value)
+    given = dict(fields)
+    hand_over(watch, Entry(role, "fun", {"jac": "fun", "hess": "jac"}, kinds={"hess": "weighted"}), given)
     if isinstance(constraint, dict):
-        return {**constraint, **found}
+        return given
     changed = copy.copy(constraint)
-    vars(changed).update(found)
+    vars(changed).update(given)
     return changed
 
 
@@ -382,8 +373,7 @@ def watched_solver(module, entry, solver):
     return call
 
 
-PATCHES = dict.fromkeys(SCIPY, watch_solvers)
-"""What is done to a module when the command has imported it."""
+PATCHES = dict.fromkeys(SCIPY, watch_solvers)  # what is done to a module when the command has imported it
 
 
 class Finder:
@@ -467,7 +457,7 @@ def judge_all():
         judge(watch, report)
     except BaseException:
         message = f"gradcli could not judge what was noted: {traceback.format_exc(limit=-3)}"
-        os.write(report, json.dumps({"trouble": message}).encode() + b"\n")
+        os.write(report, pickle.dumps(("trouble", message)))
     finally:
         if apart:
             os._exit(0)
@@ -500,5 +490,5 @@ def judge(watch, report):
     seconds = time.monotonic() - watch.start + PATIENCE
     derivatives = [d for d in watch.derivatives.values() if d.first is not None]
     judge_uses = importlib.import_module("gradcli.check.watched").judge_uses
-    for line in judge_uses(derivatives, watch.settings, seconds):
-        os.write(report, line)
+    for finding in judge_uses(derivatives, watch.settings, seconds):
+        os.write(report, finding)
