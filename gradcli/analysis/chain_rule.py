@@ -26,8 +26,7 @@ from ..show.graph_results import Flow, Pass, Step
 from ..show.study_results import Derivative, Formula
 from .trace import trace_program
 
-LONGEST = 100
-"""Formulas with more characters are not put into others: the derivative's symbol stands for them."""
+LONGEST = 100  # formulas with more characters are not put into others: the derivative's symbol stands for them
 
 
 def chain_rule(
@@ -185,10 +184,8 @@ def quotient(sign: str, latex_sign: str, above: str, below: str) -> Formula:
     return Formula(f"{sign}{above}/{sign}{below}", latex)
 
 
-local = partial(quotient, "∂", r"\partial")
-"""The derivative of one operation's result for its operand."""
-total = partial(quotient, "d", "d")
-"""The derivative of the output for a result, along all ways."""
+local = partial(quotient, "∂", r"\partial")  # the derivative of one operation's result for its operand
+total = partial(quotient, "d", "d")  # the derivative of the output for a result, along all ways
 
 
 def latex_name(label: str) -> str:

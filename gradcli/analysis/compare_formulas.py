@@ -45,10 +45,8 @@ OWN_DIGITS = 50
 UNSEEN = 1e-13
 """Where a formula gives 0, a difference below this share of the largest number around may be a sum that cancels."""
 NOT_SHOWN = "sympy does not show that the formulas are equal"
-SECONDS = 6.0
-"""How long sympy may take."""
-TOO_CLOSE = 1e-12
-"""A smaller difference of two formulas, relative to either, is none."""
+SECONDS = 6.0  # how long sympy may take
+TOO_CLOSE = 1e-12  # a smaller difference of two formulas, relative to either, is none
 
 
 class FormulaComparison:

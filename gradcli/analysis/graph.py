@@ -107,8 +107,7 @@ class ObservedPass:
         self.names = {name: x for name, x in variables.items() if isinstance(x, Tensor)}
 
 
-OnStart = Callable[[ObservedPass, list[Any]], None]
-"""Called before each run of backward, with the nodes of its graph."""
+OnStart = Callable[[ObservedPass, list[Any]], None]  # called before each run of backward, with the nodes of its graph
 
 
 class Starts(Observer):
@@ -183,8 +182,7 @@ def value_of(node: Any) -> Any:
     return result[0] if isinstance(result, tuple) else result
 
 
-FOLD_ABOVE = 500
-"""Graphs with more nodes are folded, unless all of them were asked for."""
+FOLD_ABOVE = 500  # graphs with more nodes are folded, unless all of them were asked for
 
 
 def keep_gradient(found: dict[Any, np.ndarray], node: Any) -> Any:

@@ -22,10 +22,8 @@ from ..show.study_results import Formula, MatrixDerivative, MatrixFormulas, bold
 from .gradient import compute_gradient
 from .transform import compute_hessian, compute_jacobian
 
-POINTS = 3
-"""Random sizes and points at which a formula is held against the engine."""
-TRIES = 60
-"""Points that may have no value before one is given up."""
+POINTS = 3  # random sizes and points at which a formula is held against the engine
+TRIES = 60  # points that may have no value before one is given up
 STYLES = ("normal", "positive", "spd", "small", "spd positive")
 RELATIVE, ABSOLUTE = 1e-8, 1e-10
 """What rounding may make of a difference; a wrong formula differs by about the number itself."""

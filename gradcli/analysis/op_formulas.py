@@ -22,8 +22,7 @@ TERMS = {
     "logit_loss": "(1 - {1}) * {0} - logsigmoid({0})",
 }
 """What losses of two operands are sums of."""
-FEW = 4
-"""Numbers of a constant that are written out."""
+FEW = 4  # numbers of a constant that are written out
 FOLD: dict[type, Callable] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv}
 
 

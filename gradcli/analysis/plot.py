@@ -76,17 +76,13 @@ def check_plotted_output(
     return run.output_name
 
 
-Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""From points to the values and slopes there."""
+Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # from points to the values and slopes there
 
-MOST_SUSPECTS = 24
-"""Intervals that are looked into."""
+MOST_SUSPECTS = 24  # intervals that are looked into
 HALVINGS = 30
 FIRST_HALVINGS = 3
-SMOOTH = 1 / 24
-"""The share of a bend that first halvings leave: 1/64 where all is smooth, 1/8 at a kink, all at a jump."""
-NEAR = np.logspace(-5, -9, 5)
-"""Distances from a break, as shares of the range, at which it is judged."""
+SMOOTH = 1 / 24  # the share of a bend that first halvings leave: 1/64 where all is smooth, 1/8 at a kink, all at a jump
+NEAR = np.logspace(-5, -9, 5)  # distances from a break, as shares of the range, at which it is judged
 
 
 def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> tuple[Break, ...]:

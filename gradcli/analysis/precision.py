@@ -26,11 +26,9 @@ from .plot import check_plotted_output
 from .trace import BackwardRecorder, Event
 
 TIMEOUT = 20.0
-MORE = 400
-"""Digits that are tried besides, where some were lost: as many as double precision's smallest numbers need."""
+MORE = 400  # digits that are tried besides, where some were lost: as many as double precision's smallest numbers need
 MORE_SECONDS = 2.0
-ROUNDING = 1e-15
-"""A number that gets so much smaller with more digits is zero."""
+ROUNDING = 1e-15  # a number that gets so much smaller with more digits is zero
 Read = Callable[[], Mapping[str, Any]]
 """Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
 Numbers = dict[str, np.ndarray]
@@ -132,10 +130,8 @@ DIGITS = (50, 80, 160, 320, 640, 1280)
 ENOUGH = 640
 """Only from here on is 0 believed: derivatives by differences do not see what is far smaller than the value."""
 POINTS = 49
-WIDE = 100.0
-"""From this ratio of its ends on, the points of a range grow by a factor."""
-NEAREST = 1e-12
-"""The share of a range's longer side at which its points come closest to a zero inside it."""
+WIDE = 100.0  # from this ratio of its ends on, the points of a range grow by a factor
+NEAREST = 1e-12  # the share of a range's longer side at which its points come closest to a zero inside it
 
 
 class Exactness:
@@ -222,8 +218,7 @@ def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarra
     return np.unique(x.astype(dtype))
 
 
-LEAST = 1.0
-"""Digits that an operation must lose to be named."""
+LEAST = 1.0  # digits that an operation must lose to be named
 
 
 def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.ObservedPass, list[Event]]:

@@ -196,8 +196,7 @@ def scalar(symbols: Symbols) -> Any:
 
 
 DIGITS = 30
-GUARD = 10
-"""More digits to compute with, so that the last one printed is right."""
+GUARD = 10  # more digits to compute with, so that the last one printed is right
 
 
 def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
@@ -242,8 +241,7 @@ def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
         return sympy.nan
 
 
-KINK = sympy.Rational(1, 10**20)
-"""So near, relative to the point, two sides of a kink are looked at."""
+KINK = sympy.Rational(1, 10**20)  # so near, relative to the point, two sides of a kink are looked at
 
 
 def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.Generator) -> list[Any]:
@@ -319,8 +317,7 @@ def as_number(value: Any) -> complex | float:
 
 FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")
 """What an output without a name is called, unless an input is called so."""
-LIBRARIES = {"python": "Python's math module", "c": "C's math library"}
-"""What formulas as code are written with."""
+LIBRARIES = {"python": "Python's math module", "c": "C's math library"}  # what formulas as code are written with
 
 
 def simplify_in_time(formulas: list, seconds: float) -> tuple[list, bool]:

@@ -131,8 +131,7 @@ def local_values(node: Any) -> tuple[Any, ...]:
     return tuple(slopes)
 
 
-LAST = 0
-"""The number that stands for the last pass."""
+LAST = 0  # the number that stands for the last pass
 
 
 def trace_program(

@@ -79,8 +79,7 @@ class Recorded:
         return Tensor._wrap(np.asarray(given, like._data.dtype)[()], None)
 
 
-PRINTED = 10
-"""The part of the limit on elements that may be written as text, where each takes a line and its time."""
+PRINTED = 10  # the part of the limit on elements that may be written as text, where each takes a line and its time
 
 
 def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool = False) -> None:

@@ -1,12 +1,12 @@
 """Results, as immutable data: gradients, products, Jacobians, Hessians, plots, sweeps, functions of the table.
 
 Named tuples rather than dataclasses: they cost nothing to import. A result says `document`, what `--json` has of it
-behind the common head, with plain ndarrays in it, and where it is a table `columns` and `rows`: a cell is text, a
-number, None for a gradient that is none, a pair of names (text joins them with a slash, CSV has a column for each),
-or a function of the digits wanted that returns text. `lines`: rows for a shell, where these are others than those of
-CSV. `arrays`: its derivatives, for NumPy's formats and the search for nan, and for rows where it has no others. It may
-also have an `exit_code`, and what is said on standard error: `notes`, `unused`, `detached`, `anomaly`, `symbolic` and
-`witnesses`. Tables whose numbers are never cut are those of `Output.numbers_of`.
+behind the common head, with plain ndarrays and parts of results in it, and where it is a table `columns` and `rows`: a
+cell is text, a number, None for a gradient that is none, a pair of names (text joins them with a slash, CSV has a
+column for each), or a function of the digits wanted that returns text. `lines`: rows for a shell, where these are
+others than those of CSV. `arrays`: its derivatives, for NumPy's formats and the search for nan, and for rows where it
+has no others. It may also have an `exit_code`, and what is said on standard error: `notes`, `unused`, `detached`,
+`anomaly`, `symbolic` and `witnesses`. Tables whose numbers are never cut are those of `Output.numbers_of`.
 """
 
 from __future__ import annotations
@@ -110,17 +110,20 @@ def document_of_lines(head: Mapping[str, Any], key: str, entries: Iterable[Mappi
 
 def present(**parts: Any) -> dict[str, Any]:
     """Return the parts that there are: neither None nor empty."""
-    return {name: part for name, part in parts.items() if part not in (None, "", [], {})}
+    return {name: part for name, part in parts.items() if part not in (None, "", (), [], {})}
 
 
 def value_document(result: Any, **parts: Any) -> dict[str, Any]:
     """Return the value of the output, some parts, and what else there is to say of a result of arrays."""
-    agreements = {item.name: item.document() for item in getattr(result, "symbolic", ())}
-    check = next((report.document() for report in getattr(result, "witnesses", ())), None)
     value = None if result.value is None else np.asarray(result.value)
-    more = {"output": result.output, "retained": getattr(result, "retained", {})}
-    more |= {"unused": list(getattr(result, "unused", ())), "symbolic": agreements, "check": check}
-    return {"value": value, **parts, **present(**more)}
+    more = present(
+        output=result.output,
+        retained=getattr(result, "retained", {}),
+        unused=getattr(result, "unused", ()),
+        symbolic={item.name: item for item in getattr(result, "symbolic", ())},
+        check=next(iter(getattr(result, "witnesses", ())), None),
+    )
+    return {"value": value, **parts, **more}
 
 
 VERDICT_CODES = {"fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}
@@ -386,6 +389,9 @@ class Break(NamedTuple):
     at: float
     sides: tuple[tuple[float, float, float], ...]
 
+    def document(self) -> dict[str, Any]:
+        return {"kind": self.kind, "at": self.at}
+
 
 class Sampled(NamedTuple):
     """A function along one input or over two: value and each slope have a place for each point of the axes.
@@ -412,8 +418,7 @@ class Sampled(NamedTuple):
     def document(self) -> dict[str, Any]:
         """Return the points of the axes; value and derivatives have a row for each point of the first."""
         slopes = dict(zip(self.axes, self.slopes, strict=True))
-        breaks = [{"kind": each.kind, "at": each.at} for each in self.breaks]
-        more = present(output=self.output, breaks=breaks)
+        more = present(output=self.output, breaks=self.breaks)
         return {"over": self.axes, "value": self.value, "derivative": slopes, **more}
 
 

@@ -30,8 +30,7 @@ from .study_results import (
     Verification,
 )
 
-MOST_FORMULAS = 12
-"""Elements whose formula is shown."""
+MOST_FORMULAS = 12  # elements whose formula is shown
 
 
 def render_formulas(result: Formulas, style: Style) -> Group:
@@ -164,8 +163,7 @@ def render_verification(result: Verification, style: Style) -> Group:
 
 ROW, LEFT, WIDTH, HEAD = 18, 420, 300, 56
 """Sizes in the picture: the height of a row, the width of names and of the axis, and where rows begin."""
-LEAST = -13.0
-"""The exponent at the left end of the axis."""
+LEAST = -13.0  # the exponent at the left end of the axis
 
 
 def summary_of(result: Mutation) -> str:
@@ -249,10 +247,8 @@ def render_picture(result: Mutation, style: Style) -> bytes:
     return ("\n".join([*parts, "</svg>"]) + "\n").encode()
 
 
-BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"
-"""What stands for no digits up to all of them."""
-SHARE = 0.75
-"""Of the digits of the type: with fewer, a point is called bad."""
+BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"  # what stands for no digits up to all of them
+SHARE = 0.75  # of the digits of the type: with fewer, a point is called bad
 MOST_PLACES = 3
 
 

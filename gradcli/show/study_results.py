@@ -30,6 +30,9 @@ class Derivative(NamedTuple):
     formula: Formula
     value: str | None = None
 
+    def document(self) -> dict[str, Any]:
+        return {"name": self.name, **self.formula.document(), **present(at=self.value)}
+
 
 class FormulaMatrix(NamedTuple):
     """The derivatives as a matrix: the Jacobian of an output with several elements, or the Hessian of a number.
@@ -41,6 +44,9 @@ class FormulaMatrix(NamedTuple):
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     entries: tuple[tuple[Derivative, ...], ...]
+
+    def document(self) -> dict[str, Any]:
+        return {**self._asdict(), "entries": [[d.formula.text for d in row] for row in self.entries]}
 
 
 class Formulas(NamedTuple):
@@ -70,20 +76,8 @@ class Formulas(NamedTuple):
         return ((step.text,) for step in self.steps) if self.steps else rows
 
     def document(self) -> dict[str, Any]:
-        def describe(d: Derivative) -> dict[str, Any]:
-            more = {} if d.value is None else {"at": d.value}
-            return {"name": d.name, **d.formula.document(), **more}
-
-        matrix = self.matrix and {
-            **self.matrix._asdict(),
-            "entries": [[d.formula.text for d in row] for row in self.matrix.entries],
-        }
-        return {
-            "order": self.order,
-            "value": [describe(d) for d in self.value],
-            "derivatives": [describe(d) for d in self.derivatives],
-            **present(output=self.output, matrix=matrix, steps=[s.document() for s in self.steps]),
-        }
+        more = present(output=self.output, matrix=self.matrix, steps=self.steps)
+        return {"order": self.order, "value": self.value, "derivatives": self.derivatives, **more}
 
 
 class MatrixDerivative(NamedTuple):
@@ -96,6 +90,9 @@ class MatrixDerivative(NamedTuple):
     dims: tuple[int | str, ...]
     formula: Formula
     agreement: dict[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        return {"name": self.name, **self.formula.document(), "shape": self.dims, "agreement": self.agreement}
 
 
 class MatrixFormulas(NamedTuple):
@@ -124,13 +121,10 @@ class MatrixFormulas(NamedTuple):
         return {
             "order": self.order,
             "kind": self.kind,
-            "value": [{"name": "value", **self.value.document()}],
-            "derivatives": [
-                {"name": d.name, **d.formula.document(), "shape": list(d.dims), "agreement": d.agreement}
-                for d in self.derivatives
-            ],
-            "shapes": {name: list(dims) for name, dims in self.shapes.items()},
-            **present(output=self.output, steps=[s.document() for s in self.steps]),
+            "value": [Derivative("value", self.value)],
+            "derivatives": self.derivatives,
+            "shapes": self.shapes,
+            **present(output=self.output, steps=self.steps),
         }
 
 
@@ -249,7 +243,7 @@ class Precision(NamedTuple):
             "full": self.full,
             "value": self.value,
             "gradient": self.gradients,
-            "losses": [loss._asdict() for loss in self.losses],
+            "losses": self.losses,
             **present(output=self.output),
         }
 
@@ -349,9 +343,8 @@ class Verification(NamedTuple):
         return ((check.verdict, check.name, check.file or "", check.reason) for check in self.checks)
 
     def document(self) -> dict[str, Any]:
-        checks = [{**c._asdict(), "worst": c.worst and c.worst.document()} for c in self.checks]
         versions = {name: {"locked": old, "now": new} for name, old, new in self.libraries}
-        return {"checks": checks, "versions": versions}
+        return {"checks": self.checks, "versions": versions}
 
     @property
     def exit_code(self) -> int:

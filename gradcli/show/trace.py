@@ -15,10 +15,8 @@ from . import Style
 from .dot import cut_array, nest_values, shape_of, title, value_text
 from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
 
-SHORT = 44
-"""The longest array, in characters, that is shown whole."""
-MOST_LINES = 400
-"""The lines that a terminal is given of a long trace."""
+SHORT = 44  # the longest array, in characters, that is shown whole
+MOST_LINES = 400  # the lines that a terminal is given of a long trace
 EMPHASIS = {"step": "bold", "sent": "cyan", "leaf": "bold green", "hook": "magenta", "dim": "dim", "": ""}
 
 
@@ -141,14 +139,12 @@ def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
             yield joined([[], *step(each, style)])
 
 
-MOST_CHARACTERS = 50_000_000
-"""A tree with more indentation than this is refused."""
+MOST_CHARACTERS = 50_000_000  # a tree with more indentation than this is refused
 LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermediate": ""}
 FACTS = dict.fromkeys(("operation", "shape", "module", "line"), "dim")
 FACTS |= {"hooks": "magenta", "value": "cyan", "gradient": "bold cyan"}
 """The columns beside a tree, and how they look."""
-SPARE = ("module", "line", "operation", "hooks", "shape")
-"""What is left out where there is no room, the first first."""
+SPARE = ("module", "line", "operation", "hooks", "shape")  # what is left out where there is no room, the first first
 GAP = 2
 
 

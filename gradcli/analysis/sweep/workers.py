@@ -27,13 +27,10 @@ from .tables import TextPoints, need
 
 LOCAL = "local"
 ANSWER_SECONDS = 20
-ATTEMPTS = 5
-"""How often a part is done anew when the worker that does it dies."""
+ATTEMPTS = 5  # how often a part is done anew when the worker that does it dies
 
-surroundings = contextlib.ExitStack()
-"""What the program of this process needs while it runs."""
-made: dict[str, EvaluateBlock] = {}
-"""The evaluator of the sweep that this process works on, by what it was made from."""
+surroundings = contextlib.ExitStack()  # what the program of this process needs while it runs
+made: dict[str, EvaluateBlock] = {}  # the evaluator of the sweep that this process works on, by what it was made from
 
 
 def sendable(sweep: Sweep) -> Sweep:
