@@ -171,7 +171,7 @@ def compute_values(
                 message = f"the output has shape {result.value.shape}; over a range it is to be a single number"
                 raise GradcliError(message, hint="take one element or the sum of it", kind="shape")
             values.append(result.value.ravel()[0])
-    return Values(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), result.output)
+    return Values(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), output=result.output)
 
 
 def value_of(run: Run) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram
 from ..request import Request
-from ..show.study_results import Formula, MatrixDerivative, MatrixFormulas, bold_symbol
+from ..show.study_results import Derivative, Formula, Formulas, bold_symbol
 from .gradient import compute_gradient
 from .transform import compute_hessian, compute_jacobian
 
@@ -89,7 +89,7 @@ def matrix_formulas(
     spd: Iterable[str] = (),
     code: bool = False,
     steps: bool = False,
-) -> MatrixFormulas:
+) -> Formulas:
     """Return the derivatives of a program in matrix form: gradients, Jacobians or Hessians. Raises GradcliError."""
     if not isinstance(program, ExpressionProgram):
         raise GradcliError(f"--matrix needs an expression, and {program.title} is none", hint=BY_ELEMENTS)
@@ -100,7 +100,7 @@ def matrix_formulas(
         raise GradcliError("the formulas are nested too deeply", hint=BY_ELEMENTS, kind="limit") from None
 
 
-def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: bool, steps: bool) -> MatrixFormulas:
+def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: bool, steps: bool) -> Formulas:
     program = inputs.program
     output = inputs.reader().run(request.out)
     if not isinstance(output, Term):
@@ -115,18 +115,19 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: b
     targets = [s.target for s in program.parsed.statements]
     name = request.out or (None if None in targets else targets[-1])
     function = name or next(n for n in ("f", "g", "h", "F", "output") if n not in inputs.shapes)
-    return MatrixFormulas(
+    derivatives = (Derivative(n, texts[n], dims=term.dims, agreement=agreements[n]) for n, term in terms.items())
+    return Formulas(
         program.title,
-        kind,
+        (Derivative("value", writer.formula(value)),),
+        tuple(derivatives),
         order,
-        name,
-        function,
-        writer.formula(value),
-        tuple(MatrixDerivative(name, term.dims, texts[name], agreements[name]) for name, term in terms.items()),
-        inputs.shapes,
         python_code(program.title, inputs, value, forms) if code else "",
         matrix_steps(inputs, request.out, function, texts) if steps else (),
-        tuple(notes),
+        name,
+        function,
+        notes=tuple(notes),
+        kind=kind,
+        shapes=inputs.shapes,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from . import Style
 from .data import NONE, number
 from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels, rows_of
-from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, MatrixFormulas, bold_symbol, symbol
+from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, bold_symbol, symbol
 
 
 def value(x: Any, precision: int | None) -> str:
@@ -122,6 +122,8 @@ def render_operations(result: Operations, style: Style) -> str:
 def render_formulas(result: Formulas, style: Style) -> str:
     if result.steps:
         return "".join(f"{step.latex}\n" for step in result.steps)
+    if result.kind:
+        return matrix_formulas(result)
     if result.matrix is not None:
         return formula_matrix(result.matrix, symbol(result.function))
     sign = "d" if result.single else r"\partial"
@@ -154,9 +156,7 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
     return rf"\frac{{{sign}{power} {function}}}{{{below}}}"
 
 
-def render_matrixformulas(result: MatrixFormulas, style: Style) -> str:
-    if result.steps:
-        return "".join(f"{step.latex}\n" for step in result.steps)
+def matrix_formulas(result: Formulas) -> str:
     function = symbol(result.function)
     if result.kind == "jacobian":
         function = rf"\mathbf{{{function}}}" if len(function) == 1 else function
@@ -188,7 +188,6 @@ WRITERS = {
         Products: render_products,
         Operations: render_operations,
         Formulas: render_formulas,
-        MatrixFormulas: render_matrixformulas,
         LongNumbers: render_longnumbers,
     }
 }

@@ -213,34 +213,6 @@ class Value(NamedTuple):
         return (value_block(self),)
 
 
-class Values(NamedTuple):
-    """The value of an output along one input or over two: for each point of the axes, in the shape of these."""
-
-    target: str
-    axes: dict[str, np.ndarray]
-    value: np.ndarray
-    output: str | None = None
-
-    @property
-    def without(self) -> tuple[str, ...]:
-        return ("npy", "latex")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*self.axes, "value")
-
-    def rows(self) -> Rows:
-        places = np.meshgrid(*self.axes.values(), indexing="ij")
-        return zip(*(x.ravel() for x in (*places, self.value)), strict=True)
-
-    @property
-    def arrays(self) -> tuple[Block, ...]:
-        return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())
-
-    def document(self) -> dict[str, Any]:
-        return {"over": self.axes, **value_document(self)}
-
-
 class JacobianBlock(NamedTuple):
     """The derivatives of an output for one input.
 
@@ -403,13 +375,13 @@ class Sampled(NamedTuple):
     target: str
     axes: dict[str, np.ndarray]
     value: np.ndarray
-    slopes: tuple[np.ndarray, ...]
+    slopes: tuple[np.ndarray, ...] = ()
     output: str | None = None
     breaks: tuple[Break, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*self.axes, "value", *(f"d_{name}" for name in self.axes))
+        return (*self.axes, "value", *(f"d_{name}" for name, _ in zip(self.axes, self.slopes, strict=False)))
 
     def rows(self) -> Rows:
         places = np.meshgrid(*self.axes.values(), indexing="ij")
@@ -417,9 +389,19 @@ class Sampled(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return the points of the axes; value and derivatives have a row for each point of the first."""
-        slopes = dict(zip(self.axes, self.slopes, strict=True))
-        more = present(output=self.output, breaks=self.breaks)
-        return {"over": self.axes, "value": self.value, "derivative": slopes, **more}
+        slopes = dict(zip(self.axes, self.slopes, strict=False))
+        more = present(derivative=slopes, output=self.output, breaks=self.breaks)
+        return {"over": self.axes, "value": self.value, **more}
+
+
+class Values(Sampled):
+    """The value of an output along one input or over two, without slopes."""
+
+    without = ("npy", "latex")
+
+    @property
+    def arrays(self) -> tuple[Block, ...]:
+        return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())
 
 
 class Swept(NamedTuple):

@@ -18,24 +18,16 @@ from . import Style
 from .arrays import plain_table
 from .data import NONE, write_text
 from .results import label, value_block
-from .study_results import (
-    Agreement,
-    Formulas,
-    Lock,
-    LongNumbers,
-    Loss,
-    MatrixFormulas,
-    Mutation,
-    Precision,
-    Verification,
-)
+from .study_results import Agreement, Formulas, Lock, LongNumbers, Loss, Mutation, Precision, Verification
 
 MOST_FORMULAS = 12  # elements whose formula is shown
 
 
 def render_formulas(result: Formulas, style: Style) -> Group:
-    if result.steps:
+    if result.steps or (result.kind and not style.unicode):
         return Group(Text(write_text(result, style).rstrip("\n")))
+    if result.kind:
+        return matrix_formulas(result)
     parts: list[Any] = []
     for d in result.value[:MOST_FORMULAS]:
         parts += [Text(d.name, style="bold"), Padding(write_formula(d.formula, style, ""), (0, 0, 1, 4))]
@@ -77,10 +69,8 @@ def formula_matrix(result: Formulas, style: Style) -> Group:
     return Group(head, table)
 
 
-def render_matrixformulas(result: MatrixFormulas, style: Style) -> Group:
+def matrix_formulas(result: Formulas) -> Group:
     """Return a line per derivative, with its shape: ∂f/∂x ∈ ℝⁿ = 2 Aᵀ(Ax − b)."""
-    if result.steps or not style.unicode:
-        return Group(Text(write_text(result, style).rstrip("\n")))
     lines = []
     for d in result.derivatives:
         names = d.name.split("/")
@@ -324,7 +314,6 @@ def loss_text(loss: Loss, name: str) -> str:
 
 STUDIES = {
     Formulas: render_formulas,
-    MatrixFormulas: render_matrixformulas,
     LongNumbers: render_longnumbers,
     Lock: render_lock,
     Verification: render_verification,

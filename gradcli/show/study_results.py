@@ -24,14 +24,21 @@ class Formula(NamedTuple):
 
 
 class Derivative(NamedTuple):
-    """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for."""
+    """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for.
+
+    In matrix form: dims, its shape in names of dimensions; agreement: at how many random points, of which sizes, it was
+    held against the engine, and the largest error.
+    """
 
     name: str
     formula: Formula
     value: str | None = None
+    dims: tuple[int | str, ...] = ()
+    agreement: dict[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
-        return {"name": self.name, **self.formula.document(), **present(at=self.value)}
+        held = {} if self.agreement is None else {"shape": self.dims, "agreement": self.agreement}
+        return {"name": self.name, **self.formula.document(), **present(at=self.value), **held}
 
 
 class FormulaMatrix(NamedTuple):
@@ -55,7 +62,8 @@ class Formulas(NamedTuple):
     value: labelled elements of the output. code: a function ready to be pasted, where a format asked for one.
     steps: lines of the chain rule, as text and as LaTeX. output: the output's name, where it has one; function: what
     formulas call it. single: whether it is a function of a single number. matrix: where there is one.
-    notes: what else there is to say.
+    notes: what else there is to say. In matrix form, for arrays of any size: kind, gradient, jacobian or hessian;
+    shapes of the inputs, in names of dimensions.
     """
 
     target: str
@@ -69,6 +77,8 @@ class Formulas(NamedTuple):
     single: bool = False
     matrix: FormulaMatrix | None = None
     notes: tuple[str, ...] = ()
+    kind: str = ""
+    shapes: Mapping[str, tuple[int | str, ...]] = {}
 
     def rows(self) -> Rows:
         """Return name, formula and its value, if there is one, of every derivative; or the steps."""
@@ -76,55 +86,12 @@ class Formulas(NamedTuple):
         return ((step.text,) for step in self.steps) if self.steps else rows
 
     def document(self) -> dict[str, Any]:
-        more = present(output=self.output, matrix=self.matrix, steps=self.steps)
-        return {"order": self.order, "value": self.value, "derivatives": self.derivatives, **more}
-
-
-class MatrixDerivative(NamedTuple):
-    """A derivative in matrix form: for which input, its shape in names of dimensions, its formula.
-
-    agreement: at how many random points, of which sizes, it was held against the engine, and the largest error.
-    """
-
-    name: str
-    dims: tuple[int | str, ...]
-    formula: Formula
-    agreement: dict[str, Any]
-
-    def document(self) -> dict[str, Any]:
-        return {"name": self.name, **self.formula.document(), "shape": self.dims, "agreement": self.agreement}
-
-
-class MatrixFormulas(NamedTuple):
-    """The derivatives of an output in matrix form, for arrays of any size.
-
-    kind: gradient, jacobian or hessian. shapes: of the inputs, in names of dimensions. The rest is as in Formulas.
-    """
-
-    target: str
-    kind: str
-    order: int
-    output: str | None
-    function: str
-    value: Formula
-    derivatives: tuple[MatrixDerivative, ...]
-    shapes: dict[str, tuple[int | str, ...]]
-    code: str = ""
-    steps: tuple[Formula, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def rows(self) -> Rows:
-        rows = ((d.name, d.formula.text) for d in self.derivatives)
-        return ((step.text,) for step in self.steps) if self.steps else rows
-
-    def document(self) -> dict[str, Any]:
         return {
             "order": self.order,
-            "kind": self.kind,
-            "value": [Derivative("value", self.value)],
+            **present(kind=self.kind),
+            "value": self.value,
             "derivatives": self.derivatives,
-            "shapes": self.shapes,
-            **present(output=self.output, steps=self.steps),
+            **present(shapes=self.shapes, output=self.output, matrix=self.matrix, steps=self.steps),
         }
 
 

@@ -18,7 +18,7 @@ from ..options import COMMON, Call, output_options, target_command
 
 if TYPE_CHECKING:
     from ...show.results import Operations
-    from ...show.study_results import Formulas, MatrixFormulas
+    from ...show.study_results import Formulas
 
 
 @target_command(
@@ -39,7 +39,7 @@ def symbolic(
     matrix: bool,
     symmetric: list[str] | None,
     spd: list[str] | None,
-) -> Formulas | MatrixFormulas:
+) -> Formulas:
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
@@ -90,7 +90,7 @@ def symbolic(
     )
 
 
-def in_matrix_form(call: Call, order: int, symmetric: Sequence[str], spd: Sequence[str], steps: bool) -> MatrixFormulas:
+def in_matrix_form(call: Call, order: int, symmetric: Sequence[str], spd: Sequence[str], steps: bool) -> Formulas:
     from ...analysis.matrix_symbolic import matrix_formulas
 
     program, values = call.program()
