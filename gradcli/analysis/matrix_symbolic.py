@@ -258,7 +258,7 @@ def engine_derivatives(
         blocks = compute_hessian(inputs.program, values, request).blocks
         return {label: np.asarray(blocks[label.split("/")[0]][label.split("/")[1]]) for label in labels}
     if kind == "jacobian":
-        return {item.name: np.asarray(item.block) for item in compute_jacobian(inputs.program, values, request).blocks}
+        return compute_jacobian(inputs.program, values, request).blocks
     return {item.name: item.slope for item in compute_gradient(inputs.program, values, request).inputs}
 
 

@@ -15,7 +15,7 @@ from ..func.trace import Trace, pull, reverse_blocks
 from ..program.base import Program
 from ..request import Request
 from ..rules.shapes import is_complex
-from ..show.results import Hessian, Jacobian, JacobianBlock, Products
+from ..show.results import Hessian, Jacobian, Products
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .gradient import check_has_inputs, reword_engine_errors
@@ -52,6 +52,10 @@ class Recorded:
     @property
     def value(self) -> np.ndarray:
         return np.asarray(self.output._data)
+
+    @property
+    def values(self) -> dict[str, np.ndarray]:
+        return {name: np.array(x._data) for name, x in zip(self.names, self.trace.inputs, strict=True)}
 
     def check_scalar(self, command: str) -> None:
         if self.output._data.size != 1:
@@ -154,9 +158,8 @@ def compute_jacobian(
                 blocks = reverse_blocks(trace, chunk_size, retain=True)
             parts = [np.array(block._data, order="C") for block in blocks[0]]
             without_false_nan(trace, [parts])
-    named = zip(run.names, inputs, parts, strict=True)
-    jacobian_blocks = tuple(JacobianBlock(name, np.array(x._data), part) for name, x, part in named)
-    return Jacobian(run.title, run.value, jacobian_blocks, run.output_name, products, run.unused)
+    blocks_by_name = dict(zip(run.names, parts, strict=True))
+    return Jacobian(run.title, run.value, run.values, blocks_by_name, run.output_name, products, run.unused)
 
 
 def compute_hessian(
@@ -190,8 +193,7 @@ def compute_hessian(
         }
         for i, (name, x) in enumerate(zip(run.names, inputs, strict=True))
     }
-    values = {name: np.array(x._data) for name, x in zip(run.names, inputs, strict=True)}
-    return Hessian(run.title, run.value, values, blocks, run.output_name, run.unused)
+    return Hessian(run.title, run.value, run.values, blocks, run.output_name, run.unused)
 
 
 def compute_vjp(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Products:

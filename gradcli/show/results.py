@@ -213,24 +213,10 @@ class Value(NamedTuple):
         return (value_block(self),)
 
 
-class JacobianBlock(NamedTuple):
-    """The derivatives of an output for one input.
-
-    block: of shape output.shape + value.shape, or a scipy.sparse array of shape (output.size, value.size).
-    """
-
-    name: str
-    value: np.ndarray
-    block: Any
-
-    @property
-    def is_dense(self) -> bool:
-        return isinstance(self.block, np.ndarray)
-
-
 class Jacobian(NamedTuple):
-    """The value of an output, and its Jacobian block by block. output: the output's name, where it has one.
+    """The value of an output, its inputs' values, and its Jacobian block by block. output: its name, where it has one.
 
+    blocks: by input, of shape output.shape + input.shape, or a scipy.sparse array of shape (output.size, input.size).
     products: how many products a sparse one took. unused: inputs that the output does not depend on. symbolic: what
     formulas say of each block, and witnesses: the report of a check, where these were asked for. drawn: whether heat
     maps are wanted instead of numbers.
@@ -238,7 +224,8 @@ class Jacobian(NamedTuple):
 
     target: str
     value: np.ndarray
-    blocks: tuple[JacobianBlock, ...]
+    inputs: dict[str, np.ndarray]
+    blocks: dict[str, Any]
     output: str | None = None
     products: int | None = None
     unused: tuple[str, ...] = ()
@@ -251,10 +238,15 @@ class Jacobian(NamedTuple):
         return ("output", "input", "value")
 
     @property
+    def is_dense(self) -> bool:
+        return all(isinstance(x, np.ndarray) for x in self.blocks.values())
+
+    @property
     def arrays(self) -> tuple[Block, ...]:
         output = (self.output or "out", self.value.shape)
-        blocks = ((item.name, item.block if item.is_dense else item.block.tocoo(), item.value) for item in self.blocks)
-        return tuple(Block(name, f"the block of {name}", x, (output, (name, at.shape))) for name, x, at in blocks)
+        blocks = self.blocks if self.is_dense else {name: x.tocoo() for name, x in self.blocks.items()}
+        inputs = {name: (name, x.shape) for name, x in self.inputs.items()}
+        return tuple(Block(name, f"the block of {name}", x, (output, inputs[name])) for name, x in blocks.items())
 
     def document(self) -> dict[str, Any]:
         blocks = {

@@ -149,7 +149,7 @@ def engine(program, values, kind, labels):
         blocks = compute_hessian(program, values, request).blocks
         return {label: blocks[label.split("/")[0]][label.split("/")[1]] for label in labels}
     if kind == "jacobian":
-        return {item.name: item.block for item in compute_jacobian(program, values, request).blocks}
+        return compute_jacobian(program, values, request).blocks
     return {item.name: item.slope for item in compute_gradient(program, values, request).inputs}
 
 

@@ -29,15 +29,12 @@ def jacobian(
     )
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
-    dense = all(item.is_dense for item in result.blocks)
     for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PICTURES)):
-        if given and not dense:
+        if given and not result.is_dense:
             raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse")
     if symbolic:
-        inputs = {item.name: item.value for item in result.blocks}
-        blocks = {item.name: item.block for item in result.blocks}
         formulas = formulas_of(call, program, max_symbols)
-        result = result._replace(symbolic=formulas.jacobian(inputs, blocks))
+        result = result._replace(symbolic=formulas.jacobian(result.inputs, result.blocks))
     if check:
         result = result._replace(witnesses=(check_derivative(call),))
     return result._replace(drawn=plot and form == "table")
