@@ -306,10 +306,11 @@ def loss_text(loss: Loss, name: str) -> str:
         numbers = f"from {' and '.join(f'{x:.6g}' for x in loss.parts)} comes"
     if not loss.parts:
         return text
-    known = "it is beyond the type" if f"{loss.result:.6g}" == f"{loss.right:.6g}" else f"right is {loss.right:.6g}"
-    if f"{loss.result:.6g}" == f"{loss.right:.6g}" and np.isfinite(loss.result) and loss.result:
-        return f"{text}; {numbers} {loss.result:.17g}; right is {loss.right:.17g}"
-    return f"{text}; {numbers} {loss.result:.6g}; {known}"
+    alike = f"{loss.result:.6g}" == f"{loss.right:.6g}"
+    if alike and (not np.isfinite(loss.result) or not loss.result):
+        return f"{text}; {numbers} {loss.result:.6g}; it is beyond the type"
+    digits = 17 if alike else 6
+    return f"{text}; {numbers} {loss.result:.{digits}g}; right is {loss.right:.{digits}g}"
 
 
 STUDIES = {

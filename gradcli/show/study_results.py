@@ -335,12 +335,12 @@ class MutantRun(NamedTuple):
     """
 
     name: str
+    line: int | None
     relative_error: float | None
     killed: bool
+    timed_out: bool
     seconds: float
-    line: int | None = None
     test: str | None = None
-    timed_out: bool = False
 
 
 class Mutation(NamedTuple):
@@ -361,10 +361,8 @@ class Mutation(NamedTuple):
             yield ("killed" if run.killed else "survived", error, f"{run.seconds:.3f}", run.name)
 
     def document(self) -> dict[str, Any]:
-        names = ("name", "line", "relative_error", "killed", "timed_out", "seconds", "test")
-        more = ("score", "smallest_noticed", "at_least", "equal", "calls", "seconds")
-        mutants = [{name: getattr(run, name) for name in names} for run in self.mutants]
-        return {"mutants": mutants, **{name: getattr(self, name) for name in more}}
+        names = ("mutants", "score", "smallest_noticed", "at_least", "equal", "calls", "seconds")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def killed(self) -> int:
