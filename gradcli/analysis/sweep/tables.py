@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -59,7 +58,7 @@ class Points:
     """A table. names: its columns. title: its name in messages.
 
     Once `prepare` was called, rows says how many it has, inputs and kept which columns are read, and kinds as what the
-    texts of a kept column are to be read: int, float or str. marks are the decimal marks that text may have. It can be
+    texts of a kept column are to be read: int, float or str. mark is the decimal mark of text. It can be
     sent to other processes, which open the file for themselves.
     """
 
@@ -67,7 +66,7 @@ class Points:
     rows = 0
     inputs: Sequence[str] = ()
     kept: Sequence[str] = ()
-    marks = "."
+    mark = "."
     cursor: tuple[int, Block | None, Any] = (-1, None, None)  # the row after the last read, what is there, and more
     latest: tuple[int, Block] | None = None  # a piece of text that was read, by its place
 
@@ -233,9 +232,11 @@ PIECE = 4 << 20  # bytes that are read at once
 class TextPoints(Points):
     """A CSV or TSV file whose first row names the columns; cells hold numbers, nothing (nan), or lists as in JSON.
 
-    places: for each piece that was read, the number of its first row and where it begins in the file. marks: the
-    decimal marks that all cells so far agree with.
+    places: for each piece that was read, the number of its first row and where it begins in the file. failed: the row
+    and the cell at which reading ended.
     """
+
+    failed = (-1, -1)
 
     def __init__(self, separator: str, path: str, title: str = ""):
         super().__init__(path, title)
@@ -255,7 +256,6 @@ class TextPoints(Points):
             )
         self.names = tuple(cells)
         self.places: list[tuple[int, int]] = []
-        self.marks = "." if separator == "," else ".,"
 
     def chunks(self, place: int) -> Iterator[tuple[int, bytes]]:
         """Yield where each piece begins, from a place in the file on, and its bytes: whole rows."""
@@ -271,7 +271,18 @@ class TextPoints(Points):
                 place = file.tell()
 
     def check(self) -> None:
-        self.kinds = dict.fromkeys(self.kept, int)
+        """Read all rows, with decimal points or else commas; the error is that of the mark that more cells have."""
+        errors = {}
+        for mark in "." if self.separator == "," else ".,":
+            self.mark = mark
+            try:
+                return self.read_all()
+            except GradcliError as error:
+                errors.setdefault(self.failed, error)
+        raise errors[max(errors)]
+
+    def read_all(self) -> None:
+        self.kinds, self.places, self.rows, self.latest = dict.fromkeys(self.kept, int), [], 0, None
         for place, data in self.chunks(self.begin):
             block = self.parse(place, data, self.rows)
             self.places.append((self.rows, place))
@@ -290,21 +301,19 @@ class TextPoints(Points):
         """Return a piece as a block. row: the number of rows before it."""
         if self.latest is None or self.latest[0] != place:
             text = data.decode()
-            blocks = {mark: block for mark in self.marks if (block := self.parse_numbers(data, text, mark))}
-            self.marks = "".join(blocks) or self.marks
-            self.latest = (place, next(iter(blocks.values())) if blocks else self.parse_cells(text, row))
+            self.latest = (place, self.parse_numbers(data, text) or self.parse_cells(text, row))
         return self.latest[1]
 
-    def parse_numbers(self, data: bytes, text: str, mark: str) -> Block | None:
+    def parse_numbers(self, data: bytes, text: str) -> Block | None:
         """Return a piece in which every input is a number without quotes, or nothing; None for any other."""
         if '"' in text or ("(" in text and "nan(" in text.lower()):  # Arrow reads nan(1) as nan
             return None
         arrow = load_arrow(self.opened[0])
         if arrow is not None:
-            return self.parse_with_arrow(arrow, data, mark)
-        return None if self.kept else self.parse_with_numpy(text, mark)
+            return self.parse_with_arrow(arrow, data)
+        return None if self.kept else self.parse_with_numpy(text)
 
-    def parse_with_arrow(self, arrow: Any, data: bytes, mark: str) -> Block | None:
+    def parse_with_arrow(self, arrow: Any, data: bytes) -> Block | None:
         """Return the same as without Arrow, in a seventh of the time."""
         if set(self.inputs).intersection(self.kept):
             return None
@@ -319,7 +328,7 @@ class TextPoints(Points):
                     column_types={columns[name]: kind for name, kind in kinds.items()},
                     include_columns=list(columns.values()),
                     null_values=[""],
-                    decimal_point=mark,
+                    decimal_point=self.mark,
                 ),
             )
         except arrow.ArrowException:
@@ -330,8 +339,8 @@ class TextPoints(Points):
         kept = {name: np.array(table.column(columns[name]).to_pylist(), object) for name in self.kept}
         return Block(inputs, kept, table.num_rows)
 
-    def parse_with_numpy(self, text: str, mark: str) -> Block | None:
-        text = with_points(text, mark)
+    def parse_with_numpy(self, text: str) -> Block | None:
+        text = with_points(text, self.mark)
         lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip(" ")]
         between = len(self.names) - 1
         if not lines or any(line.count(self.separator) != between for line in lines):
@@ -359,31 +368,19 @@ class TextPoints(Points):
             if len(cells) != len(self.names):
                 raise self.unreadable(row + i, f"it has {len(cells)} cells, the heading {len(self.names)}")
             by_name = dict(zip(self.names, cells, strict=True))
-            for name in self.inputs:
+            for k, name in enumerate(self.inputs):
                 try:
-                    numbers[name].append(self.parse_cell(by_name[name]))
+                    numbers[name].append(parse_cell(by_name[name], self.mark))
                 except ValueError:
                     why = f"'{by_name[name]}' in column '{name}' is no number"
-                    others = ", and others have decimal commas" if self.marks == "," else ""
-                    raise self.unreadable(row + i, why + others) from None
+                    others = ", and others have decimal commas" if self.mark == "," else ""
+                    raise self.unreadable(row + i, why + others, k) from None
         kept = {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept}
         return Block({name: as_rows(column) for name, column in numbers.items()}, kept, len(rows))
 
-    def parse_cell(self, cell: str) -> Any:
-        """Return what a cell holds, by the decimal marks that it may have. Raises ValueError."""
-        if len(self.marks) == 1:
-            return parse_cell(cell, self.marks)
-        fitting = {}
-        for mark in self.marks:
-            with contextlib.suppress(ValueError):
-                fitting[mark] = parse_cell(cell, mark)
-        if not fitting:
-            raise ValueError
-        self.marks = "".join(fitting)
-        return next(iter(fitting.values()))
-
-    def unreadable(self, row: int, why: str) -> GradcliError:
+    def unreadable(self, row: int, why: str, cell: int = -1) -> GradcliError:
         """Return the error for a row that cannot be read. row: how many stand before it, the heading not counted."""
+        self.failed = (row, cell)
         hint = "row 1 is the first below the heading"
         return GradcliError(f"{self.title}, row {row + 1}: {why}", hint=hint, kind="file")
 
