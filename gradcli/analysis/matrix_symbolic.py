@@ -109,8 +109,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: b
     terms, notes = derive_all(output, inputs, order, named=request.wrt is not None)
     forms = {name: matrix_form(assume_symmetric(term, inputs.symmetric)) for name, term in terms.items()}
     value = matrix_form(assume_symmetric(output, inputs.symmetric))
-    writer = FormulaWriter(inputs)
-    texts = {name: writer.formula(form) for name, form in forms.items()}
+    texts = {name: write_formula(form, inputs) for name, form in forms.items()}
     agreements = prove(inputs, texts, request.out, kind)
     targets = [s.target for s in program.parsed.statements]
     name = request.out or (None if None in targets else targets[-1])
@@ -118,7 +117,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: b
     derivatives = (Derivative(n, texts[n], dims=term.dims, agreement=agreements[n]) for n, term in terms.items())
     return Formulas(
         program.title,
-        (Derivative("value", writer.formula(value)),),
+        (Derivative("value", write_formula(value, inputs)),),
         tuple(derivatives),
         order,
         python_code(program.title, inputs, value, forms) if code else "",
@@ -163,27 +162,20 @@ def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[d
     return terms, [f"{', '.join(left_out)}: more than two axes, so there is no matrix form"] if left_out else []
 
 
-class FormulaWriter:
-    """Writes formulas in the names of a program, in the language, in LaTeX and as on paper."""
+def write_formula(form: Form, inputs: Inputs) -> Formula:
+    """Return a formula in the language, in LaTeX and as on paper: common parts first, where that shortens it."""
+    language = Language(inputs.shapes, inputs.named)
+    taken = frozenset(inputs.program.input_names(inputs.shapes)) | set(inputs.program.bound)
+    parts, (short,) = name_parts([form], taken, lambda f: len(language.write(f)))
+    named = [(Form("name", (), name, part.rank), part) for name, part in parts]
 
-    def __init__(self, inputs: Inputs):
-        self.language = Language(inputs.shapes, inputs.named)
-        self.latex, self.paper = Latex(inputs.shapes), Paper(inputs.shapes)
-        self.taken = frozenset(inputs.program.input_names(inputs.shapes)) | set(inputs.program.bound)
+    def join(writer: Language, glue: str, first: bool) -> str:
+        lines = [f"{writer.write(name)} = {writer.write(part)}" for name, part in named]
+        last = writer.write(short)
+        return glue.join([*lines, last] if first else [last, *lines])
 
-    def formula(self, form: Form) -> Formula:
-        """Return a formula as a program of the language: common parts first, where that shortens it."""
-        parts, (short,) = name_parts([form], self.taken, lambda f: len(self.language.write(f)))
-        named = [(Form("name", (), name, part.rank), part) for name, part in parts]
-
-        def join(writer: Language, glue: str, first: bool) -> str:
-            lines = [f"{writer.write(name)} = {writer.write(part)}" for name, part in named]
-            last = writer.write(short)
-            return glue.join([*lines, last] if first else [last, *lines])
-
-        return Formula(
-            join(self.language, "; ", True), join(self.latex, r",\quad ", False), join(self.paper, ", ", False)
-        )
+    latex, paper = Latex(inputs.shapes), Paper(inputs.shapes)
+    return Formula(join(language, "; ", True), join(latex, r",\quad ", False), join(paper, ", ", False))
 
 
 # -- proof ------------------------------------------------------------------------------------------------

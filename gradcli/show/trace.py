@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from rich.cells import cell_len
@@ -200,30 +200,6 @@ def facts(node: GraphNode, style: Style, values: bool) -> dict[str, str]:
     }
 
 
-class Drawing:
-    """A graph, drawn for the width that there is: columns that do not fit are left out."""
-
-    def __init__(self, lines: list[TreeLine], values: bool):
-        self.lines, self.values = lines, values
-
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Table | Text]:
-        widest = max(line.text.cell_len for line in self.lines)
-        widths = {name: max(cell_len(line.facts[name]) for line in self.lines) for name in FACTS}
-        shown = {name: width + GAP for name, width in widths.items() if width}
-        for name in SPARE:
-            if widest + sum(shown.values()) > options.max_width:
-                shown.pop(name, None)
-        if self.values and widest + sum(shown.values()) > options.max_width:
-            yield Text("\n").join(map(with_values_below, self.lines))
-            return
-        table = Table(box=None, show_header=self.values, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
-        for name in ("", *shown):
-            table.add_column(name if name in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
-        for line in self.lines:
-            table.add_row(line.text, *(Text(line.facts[name], FACTS[name]) for name in shown))
-        yield table
-
-
 def with_values_below(line: TreeLine) -> Text:
     """Return a line of the tree, and value and gradient below it: for a terminal too narrow for columns."""
     indent = line.prefix.replace("├─", "│ ").replace("└─", "  ").replace("|-", "| ").replace("`-", "  ")
@@ -231,5 +207,20 @@ def with_values_below(line: TreeLine) -> Text:
     return line.text + Text(f"\n{indent}   ", "dim") + Text("  ").join(facts) if facts else line.text
 
 
-def render_graph(result: Graph, style: Style) -> Drawing:
-    return Drawing(list(tree(result, style)), result.values)
+def render_graph(result: Graph, style: Style) -> Table | Text:
+    """Return a graph as a tree, with columns beside it as far as there is room for them."""
+    lines = list(tree(result, style))
+    widest = max(line.text.cell_len for line in lines)
+    widths = {name: max(cell_len(line.facts[name]) for line in lines) for name in FACTS}
+    shown = {name: width + GAP for name, width in widths.items() if width}
+    for name in SPARE:
+        if widest + sum(shown.values()) > style.size[0]:
+            shown.pop(name, None)
+    if result.values and widest + sum(shown.values()) > style.size[0]:
+        return Text("\n").join(map(with_values_below, lines))
+    table = Table(box=None, show_header=result.values, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
+    for name in ("", *shown):
+        table.add_column(name if name in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
+    for line in lines:
+        table.add_row(line.text, *(Text(line.facts[name], FACTS[name]) for name in shown))
+    return table
