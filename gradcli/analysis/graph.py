@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, Span
-from ..program.base import Program, Run
+from ..program.base import Program, Run, Values
 from ..request import Request
 from ..show.graph_results import Graph, GraphNode
 from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
@@ -140,7 +140,7 @@ def watching(on_start: OnStart) -> Iterator[None]:
 
 
 def watch_program(
-    program: Program, given: Mapping[str, np.ndarray], request: Request, on_start: OnStart, differentiate: bool = True
+    program: Program, given: Values, request: Request, on_start: OnStart, differentiate: bool = True
 ) -> Run:
     """Run a program under observation, and backward from its output if it did not run that itself."""
     with watching(on_start):
@@ -196,7 +196,7 @@ def keep_gradient(found: dict[Any, np.ndarray], node: Any) -> Any:
 
 
 def graph_program(
-    program: Program, given: Mapping[str, np.ndarray], request: Request, values: bool = False, everything: bool = False
+    program: Program, given: Values, request: Request, values: bool = False, everything: bool = False
 ) -> Graph:
     """Run a program and return the graph of its output, or of its last backward. everything: never fold."""
     last: ObservedPass | None = None

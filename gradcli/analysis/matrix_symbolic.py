@@ -15,7 +15,7 @@ from ..exact.matrix_printing import Language, Latex, Paper, Python, name_parts
 from ..exact.matrix_reader import BY_ELEMENTS, TermReader, derive, input_term
 from ..lang import tree
 from ..lang.parse import parse
-from ..program.base import Program
+from ..program.base import Program, Values
 from ..program.expression import ExpressionProgram
 from ..request import Request
 from ..show.study_results import Derivative, Formula, Formulas, bold_symbol
@@ -32,14 +32,11 @@ RELATIVE, ABSOLUTE = 1e-8, 1e-10
 class Inputs:
     """The inputs of a program as arrays of any size. dims: names of dimensions. spd: symmetric, positive definite."""
 
-    def __init__(
-        self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], wrt: Iterable[str] | None,
-        symmetric: Iterable[str], spd: Iterable[str],
-    ):  # fmt: skip
+    def __init__(self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], request: Request):
         self.program = program
         dims = {d for own in shapes.values() for d in own if isinstance(d, str)}
         free = list(program.free_names(shapes))
-        wanted = None if wrt is None else list(dict.fromkeys(wrt))
+        wanted = None if request.wrt is None else list(dict.fromkeys(request.wrt))
         known = program.input_names(shapes)
         check_known(shapes, known, "--shape")
         check_known(wanted or (), known, "--wrt")
@@ -48,8 +45,8 @@ class Inputs:
         self.wrt = wanted or names
         self.dims = sorted(dims)
         self.named = frozenset(n for n in free if n in dims and n not in self.shapes)
-        self.spd, self.symmetric = frozenset(spd), frozenset(symmetric) | frozenset(spd)
-        for option, given in (("--symmetric", symmetric), ("--spd", spd)):
+        self.spd, self.symmetric = frozenset(request.spd), frozenset((*request.symmetric, *request.spd))
+        for option, given in (("--symmetric", request.symmetric), ("--spd", request.spd)):
             check_known(given, self.shapes, option)
             for name in given:
                 own = self.shapes[name]
@@ -80,28 +77,19 @@ class Inputs:
 
 
 def matrix_formulas(
-    program: Program,
-    shapes: Mapping[str, Sequence[Dim]],
-    request: Request,
-    *,
-    order: int = 1,
-    symmetric: Iterable[str] = (),
-    spd: Iterable[str] = (),
-    code: bool = False,
-    steps: bool = False,
+    program: Program, shapes: Mapping[str, Sequence[Dim]], request: Request, *, code: bool = False
 ) -> Formulas:
     """Return the derivatives of a program in matrix form: gradients, Jacobians or Hessians. Raises GradcliError."""
     if not isinstance(program, ExpressionProgram):
         raise GradcliError(f"--matrix needs an expression, and {program.title} is none", hint=BY_ELEMENTS)
     try:
-        inputs = Inputs(program, shapes, request.wrt, tuple(symmetric), tuple(spd))
-        return derive_matrix_formulas(inputs, request, order, code, steps)
+        return derive_matrix_formulas(Inputs(program, shapes, request), request, code)
     except RecursionError:
         raise GradcliError("the formulas are nested too deeply", hint=BY_ELEMENTS, kind="limit") from None
 
 
-def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: bool, steps: bool) -> Formulas:
-    program = inputs.program
+def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Formulas:
+    program, order = inputs.program, request.order
     output = inputs.reader().run(request.out)
     if not isinstance(output, Term):
         raise GradcliError("the output is no number and no array", kind="shape")
@@ -121,7 +109,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: b
         tuple(derivatives),
         order,
         python_code(program.title, inputs, value, forms) if code else "",
-        matrix_steps(inputs, request.out, function, texts) if steps else (),
+        matrix_steps(inputs, request.out, function, texts) if request.steps else (),
         name,
         function,
         notes=tuple(notes),
@@ -235,14 +223,14 @@ def regular_point(
     raise GradcliError(message, hint="say what a matrix is: --spd A, --symmetric A", kind="value")
 
 
-def evaluate(program: ExpressionProgram, values: Mapping[str, np.ndarray], out: str | None = None) -> np.ndarray:
+def evaluate(program: ExpressionProgram, values: Values, out: str | None = None) -> np.ndarray:
     output = program.run({n: values[n] for n in program.free_names(values)}, wrt=(), out=out).output
     assert output is not None
     return np.asarray(output._data)
 
 
 def engine_derivatives(
-    inputs: Inputs, values: Mapping[str, np.ndarray], labels: Iterable[str], out: str | None, kind: str
+    inputs: Inputs, values: Values, labels: Iterable[str], out: str | None, kind: str
 ) -> dict[str, np.ndarray]:
     wrt = list(dict.fromkeys(name for label in labels for name in label.split("/")))
     request = Request(wrt=wrt, out=out)

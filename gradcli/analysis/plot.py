@@ -11,19 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..program.base import Program, check_number
+from ..program.base import Program, Values, check_number
 from ..show.results import Break, Sampled
-from .gradient import points_over
+from .gradient import Ranges, points_over
 from .sweep.rows import Interpreted, Question
 
 
-def sample_plot(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    over: Mapping[str, tuple[float, float]],
-    points: int,
-    out: str | None = None,
-) -> Sampled:
+def sample_plot(program: Program, given: Values, over: Ranges, points: int, out: str | None = None) -> Sampled:
     """Sample a program between two ends of one input, or on a grid of two. points: along each input."""
     axes, grid = points_over(over, given, points)
     first = {name: x[0] for name, x in grid.items()}
@@ -39,9 +33,7 @@ def sample_plot(
     return Sampled(program.title, axes, value.reshape(shape), slopes, label, breaks)
 
 
-def breaks_between(
-    grid: Mapping[str, np.ndarray], value: np.ndarray, slope: np.ndarray, evaluate: Interpreted
-) -> tuple[Break, ...]:
+def breaks_between(grid: Values, value: np.ndarray, slope: np.ndarray, evaluate: Interpreted) -> tuple[Break, ...]:
     """Return the breaks of a curve; none where the program raises between the points."""
     ((name, x),) = grid.items()
 

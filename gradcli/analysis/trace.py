@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import GradcliError
 from ..lang.operations import rule_text
-from ..program.base import Program, Run
+from ..program.base import Program, Run, Values
 from ..request import Request
 from ..show.graph_results import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.anomaly import Observation, observation_of
@@ -129,9 +129,7 @@ def local_values(node: Any) -> tuple[Any, ...]:
 LAST = 0  # the number that stands for the last pass
 
 
-def trace_program(
-    program: Program, given: Mapping[str, np.ndarray], request: Request, only: int | None = None
-) -> Trace:
+def trace_program(program: Program, given: Values, request: Request, only: int | None = None) -> Trace:
     """Run a program and backward, and return every step of it. only: the number of the only pass wanted, or LAST."""
     recorder = BackwardRecorder(only)
     run = graph.watch_program(program, given, request, recorder.on_start)

@@ -316,10 +316,10 @@ def compute_in_digits(
     return in_time(lambda: compute(program, call.values, request, digits), digits, call.request.timeout or TIMEOUT)
 
 
-def formulas_of(call: Call, program: Program, max_symbols: int) -> FormulaComparison:
-    from ..analysis.compare_formulas import TIMEOUT, FormulaComparison
+def formulas_of(call: Call, program: Program) -> FormulaComparison:
+    from ..analysis.compare_formulas import FormulaComparison
 
-    return FormulaComparison(program, call.values, call.asked(), max_symbols, call.request.timeout or TIMEOUT)
+    return FormulaComparison(program, call.values, call.asked())
 
 
 def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:

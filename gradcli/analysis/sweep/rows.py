@@ -13,7 +13,7 @@ from ...errors import EXIT_TARGET, GradcliError
 from ...func.batched_tensor import active
 from ...func.mapping import vmap
 from ...func.reverse import grad, grad_and_value, hessian
-from ...program.base import Program, check_number, silence_prints
+from ...program.base import Program, Values, check_number, silence_prints
 from ...request import Request
 from ...tape.tensor import Tensor
 
@@ -40,7 +40,7 @@ class Question(NamedTuple):
     """
 
     program: Program
-    given: Mapping[str, np.ndarray]
+    given: Values
     columns: tuple[str, ...]
     wrt: tuple[str, ...]
     outs: tuple[str | None, ...] = (None,)
@@ -169,7 +169,7 @@ class Interpreted:
         return [np.stack(column) for column in zip(*rows, strict=True)]
 
 
-def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> list[np.ndarray]:
+def diagonals(q: Question, given: Values, out: str | None) -> list[np.ndarray]:
     from ..transform import compute_hessian
 
     blocks = compute_hessian(q.program, given, Request(wrt=q.wrt, out=out)).blocks

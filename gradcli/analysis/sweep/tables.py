@@ -272,7 +272,7 @@ class TextPoints(Points):
 
     def check(self) -> None:
         """Read all rows, with decimal points or else commas; the error is that of the mark that more cells have."""
-        errors = {}
+        errors: dict[tuple[int, int], GradcliError] = {}
         for mark in "." if self.separator == "," else ".,":
             self.mark = mark
             try:

@@ -29,7 +29,6 @@ def grad(
     check: bool,
     symbolic: bool,
     digits: int | None,
-    max_symbols: int,
     detect_anomaly: bool,
 ) -> Gradients | LongNumbers:
     """Print the value and the gradient of TARGET for every input."""
@@ -49,11 +48,11 @@ def grad(
     if program.is_script and sum(item.value.size for item in result.inputs) > SHOWN_WHOLE and asked.wrt is None:
         result = result._replace(summary=True)
     if symbolic:
-        formulas = formulas_of(call, program, max_symbols)
+        formulas = formulas_of(call, program)
         inputs = {item.name: item.value for item in result.inputs}
         slopes = {item.name: item.slope for item in result.inputs}
         result = result._replace(symbolic=formulas.gradient(inputs, slopes))
     if check:
         count = sum(item.value.size for item in result.inputs)
-        result = result._replace(witnesses=(check_derivative(call, symbolic=count <= max_symbols),))
+        result = result._replace(witnesses=(check_derivative(call, symbolic=count <= asked.max_symbols),))
     return result

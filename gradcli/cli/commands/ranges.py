@@ -108,7 +108,7 @@ def precision(call: Call, over: tuple[str, ...], points: int | None) -> Precisio
     program = load_program(target)
     ((name, (low, high)),) = ranges.items()
     over_range, count = (name, low, high), points or DEFAULT_POINTS
-    return measure_precision(program, values, over_range, call.asked(), count, call.request.input_dtype)
+    return measure_precision(program, values, over_range, call.asked(), count)
 
 
 def take_ranges(call: Call, over: tuple[str, ...] = ()) -> dict[str, tuple[float, float]]:

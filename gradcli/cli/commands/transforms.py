@@ -18,22 +18,18 @@ from ..options import Call, check_derivative, formulas_of, target_command
     "max_symbols check plot",
     formats=(*ARRAYS, *PICTURES),
 )
-def jacobian(
-    call: Call, mode: str, chunk_size: int | None, sparse: bool, symbolic: bool, max_symbols: int, check: bool
-) -> Jacobian:
+def jacobian(call: Call, symbolic: bool, check: bool) -> Jacobian:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = call.program()
     form, plot = call.output.form, call.request.plot
-    result = compute_jacobian(
-        program, values, call.asked(), mode=mode, chunk_size=chunk_size, printed=call.output.prints_all, sparse=sparse
-    )
+    result = compute_jacobian(program, values, call.asked(), printed=call.output.prints_all)
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
     for option, given in (("--symbolic", symbolic), ("--plot", plot or form in PICTURES)):
         if given and not result.is_dense:
             raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse")
     if symbolic:
-        formulas = formulas_of(call, program, max_symbols)
+        formulas = formulas_of(call, program)
         result = result._replace(symbolic=formulas.jacobian(result.inputs, result.blocks))
     if check:
         result = result._replace(witnesses=(check_derivative(call),))
@@ -44,13 +40,13 @@ def jacobian(
     "Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json",
     "wrt out columns strict engine chunk_size symbolic max_symbols",
 )
-def hessian(call: Call, chunk_size: int | None, symbolic: bool, max_symbols: int) -> Hessian:
+def hessian(call: Call, symbolic: bool) -> Hessian:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = call.program()
-    result = compute_hessian(program, values, call.asked(), chunk_size=chunk_size, printed=call.output.prints_all)
+    result = compute_hessian(program, values, call.asked(), printed=call.output.prints_all)
     if symbolic:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
-        formulas = formulas_of(call, program, max_symbols)
+        formulas = formulas_of(call, program)
         result = result._replace(symbolic=formulas.hessian(result.inputs, blocks))
     return result
 
