@@ -62,6 +62,16 @@ class Request(NamedTuple):
     eps: float | None = None
     search: int = 0
     show: str = "worst"
+    # how a Jacobian is computed
+    mode: str = "auto"
+    chunk_size: int | None = None
+    sparse: bool = False
+    # derivatives as formulas: symmetric and spd are inputs, max_symbols counts elements
+    simplify: bool = False
+    steps: bool = False
+    symmetric: Sequence[str] = ()
+    spd: Sequence[str] = ()
+    max_symbols: int = 64
     # a sweep: shard (3, 16) is the third of sixteen, table the file to write, dask the address of a scheduler,
     # delimiter what separates the cells of its points
     table: str = "-"

@@ -26,21 +26,17 @@ from ..show.graph_results import Flow, Pass, Step
 from ..show.study_results import Derivative, Formula
 from .trace import trace_program
 
-LONGEST = 100
-"""Formulas with more characters are not put into others: the derivative's symbol stands for them."""
+LONGEST = 100  # formulas with more characters are not put into others: the derivative's symbol stands for them
+Results = Mapping[str, Sequence[Derivative]]  # the derivatives in the inputs alone, by input
 
 
 def chain_rule(
-    program: Program,
-    given: Mapping[str, Any],
-    out: str | None,
-    results: Mapping[str, Sequence[Derivative]],
-    at_point: bool,
+    program: Program, given: Mapping[str, Any], out: str | None, results: Results, at_point: bool
 ) -> tuple[Formula, ...]:
     """Return the lines of the chain rule from the output down to the inputs, as text and as LaTeX.
 
-    Inputs without a value get 1: the formulas do not depend on it. out: the name of the output. results: the
-    derivatives in the inputs alone, by input. at_point: whether the values are a point whose numbers are wanted, too.
+    Inputs without a value get 1: the formulas do not depend on it. out: the name of the output. at_point: whether the
+    values are a point whose numbers are wanted, too.
     """
     values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
     values = {name: exact_as_floats(x) for name, x in values.items()}
@@ -64,7 +60,7 @@ def exact_as_floats(x: Any) -> np.ndarray:
 class Chain:
     """The lines of one pass of backward: derivatives on the way to inputs in `results`, which their lines end in."""
 
-    def __init__(self, run: Pass, results: Mapping[str, Sequence[Derivative]], at_point: bool, last: bool):
+    def __init__(self, run: Pass, results: Results, at_point: bool, last: bool):
         self.run = run
         self.output = run.output
         self.results = results if last else {}
@@ -185,10 +181,8 @@ def quotient(sign: str, latex_sign: str, above: str, below: str) -> Formula:
     return Formula(f"{sign}{above}/{sign}{below}", latex)
 
 
-local = partial(quotient, "∂", r"\partial")
-"""The derivative of one operation's result for its operand."""
-total = partial(quotient, "d", "d")
-"""The derivative of the output for a result, along all ways."""
+local = partial(quotient, "∂", r"\partial")  # the derivative of one operation's result for its operand
+total = partial(quotient, "d", "d")  # the derivative of the output for a result, along all ways
 
 
 def latex_name(label: str) -> str:

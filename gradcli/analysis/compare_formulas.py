@@ -14,13 +14,13 @@ from ..exact.field import as_plain, exact
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown, symbols_for
-from ..program.base import Program
+from ..program.base import Program, Values
 from ..program.formula import Formula, FormulaProgram
 from ..request import Request
 from ..show.study_results import Agreement
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
-from .gradient import gradient_at
+from .gradient import Read, gradient_at
 from .symbolic import (
     KINK,
     MAX_SYMBOLS,
@@ -45,34 +45,22 @@ OWN_DIGITS = 50
 UNSEEN = 1e-13
 """Where a formula gives 0, a difference below this share of the largest number around may be a sum that cancels."""
 NOT_SHOWN = "sympy does not show that the formulas are equal"
-SECONDS = 6.0
-"""How long sympy may take."""
-TOO_CLOSE = 1e-12
-"""A smaller difference of two formulas, relative to either, is none."""
+SECONDS = 6.0  # how long sympy may take
+TOO_CLOSE = 1e-12  # a smaller difference of two formulas, relative to either, is none
 
 
 class FormulaComparison:
     """What is to be compared: a program and its point. read: reads the values, exact ones in exact arithmetic."""
 
-    def __init__(
-        self,
-        program: Program,
-        read: Callable[[], Mapping[str, Any]],
-        request: Request,
-        max_symbols: int = MAX_SYMBOLS,
-        timeout: float = TIMEOUT,
-    ):
-        self.program, self.read, self.request, self.timeout = program, read, request, timeout
+    def __init__(self, program: Program, read: Read, request: Request):
+        self.program, self.read, self.request = program, read, request
+        self.timeout = request.timeout or TIMEOUT
         with exactly(Symbolic()):
             self.given = read()
-        self.symbols = derive_in_time(timeout, lambda: Symbols(program, self.given, request, max_symbols))
+        self.symbols = derive_in_time(self.timeout, lambda: Symbols(program, self.given, request))
 
     def against(
-        self,
-        derive: Callable[[], list],
-        values: Mapping[str, np.ndarray],
-        engine: Mapping[str, np.ndarray],
-        own_rules: Callable[[], Mapping[str, np.ndarray]],
+        self, derive: Callable[[], list], values: Values, engine: Values, own_rules: Callable[[], Values]
     ) -> tuple[Agreement, ...]:
         """Return how expressions compare with arrays. own_rules: these in many digits, to tell rounding from rules."""
         at = {**dict(values), **self.given}
@@ -154,11 +142,11 @@ class FormulaComparison:
         ]
 
 
-def rounded_numbers(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def rounded_numbers(numbers: Values) -> dict[str, np.ndarray]:
     return {name: np.vectorize(complex, otypes=[complex])(x) for name, x in numbers.items()}
 
 
-def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Mapping[str, np.ndarray]) -> list[Agreement]:
+def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Values) -> list[Agreement]:
     """Return how expressions agree with numbers, within what rounding of the point changes in the formula."""
     results = []
     sizes = [np.abs(np.asarray(x, complex)).ravel() for x in engine.values()]
@@ -240,15 +228,12 @@ class Proof(NamedTuple):
     """equal: whether sympy shows it. points: those at which the formulas differ. note: what else there is to say."""
 
     equal: bool
-    points: Sequence[Mapping[str, np.ndarray]] = ()
+    points: Sequence[Values] = ()
     note: str = NOT_SHOWN
 
 
 def compare_formulas(
-    program: FormulaProgram,
-    claimed: Sequence[Formula],
-    points: Sequence[Mapping[str, np.ndarray]],
-    known: Sequence[str],
+    program: FormulaProgram, claimed: Sequence[Formula], points: Sequence[Values], known: Sequence[str]
 ) -> Proof:
     """Return how claimed formulas compare with sympy's. known: inputs that stand for their numbers, in both."""
     shapes = {name: x.shape for name, x in points[0].items()}
@@ -281,7 +266,7 @@ def is_zero(difference: Any) -> bool:
     return any(way(form) == 0 for form in (difference, without_sign) for way in ways)
 
 
-def numbers_for(symbols: Mapping[str, Any], at: Mapping[str, np.ndarray]) -> dict[Any, Any]:
+def numbers_for(symbols: Mapping[str, Any], at: Values) -> dict[Any, Any]:
     return {
         symbol: sympy.Rational(x)
         for name, array in at.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from ..tape.memory import change_since
 from ..tape.modes import no_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
+
+Ranges = Mapping[str, tuple[float, float]]  # two ends, by input
+Read = Callable[[], Mapping[str, Any]]  # reads values; called where exact arithmetic is in force, so no digit is lost
 
 
 class Watched(Prepare):
@@ -139,7 +142,7 @@ def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | 
 
 
 def points_over(
-    over: Mapping[str, tuple[float, float]], given: Mapping[str, Any], points: int
+    over: Ranges, given: Mapping[str, Any], points: int
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return points between the ends of each range, and the coordinates of all points of their grid, by name."""
     refuse_values(over, given)
@@ -155,11 +158,7 @@ def refuse_values(over: Iterable[str], given: Mapping[str, Any]) -> None:
 
 
 def compute_values(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    over: Mapping[str, tuple[float, float]],
-    points: int,
-    out: str | None,
+    program: Program, given: Mapping[str, np.ndarray], over: Ranges, points: int, out: str | None
 ) -> Values:
     """Return the value at points between two ends of one input, or on a grid of two. points: along each."""
     axes, grid = points_over(over, given, points)
@@ -171,7 +170,7 @@ def compute_values(
                 message = f"the output has shape {result.value.shape}; over a range it is to be a single number"
                 raise GradcliError(message, hint="take one element or the sum of it", kind="shape")
             values.append(result.value.ravel()[0])
-    return Values(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), result.output)
+    return Values(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), output=result.output)
 
 
 def value_of(run: Run) -> np.ndarray:

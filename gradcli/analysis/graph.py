@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, Span
-from ..program.base import Program, Run
+from ..program.base import Program, Run, Values
 from ..request import Request
 from ..show.graph_results import Graph, GraphNode
 from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
@@ -107,8 +107,7 @@ class ObservedPass:
         self.names = {name: x for name, x in variables.items() if isinstance(x, Tensor)}
 
 
-OnStart = Callable[[ObservedPass, list[Any]], None]
-"""Called before each run of backward, with the nodes of its graph."""
+OnStart = Callable[[ObservedPass, list[Any]], None]  # called before each run of backward, with the nodes of its graph
 
 
 class Starts(Observer):
@@ -142,7 +141,7 @@ def watching(on_start: OnStart) -> Iterator[None]:
 
 
 def watch_program(
-    program: Program, given: Mapping[str, np.ndarray], request: Request, on_start: OnStart, differentiate: bool = True
+    program: Program, given: Values, request: Request, on_start: OnStart, differentiate: bool = True
 ) -> Run:
     """Run a program under observation, and backward from its output if it did not run that itself."""
     with watching(on_start):
@@ -184,8 +183,7 @@ def value_of(node: Any) -> Any:
     return result[0] if isinstance(result, tuple) else result
 
 
-FOLD_ABOVE = 500
-"""Graphs with more nodes are folded, unless all of them were asked for."""
+FOLD_ABOVE = 500  # graphs with more nodes are folded, unless all of them were asked for
 
 
 def keep_gradient(found: dict[Any, np.ndarray], node: Any) -> Any:
@@ -199,7 +197,7 @@ def keep_gradient(found: dict[Any, np.ndarray], node: Any) -> Any:
 
 
 def graph_program(
-    program: Program, given: Mapping[str, np.ndarray], request: Request, values: bool = False, everything: bool = False
+    program: Program, given: Values, request: Request, values: bool = False, everything: bool = False
 ) -> Graph:
     """Run a program and return the graph of its output, or of its last backward. everything: never fold."""
     last: ObservedPass | None = None

@@ -15,17 +15,15 @@ from ..exact.matrix_printing import Language, Latex, Paper, Python, name_parts
 from ..exact.matrix_reader import BY_ELEMENTS, TermReader, derive, input_term
 from ..lang import tree
 from ..lang.parse import parse
-from ..program.base import Program
+from ..program.base import Program, Values
 from ..program.expression import ExpressionProgram
 from ..request import Request
-from ..show.study_results import Formula, MatrixDerivative, MatrixFormulas, bold_symbol
+from ..show.study_results import Derivative, Formula, Formulas, bold_symbol
 from .gradient import compute_gradient
 from .transform import compute_hessian, compute_jacobian
 
-POINTS = 3
-"""Random sizes and points at which a formula is held against the engine."""
-TRIES = 60
-"""Points that may have no value before one is given up."""
+POINTS = 3  # random sizes and points at which a formula is held against the engine
+TRIES = 60  # points that may have no value before one is given up
 STYLES = ("normal", "positive", "spd", "small", "spd positive")
 RELATIVE, ABSOLUTE = 1e-8, 1e-10
 """What rounding may make of a difference; a wrong formula differs by about the number itself."""
@@ -34,14 +32,11 @@ RELATIVE, ABSOLUTE = 1e-8, 1e-10
 class Inputs:
     """The inputs of a program as arrays of any size. dims: names of dimensions. spd: symmetric, positive definite."""
 
-    def __init__(
-        self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], wrt: Iterable[str] | None,
-        symmetric: Iterable[str], spd: Iterable[str],
-    ):  # fmt: skip
+    def __init__(self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], request: Request):
         self.program = program
         dims = {d for own in shapes.values() for d in own if isinstance(d, str)}
         free = list(program.free_names(shapes))
-        wanted = None if wrt is None else list(dict.fromkeys(wrt))
+        wanted = None if request.wrt is None else list(dict.fromkeys(request.wrt))
         known = program.input_names(shapes)
         check_known(shapes, known, "--shape")
         check_known(wanted or (), known, "--wrt")
@@ -50,8 +45,8 @@ class Inputs:
         self.wrt = wanted or names
         self.dims = sorted(dims)
         self.named = frozenset(n for n in free if n in dims and n not in self.shapes)
-        self.spd, self.symmetric = frozenset(spd), frozenset(symmetric) | frozenset(spd)
-        for option, given in (("--symmetric", symmetric), ("--spd", spd)):
+        self.spd, self.symmetric = frozenset(request.spd), frozenset((*request.symmetric, *request.spd))
+        for option, given in (("--symmetric", request.symmetric), ("--spd", request.spd)):
             check_known(given, self.shapes, option)
             for name in given:
                 own = self.shapes[name]
@@ -82,28 +77,19 @@ class Inputs:
 
 
 def matrix_formulas(
-    program: Program,
-    shapes: Mapping[str, Sequence[Dim]],
-    request: Request,
-    *,
-    order: int = 1,
-    symmetric: Iterable[str] = (),
-    spd: Iterable[str] = (),
-    code: bool = False,
-    steps: bool = False,
-) -> MatrixFormulas:
+    program: Program, shapes: Mapping[str, Sequence[Dim]], request: Request, *, code: bool = False
+) -> Formulas:
     """Return the derivatives of a program in matrix form: gradients, Jacobians or Hessians. Raises GradcliError."""
     if not isinstance(program, ExpressionProgram):
         raise GradcliError(f"--matrix needs an expression, and {program.title} is none", hint=BY_ELEMENTS)
     try:
-        inputs = Inputs(program, shapes, request.wrt, tuple(symmetric), tuple(spd))
-        return derive_matrix_formulas(inputs, request, order, code, steps)
+        return derive_matrix_formulas(Inputs(program, shapes, request), request, code)
     except RecursionError:
         raise GradcliError("the formulas are nested too deeply", hint=BY_ELEMENTS, kind="limit") from None
 
 
-def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: bool, steps: bool) -> MatrixFormulas:
-    program = inputs.program
+def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Formulas:
+    program, order = inputs.program, request.order
     output = inputs.reader().run(request.out)
     if not isinstance(output, Term):
         raise GradcliError("the output is no number and no array", kind="shape")
@@ -111,24 +97,24 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, order: int, code: b
     terms, notes = derive_all(output, inputs, order, named=request.wrt is not None)
     forms = {name: matrix_form(assume_symmetric(term, inputs.symmetric)) for name, term in terms.items()}
     value = matrix_form(assume_symmetric(output, inputs.symmetric))
-    writer = FormulaWriter(inputs)
-    texts = {name: writer.formula(form) for name, form in forms.items()}
+    texts = {name: write_formula(form, inputs) for name, form in forms.items()}
     agreements = prove(inputs, texts, request.out, kind)
     targets = [s.target for s in program.parsed.statements]
     name = request.out or (None if None in targets else targets[-1])
     function = name or next(n for n in ("f", "g", "h", "F", "output") if n not in inputs.shapes)
-    return MatrixFormulas(
+    derivatives = (Derivative(n, texts[n], dims=term.dims, agreement=agreements[n]) for n, term in terms.items())
+    return Formulas(
         program.title,
-        kind,
+        (Derivative("value", write_formula(value, inputs)),),
+        tuple(derivatives),
         order,
+        python_code(program.title, inputs, value, forms) if code else "",
+        matrix_steps(inputs, request.out, function, texts) if request.steps else (),
         name,
         function,
-        writer.formula(value),
-        tuple(MatrixDerivative(name, term.dims, texts[name], agreements[name]) for name, term in terms.items()),
-        inputs.shapes,
-        python_code(program.title, inputs, value, forms) if code else "",
-        matrix_steps(inputs, request.out, function, texts) if steps else (),
-        tuple(notes),
+        notes=tuple(notes),
+        kind=kind,
+        shapes=inputs.shapes,
     )
 
 
@@ -164,27 +150,20 @@ def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[d
     return terms, [f"{', '.join(left_out)}: more than two axes, so there is no matrix form"] if left_out else []
 
 
-class FormulaWriter:
-    """Writes formulas in the names of a program, in the language, in LaTeX and as on paper."""
+def write_formula(form: Form, inputs: Inputs) -> Formula:
+    """Return a formula in the language, in LaTeX and as on paper: common parts first, where that shortens it."""
+    language = Language(inputs.shapes, inputs.named)
+    taken = frozenset(inputs.program.input_names(inputs.shapes)) | set(inputs.program.bound)
+    parts, (short,) = name_parts([form], taken, lambda f: len(language.write(f)))
+    named = [(Form("name", (), name, part.rank), part) for name, part in parts]
 
-    def __init__(self, inputs: Inputs):
-        self.language = Language(inputs.shapes, inputs.named)
-        self.latex, self.paper = Latex(inputs.shapes), Paper(inputs.shapes)
-        self.taken = frozenset(inputs.program.input_names(inputs.shapes)) | set(inputs.program.bound)
+    def join(writer: Language, glue: str, first: bool) -> str:
+        lines = [f"{writer.write(name)} = {writer.write(part)}" for name, part in named]
+        last = writer.write(short)
+        return glue.join([*lines, last] if first else [last, *lines])
 
-    def formula(self, form: Form) -> Formula:
-        """Return a formula as a program of the language: common parts first, where that shortens it."""
-        parts, (short,) = name_parts([form], self.taken, lambda f: len(self.language.write(f)))
-        named = [(Form("name", (), name, part.rank), part) for name, part in parts]
-
-        def join(writer: Language, glue: str, first: bool) -> str:
-            lines = [f"{writer.write(name)} = {writer.write(part)}" for name, part in named]
-            last = writer.write(short)
-            return glue.join([*lines, last] if first else [last, *lines])
-
-        return Formula(
-            join(self.language, "; ", True), join(self.latex, r",\quad ", False), join(self.paper, ", ", False)
-        )
+    latex, paper = Latex(inputs.shapes), Paper(inputs.shapes)
+    return Formula(join(language, "; ", True), join(latex, r",\quad ", False), join(paper, ", ", False))
 
 
 # -- proof ------------------------------------------------------------------------------------------------
@@ -244,14 +223,14 @@ def regular_point(
     raise GradcliError(message, hint="say what a matrix is: --spd A, --symmetric A", kind="value")
 
 
-def evaluate(program: ExpressionProgram, values: Mapping[str, np.ndarray], out: str | None = None) -> np.ndarray:
+def evaluate(program: ExpressionProgram, values: Values, out: str | None = None) -> np.ndarray:
     output = program.run({n: values[n] for n in program.free_names(values)}, wrt=(), out=out).output
     assert output is not None
     return np.asarray(output._data)
 
 
 def engine_derivatives(
-    inputs: Inputs, values: Mapping[str, np.ndarray], labels: Iterable[str], out: str | None, kind: str
+    inputs: Inputs, values: Values, labels: Iterable[str], out: str | None, kind: str
 ) -> dict[str, np.ndarray]:
     wrt = list(dict.fromkeys(name for label in labels for name in label.split("/")))
     request = Request(wrt=wrt, out=out)
@@ -259,7 +238,7 @@ def engine_derivatives(
         blocks = compute_hessian(inputs.program, values, request).blocks
         return {label: np.asarray(blocks[label.split("/")[0]][label.split("/")[1]]) for label in labels}
     if kind == "jacobian":
-        return {item.name: np.asarray(item.block) for item in compute_jacobian(inputs.program, values, request).blocks}
+        return compute_jacobian(inputs.program, values, request).blocks
     return {item.name: item.slope for item in compute_gradient(inputs.program, values, request).inputs}
 
 

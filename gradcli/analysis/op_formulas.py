@@ -22,8 +22,7 @@ TERMS = {
     "logit_loss": "(1 - {1}) * {0} - logsigmoid({0})",
 }
 """What losses of two operands are sums of."""
-FEW = 4
-"""Numbers of a constant that are written out."""
+FEW = 4  # numbers of a constant that are written out
 FOLD: dict[type, Callable] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv}
 
 
@@ -61,7 +60,7 @@ def formula_of_operation(primitive: Primitive, operands: Sequence[str], shapes: 
         place = f"[{index_text(index)}]"
         return f"{operands[0]} with {place} = {operands[1]}" if len(operands) > 1 else f"{operands[0]}{place}"
     ndim = len(shapes[0]) if shapes else 0
-    words = [f"{k}={parameter_text(k, v, ndim)}" for k, v in params.items() if is_shown(k, v, ndim)]
+    words = [f"{k}={text}" for k, v in params.items() if (text := parameter_text(k, v, ndim))]
     inside = f"[{', '.join(operands)}]" if primitive.arity is None else ", ".join(operands)
     return f"{SHORT.get(name, name)}({', '.join([inside, *words])})"
 
@@ -76,16 +75,13 @@ def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
     return terms if params["total"] == 1 else f"{terms} / {params['total']:g}"
 
 
-def is_shown(name: str, value: Any, ndim: int) -> bool:
-    if name in ("source", "label") or value is None or value is False:
-        return False
-    if name in ("axis", "axes") and isinstance(value, tuple):
-        return len(value) < ndim or name == "axes"
-    return isinstance(value, bool | int | float | tuple | str)
-
-
 def parameter_text(name: str, value: Any, ndim: int) -> str:
+    """Return the value of a parameter; nothing for one that need not be said."""
+    if name in ("source", "label") or value is False or not isinstance(value, bool | int | float | tuple | str):
+        return ""
     if name in ("axis", "axes"):
+        if name == "axis" and isinstance(value, tuple) and len(value) >= ndim:
+            return ""
         axes = [a % ndim if ndim else a for a in (value if isinstance(value, tuple) else (value,))]
         return str(axes[0]) if len(axes) == 1 else str(tuple(axes))
     return str(value)

@@ -11,19 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..program.base import Program, check_number
+from ..program.base import Program, Values, check_number
 from ..show.results import Break, Sampled
-from .gradient import points_over
+from .gradient import Ranges, points_over
 from .sweep.rows import Interpreted, Question
 
 
-def sample_plot(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    over: Mapping[str, tuple[float, float]],
-    points: int,
-    out: str | None = None,
-) -> Sampled:
+def sample_plot(program: Program, given: Values, over: Ranges, points: int, out: str | None = None) -> Sampled:
     """Sample a program between two ends of one input, or on a grid of two. points: along each input."""
     axes, grid = points_over(over, given, points)
     first = {name: x[0] for name, x in grid.items()}
@@ -39,9 +33,7 @@ def sample_plot(
     return Sampled(program.title, axes, value.reshape(shape), slopes, label, breaks)
 
 
-def breaks_between(
-    grid: Mapping[str, np.ndarray], value: np.ndarray, slope: np.ndarray, evaluate: Interpreted
-) -> tuple[Break, ...]:
+def breaks_between(grid: Values, value: np.ndarray, slope: np.ndarray, evaluate: Interpreted) -> tuple[Break, ...]:
     """Return the breaks of a curve; none where the program raises between the points."""
     ((name, x),) = grid.items()
 
@@ -76,17 +68,13 @@ def check_plotted_output(
     return run.output_name
 
 
-Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""From points to the values and slopes there."""
+Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # from points to the values and slopes there
 
-MOST_SUSPECTS = 24
-"""Intervals that are looked into."""
+MOST_SUSPECTS = 24  # intervals that are looked into
 HALVINGS = 30
 FIRST_HALVINGS = 3
-SMOOTH = 1 / 24
-"""The share of a bend that first halvings leave: 1/64 where all is smooth, 1/8 at a kink, all at a jump."""
-NEAR = np.logspace(-5, -9, 5)
-"""Distances from a break, as shares of the range, at which it is judged."""
+SMOOTH = 1 / 24  # the share of a bend that first halvings leave: 1/64 where all is smooth, 1/8 at a kink, all at a jump
+NEAR = np.logspace(-5, -9, 5)  # distances from a break, as shares of the range, at which it is judged
 
 
 def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> tuple[Break, ...]:

@@ -14,25 +14,21 @@ from ..exact.field import exact
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..lang.limits import any_length, time_left, within
-from ..program.base import Program, Run, silence_prints
+from ..program.base import Program, Run, Values, silence_prints
 from ..request import Request
 from ..rules.exact import map_elements, without_field
 from ..show.study_results import LongNumbers, Loss, Precision
 from ..tape.anomaly import Observation, observation_of
 from . import graph
-from .gradient import compute_gradient, gradient_at, refuse_values, value_of
+from .gradient import Read, compute_gradient, gradient_at, refuse_values, value_of
 from .graph import Labels
 from .plot import check_plotted_output
 from .trace import BackwardRecorder, Event
 
 TIMEOUT = 20.0
-MORE = 400
-"""Digits that are tried besides, where some were lost: as many as double precision's smallest numbers need."""
+MORE = 400  # digits that are tried besides, where some were lost: as many as double precision's smallest numbers need
 MORE_SECONDS = 2.0
-ROUNDING = 1e-15
-"""A number that gets so much smaller with more digits is zero."""
-Read = Callable[[], Mapping[str, Any]]
-"""Reads the values of the inputs; called where exact arithmetic is in force, so that no digit is lost."""
+ROUNDING = 1e-15  # a number that gets so much smaller with more digits is zero
 Numbers = dict[str, np.ndarray]
 
 
@@ -132,10 +128,8 @@ DIGITS = (50, 80, 160, 320, 640, 1280)
 ENOUGH = 640
 """Only from here on is 0 believed: derivatives by differences do not see what is far smaller than the value."""
 POINTS = 49
-WIDE = 100.0
-"""From this ratio of its ends on, the points of a range grow by a factor."""
-NEAREST = 1e-12
-"""The share of a range's longer side at which its points come closest to a zero inside it."""
+WIDE = 100.0  # from this ratio of its ends on, the points of a range grow by a factor
+NEAREST = 1e-12  # the share of a range's longer side at which its points come closest to a zero inside it
 
 
 class Exactness:
@@ -222,8 +216,7 @@ def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarra
     return np.unique(x.astype(dtype))
 
 
-LEAST = 1.0
-"""Digits that an operation must lose to be named."""
+LEAST = 1.0  # digits that an operation must lose to be named
 
 
 def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.ObservedPass, list[Event]]:
@@ -329,17 +322,12 @@ class StepComparison:
 
 
 def measure_precision(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    over: tuple[str, float, float],
-    request: Request,
-    points: int = POINTS,
-    dtype: Any = np.float64,
+    program: Program, given: Values, over: tuple[str, float, float], request: Request, points: int = POINTS
 ) -> Precision:
     """Return how many digits of a program's value and gradients are right between two ends of one input."""
     name, low, high = over
     refuse_values([name], given)
-    x = points_between(low, high, points, np.dtype(dtype))
+    x = points_between(low, high, points, request.input_dtype)
     output = check_plotted_output(program, {**given, name: x[-1]}, [name], request.out, "measured")
     with silence_prints(program):
         right = Exactness(program, given, name, x, request)

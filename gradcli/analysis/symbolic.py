@@ -26,7 +26,7 @@ from ..rules.exact import map_elements
 from ..show.results import labels
 from ..show.study_results import Derivative, Formula, FormulaMatrix, Formulas
 
-MAX_SYMBOLS = 64
+MAX_SYMBOLS = Request().max_symbols
 TIMEOUT = 20.0
 NUMBERS_INSTEAD = "use 'gradcli grad --digits 50' for numbers"
 
@@ -34,18 +34,18 @@ NUMBERS_INSTEAD = "use 'gradcli grad --digits 50' for numbers"
 class Symbols:
     """A program run on symbols: the output as expressions, symbols by input, and the point that they stand for."""
 
-    def __init__(self, program: Program, given: Mapping[str, Any], request: Request, max_symbols: int = MAX_SYMBOLS):
+    def __init__(self, program: Program, given: Mapping[str, Any], request: Request):
         self.title = program.title
         self.vector = request.gradient
         alone = program.missing(given)
         given = {**given, **dict.fromkeys(alone, np.float64(np.nan))}
-        refuse_many(sum(np.size(x) for x in given.values()), max_symbols)
+        refuse_many(sum(np.size(x) for x in given.values()), request.max_symbols)
         field = Symbolic()
         self.point = field.point
         with exactly(field):
             self.run = run = on_symbols(program, given, request, alone)
             self.inputs = {name: as_expressions(leaf._data) for name, leaf in run.leaves.items()}
-            refuse_many(sum(x.size for x in self.inputs.values()), max_symbols)
+            refuse_many(sum(x.size for x in self.inputs.values()), request.max_symbols)
             self.grads: dict[str, np.ndarray] | None = None
             self.output = np.array(sympy.nan, dtype=object)
             if run.output is not None:
@@ -196,8 +196,7 @@ def scalar(symbols: Symbols) -> Any:
 
 
 DIGITS = 30
-GUARD = 10
-"""More digits to compute with, so that the last one printed is right."""
+GUARD = 10  # more digits to compute with, so that the last one printed is right
 
 
 def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
@@ -242,8 +241,7 @@ def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
         return sympy.nan
 
 
-KINK = sympy.Rational(1, 10**20)
-"""So near, relative to the point, two sides of a kink are looked at."""
+KINK = sympy.Rational(1, 10**20)  # so near, relative to the point, two sides of a kink are looked at
 
 
 def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.Generator) -> list[Any]:
@@ -319,8 +317,7 @@ def as_number(value: Any) -> complex | float:
 
 FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")
 """What an output without a name is called, unless an input is called so."""
-LIBRARIES = {"python": "Python's math module", "c": "C's math library"}
-"""What formulas as code are written with."""
+LIBRARIES = {"python": "Python's math module", "c": "C's math library"}  # what formulas as code are written with
 
 
 def simplify_in_time(formulas: list, seconds: float) -> tuple[list, bool]:
@@ -337,28 +334,22 @@ def derive_formulas(
     given: Mapping[str, Any],
     request: Request,
     *,
-    order: int = 1,
-    simplify: bool = False,
-    timeout: float = TIMEOUT,
     at: Mapping[str, Any] | None = None,
-    max_symbols: int = MAX_SYMBOLS,
     code: str = "",
     unicode: bool = True,
-    digits: int = 15,
-    steps: bool = False,
 ) -> Formulas:
     """Return the formulas of a program's derivatives. at: a point to evaluate them at. code: python or c."""
     notes: list[str] = []
-    start = time.monotonic()
+    start, timeout, order = time.monotonic(), request.timeout or TIMEOUT, request.order
 
     def differentiated() -> tuple[Symbols, list]:
-        symbols = Symbols(program, given, request, max_symbols)
+        symbols = Symbols(program, given, request)
         expressions = derivatives(symbols, order)
         return symbols, [(label, shape, [resolve_unknown(e) for e in exprs]) for label, shape, exprs in expressions]
 
     symbols, formulas = derive_in_time(timeout, differentiated)
     spent = time.monotonic() - start
-    if simplify:
+    if request.simplify:
         formulas, done = simplify_in_time(formulas, timeout)
         if not done:
             notes.append(f"simplifying took longer than {timeout:g} s, so the formulas are not simplified")
@@ -368,7 +359,7 @@ def derive_formulas(
         known = every_input(symbols)
 
         def derivative(label: str, expr: Any) -> Derivative:
-            number = None if point is None else evaluate_at(expr, point, digits)
+            number = None if point is None else evaluate_at(expr, point, request.digits or 15)
             return Derivative(label, write_formula(expr, unicode), number)
 
         elements = zip(labels("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
@@ -384,7 +375,7 @@ def derive_formulas(
             inputs = [(name, array.shape) for name, array in known.items()]
             text = write_code(writer, code, symbols, inputs, formulas)
         lines: tuple[Formula, ...] = ()
-        if steps:
+        if request.steps:
             from .chain_rule import chain_rule
 
             by_input: dict[str, list[Derivative]] = {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import GradcliError
 from ..lang.operations import rule_text
-from ..program.base import Program, Run
+from ..program.base import Program, Run, Values
 from ..request import Request
 from ..show.graph_results import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.anomaly import Observation, observation_of
@@ -48,11 +48,11 @@ class BackwardRecorder:
         for node in nodes:
             table = node.hook_table
             for number, hook in list(table.tensor.items()):
-                if not isinstance(hook, Logged | Last):
+                if number != id(self) and not isinstance(hook, Logged):
                     table.tensor[number] = Logged(hook, node, self)
             if node.leaf and which.kind == "grad":
                 table.tensor.pop(id(self), None)
-                table.tensor[id(self)] = Last(self.before(node))
+                table.tensor[id(self)] = self.before_return(node)
             table.pre[id(self)] = self.before(node)
             table.post[id(self)] = self.after(node)
 
@@ -68,6 +68,11 @@ class BackwardRecorder:
 
         return hook
 
+    def before_return(self, node: Any) -> Callable:
+        """Return what sees the gradient of a leaf that autograd.grad returns: no other hook of ours runs there."""
+        hook = self.before(node)
+        return lambda gradient: hook((gradient,))
+
     def after(self, node: Any) -> Callable:
         def hook(grads: tuple, _: tuple) -> None:
             event = next(e for e in reversed(self.passes[-1][1]) if e.node is node)
@@ -76,16 +81,6 @@ class BackwardRecorder:
                 event.after = raw(node.variable._grad)
 
         return hook
-
-
-class Last:
-    """Sees the gradient of a leaf that autograd.grad returns: no other hook of ours runs there."""
-
-    def __init__(self, hook: Callable):
-        self.hook = hook
-
-    def __call__(self, gradient: Any) -> None:
-        self.hook((gradient,))
 
 
 class Logged:
@@ -131,13 +126,10 @@ def local_values(node: Any) -> tuple[Any, ...]:
     return tuple(slopes)
 
 
-LAST = 0
-"""The number that stands for the last pass."""
+LAST = 0  # the number that stands for the last pass
 
 
-def trace_program(
-    program: Program, given: Mapping[str, np.ndarray], request: Request, only: int | None = None
-) -> Trace:
+def trace_program(program: Program, given: Values, request: Request, only: int | None = None) -> Trace:
     """Run a program and backward, and return every step of it. only: the number of the only pass wanted, or LAST."""
     recorder = BackwardRecorder(only)
     run = graph.watch_program(program, given, request, recorder.on_start)

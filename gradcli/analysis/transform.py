@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -12,10 +11,10 @@ import numpy as np
 from ..errors import GradcliError, check_known
 from ..func.forward import forward_blocks, push_all
 from ..func.trace import Trace, pull, reverse_blocks
-from ..program.base import Program
+from ..program.base import Program, Values
 from ..request import Request
 from ..rules.shapes import is_complex
-from ..show.results import Hessian, Jacobian, JacobianBlock, Products
+from ..show.results import Hessian, Jacobian, Products
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .gradient import check_has_inputs, reword_engine_errors
@@ -24,7 +23,7 @@ from .gradient import check_has_inputs, reword_engine_errors
 class Recorded:
     """One recorded run of a program, ready to be differentiated. trace: the tensors of its inputs and the output."""
 
-    def __init__(self, program: Program, given: Mapping[str, np.ndarray], request: Request):
+    def __init__(self, program: Program, given: Values, request: Request):
         run = program.run(given, wrt=request.wrt, out=request.out)
         check_has_inputs(run)
         if run.output is None:
@@ -53,6 +52,10 @@ class Recorded:
     def value(self) -> np.ndarray:
         return np.asarray(self.output._data)
 
+    @property
+    def values(self) -> dict[str, np.ndarray]:
+        return {name: np.array(x._data) for name, x in zip(self.names, self.trace.inputs, strict=True)}
+
     def check_scalar(self, command: str) -> None:
         if self.output._data.size != 1:
             message = f"the output has shape {self.output._data.shape}; {command} needs a single number"
@@ -79,8 +82,7 @@ class Recorded:
         return Tensor._wrap(np.asarray(given, like._data.dtype)[()], None)
 
 
-PRINTED = 10
-"""The part of the limit on elements that may be written as text, where each takes a line and its time."""
+PRINTED = 10  # the part of the limit on elements that may be written as text, where each takes a line and its time
 
 
 def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool = False) -> None:
@@ -120,17 +122,9 @@ def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
                 left += x._data.size
 
 
-def compute_jacobian(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    request: Request,
-    *,
-    mode: str = "auto",
-    chunk_size: int | None = None,
-    sparse: bool = False,
-    printed: bool = False,
-) -> Jacobian:
-    """Return the Jacobian, a block per input. mode: rev, fwd, or auto, from the side with fewer elements."""
+def compute_jacobian(program: Program, given: Values, request: Request, *, printed: bool = False) -> Jacobian:
+    """Return the Jacobian, a block per input. Its mode is rev, fwd, or auto, from the side with fewer elements."""
+    mode, chunk_size, sparse = request.mode, request.chunk_size, request.sparse
     run = Recorded(program, given, request)
     trace, inputs = run.trace, run.trace.inputs
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
@@ -155,19 +149,11 @@ def compute_jacobian(
                 blocks = reverse_blocks(trace, chunk_size, retain=True)
             parts = [np.array(block._data, order="C") for block in blocks[0]]
             without_false_nan(trace, [parts])
-    named = zip(run.names, inputs, parts, strict=True)
-    jacobian_blocks = tuple(JacobianBlock(name, np.array(x._data), part) for name, x, part in named)
-    return Jacobian(run.title, run.value, jacobian_blocks, run.output_name, products, run.unused)
+    blocks_by_name = dict(zip(run.names, parts, strict=True))
+    return Jacobian(run.title, run.value, run.values, blocks_by_name, run.output_name, products, run.unused)
 
 
-def compute_hessian(
-    program: Program,
-    given: Mapping[str, np.ndarray],
-    request: Request,
-    *,
-    chunk_size: int | None = None,
-    printed: bool = False,
-) -> Hessian:
+def compute_hessian(program: Program, given: Values, request: Request, *, printed: bool = False) -> Hessian:
     run = Recorded(program, given, request)
     run.check_scalar("a Hessian")
     inputs = run.trace.inputs
@@ -180,7 +166,7 @@ def compute_hessian(
     check_elements(total, total, request.max_elements, "Hessian", printed)
     with reword_engine_errors():
         second, known = run.gradient_trace()
-        of_blocks = reverse_blocks(second, chunk_size, retain=True)
+        of_blocks = reverse_blocks(second, request.chunk_size, retain=True)
         rows_of_blocks = [[np.array(block._data, order="C") for block in row] for row in of_blocks]
         without_false_nan(second, rows_of_blocks)
         rows = dict(zip(known, rows_of_blocks, strict=True))
@@ -191,11 +177,10 @@ def compute_hessian(
         }
         for i, (name, x) in enumerate(zip(run.names, inputs, strict=True))
     }
-    values = {name: np.array(x._data) for name, x in zip(run.names, inputs, strict=True)}
-    return Hessian(run.title, run.value, values, blocks, run.output_name, run.unused)
+    return Hessian(run.title, run.value, run.values, blocks, run.output_name, run.unused)
 
 
-def compute_vjp(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Products:
+def compute_vjp(program: Program, given: Values, request: Request) -> Products:
     run = Recorded(program, given, request)
     if request.gradient is None and run.output._data.size != 1:
         message = f"the output has shape {run.output._data.shape}: a vector of that shape is needed"
@@ -216,7 +201,7 @@ def compute_products(run: Recorded, kind: str, products: list) -> Products:
     return Products(run.title, kind, run.value, parts, run.output_name, run.unused)
 
 
-def tangents(run: Recorded, given: Mapping[str, np.ndarray]) -> list[Tensor]:
+def tangents(run: Recorded, given: Values) -> list[Tensor]:
     """Return one tangent per input, zeros for those that are not given. Raises GradcliError when none is."""
     check_known(given, run.names, "--tangent")
     if not given:
@@ -226,9 +211,7 @@ def tangents(run: Recorded, given: Mapping[str, np.ndarray]) -> list[Tensor]:
     return [run.vector(given.get(name, np.zeros(x._data.shape)), x, f"--tangent {name}") for name, x in inputs]
 
 
-def compute_jvp(
-    program: Program, given: Mapping[str, np.ndarray], request: Request, tangent: Mapping[str, np.ndarray]
-) -> Products:
+def compute_jvp(program: Program, given: Values, request: Request, tangent: Values) -> Products:
     run = Recorded(program, given, request)
     directions = tangents(run, tangent)
     with reword_engine_errors():
@@ -237,9 +220,7 @@ def compute_jvp(
     return Products(run.title, "jvp", run.value, {run.output_name or "out": part}, run.output_name, run.unused)
 
 
-def compute_hvp(
-    program: Program, given: Mapping[str, np.ndarray], request: Request, tangent: Mapping[str, np.ndarray]
-) -> Products:
+def compute_hvp(program: Program, given: Values, request: Request, tangent: Values) -> Products:
     run = Recorded(program, given, request)
     run.check_scalar("hvp")
     directions = tangents(run, tangent)

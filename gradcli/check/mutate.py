@@ -320,7 +320,7 @@ def mutate(
             status, took = mutator.run(str(number), seconds)
             killed = status != 0
             test = None if killed or not call else test_of(name, mutator.path, call, error, at_least)
-            runs.append(MutantRun(mutant.name, error, killed, took, mutant.line, test, status is None))
+            runs.append(MutantRun(mutant.name, mutant.line, error, killed, status is None, took, test))
         equal = len(mutator.mutants) - len(chosen)
     return Mutation(target, tuple(runs), at_least, equal, report["calls"], time.perf_counter() - start)
 

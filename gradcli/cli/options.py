@@ -316,10 +316,9 @@ def compute_in_digits(
 
 
 def formulas_of(call: Call, program: Program) -> FormulaComparison:
-    from ..analysis.compare_formulas import TIMEOUT, FormulaComparison
+    from ..analysis.compare_formulas import FormulaComparison
 
-    timeout = call.request.timeout or TIMEOUT
-    return FormulaComparison(program, call.values, call.asked(), call.options.max_symbols, timeout)
+    return FormulaComparison(program, call.values, call.asked())
 
 
 def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:

@@ -34,18 +34,15 @@ class Field:
     functions: Mapping[str, Any]
     constants: Mapping[str, Any]
     lazy_pieces = True  # whether Piecewise in a twin becomes Python's `a if c else b`
-
-    def number(self, x: Any) -> Any:
-        """Return a number (a Literal by its text) as an element."""
-        raise NotImplementedError
-
-    def input_array(self, name: str, value: Any) -> Any:
-        """Return the exact array that an input has: its value, or symbols of its shape."""
-        raise NotImplementedError
-
-    def as_float(self, x: Any) -> float | None:
-        """Return an element rounded to a float; None where it is not known."""
-        raise NotImplementedError
+    # what derived classes define
+    number: Callable[[Any], Any]  # a number (a Literal by its text) as an element
+    input_array: Callable[[str, Any], Any]  # the exact array that an input has: its value, or symbols of its shape
+    as_float: Callable[[Any], float | None]  # an element rounded to a float; None where it is not known
+    is_element: Callable[[Any], bool]
+    is_complex: Callable[[Any], bool]  # whether an element counts as complex, whatever its imaginary part is
+    parts: Callable[[Any], tuple[Any, Any]]
+    compare: Callable[[str], Callable | None]  # a comparison or logical operation of elements; None: NumPy's
+    partial: Callable[[Primitive, int, tuple, dict], Any]  # the derivatives of an elementwise operation, by element
 
     def is_condition(self, x: Any) -> bool:
         """Return whether an element is a relation, or true or false."""
@@ -62,31 +59,13 @@ class Field:
         """Return whether a condition holds. Raises GradcliError where that is open."""
         return bool(condition)
 
-    def is_element(self, x: Any) -> bool:
-        raise NotImplementedError
-
-    def is_complex(self, x: Any) -> bool:
-        """Return whether an element counts as complex, whatever its imaginary part is."""
-        raise NotImplementedError
-
     def as_complex(self, x: Any) -> Any:
         """Return an element of an array in which others are complex."""
         return x
 
-    def parts(self, x: Any) -> tuple[Any, Any]:
-        raise NotImplementedError
-
-    def compare(self, name: str) -> Callable | None:
-        """Return the element function of a comparison or logical operation; None to leave it to NumPy."""
-        raise NotImplementedError
-
     def choose(self, condition: Any, x: Any, y: Any) -> Any:
         """Return x where a condition (True, False, or a relation of this field) holds, else y."""
         return x if condition else y
-
-    def partial(self, primitive: Primitive, place: int, operands: tuple, params: dict) -> Any:
-        """Return the partial derivatives of an elementwise operation, element by element."""
-        raise NotImplementedError
 
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
         """Return a twin as a function of elements that deals with poles and branches."""

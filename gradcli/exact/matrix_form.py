@@ -407,9 +407,9 @@ def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, 
     parts = list(parts)
     for k, (c, form) in enumerate(parts):
         for m in range(k + 1, len(parts)):
-            scalars, links = links_of(form)
-            others, more = links_of(parts[m][1])
-            joined = join_two((c, links), (parts[m][0], more)) if scalars == others else None
+            number, scalars, links = links_of(form)
+            other, others, more = links_of(parts[m][1])
+            joined = join_two((c * number, links), (parts[m][0] * other, more)) if scalars == others else None
             if joined is not None:
                 whole = (ONE, product(ONE, [*scalars.items(), (joined, ONE)]))
                 return join_chains([*parts[:k], whole, *parts[k + 1 : m], *parts[m + 1 :]])
@@ -432,13 +432,13 @@ def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tupl
     return chain(*links[:head], middle, *links[len(links) - tail :])
 
 
-def links_of(form: Form) -> tuple[dict[Form, Fraction], tuple[Form, ...]]:
-    """Return scalars and parts of a matrix product; nothing without. outer(A@x, B@y) is A@outer(x, y)@B.T."""
-    _, scalars, whole = split_scalars(form)
+def links_of(form: Form) -> tuple[Fraction, dict[Form, Fraction], tuple[Form, ...]]:
+    """Return number, scalars and parts of a matrix product; no parts without. outer(A@x, B@y) is A@outer(x, y)@B.T."""
+    number, scalars, whole = split_scalars(form)
     if whole.op == "matmul":
-        return dict(scalars), whole.parts
+        return number, dict(scalars), whole.parts
     if whole.detail != ("outer", None) or all(f.op != "matmul" for f in whole.parts):
-        return {}, ()
+        return number, {}, ()
     first, last = (f.parts if f.op == "matmul" else (f,) for f in whole.parts)
     middle = call("outer", first[-1], last[-1], rank=2)
-    return dict(scalars), (*first[:-1], middle, *map(transpose, reversed(last[:-1])))
+    return number, dict(scalars), (*first[:-1], middle, *map(transpose, reversed(last[:-1])))

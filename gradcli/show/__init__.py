@@ -47,11 +47,9 @@ FORMATS = {
     "gitlab": Format((".json",), "reports"),
 }
 TEXT = ("table", "tsv", "json")
-ARRAYS = (*TEXT, "latex", "npz", "npy", "csv")
-"""The formats that results made of arrays have."""
+ARRAYS = (*TEXT, "latex", "npz", "npy", "csv")  # the formats that results made of arrays have
 PICTURES = ("svg", "png")
-CODE = ("python", "c")
-"""The formats in which a formula is a function to be pasted."""
+CODE = ("python", "c")  # the formats in which a formula is a function to be pasted
 
 
 class Style(NamedTuple):

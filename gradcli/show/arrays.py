@@ -17,12 +17,9 @@ from .data import NONE, number
 from .plot import SHADES, SHADES_PLAIN
 from .results import Block, labels
 
-SHOWN_WHOLE = 20
-"""Elements up to which an array is never elided: lines that are too long are wrapped."""
-EDGE = 3
-"""Elements shown at either end of an elided axis."""
-LONG = 8
-"""Axes longer than this are elided."""
+SHOWN_WHOLE = 20  # elements up to which an array is never elided: lines that are too long are wrapped
+EDGE = 3  # elements shown at either end of an elided axis
+LONG = 8  # axes longer than this are elided
 
 
 def shape_text(array: np.ndarray) -> str:
@@ -68,8 +65,7 @@ def array_text(
     return Text.assemble(*block(array, write, edges, width))
 
 
-Cell = tuple[str, str]
-"""A text, and its look."""
+Cell = tuple[str, str]  # a text, and its look
 
 
 def cell_writer(array: np.ndarray, style: Style, coloured: bool = True) -> Callable[..., Cell]:
@@ -209,8 +205,7 @@ def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[st
 
 
 MAP_ROWS, MAP_COLUMNS = 12, 36
-LARGE = 24
-"""Rows or columns from which on a matrix is shown as a heat map."""
+LARGE = 24  # rows or columns from which on a matrix is shown as a heat map
 
 
 def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: list[str] | None = None) -> Any:

@@ -148,9 +148,9 @@ class InputCheck:
             "digits": round(self.digits, 2),
             "resolution": self.resolution,
             "not_decidable": self.hidden,
-            "counts": None if self.counts is None else self.counts._asdict(),
-            "worst": None if self.worst is None else self.worst.document(),
-            **({} if self.elements is None else {"elements": [row.document() for row in self.rows()]}),
+            "counts": self.counts,
+            "worst": self.worst,
+            **({} if self.elements is None else {"elements": list(self.rows())}),
         }
 
 
@@ -189,6 +189,9 @@ class FoundPoint(NamedTuple):
     at: Mapping[str, Any]
     line: str
 
+    def document(self) -> dict[str, Any]:
+        return {"at": {name: np.asarray(x) for name, x in self.at.items()}, "line": self.line}
+
 
 class TaylorRow(NamedTuple):
     """A step, the Taylor remainder there, its rate from the step before, and whether rounding spoils it."""
@@ -206,7 +209,7 @@ class Taylor(NamedTuple):
     rate: float | None
 
     def document(self) -> dict[str, Any]:
-        return {"rate": self.rate, "rows": [row._asdict() for row in self.rows]}
+        return {"rate": self.rate, "rows": self.rows}
 
 
 @dataclass(frozen=True)
@@ -282,21 +285,16 @@ class CheckReport:
             yield (*head, *[""] * 9, self.verdict, self.message)
 
     def document(self) -> dict[str, Any]:
-        more: dict[str, Any] = {} if self.taylor is None else {"taylor": self.taylor.document()}
-        if self.found is not None:
-            at = {name: np.asarray(x) for name, x in self.found.at.items()}
-            more["found"] = {"at": at, "line": self.found.line}
         return {
             **{name: getattr(self, name) for name in ("name", "file", "line", "verdict")},
             "seconds": round(self.seconds, 4),
-            "inputs": {item.name: item.document() for item in self.inputs},
-            "diagnosis": [finding._asdict() for finding in self.diagnosis],
-            **{name: getattr(self, name) for name in ("message", "notes", "replay", "blame")},
+            "inputs": {item.name: item for item in self.inputs},
+            **{name: getattr(self, name) for name in ("diagnosis", "message", "notes", "replay", "blame")},
             "trace": self.trace or None,
             "hint": self.hint,
-            "evidence": None if self.evidence is None else self.evidence.document(),
+            "evidence": self.evidence,
             "witnesses": {name: round(digits, 2) for name, digits in self.witnesses},
-            **more,
+            **present(taylor=self.taylor, found=self.found),
         }
 
     def _repr_html_(self) -> str:
@@ -340,7 +338,7 @@ class CheckSummary(NamedTuple):
     def document(self) -> dict[str, Any]:
         counts = {word: self.count(verdict) for word, verdict in COUNTED.items()}
         summary = {**counts, "seconds": round(self.seconds, 4)}
-        return {"checks": [check.document() for check in self.checks], "summary": summary}
+        return {"checks": self.checks, "summary": summary}
 
     def count(self, verdict: str) -> int:
         return sum(check.verdict == verdict for check in self.checks)
@@ -395,8 +393,7 @@ class WatchSummary(NamedTuple):
             yield (report.verdict, item.role, item.name, *place, headline(report))
 
     def document(self) -> dict[str, Any]:
-        checks = [item.document() for item in self.derivatives]
-        return {**self.checks.document(), "checks": checks}
+        return {**self.checks.document(), "checks": self.derivatives}
 
 
 class CheckList(NamedTuple):

@@ -7,8 +7,7 @@ import math
 from .check_results import COUNTED, CheckReport, CheckSummary, InputCheck, Taylor
 from .results import label
 
-DIGITS = 12
-"""The digits that matter in a comparison."""
+DIGITS = 12  # the digits that matter in a comparison
 LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 """How bad a verdict is that is no pass, in the words of GitHub and of SARIF."""
 
@@ -144,8 +143,7 @@ def taylor_lines(taylor: Taylor) -> list[str]:
     return [*lines, f"rate of the Taylor remainder: {rate}"]
 
 
-NOTICED = 1.0
-"""Seconds that imports may take without being told."""
+NOTICED = 1.0  # seconds that imports may take without being told
 
 
 def summary_line(result: CheckSummary) -> str:

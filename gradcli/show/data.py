@@ -14,8 +14,7 @@ from ..errors import GradcliError, visible
 from . import Style
 from .results import SCHEMA, Rows, dense_arrays, document_of_lines, rows_of
 
-NONE = "none"
-"""What is written for a gradient that is None."""
+NONE = "none"  # what is written for a gradient that is None
 
 
 def number(x: Any, precision: int | None = None) -> str:
@@ -88,11 +87,16 @@ def write_json(result: Any, style: Style) -> str:
 
 
 def as_plain_data(x: Any, precision: int | None = None) -> Any:
-    """Return what JSON has: arrays as nested lists, those of one number as it; nan and the infinities as strings."""
+    """Return what JSON has: arrays as nested lists, those of one number as it; nan and the infinities as strings.
+
+    Parts of results are what they say of themselves, or else their fields.
+    """
     if x is None or isinstance(x, str | bool | int):
         return x
     if isinstance(x, Mapping):
         return {key: as_plain_data(item, precision) for key, item in x.items()}
+    if hasattr(x, "document") or hasattr(x, "_asdict"):
+        return as_plain_data(x.document() if hasattr(x, "document") else x._asdict(), precision)
     if isinstance(x, list | tuple):
         return [as_plain_data(item, precision) for item in x]
     if not isinstance(x, np.ndarray):

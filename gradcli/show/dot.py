@@ -12,8 +12,7 @@ from . import Style
 from .data import number
 from .graph_results import Graph, GraphNode
 
-SHORT = 22
-"""The longest value, in characters, that is shown whole."""
+SHORT = 22  # the longest value, in characters, that is shown whole
 
 
 def title(node: GraphNode) -> str:

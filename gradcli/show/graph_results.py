@@ -60,11 +60,6 @@ class Graph(NamedTuple):
     def document(self) -> dict[str, Any]:
         return {"outputs": self.outputs, "nodes": [node.document(self.values) for node in self.nodes]}
 
-    def _repr_html_(self) -> str:
-        from .html import graph_html
-
-        return graph_html(self)
-
 
 class Flow(NamedTuple):
     """What one step of backward sends to one operand.
@@ -125,12 +120,11 @@ class Step(NamedTuple):
             yield from ((str(self.number), self.op, self.label, *cells) for cells in rows)
 
     def document(self) -> dict[str, Any]:
-        hooks = [hook._asdict() for hook in self.hooks]
-        names = ("op", "label", "formula", "line", "incoming")
-        head = {"step": self.number, **{name: getattr(self, name) for name in names}, "hooks": hooks}
+        names = ("op", "label", "formula", "line", "incoming", "hooks")
+        head = {"step": self.number, **{name: getattr(self, name) for name in names}}
         if self.leaf:
             return {**head, "grad": {"before": self.before, "after": self.after}}
-        return {**head, "sends": [flow.document() for flow in self.flows]}
+        return {**head, "sends": self.flows}
 
 
 class Computed(NamedTuple):
@@ -153,10 +147,6 @@ class Pass(NamedTuple):
     forward: tuple[Computed, ...]
     steps: tuple[Step, ...]
 
-    def document(self) -> dict[str, Any]:
-        forward, steps = [line._asdict() for line in self.forward], [step.document() for step in self.steps]
-        return {"kind": self.kind, "output": self.output, "line": self.line, "forward": forward, "steps": steps}
-
 
 class Trace(NamedTuple):
     """The runs of backward of a program, or one of them.
@@ -176,9 +166,4 @@ class Trace(NamedTuple):
             yield from ((str(i), *cells) for step in run.steps for cells in step.rows())
 
     def document(self) -> dict[str, Any]:
-        return {"passes": [{"pass": i, **run.document()} for i, run in enumerate(self.passes, self.first)]}
-
-    def _repr_html_(self) -> str:
-        from .html import trace_html
-
-        return trace_html(self)
+        return {"passes": [{"pass": i, **run._asdict()} for i, run in enumerate(self.passes, self.first)]}

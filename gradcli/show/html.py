@@ -16,8 +16,7 @@ from ..errors import visible
 from . import Style
 from .check_results import CheckList, CheckReport, CheckSummary, Element, Elements, InputCheck, Line
 from .checks import DIGITS, basis, headline, label_part, summary_line, worst_text
-from .dot import title, value_text
-from .graph_results import Graph, Pass, Trace
+from .graph_results import Pass, Trace
 from .layers import HEIGHT as BOX_HEIGHT
 from .layers import draw_layers, edge_path, text_width
 from .trace import Words, array_on_a_line, forward, heading, step
@@ -79,10 +78,8 @@ def of_class(name: str) -> str:
     return f' class="{name}"' if name else ""
 
 
-MOST_CELLS = 64
-"""Cells of a map along one side; of larger arrays a cell shows the worst of several elements."""
-WIDTH, HEIGHT = 328, 220
-"""Of a plot, in pixels: as wide as the narrowest screen has room for."""
+MOST_CELLS = 64  # cells of a map along one side; of larger arrays a cell shows the worst of several elements
+WIDTH, HEIGHT = 328, 220  # of a plot, in pixels: as wide as the narrowest screen has room for
 LEFT, TOP, RIGHT, BOTTOM = 70, 10, WIDTH - 10, HEIGHT - 40
 SLOPES = (("var(--first)", "", "──"), ("var(--second)", "6 4", "╌╌"))
 """Colour, dashes and key of the numeric and of the claimed slope."""
@@ -191,8 +188,7 @@ def heat_map(name: str, values: np.ndarray, largest: float, verdicts: np.ndarray
     return f'<figure>{picture} aria-label="{escape(about)}">{"".join(cells)}</svg>{caption}</figure>'
 
 
-MOST_ROWS = 5000
-"""Elements of one input beyond which the table has the worst ones only."""
+MOST_ROWS = 5000  # elements of one input beyond which the table has the worst ones only
 
 
 def render_checklist(result: CheckList, style: Style) -> str:
@@ -304,10 +300,8 @@ def element_table(item: InputCheck, every: Elements) -> str:
     return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long stack elements')}</details>"
 
 
-MOST_DRAWN = 300
-"""Nodes beyond which there is no picture."""
-SHORT = 26
-"""The longest line of a box, in characters."""
+MOST_DRAWN = 300  # nodes beyond which there is no picture
+SHORT = 26  # the longest line of a box, in characters
 LOOK = f"\n{template('trace.css')}\n"
 
 
@@ -392,28 +386,6 @@ def drawing(boxes: dict, below: dict, about: str) -> str:
     width, height = layers.size
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return f'<svg {size} role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
-
-
-ALL_SHOWN = f"<style>{LOOK}.gradcli .grad {{ visibility: visible !important; }}</style>"
-
-
-def trace_html(result: Trace) -> str:
-    parts = [ALL_SHOWN]
-    for i, run in enumerate(result.passes, 1):
-        picture, steps = parts_of(run, i, Style())
-        parts += [picture, *steps]
-    return fragment("\n".join(parts))
-
-
-def graph_html(result: Graph) -> str:
-    boxes, below = {}, {}
-    for node in reversed(result.nodes):
-        value = value_text(node.value) or "×".join(map(str, node.shape or ()))
-        lines = [title(node), value, "" if node.grad is None else f"∂ {value_text(node.grad)}"]
-        boxes[node.number] = (f"n{node.number}", lines, "leaf" if node.kind == "leaf" else "")
-        below[node.number] = list(node.inputs)
-    svg = drawing(boxes, below, f"the graph of {result.target}") if len(boxes) <= MOST_DRAWN else f"{len(boxes)} nodes"
-    return fragment(ALL_SHOWN + scroll(svg, "the graph"))
 
 
 WRITERS = {"html": {CheckList: render_checklist, CheckSummary: render_checksummary, Trace: render_trace}}

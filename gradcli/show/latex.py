@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from . import Style
 from .data import NONE, number
 from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels, rows_of
-from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, MatrixFormulas, bold_symbol, symbol
+from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, bold_symbol, symbol
 
 
 def value(x: Any, precision: int | None) -> str:
@@ -39,19 +40,23 @@ def array(x: np.ndarray | None, precision: int | None) -> str:
     return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
 
 
-def equation(left: str, block: Block, symbolic: tuple[Any, ...], precision: int | None) -> str:
-    """Return an equation for a block, with its formula before the numbers where there is one."""
+def equations(result: Any, left: Callable[[Block], str], style: Style) -> str:
+    """Return an equation for each block of a result, with its formula before the numbers where there is one."""
 
-    def write(x: Any, precision: int | None) -> str:
+    def write(block: Block, x: Any, precision: int | None) -> str:
         if len(block.axes) == 2:  # a row per output and a column per input element
             x = x.reshape([math.prod(shape) for _, shape in block.axes])
             x = x.reshape(()) if x.size == 1 else x
         return array(x, precision)
 
-    formulas = (f" = {write(item.latex, None)}" for item in symbolic if item.name == block.key)
-    sign = "=" if all(item.agrees for item in symbolic if item.name == block.key) else r"\neq"
-    numbers = write(block.array.toarray() if block.is_sparse else block.array, precision)
-    return f"{left}{''.join(formulas)} {sign} {numbers}\n"
+    text = ""
+    for block in result.arrays:
+        symbolic = [item for item in getattr(result, "symbolic", ()) if item.name == block.key]
+        formulas = (f" = {write(block, item.latex, None)}" for item in symbolic)
+        sign = "=" if all(item.agrees for item in symbolic) else r"\neq"
+        numbers = write(block, block.array.toarray() if block.is_sparse else block.array, style.precision)
+        text += f"{left(block)}{''.join(formulas)} {sign} {numbers}\n"
+    return text
 
 
 def render_value(result: Any, style: Style) -> str:
@@ -60,10 +65,7 @@ def render_value(result: Any, style: Style) -> str:
 
 def render_gradients(result: Gradients, style: Style) -> str:
     text, output = "" if result.value is None else render_value(result, style), symbol(result.output or "f")
-    for block in result.arrays:
-        left = rf"\frac{{\partial {output}}}{{\partial {symbol(block.key)}}}"
-        text += equation(left, block, result.symbolic, style.precision)
-    return text
+    return text + equations(result, lambda b: rf"\frac{{\partial {output}}}{{\partial {symbol(b.key)}}}", style)
 
 
 def element(name: str) -> str:
@@ -87,11 +89,7 @@ def names(name: str, shape: tuple[int, ...]) -> str:
 def render_jacobian(result: Jacobian, style: Style) -> str:
     """Return one equation per input, with the elements of output and input in the order of rows and columns."""
     output = names(result.output or "f", result.value.shape)
-    text = ""
-    for block in result.arrays:
-        left = rf"\frac{{\partial {output}}}{{\partial {names(*block.axes[1])}}}"
-        text += equation(left, block, result.symbolic, style.precision)
-    return text
+    return equations(result, lambda b: rf"\frac{{\partial {output}}}{{\partial {names(*b.axes[1])}}}", style)
 
 
 def render_hessian(result: Hessian, style: Style) -> str:
@@ -104,19 +102,17 @@ def render_hessian(result: Hessian, style: Style) -> str:
         sign = "=" if all(item.agrees for item in result.symbolic) else r"\neq"
         written = f"{array(np.array(formulas, object), None)} {sign} " if formulas else ""
         return rf"\nabla^{{2}} {output} = {written}{array(result.whole, style.precision)}" + "\n"
-    text = ""
-    for block in result.arrays:
+
+    def left(block: Block) -> str:
         below = r"\, ".join(rf"\partial {names(*owner)}" for owner in block.axes)
-        left = rf"\frac{{\partial^2 {output}}}{{{below}}}"
-        text += equation(left, block, result.symbolic, style.precision)
-    return text
+        return rf"\frac{{\partial^2 {output}}}{{{below}}}"
+
+    return equations(result, left, style)
 
 
 def render_products(result: Products, style: Style) -> str:
     sign = {"vjp": "v^\\top J", "jvp": "J v", "hvp": "H v"}[result.kind]
-    return "".join(
-        equation(rf"\left({sign}\right)_{{{symbol(block.key)}}}", block, (), style.precision) for block in result.arrays
-    )
+    return equations(result, lambda b: rf"\left({sign}\right)_{{{symbol(b.key)}}}", style)
 
 
 def render_operations(result: Operations, style: Style) -> str:
@@ -126,6 +122,8 @@ def render_operations(result: Operations, style: Style) -> str:
 def render_formulas(result: Formulas, style: Style) -> str:
     if result.steps:
         return "".join(f"{step.latex}\n" for step in result.steps)
+    if result.kind:
+        return matrix_formulas(result)
     if result.matrix is not None:
         return formula_matrix(result.matrix, symbol(result.function))
     sign = "d" if result.single else r"\partial"
@@ -158,9 +156,7 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
     return rf"\frac{{{sign}{power} {function}}}{{{below}}}"
 
 
-def render_matrixformulas(result: MatrixFormulas, style: Style) -> str:
-    if result.steps:
-        return "".join(f"{step.latex}\n" for step in result.steps)
+def matrix_formulas(result: Formulas) -> str:
     function = symbol(result.function)
     if result.kind == "jacobian":
         function = rf"\mathbf{{{function}}}" if len(function) == 1 else function
@@ -192,7 +188,6 @@ WRITERS = {
         Products: render_products,
         Operations: render_operations,
         Formulas: render_formulas,
-        MatrixFormulas: render_matrixformulas,
         LongNumbers: render_longnumbers,
     }
 }

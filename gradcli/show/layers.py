@@ -114,10 +114,8 @@ def edge_path(points: list[Point], height: float = HEIGHT) -> str:
     return f"M{x:.1f} {y:.1f}{''.join(parts)}"
 
 
-MOST_DRAWN = 500
-"""Nodes beyond which only Graphviz draws a graph."""
-LINE = 16
-"""Pixels of a line of text."""
+MOST_DRAWN = 500  # nodes beyond which only Graphviz draws a graph
+LINE = 16  # pixels of a line of text
 FILLS = {"leaf": "#d5e8d4", "intermediate": "#f5f5f5", "output": "#ffe6cc", "folded": "#dae8fc"}
 STROKE, HOOKED = "#666666", "#b85450"
 

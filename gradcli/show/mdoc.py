@@ -6,10 +6,8 @@ import re
 import textwrap
 
 ESCAPES = {"e": "\\", "-": "-", "&": "", "(aq": "'", "(ha": "^", "(ti": "~", "(ga": "`", '"': '"'}
-WORDS = {"Ar", "Cm", "Em", "Ev", "Fl", "Li", "Op", "Pa", "Ql", "Sy", "Va", "Xr"}
-"""Macros that stand in running text."""
-STEP = 5
-"""Columns by which a section, and what is inside a list, is moved to the right."""
+WORDS = {"Ar", "Cm", "Em", "Ev", "Fl", "Li", "Op", "Pa", "Ql", "Sy", "Va", "Xr"}  # macros that stand in running text
+STEP = 5  # columns by which a section, and what is inside a list, is moved to the right
 
 
 def render_page(source: str, width: int) -> str:

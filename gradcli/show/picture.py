@@ -143,14 +143,14 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
 
 
 def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
-    blocks = [item for item in jacobian.blocks if item.is_dense and item.block.size]
+    blocks = {name: x for name, x in jacobian.blocks.items() if x.size}
     picture = figure((4.5 * max(len(blocks), 1), 4.0))
     places = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]
-    for axes, item in zip(places, blocks, strict=False):
-        flat = np.real(item.block).reshape(jacobian.value.size, item.value.size)
+    for axes, (name, x) in zip(places, blocks.items(), strict=False):
+        flat = np.real(x).reshape(jacobian.value.size, -1)
         largest = np.abs(flat[np.isfinite(flat)]).max(initial=0) or 1.0
         shown = axes.imshow(flat, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
-        axes.set_title(label(f"∂{jacobian.output or 'out'}/∂{item.name}"))
+        axes.set_title(label(f"∂{jacobian.output or 'out'}/∂{name}"))
         picture.colorbar(shown, ax=axes)
     return save_figure(picture, style.form)
 

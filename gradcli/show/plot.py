@@ -13,11 +13,9 @@ from rich.text import Text
 from . import Style
 from .results import Sampled
 
-SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"
-"""Cells from empty to full, also with only ASCII."""
+SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"  # cells from empty to full, also with only ASCII
 BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-LARGEST = 1e300
-"""From here on numbers are as infinite in a picture: the lengths between them would overflow."""
+LARGEST = 1e300  # from here on numbers are as infinite in a picture: the lengths between them would overflow
 
 
 class Canvas:
@@ -91,12 +89,10 @@ def extent(y: np.ndarray) -> tuple[float, float]:
 FUNCTION, DERIVATIVE, KINK = "bold cyan", "bold yellow", "bold magenta"
 SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
 ARROWS, ARROWS_PLAIN = "→↗↑↖←↙↓↘", ">>^<<<v>"
-LEAST, MOST = 4, 16
-"""Rows of a panel."""
+LEAST, MOST = 4, 16  # rows of a panel
 FAR = 1e6
 """Heights of a panel beyond which a point is as far away: where lines from there cross the edge keeps its digits."""
-MOST_PLACES = 6
-"""Places that a note names."""
+MOST_PLACES = 6  # places that a note names
 
 
 Pair = tuple[float, float]

@@ -1,12 +1,12 @@
 """Results, as immutable data: gradients, products, Jacobians, Hessians, plots, sweeps, functions of the table.
 
 Named tuples rather than dataclasses: they cost nothing to import. A result says `document`, what `--json` has of it
-behind the common head, with plain ndarrays in it, and where it is a table `columns` and `rows`: a cell is text, a
-number, None for a gradient that is none, a pair of names (text joins them with a slash, CSV has a column for each),
-or a function of the digits wanted that returns text. `lines`: rows for a shell, where these are others than those of
-CSV. `arrays`: its derivatives, for NumPy's formats and the search for nan, and for rows where it has no others. It may
-also have an `exit_code`, and what is said on standard error: `notes`, `unused`, `detached`, `anomaly`, `symbolic` and
-`witnesses`. Tables whose numbers are never cut are those of `Output.numbers_of`.
+behind the common head, with plain ndarrays and parts of results in it, and where it is a table `columns` and `rows`: a
+cell is text, a number, None for a gradient that is none, a pair of names (text joins them with a slash, CSV has a
+column for each), or a function of the digits wanted that returns text. `lines`: rows for a shell, where these are
+others than those of CSV. `arrays`: its derivatives, for NumPy's formats and the search for nan, and for rows where it
+has no others. It may also have an `exit_code`, and what is said on standard error: `notes`, `unused`, `detached`,
+`anomaly`, `symbolic` and `witnesses`. Tables whose numbers are never cut are those of `Output.numbers_of`.
 """
 
 from __future__ import annotations
@@ -110,17 +110,20 @@ def document_of_lines(head: Mapping[str, Any], key: str, entries: Iterable[Mappi
 
 def present(**parts: Any) -> dict[str, Any]:
     """Return the parts that there are: neither None nor empty."""
-    return {name: part for name, part in parts.items() if part not in (None, "", [], {})}
+    return {name: part for name, part in parts.items() if part not in (None, "", (), [], {})}
 
 
 def value_document(result: Any, **parts: Any) -> dict[str, Any]:
     """Return the value of the output, some parts, and what else there is to say of a result of arrays."""
-    agreements = {item.name: item.document() for item in getattr(result, "symbolic", ())}
-    check = next((report.document() for report in getattr(result, "witnesses", ())), None)
     value = None if result.value is None else np.asarray(result.value)
-    more = {"output": result.output, "retained": getattr(result, "retained", {})}
-    more |= {"unused": list(getattr(result, "unused", ())), "symbolic": agreements, "check": check}
-    return {"value": value, **parts, **present(**more)}
+    more = present(
+        output=result.output,
+        retained=getattr(result, "retained", {}),
+        unused=getattr(result, "unused", ()),
+        symbolic={item.name: item for item in getattr(result, "symbolic", ())},
+        check=next(iter(getattr(result, "witnesses", ())), None),
+    )
+    return {"value": value, **parts, **more}
 
 
 VERDICT_CODES = {"fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}
@@ -210,52 +213,10 @@ class Value(NamedTuple):
         return (value_block(self),)
 
 
-class Values(NamedTuple):
-    """The value of an output along one input or over two: for each point of the axes, in the shape of these."""
-
-    target: str
-    axes: dict[str, np.ndarray]
-    value: np.ndarray
-    output: str | None = None
-
-    @property
-    def without(self) -> tuple[str, ...]:
-        return ("npy", "latex")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*self.axes, "value")
-
-    def rows(self) -> Rows:
-        places = np.meshgrid(*self.axes.values(), indexing="ij")
-        return zip(*(x.ravel() for x in (*places, self.value)), strict=True)
-
-    @property
-    def arrays(self) -> tuple[Block, ...]:
-        return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())
-
-    def document(self) -> dict[str, Any]:
-        return {"over": self.axes, **value_document(self)}
-
-
-class JacobianBlock(NamedTuple):
-    """The derivatives of an output for one input.
-
-    block: of shape output.shape + value.shape, or a scipy.sparse array of shape (output.size, value.size).
-    """
-
-    name: str
-    value: np.ndarray
-    block: Any
-
-    @property
-    def is_dense(self) -> bool:
-        return isinstance(self.block, np.ndarray)
-
-
 class Jacobian(NamedTuple):
-    """The value of an output, and its Jacobian block by block. output: the output's name, where it has one.
+    """The value of an output, its inputs' values, and its Jacobian block by block. output: its name, where it has one.
 
+    blocks: by input, of shape output.shape + input.shape, or a scipy.sparse array of shape (output.size, input.size).
     products: how many products a sparse one took. unused: inputs that the output does not depend on. symbolic: what
     formulas say of each block, and witnesses: the report of a check, where these were asked for. drawn: whether heat
     maps are wanted instead of numbers.
@@ -263,7 +224,8 @@ class Jacobian(NamedTuple):
 
     target: str
     value: np.ndarray
-    blocks: tuple[JacobianBlock, ...]
+    inputs: dict[str, np.ndarray]
+    blocks: dict[str, Any]
     output: str | None = None
     products: int | None = None
     unused: tuple[str, ...] = ()
@@ -276,10 +238,15 @@ class Jacobian(NamedTuple):
         return ("output", "input", "value")
 
     @property
+    def is_dense(self) -> bool:
+        return all(isinstance(x, np.ndarray) for x in self.blocks.values())
+
+    @property
     def arrays(self) -> tuple[Block, ...]:
         output = (self.output or "out", self.value.shape)
-        blocks = ((item.name, item.block if item.is_dense else item.block.tocoo(), item.value) for item in self.blocks)
-        return tuple(Block(name, f"the block of {name}", x, (output, (name, at.shape))) for name, x, at in blocks)
+        blocks = self.blocks if self.is_dense else {name: x.tocoo() for name, x in self.blocks.items()}
+        inputs = {name: (name, x.shape) for name, x in self.inputs.items()}
+        return tuple(Block(name, f"the block of {name}", x, (output, inputs[name])) for name, x in blocks.items())
 
     def document(self) -> dict[str, Any]:
         blocks = {
@@ -386,6 +353,9 @@ class Break(NamedTuple):
     at: float
     sides: tuple[tuple[float, float, float], ...]
 
+    def document(self) -> dict[str, Any]:
+        return {"kind": self.kind, "at": self.at}
+
 
 class Sampled(NamedTuple):
     """A function along one input or over two: value and each slope have a place for each point of the axes.
@@ -397,13 +367,13 @@ class Sampled(NamedTuple):
     target: str
     axes: dict[str, np.ndarray]
     value: np.ndarray
-    slopes: tuple[np.ndarray, ...]
+    slopes: tuple[np.ndarray, ...] = ()
     output: str | None = None
     breaks: tuple[Break, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*self.axes, "value", *(f"d_{name}" for name in self.axes))
+        return (*self.axes, "value", *(f"d_{name}" for name, _ in zip(self.axes, self.slopes, strict=False)))
 
     def rows(self) -> Rows:
         places = np.meshgrid(*self.axes.values(), indexing="ij")
@@ -411,10 +381,19 @@ class Sampled(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return the points of the axes; value and derivatives have a row for each point of the first."""
-        slopes = dict(zip(self.axes, self.slopes, strict=True))
-        breaks = [{"kind": each.kind, "at": each.at} for each in self.breaks]
-        more = present(output=self.output, breaks=breaks)
-        return {"over": self.axes, "value": self.value, "derivative": slopes, **more}
+        slopes = dict(zip(self.axes, self.slopes, strict=False))
+        more = present(derivative=slopes, output=self.output, breaks=self.breaks)
+        return {"over": self.axes, "value": self.value, **more}
+
+
+class Values(Sampled):
+    """The value of an output along one input or over two, without slopes."""
+
+    without = ("npy", "latex")
+
+    @property
+    def arrays(self) -> tuple[Block, ...]:
+        return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())
 
 
 class Swept(NamedTuple):

@@ -18,25 +18,16 @@ from . import Style
 from .arrays import plain_table
 from .data import NONE, write_text
 from .results import label, value_block
-from .study_results import (
-    Agreement,
-    Formulas,
-    Lock,
-    LongNumbers,
-    Loss,
-    MatrixFormulas,
-    Mutation,
-    Precision,
-    Verification,
-)
+from .study_results import Agreement, Formulas, Lock, LongNumbers, Loss, Mutation, Precision, Verification
 
-MOST_FORMULAS = 12
-"""Elements whose formula is shown."""
+MOST_FORMULAS = 12  # elements whose formula is shown
 
 
 def render_formulas(result: Formulas, style: Style) -> Group:
-    if result.steps:
+    if result.steps or (result.kind and not style.unicode):
         return Group(Text(write_text(result, style).rstrip("\n")))
+    if result.kind:
+        return matrix_formulas(result)
     parts: list[Any] = []
     for d in result.value[:MOST_FORMULAS]:
         parts += [Text(d.name, style="bold"), Padding(write_formula(d.formula, style, ""), (0, 0, 1, 4))]
@@ -78,10 +69,8 @@ def formula_matrix(result: Formulas, style: Style) -> Group:
     return Group(head, table)
 
 
-def render_matrixformulas(result: MatrixFormulas, style: Style) -> Group:
+def matrix_formulas(result: Formulas) -> Group:
     """Return a line per derivative, with its shape: ∂f/∂x ∈ ℝⁿ = 2 Aᵀ(Ax − b)."""
-    if result.steps or not style.unicode:
-        return Group(Text(write_text(result, style).rstrip("\n")))
     lines = []
     for d in result.derivatives:
         names = d.name.split("/")
@@ -164,8 +153,7 @@ def render_verification(result: Verification, style: Style) -> Group:
 
 ROW, LEFT, WIDTH, HEAD = 18, 420, 300, 56
 """Sizes in the picture: the height of a row, the width of names and of the axis, and where rows begin."""
-LEAST = -13.0
-"""The exponent at the left end of the axis."""
+LEAST = -13.0  # the exponent at the left end of the axis
 
 
 def summary_of(result: Mutation) -> str:
@@ -249,10 +237,8 @@ def render_picture(result: Mutation, style: Style) -> bytes:
     return ("\n".join([*parts, "</svg>"]) + "\n").encode()
 
 
-BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"
-"""What stands for no digits up to all of them."""
-SHARE = 0.75
-"""Of the digits of the type: with fewer, a point is called bad."""
+BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"  # what stands for no digits up to all of them
+SHARE = 0.75  # of the digits of the type: with fewer, a point is called bad
 MOST_PLACES = 3
 
 
@@ -320,15 +306,15 @@ def loss_text(loss: Loss, name: str) -> str:
         numbers = f"from {' and '.join(f'{x:.6g}' for x in loss.parts)} comes"
     if not loss.parts:
         return text
-    known = "it is beyond the type" if f"{loss.result:.6g}" == f"{loss.right:.6g}" else f"right is {loss.right:.6g}"
-    if f"{loss.result:.6g}" == f"{loss.right:.6g}" and np.isfinite(loss.result) and loss.result:
-        return f"{text}; {numbers} {loss.result:.17g}; right is {loss.right:.17g}"
-    return f"{text}; {numbers} {loss.result:.6g}; {known}"
+    alike = f"{loss.result:.6g}" == f"{loss.right:.6g}"
+    if alike and (not np.isfinite(loss.result) or not loss.result):
+        return f"{text}; {numbers} {loss.result:.6g}; it is beyond the type"
+    digits = 17 if alike else 6
+    return f"{text}; {numbers} {loss.result:.{digits}g}; right is {loss.right:.{digits}g}"
 
 
 STUDIES = {
     Formulas: render_formulas,
-    MatrixFormulas: render_matrixformulas,
     LongNumbers: render_longnumbers,
     Lock: render_lock,
     Verification: render_verification,

@@ -24,11 +24,21 @@ class Formula(NamedTuple):
 
 
 class Derivative(NamedTuple):
-    """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for."""
+    """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for.
+
+    In matrix form: dims, its shape in names of dimensions; agreement: at how many random points, of which sizes, it was
+    held against the engine, and the largest error.
+    """
 
     name: str
     formula: Formula
     value: str | None = None
+    dims: tuple[int | str, ...] = ()
+    agreement: dict[str, Any] | None = None
+
+    def document(self) -> dict[str, Any]:
+        held = {} if self.agreement is None else {"shape": self.dims, "agreement": self.agreement}
+        return {"name": self.name, **self.formula.document(), **present(at=self.value), **held}
 
 
 class FormulaMatrix(NamedTuple):
@@ -42,6 +52,9 @@ class FormulaMatrix(NamedTuple):
     columns: tuple[str, ...]
     entries: tuple[tuple[Derivative, ...], ...]
 
+    def document(self) -> dict[str, Any]:
+        return {**self._asdict(), "entries": [[d.formula.text for d in row] for row in self.entries]}
+
 
 class Formulas(NamedTuple):
     """The formula of an output and those of its derivatives.
@@ -49,7 +62,8 @@ class Formulas(NamedTuple):
     value: labelled elements of the output. code: a function ready to be pasted, where a format asked for one.
     steps: lines of the chain rule, as text and as LaTeX. output: the output's name, where it has one; function: what
     formulas call it. single: whether it is a function of a single number. matrix: where there is one.
-    notes: what else there is to say.
+    notes: what else there is to say. In matrix form, for arrays of any size: kind, gradient, jacobian or hessian;
+    shapes of the inputs, in names of dimensions.
     """
 
     target: str
@@ -63,6 +77,8 @@ class Formulas(NamedTuple):
     single: bool = False
     matrix: FormulaMatrix | None = None
     notes: tuple[str, ...] = ()
+    kind: str = ""
+    shapes: Mapping[str, tuple[int | str, ...]] = {}
 
     def rows(self) -> Rows:
         """Return name, formula and its value, if there is one, of every derivative; or the steps."""
@@ -70,67 +86,12 @@ class Formulas(NamedTuple):
         return ((step.text,) for step in self.steps) if self.steps else rows
 
     def document(self) -> dict[str, Any]:
-        def describe(d: Derivative) -> dict[str, Any]:
-            more = {} if d.value is None else {"at": d.value}
-            return {"name": d.name, **d.formula.document(), **more}
-
-        matrix = self.matrix and {
-            **self.matrix._asdict(),
-            "entries": [[d.formula.text for d in row] for row in self.matrix.entries],
-        }
         return {
             "order": self.order,
-            "value": [describe(d) for d in self.value],
-            "derivatives": [describe(d) for d in self.derivatives],
-            **present(output=self.output, matrix=matrix, steps=[s.document() for s in self.steps]),
-        }
-
-
-class MatrixDerivative(NamedTuple):
-    """A derivative in matrix form: for which input, its shape in names of dimensions, its formula.
-
-    agreement: at how many random points, of which sizes, it was held against the engine, and the largest error.
-    """
-
-    name: str
-    dims: tuple[int | str, ...]
-    formula: Formula
-    agreement: dict[str, Any]
-
-
-class MatrixFormulas(NamedTuple):
-    """The derivatives of an output in matrix form, for arrays of any size.
-
-    kind: gradient, jacobian or hessian. shapes: of the inputs, in names of dimensions. The rest is as in Formulas.
-    """
-
-    target: str
-    kind: str
-    order: int
-    output: str | None
-    function: str
-    value: Formula
-    derivatives: tuple[MatrixDerivative, ...]
-    shapes: dict[str, tuple[int | str, ...]]
-    code: str = ""
-    steps: tuple[Formula, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def rows(self) -> Rows:
-        rows = ((d.name, d.formula.text) for d in self.derivatives)
-        return ((step.text,) for step in self.steps) if self.steps else rows
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "order": self.order,
-            "kind": self.kind,
-            "value": [{"name": "value", **self.value.document()}],
-            "derivatives": [
-                {"name": d.name, **d.formula.document(), "shape": list(d.dims), "agreement": d.agreement}
-                for d in self.derivatives
-            ],
-            "shapes": {name: list(dims) for name, dims in self.shapes.items()},
-            **present(output=self.output, steps=[s.document() for s in self.steps]),
+            **present(kind=self.kind),
+            "value": self.value,
+            "derivatives": self.derivatives,
+            **present(shapes=self.shapes, output=self.output, matrix=self.matrix, steps=self.steps),
         }
 
 
@@ -249,7 +210,7 @@ class Precision(NamedTuple):
             "full": self.full,
             "value": self.value,
             "gradient": self.gradients,
-            "losses": [loss._asdict() for loss in self.losses],
+            "losses": self.losses,
             **present(output=self.output),
         }
 
@@ -349,9 +310,8 @@ class Verification(NamedTuple):
         return ((check.verdict, check.name, check.file or "", check.reason) for check in self.checks)
 
     def document(self) -> dict[str, Any]:
-        checks = [{**c._asdict(), "worst": c.worst and c.worst.document()} for c in self.checks]
         versions = {name: {"locked": old, "now": new} for name, old, new in self.libraries}
-        return {"checks": checks, "versions": versions}
+        return {"checks": self.checks, "versions": versions}
 
     @property
     def exit_code(self) -> int:
@@ -375,12 +335,12 @@ class MutantRun(NamedTuple):
     """
 
     name: str
+    line: int | None
     relative_error: float | None
     killed: bool
+    timed_out: bool
     seconds: float
-    line: int | None = None
     test: str | None = None
-    timed_out: bool = False
 
 
 class Mutation(NamedTuple):
@@ -401,10 +361,8 @@ class Mutation(NamedTuple):
             yield ("killed" if run.killed else "survived", error, f"{run.seconds:.3f}", run.name)
 
     def document(self) -> dict[str, Any]:
-        names = ("name", "line", "relative_error", "killed", "timed_out", "seconds", "test")
-        more = ("score", "smallest_noticed", "at_least", "equal", "calls", "seconds")
-        mutants = [{name: getattr(run, name) for name in names} for run in self.mutants]
-        return {"mutants": mutants, **{name: getattr(self, name) for name in more}}
+        names = ("mutants", "score", "smallest_noticed", "at_least", "equal", "calls", "seconds")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def killed(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from rich.cells import cell_len
@@ -15,10 +15,8 @@ from . import Style
 from .dot import cut_array, nest_values, shape_of, title, value_text
 from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
 
-SHORT = 44
-"""The longest array, in characters, that is shown whole."""
-MOST_LINES = 400
-"""The lines that a terminal is given of a long trace."""
+SHORT = 44  # the longest array, in characters, that is shown whole
+MOST_LINES = 400  # the lines that a terminal is given of a long trace
 EMPHASIS = {"step": "bold", "sent": "cyan", "leaf": "bold green", "hook": "magenta", "dim": "dim", "": ""}
 
 
@@ -141,14 +139,12 @@ def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
             yield joined([[], *step(each, style)])
 
 
-MOST_CHARACTERS = 50_000_000
-"""A tree with more indentation than this is refused."""
+MOST_CHARACTERS = 50_000_000  # a tree with more indentation than this is refused
 LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermediate": ""}
 FACTS = dict.fromkeys(("operation", "shape", "module", "line"), "dim")
 FACTS |= {"hooks": "magenta", "value": "cyan", "gradient": "bold cyan"}
 """The columns beside a tree, and how they look."""
-SPARE = ("module", "line", "operation", "hooks", "shape")
-"""What is left out where there is no room, the first first."""
+SPARE = ("module", "line", "operation", "hooks", "shape")  # what is left out where there is no room, the first first
 GAP = 2
 
 
@@ -204,30 +200,6 @@ def facts(node: GraphNode, style: Style, values: bool) -> dict[str, str]:
     }
 
 
-class Drawing:
-    """A graph, drawn for the width that there is: columns that do not fit are left out."""
-
-    def __init__(self, lines: list[TreeLine], values: bool):
-        self.lines, self.values = lines, values
-
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Table | Text]:
-        widest = max(line.text.cell_len for line in self.lines)
-        widths = {name: max(cell_len(line.facts[name]) for line in self.lines) for name in FACTS}
-        shown = {name: width + GAP for name, width in widths.items() if width}
-        for name in SPARE:
-            if widest + sum(shown.values()) > options.max_width:
-                shown.pop(name, None)
-        if self.values and widest + sum(shown.values()) > options.max_width:
-            yield Text("\n").join(map(with_values_below, self.lines))
-            return
-        table = Table(box=None, show_header=self.values, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
-        for name in ("", *shown):
-            table.add_column(name if name in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
-        for line in self.lines:
-            table.add_row(line.text, *(Text(line.facts[name], FACTS[name]) for name in shown))
-        yield table
-
-
 def with_values_below(line: TreeLine) -> Text:
     """Return a line of the tree, and value and gradient below it: for a terminal too narrow for columns."""
     indent = line.prefix.replace("├─", "│ ").replace("└─", "  ").replace("|-", "| ").replace("`-", "  ")
@@ -235,5 +207,20 @@ def with_values_below(line: TreeLine) -> Text:
     return line.text + Text(f"\n{indent}   ", "dim") + Text("  ").join(facts) if facts else line.text
 
 
-def render_graph(result: Graph, style: Style) -> Drawing:
-    return Drawing(list(tree(result, style)), result.values)
+def render_graph(result: Graph, style: Style) -> Table | Text:
+    """Return a graph as a tree, with columns beside it as far as there is room for them."""
+    lines = list(tree(result, style))
+    widest = max(line.text.cell_len for line in lines)
+    widths = {name: max(cell_len(line.facts[name]) for line in lines) for name in FACTS}
+    shown = {name: width + GAP for name, width in widths.items() if width}
+    for name in SPARE:
+        if widest + sum(shown.values()) > style.size[0]:
+            shown.pop(name, None)
+    if result.values and widest + sum(shown.values()) > style.size[0]:
+        return Text("\n").join(map(with_values_below, lines))
+    table = Table(box=None, show_header=result.values, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
+    for name in ("", *shown):
+        table.add_column(name if name in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
+    for line in lines:
+        table.add_row(line.text, *(Text(line.facts[name], FACTS[name]) for name in shown))
+    return table

@@ -65,8 +65,8 @@ def test_an_identity_of_the_book_comes_out_right_and_short(line):
     shapes, program = shapes_in(shapes), program_of(text)
     spd, symmetric = ([w[2:] for w in assumed.split() if w[0] == kind] for kind in "ps")
     order = 2 if "/" in label else 1
-    request = Request(wrt=[label.split("/")[0]])
-    result = matrix_formulas(program, shapes, request, order=order, spd=spd, symmetric=symmetric)
+    request = Request(wrt=[label.split("/")[0]], order=order, spd=spd, symmetric=symmetric)
+    result = matrix_formulas(program, shapes, request)
     (derivative,) = result.derivatives
     assert derivative.name == label
     assert len(derivative.formula.text) <= 1.5 * len(book)
@@ -149,7 +149,7 @@ def engine(program, values, kind, labels):
         blocks = compute_hessian(program, values, request).blocks
         return {label: blocks[label.split("/")[0]][label.split("/")[1]] for label in labels}
     if kind == "jacobian":
-        return {item.name: item.block for item in compute_jacobian(program, values, request).blocks}
+        return compute_jacobian(program, values, request).blocks
     return {item.name: item.slope for item in compute_gradient(program, values, request).inputs}
 
 
@@ -162,7 +162,7 @@ def formulas_of(seed):
         shapes = {name: dims for name, dims in SHAPES.items() if name in program.free_names()}
         order = 2 if not kind and rng.random() < 0.3 else 1
         try:
-            return program, shapes, matrix_formulas(program, shapes, Request(), order=order, code=order == 1)
+            return program, shapes, matrix_formulas(program, shapes, Request(order=order), code=order == 1)
         except GradcliError as error:
             assert "more than two axes" in error.message, (program.title, error.message)  # of vectors by matrices
 

@@ -281,4 +281,4 @@ def test_decimal_commas(least, tmp_path, monkeypatch):
     points = open_points(str(tmp_path / "p.csv"), delimiter=";")
     points.prepare(["x", "y"], [])
     (block,) = points.read(0, 2, 2)
-    assert points.marks == "," and block.inputs["x"].tolist() == [1, -150] and block.inputs["y"].tolist() == [2, 0.25]
+    assert points.mark == "," and block.inputs["x"].tolist() == [1, -150] and block.inputs["y"].tolist() == [2, 0.25]

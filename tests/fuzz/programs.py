@@ -106,8 +106,8 @@ class Answers:
         self.parts: dict[str, dict[str, Any]] = {"grad": {x.name: x.grad for x in found.inputs}}
         self.parts["vjp"] = transform.compute_vjp(self.program, self.given, Request(gradient=np.asarray(1.0))).parts
         for mode in ("rev", "fwd"):
-            blocks = transform.compute_jacobian(self.program, self.given, Request(), mode=mode).blocks
-            self.parts[f"jacobian {mode}"] = {block.name: block.block for block in blocks}
+            found_blocks = transform.compute_jacobian(self.program, self.given, Request(mode=mode))
+            self.parts[f"jacobian {mode}"] = found_blocks.blocks
         (self.jvp,) = transform.compute_jvp(self.program, self.given, Request(), self.tangent).parts.values()
         self.hessian = transform.compute_hessian(self.program, self.given, Request()).blocks
 
@@ -119,7 +119,7 @@ class Answers:
     def symbolic_agrees(self, seconds: float = 2.0) -> bool | None:
         """Return whether the formulas agree with the gradient; None where they cannot be had."""
         try:
-            comparison = FormulaComparison(self.program, lambda: self.given, Request(), timeout=seconds)
+            comparison = FormulaComparison(self.program, lambda: self.given, Request(timeout=seconds))
             return all(item.agrees for item in comparison.gradient(self.given, self.parts["grad"]))
         except GradcliError:
             return None

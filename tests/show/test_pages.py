@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.analysis.graph import graph_program
-from gradcli.analysis.trace import trace_program
 from gradcli.cli.main import main
-from gradcli.lang.parse import parse
-from gradcli.program.expression import ExpressionProgram
-from gradcli.request import Request
 from gradcli.show.check_results import CheckSummary, Elements, FoundPoint, InputCheck
 from gradcli.show.html import MOST_ROWS, STYLE, element_table
 from gradcli.show.layers import GAP, draw_layers
@@ -305,15 +300,6 @@ def test_notebooks_show_reports():
     assert "1 fail" in notebook(CheckSummary("here", (found,), 0.1)).text
     point = FoundPoint({}, '@gradcli.check(at={"x": <3>})')
     assert point.line in notebook(replace(found, found=point)).text
-
-
-def test_notebooks_show_graphs():
-    program = ExpressionProgram(parse("x**2 * sin(y)"), "x**2 * sin(y)")
-    at = {"x": np.array(2.0), "y": np.array(3.0)}
-    graph = notebook(graph_program(program, at, Request(), True, False))
-    assert "v1 = x**2" in graph.text and sum(tag == "path" for tag, _ in graph.tags) == 4
-    steps = notebook(trace_program(program, at, Request())).text
-    assert "x.grad = 0.56448" in steps
 
 
 def test_a_report_shows_the_file_as_it_is_now(tmp_path, monkeypatch):

@@ -13,26 +13,20 @@ from ...errors import EXIT_TARGET, GradcliError
 from ...func.batched_tensor import active
 from ...func.mapping import vmap
 from ...func.reverse import grad, grad_and_value, hessian
-from ...program.base import Program, check_number, silence_prints
+from ...program.base import Program, Values, check_number, silence_prints
 from ...request import Request
 from ...tape.tensor import Tensor
 
-Columns = Mapping[str, np.ndarray]
-"""Arrays by name, all of the same length: that of a block."""
+Columns = Mapping[str, np.ndarray]  # arrays by name, all of the same length: that of a block
 EvaluateBlock = Callable[[Columns], dict[str, np.ndarray]]
 """From the inputs of a block of rows to its results, named as `result_names` says; made once per sweep."""
 
-ROWS = 65_536
-"""Rows of a block: enough to hide what a call of the engine costs (200 µs), few enough for the cache."""
-LOOPED = 64
-"""Rows of a block where each row is a run of its own."""
+ROWS = 65_536  # rows of a block: enough to hide what a call of the engine costs (200 µs), few enough for the cache
+LOOPED = 64  # rows of a block where each row is a run of its own
 PART_ROWS = 2 * ROWS
-PART_SECONDS = 1.0
-"""What a part of the result is to take, by the time of a few rows: others may be slower."""
-BYTES = 1 << 26
-"""Memory that a block may take, where rows are wide."""
-SAMPLE = 65
-"""Rows that show how much memory a row takes."""
+PART_SECONDS = 1.0  # what a part of the result is to take, by the time of a few rows: others may be slower
+BYTES = 1 << 26  # memory that a block may take, where rows are wide
+SAMPLE = 65  # rows that show how much memory a row takes
 UNMEASURED = 10
 """Rows that are done one at a time sooner than their memory is measured: that takes five times as long as a block."""
 
@@ -46,7 +40,7 @@ class Question(NamedTuple):
     """
 
     program: Program
-    given: Mapping[str, np.ndarray]
+    given: Values
     columns: tuple[str, ...]
     wrt: tuple[str, ...]
     outs: tuple[str | None, ...] = (None,)
@@ -175,7 +169,7 @@ class Interpreted:
         return [np.stack(column) for column in zip(*rows, strict=True)]
 
 
-def diagonals(q: Question, given: Mapping[str, np.ndarray], out: str | None) -> list[np.ndarray]:
+def diagonals(q: Question, given: Values, out: str | None) -> list[np.ndarray]:
     from ..transform import compute_hessian
 
     blocks = compute_hessian(q.program, given, Request(wrt=q.wrt, out=out)).blocks

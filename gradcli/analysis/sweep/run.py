@@ -26,8 +26,7 @@ FORMS = {".csv": ",", ".tsv": "\t", ".parquet": None, ".pq": None}
 GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26
 """The most rows and bytes of a row group: it is held in memory while it is made."""
 
-Table = Mapping[str, Any]
-"""Some rows of the result: columns by name, as arrays or as Arrow has them."""
+Table = Mapping[str, Any]  # some rows of the result: columns by name, as arrays or as Arrow has them
 
 
 def form_of(path: str, form: str | None) -> str:
@@ -219,13 +218,10 @@ def read_groups(parquet: Any, paths: list[str]) -> Iterator[Any]:
                 yield part.read_row_group(group)
 
 
-CELL_BYTES = 18
-"""What a number takes as text, with what is between two."""
+CELL_BYTES = 18  # what a number takes as text, with what is between two
 
-Tell = Callable[[int, int], None]
-"""Is told how many more rows are done, and how many of them are not finite."""
-Done = tuple[int, int]
-"""The number of a part that is done, and how many of its rows are not finite."""
+Tell = Callable[[int, int], None]  # is told how many more rows are done, and how many of them are not finite
+Done = tuple[int, int]  # the number of a part that is done, and how many of its rows are not finite
 
 
 class Sweep(NamedTuple):

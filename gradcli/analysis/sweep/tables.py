@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -17,8 +16,7 @@ import numpy as np
 from ...errors import GradcliError, need_extra
 from ...lang.tables import MAX_TEXT, is_heading, read_rows, reading
 
-WORTH_ARROW = 1 << 20
-"""Bytes of text that take as long without pyarrow as it takes to start (0.1 s)."""
+WORTH_ARROW = 1 << 20  # bytes of text that take as long without pyarrow as it takes to start (0.1 s)
 
 
 class Block(NamedTuple):
@@ -60,7 +58,7 @@ class Points:
     """A table. names: its columns. title: its name in messages.
 
     Once `prepare` was called, rows says how many it has, inputs and kept which columns are read, and kinds as what the
-    texts of a kept column are to be read: int, float or str. marks are the decimal marks that text may have. It can be
+    texts of a kept column are to be read: int, float or str. mark is the decimal mark of text. It can be
     sent to other processes, which open the file for themselves.
     """
 
@@ -68,12 +66,17 @@ class Points:
     rows = 0
     inputs: Sequence[str] = ()
     kept: Sequence[str] = ()
-    marks = "."
+    mark = "."
+    cursor: tuple[int, Block | None, Any] = (-1, None, None)  # the row after the last read, what is there, and more
+    latest: tuple[int, Block] | None = None  # a piece of text that was read, by its place
 
     def __init__(self, path: str, title: str = ""):
         self.path, self.title = path, title or path
         self.kinds: dict[str, type] = {}
         self.opened = self.fingerprint()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in self.__dict__.items() if name not in ("cursor", "latest")}
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
         """Choose columns, and find out how many rows there are. Raises GradcliError for what cannot be read."""
@@ -85,17 +88,36 @@ class Points:
 
     def read(self, start: int, stop: int, step: int) -> Iterator[Block]:
         """Yield rows `start` to `stop` in blocks of `step`. Raises GradcliError with the row, or for a changed file."""
-        blocks = self.blocks(start, stop, step)
         while start < stop:
             with reading(f"{self.title}, from row {start + 1} on,"):
-                block = next(blocks)
+                block = self.take(start, min(step, stop - start), step)
                 if self.fingerprint() != self.opened:
                     raise EOFError("the file has changed since it was opened")
             start += block.rows
             yield block
 
-    def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
-        """Yield blocks as `read` does. May raise whatever a reader raises."""
+    def take(self, start: int, count: int, step: int) -> Block:
+        """Return so many rows, which may begin where the last ended. May raise whatever a reader raises."""
+        place, held, pieces = self.cursor
+        if place != start:
+            held, pieces = None, self.pieces(start, step)
+        while held is None or held.rows < count:
+            first, piece = next(pieces, (0, None))
+            if piece is None:
+                raise EOFError("it ends before its last row")
+            if held is not None:
+                held = join(held, piece)
+            elif first + piece.rows > start:
+                held = piece.cut(max(start - first, 0), piece.rows)
+        rest = held.cut(count, held.rows) if held.rows > count else None
+        self.cursor = (start + count, rest, pieces)
+        return held.cut(0, count)
+
+    def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
+        """Yield rows as they stand in the file, from `start` or before on, with the number of the first.
+
+        step: how many at once, where any number can be read.
+        """
         raise NotImplementedError
 
     def fingerprint(self) -> list:
@@ -122,12 +144,11 @@ class NumpyPoints(Points):
             if kind.kind not in "biuf":
                 raise GradcliError(f"{self.path}: column '{name}' holds {kind}, not real numbers", kind="value")
 
-    def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
-        for first in range(start, stop, step):
-            offset = self.begin + first * self.dtype.itemsize
-            rows = np.fromfile(self.path, self.dtype, min(step, stop - first), offset=offset)
+    def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
+        for first in range(start, self.rows, step):
+            rows = np.fromfile(self.path, self.dtype, step, offset=self.begin + first * self.dtype.itemsize)
             kept = {name: np.array(rows[name]) for name in self.kept}
-            yield Block({name: np.array(rows[name], float) for name in self.inputs}, kept, len(rows))
+            yield first, Block({name: np.array(rows[name], float) for name in self.inputs}, kept, len(rows))
 
 
 class ParquetPoints(Points):
@@ -135,7 +156,6 @@ class ParquetPoints(Points):
 
     def __init__(self, path: str, title: str = ""):
         super().__init__(path, title)
-        self.cursor: tuple[int, Any] = (-1, None)
         file = self.open()
         self.schema = file.schema_arrow
         self.names = tuple(self.schema.names)
@@ -143,11 +163,8 @@ class ParquetPoints(Points):
         groups = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
         self.starts = np.concatenate([[0], np.cumsum(groups)]).astype(int)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cursor": (-1, None)}
-
     def open(self) -> Any:
-        """Return the file; it is read piece by piece, not a row group at a time."""
+        """Return the file, which is read piece by piece, not a row group at a time."""
         parquet = need("pyarrow.parquet", "sweep", "reading Parquet")
         return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
 
@@ -161,40 +178,14 @@ class ParquetPoints(Points):
                 message = f"{self.title}: column '{name}' holds {kind}, not real numbers or lists of them"
                 raise GradcliError(message, kind="value")
 
-    def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
+    def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
+        group = int(np.searchsorted(self.starts, start, "right")) - 1
+        groups, first = list(range(group, len(self.starts) - 1)), int(self.starts[group])
         columns = list(dict.fromkeys([*self.inputs, *self.kept]))
-        place, batches = self.cursor
-        if place != start:
-            group = int(np.searchsorted(self.starts, start, "right")) - 1
-            rest = range(group, len(self.starts) - 1)
-            batches = rebatch(self.open().iter_batches(step, list(rest), columns, use_threads=False))
-            batches.send(None)
-            if start > self.starts[group]:
-                batches.send(start - int(self.starts[group]))
-        for first in range(start, stop, step):
-            table = batches.send(min(step, stop - first))
-            self.cursor = (first + table.num_rows, batches)
-            inputs = {name: column_as_array(table.column(name)) for name in self.inputs}
-            yield Block(inputs, {name: table.column(name) for name in self.kept}, table.num_rows)
-
-
-def rebatch(batches: Iterator[Any]) -> Any:
-    """Give as many rows at a time as are asked for by send(), as a table, from batches of any length."""
-    arrow = import_module("pyarrow")
-    count = yield None
-    held: list[Any] = []
-    have = 0
-    while True:
-        while have < count:
-            batch = next(batches, None)
-            if batch is None:
-                raise EOFError("it ends before its last row")
-            held.append(batch)
-            have += batch.num_rows
-        table = arrow.Table.from_batches(held)
-        rest = table.slice(count)
-        held, have = rest.to_batches(), rest.num_rows
-        count = yield table.slice(0, count)
+        for batch in self.open().iter_batches(step, groups, columns, use_threads=False):
+            inputs = {name: column_as_array(batch.column(name)) for name in self.inputs}
+            yield first, Block(inputs, {name: batch.column(name) for name in self.kept}, batch.num_rows)
+            first += batch.num_rows
 
 
 def as_rows(items: list) -> np.ndarray:
@@ -212,12 +203,8 @@ def as_rows(items: list) -> np.ndarray:
 def column_as_array(column: Any) -> np.ndarray:
     """Return a column of Arrow's as floats: rows of lists as a matrix if all are as long, else as single arrays."""
     kind, types = column.type, import_module("pyarrow").types
-    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
-        return np.concatenate([arrow_floats(chunk) for chunk in column.chunks]) if column.num_chunks else np.empty(0)
-    parts = [as_lists(chunk) for chunk in column.chunks]
-    if all(x.dtype != object and x.shape[1:] == parts[0].shape[1:] for x in parts):
-        return np.concatenate(parts)
-    return as_rows([row for part in parts for row in part])
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return as_lists(column) if is_list else arrow_floats(column)
 
 
 def as_lists(array: Any) -> np.ndarray:
@@ -239,16 +226,17 @@ def arrow_floats(array: Any) -> np.ndarray:
     return np.asarray(numbers[array.offset : array.offset + len(array)], float)
 
 
-PIECE = 4 << 20
-"""Bytes that are read at once."""
+PIECE = 4 << 20  # bytes that are read at once
 
 
 class TextPoints(Points):
     """A CSV or TSV file whose first row names the columns; cells hold numbers, nothing (nan), or lists as in JSON.
 
-    places: for each piece that was read, the number of its first row and where it begins in the file. marks: the
-    decimal marks that all cells so far agree with.
+    places: for each piece that was read, the number of its first row and where it begins in the file. failed: the row
+    and the cell at which reading ended.
     """
+
+    failed = (-1, -1)
 
     def __init__(self, separator: str, path: str, title: str = ""):
         super().__init__(path, title)
@@ -268,13 +256,8 @@ class TextPoints(Points):
             )
         self.names = tuple(cells)
         self.places: list[tuple[int, int]] = []
-        self.marks = "." if separator == "," else ".,"
-        self.latest: tuple[Any, Block] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "latest": None}
-
-    def pieces(self, place: int) -> Iterator[tuple[int, bytes]]:
+    def chunks(self, place: int) -> Iterator[tuple[int, bytes]]:
         """Yield where each piece begins, from a place in the file on, and its bytes: whole rows."""
         with open(self.path, "rb") as file:
             file.seek(place)
@@ -288,53 +271,49 @@ class TextPoints(Points):
                 place = file.tell()
 
     def check(self) -> None:
-        self.kinds = dict.fromkeys(self.kept, int)
-        for place, data in self.pieces(self.begin):
+        """Read all rows, with decimal points or else commas; the error is that of the mark that more cells have."""
+        errors: dict[tuple[int, int], GradcliError] = {}
+        for mark in "." if self.separator == "," else ".,":
+            self.mark = mark
+            try:
+                return self.read_all()
+            except GradcliError as error:
+                errors.setdefault(self.failed, error)
+        raise errors[max(errors)]
+
+    def read_all(self) -> None:
+        self.kinds, self.places, self.rows, self.latest = dict.fromkeys(self.kept, int), [], 0, None
+        for place, data in self.chunks(self.begin):
             block = self.parse(place, data, self.rows)
             self.places.append((self.rows, place))
             self.rows += block.rows
             for name, column in block.kept.items():
                 self.kinds[name] = narrow(self.kinds[name], column)
 
-    def blocks(self, start: int, stop: int, step: int) -> Iterator[Block]:
-        at, begin = self.places[bisect_right(self.places, (start, self.begin << 60)) - 1]
-        held: Block | None = None
-        for place, data in self.pieces(begin):
-            block = self.parse(place, data, at)
-            at += block.rows
-            if at <= start:
-                continue
-            if held is None:
-                held = block.cut(start - (at - block.rows), block.rows)
-            else:
-                held = join(held, block)
-            while held.rows >= min(step, stop - start) > 0:
-                count = min(step, stop - start)
-                yield held.cut(0, count)
-                held = held.cut(count, held.rows)
-                start += count
-            if start >= stop:
-                return
+    def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
+        row, begin = self.places[bisect_right(self.places, (start, self.begin << 60)) - 1]
+        for place, data in self.chunks(begin):
+            block = self.parse(place, data, row)
+            yield row, block
+            row += block.rows
 
     def parse(self, place: int, data: bytes, row: int) -> Block:
         """Return a piece as a block. row: the number of rows before it."""
         if self.latest is None or self.latest[0] != place:
             text = data.decode()
-            blocks = {mark: block for mark in self.marks if (block := self.parse_numbers(data, text, mark))}
-            self.marks = "".join(blocks) or self.marks
-            self.latest = (place, next(iter(blocks.values())) if blocks else self.parse_cells(text, row))
+            self.latest = (place, self.parse_numbers(data, text) or self.parse_cells(text, row))
         return self.latest[1]
 
-    def parse_numbers(self, data: bytes, text: str, mark: str) -> Block | None:
+    def parse_numbers(self, data: bytes, text: str) -> Block | None:
         """Return a piece in which every input is a number without quotes, or nothing; None for any other."""
         if '"' in text or ("(" in text and "nan(" in text.lower()):  # Arrow reads nan(1) as nan
             return None
         arrow = load_arrow(self.opened[0])
         if arrow is not None:
-            return self.parse_with_arrow(arrow, data, mark)
-        return None if self.kept else self.parse_with_numpy(text, mark)
+            return self.parse_with_arrow(arrow, data)
+        return None if self.kept else self.parse_with_numpy(text)
 
-    def parse_with_arrow(self, arrow: Any, data: bytes, mark: str) -> Block | None:
+    def parse_with_arrow(self, arrow: Any, data: bytes) -> Block | None:
         """Return the same as without Arrow, in a seventh of the time."""
         if set(self.inputs).intersection(self.kept):
             return None
@@ -349,17 +328,19 @@ class TextPoints(Points):
                     column_types={columns[name]: kind for name, kind in kinds.items()},
                     include_columns=list(columns.values()),
                     null_values=[""],
-                    decimal_point=mark,
+                    decimal_point=self.mark,
                 ),
             )
         except arrow.ArrowException:
             return None
-        inputs = {name: column_as_array(table.column(columns[name]).fill_null(np.nan)) for name in self.inputs}
+        inputs = {
+            name: arrow_floats(table.column(columns[name]).fill_null(np.nan).combine_chunks()) for name in self.inputs
+        }
         kept = {name: np.array(table.column(columns[name]).to_pylist(), object) for name in self.kept}
         return Block(inputs, kept, table.num_rows)
 
-    def parse_with_numpy(self, text: str, mark: str) -> Block | None:
-        text = with_points(text, mark)
+    def parse_with_numpy(self, text: str) -> Block | None:
+        text = with_points(text, self.mark)
         lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip(" ")]
         between = len(self.names) - 1
         if not lines or any(line.count(self.separator) != between for line in lines):
@@ -387,31 +368,19 @@ class TextPoints(Points):
             if len(cells) != len(self.names):
                 raise self.unreadable(row + i, f"it has {len(cells)} cells, the heading {len(self.names)}")
             by_name = dict(zip(self.names, cells, strict=True))
-            for name in self.inputs:
+            for k, name in enumerate(self.inputs):
                 try:
-                    numbers[name].append(self.parse_cell(by_name[name]))
+                    numbers[name].append(parse_cell(by_name[name], self.mark))
                 except ValueError:
                     why = f"'{by_name[name]}' in column '{name}' is no number"
-                    others = ", and others have decimal commas" if self.marks == "," else ""
-                    raise self.unreadable(row + i, why + others) from None
+                    others = ", and others have decimal commas" if self.mark == "," else ""
+                    raise self.unreadable(row + i, why + others, k) from None
         kept = {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept}
         return Block({name: as_rows(column) for name, column in numbers.items()}, kept, len(rows))
 
-    def parse_cell(self, cell: str) -> Any:
-        """Return what a cell holds, by the decimal marks that it may have. Raises ValueError."""
-        if len(self.marks) == 1:
-            return parse_cell(cell, self.marks)
-        fitting = {}
-        for mark in self.marks:
-            with contextlib.suppress(ValueError):
-                fitting[mark] = parse_cell(cell, mark)
-        if not fitting:
-            raise ValueError
-        self.marks = "".join(fitting)
-        return next(iter(fitting.values()))
-
-    def unreadable(self, row: int, why: str) -> GradcliError:
+    def unreadable(self, row: int, why: str, cell: int = -1) -> GradcliError:
         """Return the error for a row that cannot be read. row: how many stand before it, the heading not counted."""
+        self.failed = (row, cell)
         hint = "row 1 is the first below the heading"
         return GradcliError(f"{self.title}, row {row + 1}: {why}", hint=hint, kind="file")
 
@@ -444,7 +413,9 @@ def parse_cell(cell: str, mark: str) -> Any:
 
 
 def join(first: Block, second: Block) -> Block:
-    def both(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def both(a: Any, b: Any) -> Any:
+        if hasattr(a, "to_pylist"):
+            return import_module("pyarrow").concat_arrays([a, b])
         if a.dtype == b.dtype and a.shape[1:] == b.shape[1:]:
             return np.concatenate([a, b])
         return as_rows([*a, *b])

@@ -10,7 +10,7 @@ import pickle
 import signal
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from copy import copy
 from typing import Any
@@ -27,13 +27,12 @@ from .tables import TextPoints, need
 
 LOCAL = "local"
 ANSWER_SECONDS = 20
-ATTEMPTS = 5
-"""How often a part is done anew when the worker that does it dies."""
+ATTEMPTS = 5  # how often a part is done anew when the worker that does it dies
 
-surroundings = contextlib.ExitStack()
-"""What the program of this process needs while it runs."""
-made: dict[str, EvaluateBlock] = {}
-"""The evaluator of the sweep that this process works on, by what it was made from."""
+surroundings = contextlib.ExitStack()  # what the program of this process needs while it runs
+made: dict[str, EvaluateBlock] = {}  # the evaluator of the sweep that this process works on, by what it was made from
+
+own = threading.local()  # what a thread has for itself: a table with a place in its file, and an evaluator
 
 
 def sendable(sweep: Sweep) -> Sweep:
@@ -69,23 +68,11 @@ def load(target: Target) -> Any:
     return load_program(target)
 
 
-def run_in_threads(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
-    """Do parts in threads, each with a file and an evaluator of its own; yield number and rows not finite of each."""
-    own = threading.local()
-
-    def prepare() -> None:
-        own.sweep, own.evaluate = sweep._replace(points=copy(sweep.points)), Interpreted(sweep.question)
-
-    def do(number: int) -> Done:
-        with np.errstate(all="ignore"):
-            return number, do_part(own.sweep, number, own.evaluate)
-
-    with ThreadPoolExecutor(jobs, initializer=prepare) as pool:
-        try:
-            for future in as_completed([pool.submit(do, number) for number in missing]):
-                yield future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+def do_part_in_thread(sweep: Sweep, number: int) -> Done:
+    if getattr(own, "sweep", None) is not sweep:
+        own.sweep, own.points, own.evaluate = sweep, copy(sweep.points), Interpreted(sweep.question)
+    with np.errstate(all="ignore"):
+        return number, do_part(sweep._replace(points=own.points), number, own.evaluate)
 
 
 def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
@@ -96,18 +83,15 @@ def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
     """
     unheld = isinstance(sweep.question.program, ExpressionProgram) and not sweep.portions.loop
     if unheld and not isinstance(sweep.points, TextPoints) and FORMS[sweep.ending] is None:
-        return run_in_threads(sweep, missing, jobs)
-    return run_in_processes(sweep, missing, jobs)
-
-
-def run_in_processes(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
-    context = multiprocessing.get_context("spawn")
-    work = sendable(sweep)
-    ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started them
-    with ProcessPoolExecutor(jobs, context, signal.signal, ignored) as pool:
+        pool: Executor = ThreadPoolExecutor(jobs)
+        work, do = sweep, do_part_in_thread
+    else:
+        ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started them
+        pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), signal.signal, ignored)
+        work, do = sendable(sweep), do_sent_part
+    with pool:
         try:
-            futures = [pool.submit(do_sent_part, work, number) for number in missing]
-            for future in as_completed(futures):
+            for future in as_completed([pool.submit(do, work, number) for number in missing]):
                 yield future.result()
         except BrokenProcessPool:
             hint = "the parts that are done are kept: the same command goes on from there"

@@ -46,5 +46,5 @@ def grad(call: Call) -> Gradients | LongNumbers:
         result = result._replace(symbolic=formulas.gradient(inputs, slopes))
     if options.check:
         count = sum(item.value.size for item in result.inputs)
-        result = result._replace(witnesses=(check_derivative(call, symbolic=count <= options.max_symbols),))
+        result = result._replace(witnesses=(check_derivative(call, symbolic=count <= asked.max_symbols),))
     return result

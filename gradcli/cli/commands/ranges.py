@@ -108,7 +108,7 @@ def precision(call: Call) -> Precision:
     program = load_program(target)
     ((name, (low, high)),) = ranges.items()
     over_range, count = (name, low, high), call.options.points or DEFAULT_POINTS
-    return measure_precision(program, values, over_range, call.asked(), count, call.request.input_dtype)
+    return measure_precision(program, values, over_range, call.asked(), count)
 
 
 def take_ranges(call: Call) -> dict[str, tuple[float, float]]:

@@ -52,7 +52,7 @@ def sweep(call: Call) -> Swept | None:
         plan = plan_sweep(program, target, points, given)
         if plan.portions.loop:
             messages.note(f"{target.text} is run row by row: {plan.portions.loop}")
-        if points.marks == ",":
+        if points.mark == ",":
             messages.note(f"{points.title}: the commas in its numbers are read as decimal points")
         with Progress(plan.stop - plan.start) as progress:
             try:

@@ -15,7 +15,7 @@ from ..options import COMMON, Call, target_command
 
 if TYPE_CHECKING:
     from ...show.results import Operations
-    from ...show.study_results import Formulas, MatrixFormulas
+    from ...show.study_results import Formulas
 
 
 @target_command(
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     formats=("table", "text", "latex", *CODE, "json"),
     common=COMMON.replace("dtype ", ""),
 )
-def symbolic(call: Call) -> Formulas | MatrixFormulas:
+def symbolic(call: Call) -> Formulas:
     """Print the derivative of TARGET for every input as a formula, found by sympy.
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
@@ -38,66 +38,46 @@ def symbolic(call: Call) -> Formulas | MatrixFormulas:
     """
     if call.options.matrix:
         return in_matrix_form(call)
-    from ...analysis.symbolic import TIMEOUT, derive_formulas
+    from ...analysis.symbolic import derive_formulas
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 
-    options, at, order, digits = call.options, call.options.at, call.options.order, call.options.digits
+    asked, form, at = call.request, call.form, call.options.at
     program, values = call.program()
-    drawn = shapes_of(call.request.shapes, call.request.max_elements, values)
-    form = call.form
+    drawn = shapes_of(asked.shapes, asked.max_elements, values)
     point, missing = None, [*drawn, *program.missing({**values, **drawn})]
     if missing and not at and form not in CODE and any(np.size(x) == 1 for x in values.values()):
         messages.note(f"not evaluated: there is no value for {', '.join(missing)}")
-    if at or digits or (values and form not in CODE and not missing):
+    if at or asked.digits or (values and form not in CODE and not missing):
         with exactly(Symbolic()):
-            point = {**values, **read_values(at, call.request)} if at else call.values()
-    if form in CODE and order != 1:
+            point = {**values, **read_values(at, asked)} if at else call.values()
+    if form in CODE and asked.order != 1:
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order")
-    if options.steps and form in CODE:
+    if asked.steps and form in CODE:
         raise GradcliError(f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex")
-    if options.steps and (order != 1 or call.request.gradient is not None):
+    if asked.steps and (asked.order != 1 or asked.gradient is not None):
         raise GradcliError(
             "--steps shows first derivatives of a single number",
             hint="leave out --order and --gradient; --out chooses another output",
         )
-    return derive_formulas(
-        program,
-        {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}},
-        call.asked(),
-        order=order,
-        simplify=options.simplify,
-        timeout=call.request.timeout or TIMEOUT,
-        at=point,
-        max_symbols=options.max_symbols,
-        code=form if form in CODE else "",
-        unicode=call.output.unicode,
-        digits=digits or call.output.precision or 15,
-        steps=options.steps,
-    )
+    given = {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}}
+    digits = asked.digits or call.output.precision or 15
+    code = form if form in CODE else ""
+    return derive_formulas(program, given, call.asked(digits=digits), at=point, code=code, unicode=call.output.unicode)
 
 
-def in_matrix_form(call: Call) -> MatrixFormulas:
+def in_matrix_form(call: Call) -> Formulas:
     from ...analysis.matrix_symbolic import matrix_formulas
 
+    asked, form = call.request, call.form
     program, values = call.program()
-    form, options, order, steps = call.form, call.options, call.options.order, call.options.steps
     if form == "c":
         raise GradcliError("-f c has no matrices", hint="-f python writes NumPy")
-    if form in CODE and (order != 1 or steps):
+    if form in CODE and (asked.order != 1 or asked.steps):
         raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order and --steps")
-    if steps and order != 1:
+    if asked.steps and asked.order != 1:
         raise GradcliError("--steps shows first derivatives", hint="leave out --order")
-    return matrix_formulas(
-        program,
-        dimensions_of(call.request.shapes, values),
-        call.request,
-        order=order,
-        symmetric=options.symmetric or (),
-        spd=options.spd or (),
-        code=form in CODE,
-        steps=steps,
-    )
+    return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)
 
 
 @target_command(

@@ -21,25 +21,19 @@ from ..options import Call, check_derivative, formulas_of, target_command
 def jacobian(call: Call) -> Jacobian:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = call.program()
-    options, plot, printed = call.options, call.request.plot, call.output.prints_all
-    mode, chunk_size, sparse = options.mode, options.chunk_size, options.sparse
-    result = compute_jacobian(
-        program, values, call.asked(), mode=mode, chunk_size=chunk_size, printed=printed, sparse=sparse
-    )
+    form, plot = call.form, call.request.plot
+    result = compute_jacobian(program, values, call.asked(), printed=call.output.prints_all)
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
-    dense = all(item.is_dense for item in result.blocks)
-    for option, given in (("--symbolic", options.symbolic), ("--plot", plot or call.form in PICTURES)):
-        if given and not dense:
+    for option, given in (("--symbolic", call.options.symbolic), ("--plot", plot or form in PICTURES)):
+        if given and not result.is_dense:
             raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse")
-    if options.symbolic:
-        inputs = {item.name: item.value for item in result.blocks}
-        blocks = {item.name: item.block for item in result.blocks}
+    if call.options.symbolic:
         formulas = formulas_of(call, program)
-        result = result._replace(symbolic=formulas.jacobian(inputs, blocks))
-    if options.check:
+        result = result._replace(symbolic=formulas.jacobian(result.inputs, result.blocks))
+    if call.options.check:
         result = result._replace(witnesses=(check_derivative(call),))
-    return result._replace(drawn=plot and call.form == "table")
+    return result._replace(drawn=plot and form == "table")
 
 
 @target_command(
@@ -49,8 +43,7 @@ def jacobian(call: Call) -> Jacobian:
 def hessian(call: Call) -> Hessian:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = call.program()
-    chunk_size, printed = call.options.chunk_size, call.output.prints_all
-    result = compute_hessian(program, values, call.asked(), chunk_size=chunk_size, printed=printed)
+    result = compute_hessian(program, values, call.asked(), printed=call.output.prints_all)
     if call.options.symbolic:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
         formulas = formulas_of(call, program)
