@@ -25,13 +25,23 @@ from .verdict import EPS
 class PytorchFunction(Traced):
     """A function that sees its inputs as the user's program would: those to be checked require grad."""
 
+    form: Any = None  # of the outputs of the first call
+
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         names = list(self.at)
         for name, x in zip(names, tensors, strict=True):
             if name in self.wrt and x._node is None:
                 x.requires_grad_()
         with enable_grad():
-            return super().call(tensors)
+            out = super().call(tensors)
+        form = [(part.path, part.shape) for part in self.layout], out.dtype
+        self.form = self.form or form
+        if form != self.form:
+            raise AssertionError(
+                "the function must return outputs with the same shape and dtype when inputs are perturbed: got "
+                f"{self.form}, then {form}"
+            )
+        return out
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
         return tensor(x).requires_grad_(name in self.wrt)

@@ -72,6 +72,12 @@ def test_errors_of_the_function_are_its_own(raise_exception):
         gradcheck(lambda x: {}["mine"], leaf(1.0), raise_exception=raise_exception)
 
 
+@pytest.mark.parametrize("change", [lambda x: g.cat([x, x]), lambda x: x.float()])
+def test_outputs_that_change_their_form(change):
+    with pytest.raises(AssertionError, match="outputs with the same shape and dtype when inputs are perturbed"):
+        gradcheck(lambda x: change(x) if bool((x >= 1).all()) else x, leaf(1.0))
+
+
 def test_what_depends_on_nothing():
     assert gradcheck(lambda x: (), leaf(1.0))
     assert gradcheck(lambda x: g.ones(2, dtype=g.double), leaf(1.0))
