@@ -53,7 +53,8 @@ def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
 def widths_of(pad_width, ndim):
     """Return (before, after) for every axis."""
     if isinstance(pad_width, dict):
-        pad_width = [np.broadcast_to(pad_width.get(i, pad_width.get(i - ndim, 0)), 2) for i in range(ndim)]
+        sides = (pad_width[i] if i in pad_width else pad_width.get(i - ndim, 0) for i in range(ndim))
+        return [np.broadcast_to(side, 2).tolist() for side in sides]
     return np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
 
 

@@ -22,7 +22,6 @@ from .shapes import (
     negative_axis,
     rank,
     shape_of,
-    swap_last_axes,
 )
 from .table import PRODUCT, A, Sample, batch_aligned, general, numpy_function, rule
 
@@ -40,7 +39,7 @@ def batch_inner(_size, operands, flags, _params):
 def batch_mv(_size, operands, flags, _params):
     """A x; many x at one matrix are one matrix product."""
     x, y = operands
-    return y @ swap_last_axes(x) if not flags[0] else (x @ y[..., None]).squeeze(-1) if flags[1] else x @ y
+    return y @ x.mT if not flags[0] else (x @ y[..., None]).squeeze(-1) if flags[1] else x @ y
 
 
 def batch_vm(_size, operands, flags, _params):
@@ -104,15 +103,15 @@ mm = matrix_entry(
 def batch_affine(_size, operands, flags, _params):
     """Many b, x or w: the matrix product broadcasts, b needs an axis for the rows."""
     b, x, w = operands
-    return x @ swap_last_axes(w) + (b[..., None, :] if flags[0] else b)
+    return x @ w.mT + (b[..., None, :] if flags[0] else b)
 
 
 matrix_entry(
     "affine",
-    lambda b, x, w: x @ swap_last_axes(w) + b,
+    lambda b, x, w: x @ w.mT + b,
     rule("g summed over the rows", lambda g, _out, _b, _x, _w: g.sum(axis=-2)),
     rule("g conj(w)", lambda g, _out, _b, _x, w: g @ w.conj()),
-    rule("g^T conj(x)", lambda g, _out, _b, x, _w: swap_last_axes(g) @ x.conj()),
+    rule("g^T conj(x)", lambda g, _out, _b, x, _w: g.mT @ x.conj()),
     node="Addmm",
     batch=batch_affine,
     samples=(Sample(A(2), A(4, 3), A(2, 3)),),

@@ -147,13 +147,9 @@ def lead_of(g: Any, shape: Shape) -> Shape:
     return g.shape[: g.ndim - len(shape)]
 
 
-def swap_last_axes(x: Any) -> Any:
-    return x.swapaxes(-1, -2)
-
-
 def adjoint(x: Any) -> Any:
     """Return the conjugate transpose over the last two axes (no copy for real arrays)."""
-    return x.conj().swapaxes(-1, -2)
+    return x.conj().mT
 
 
 def as_floats(x: Any) -> Any:

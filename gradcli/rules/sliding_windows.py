@@ -115,7 +115,7 @@ def convolve_forward(x, w, *, windows):
 def unconvolve_forward(y, w, *, windows):
     """x = the windows sum over O of w y, added up."""
     n = len(windows.size)
-    out = flat_weight(w, windows).swapaxes(-1, -2) @ rows_of(y, windows)
+    out = flat_weight(w, windows).mT @ rows_of(y, windows)
     parted = out.reshape(*out.shape[:-2], *w.shape[-n - 1 :], y.shape[-n - 3], *windows.out)
     kernel, places = range(-2 * n - 1, -n - 1), range(-n, 0)
     return windows.put(permute_axes(parted, (-n - 1, -2 * n - 3, -2 * n - 2, *places, *kernel)))
@@ -123,7 +123,7 @@ def unconvolve_forward(y, w, *, windows):
 
 def weigh_forward(x, y, *, windows):
     """w = sum over N and out of y windows(x)."""
-    out = rows_of(y, windows) @ columns_of(x, windows).swapaxes(-1, -2)
+    out = rows_of(y, windows) @ columns_of(x, windows).mT
     return out.reshape(*out.shape[:-1], x.shape[-len(windows.size) - 1], *windows.kernel)
 
 
