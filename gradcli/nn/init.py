@@ -9,12 +9,7 @@ from ..api import create
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
-GAINS = {
-    **dict.fromkeys(("linear", "conv1d", "conv2d", "sigmoid"), 1.0),
-    "tanh": 5.0 / 3,
-    "relu": math.sqrt(2.0),
-    "selu": 3.0 / 4,
-}
+GAINS = {**dict.fromkeys(("linear", "conv1d", "conv2d", "sigmoid"), 1.0), "tanh": 5.0 / 3, "relu": math.sqrt(2.0)}
 
 
 @no_grad()
