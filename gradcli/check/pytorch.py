@@ -11,7 +11,7 @@ import numpy as np
 
 from ..func.trace import pull
 from ..program.arguments import Path
-from ..program.claim import NoForwardError, callable_name, second_order
+from ..program.claim import CallError, NoForwardError, callable_name, second_order
 from ..program.recorded import Traced, tensor
 from ..request import Request
 from ..show.check_results import CheckReport, Element
@@ -26,6 +26,7 @@ class PytorchFunction(Traced):
     """A function that sees its inputs as the user's program would: those to be checked require grad."""
 
     form: Any = None  # of the outputs of the first call
+    changed = ""  # how another call's form differs
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         names = list(self.at)
@@ -37,10 +38,11 @@ class PytorchFunction(Traced):
         form = [(part.path, part.shape) for part in self.layout], out.dtype
         self.form = self.form or form
         if form != self.form:
-            raise AssertionError(
+            self.changed = (
                 "the function must return outputs with the same shape and dtype when inputs are perturbed: got "
                 f"{self.form}, then {form}"
             )
+            raise CallError(self.changed)
         return out
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
@@ -191,6 +193,8 @@ def _check(
     if extra[0] and request.tolerances is None:
         request = request._replace(eps=EPS)
     report = run_check(make, Place(callable_name(func)), request)
+    if claims_made and claims_made[0].changed:
+        raise AssertionError(claims_made[0].changed)
     if report.error is not None:
         raise report.error
     if report.verdict != "pass":
