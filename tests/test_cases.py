@@ -2,6 +2,7 @@
 
 A case file holds sections that start with a line of three equals signs:
 
+    === needs NAME...     commands, or packages, without which the cases from here on are skipped
     === file NAME         a file to put into the working directory first
     === run               a command line for the shell, in which `gradcli` is the command
     === stdout, stderr    what must come out; `[...]` stands for anything on a line, none means nothing
@@ -9,6 +10,8 @@ A case file holds sections that start with a line of three equals signs:
 """
 
 import re
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,8 +31,9 @@ def sections(text: str) -> list[tuple[str, str, str]]:
 class Case:
     """One command with its expectations."""
 
-    def __init__(self, path: Path, number: int, command: str, files: dict[str, str]):
+    def __init__(self, path: Path, number: int, command: str, files: dict[str, str], needs: list[str]):
         self.path, self.number, self.command, self.files = path, number, command.strip(), files
+        self.needs = needs
         self.stdout = self.stderr = ""
         self.exit = 0
 
@@ -47,11 +51,14 @@ def cases_of(path: Path) -> list[Case]:
     """Return the cases of a file; files named in it exist for all its cases."""
     files: dict[str, str] = {}
     found: list[Case] = []
+    needs: list[str] = []
     for kind, argument, content in sections(path.read_text()):
         if kind == "file":
             files[argument] = content
         elif kind == "run":
-            found.append(Case(path, len(found) + 1, content, files))
+            found.append(Case(path, len(found) + 1, content, files, needs))
+        elif kind == "needs":
+            needs = argument.split()
         elif kind in ("stdout", "stderr"):
             setattr(found[-1], kind, content)
         elif kind == "exit":
@@ -86,6 +93,9 @@ def as_parameter(case: Case) -> object:
 
 @pytest.mark.parametrize("case", [as_parameter(case) for path in CASES for case in cases_of(path)])
 def test_case(case, tmp_path):
+    for name in case.needs:
+        if shutil.which(name) is None and find_spec(name) is None:
+            pytest.skip(f"needs {name}")
     case.write_files(tmp_path)
     log = tmp_path.with_suffix(".log")
     pipe = f'| tee -a "{log}"; return ${{PIPESTATUS[0]}}' if repr(case) in IN_JSON else ""
