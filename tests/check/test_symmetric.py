@@ -1,14 +1,10 @@
 """Functions of symmetric matrices: those that read one triangle are judged on the space of these, and say so."""
 
-import json
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import gradcli
 from gradcli.check.declare import check_gradient
-from gradcli.cli.main import cli
 
 A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
 H = np.array([[4.0, 1 + 1j], [1 - 1j, 3.0]])
@@ -102,13 +98,3 @@ def test_a_budget_of_calls_is_kept(calls):
 def test_gradcheck_warns_where_it_looked_at_symmetric_matrices_alone():
     with pytest.warns(UserWarning, match="symmetric"):
         assert gradcli.autograd.gradcheck(gradcli.linalg.cholesky, gradcli.tensor(A, requires_grad=True))
-
-
-def test_the_command_line_says_it():
-    words = ["gradcheck", "sum(cholesky(A))", f"A={A.tolist()}"]
-    for more in ([], ["-f", "table"], ["--json"]):
-        done = CliRunner().invoke(cli, [*words, *more])
-        assert done.exit_code == 0
-        assert "symmetric" in done.stdout
-    (check,) = json.loads(done.stdout)["checks"]
-    assert check["message"] in check["notes"][0]
