@@ -2,7 +2,8 @@
 
 A case file holds sections that start with a line of three equals signs:
 
-    === needs NAME...     commands, or packages, without which the cases from here on are skipped
+    === needs NAME...     commands, or packages, without which the cases from here on are skipped; a framework is
+                          imported by the process that is forked
     === file NAME         a file to put into the working directory first
     === run               a command line for the shell, in which `gradcli` is the command
     === stdout, stderr    what must come out; `[...]` stands for anything on a line, none means nothing
@@ -82,7 +83,8 @@ IN_JSON = {
 """A third of each file's cases whose documents go elsewhere than to standard output, where all are looked at."""
 WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""
-NIGHTLY = {"workers-1", "mutate-2", "mutate-4"}
+FRAMEWORKS = ("torch", "jax", "autograd")
+NIGHTLY = {"workers-1", "mutate-1", "mutate-2", "mutate-4"}
 """Cases that take long, and go the way of others."""
 
 
@@ -93,13 +95,19 @@ def as_parameter(case: Case) -> object:
 
 @pytest.mark.parametrize("case", [as_parameter(case) for path in CASES for case in cases_of(path)])
 def test_case(case, tmp_path):
+    check_case(case, tmp_path)
+
+
+def check_case(case: Case, tmp_path: Path) -> None:
+    """Run the command of a case in a folder, and compare."""
     for name in case.needs:
         if shutil.which(name) is None and find_spec(name) is None:
             pytest.skip(f"needs {name}")
     case.write_files(tmp_path)
     log = tmp_path.with_suffix(".log")
     pipe = f'| tee -a "{log}"; return ${{PIPESTATUS[0]}}' if repr(case) in IN_JSON else ""
-    done = shell(case.command, tmp_path, pipe=pipe)
+    frameworks = tuple(name for name in case.needs if name in FRAMEWORKS)
+    done = shell(case.command, tmp_path, pipe=pipe, frameworks=frameworks)
     report = f"$ {case.command}\nexit {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}"
     assert done.returncode == case.exit, report
     assert matches(case.stdout, done.stdout), report

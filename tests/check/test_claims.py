@@ -25,7 +25,7 @@ def verdict(f, grad, x):
     return judge(f, grad, x=x).verdict
 
 
-@pytest.mark.parametrize("x", [2.1, *np.linspace(-9.7, 9.3, 20)])
+@pytest.mark.parametrize("x", [2.1, *np.linspace(-9.7, 9.3, 6)])
 @pytest.mark.parametrize(
     "f", [lambda x: np.logaddexp(0, x), lambda x: 1 / (1 + np.exp(-x)), lambda x: np.maximum(x, 0)]
 )

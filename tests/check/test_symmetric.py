@@ -35,6 +35,11 @@ def largest_gradient(a):
     return np.outer(v, v.conj())
 
 
+def ways(calls):
+    """Return the options of all ways to look; of the two quick ones one is for each night."""
+    return [{}, {"calls": calls}, pytest.param({"fast": True}, marks=pytest.mark.nightly)]
+
+
 RIGHT = {
     "cholesky": (volume, np.linalg.inv, A),
     "Hermitian": (volume, np.linalg.inv, H),
@@ -48,7 +53,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("way", [{}, {"fast": True}, {"calls": 40}], ids=str)
+@pytest.mark.parametrize("way", ways(40), ids=str)
 @pytest.mark.parametrize(("f", "gradient", "at"), RIGHT.values(), ids=RIGHT)
 def test_a_right_gradient_passes_and_the_report_says_where(f, gradient, at, way):
     report = check_gradient(f, gradient, at={"a": at}, **way)
@@ -70,7 +75,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("way", [{}, {"fast": True}, {"calls": 60}], ids=str)
+@pytest.mark.parametrize("way", ways(60), ids=str)
 @pytest.mark.parametrize(("f", "gradient", "at"), WRONG.values(), ids=WRONG)
 def test_a_wrong_gradient_fails(f, gradient, at, way):
     assert check_gradient(f, gradient, at={"a": at}, **way).verdict == "fail"

@@ -7,9 +7,8 @@ import pytest
 from tests.command import compile_c
 from tests.program.elsewhere.run import gradcheck, model
 from tests.program.elsewhere.servers import serve, umbridge
-from tests.program.elsewhere.test_commands import value, wrong
+from tests.program.elsewhere.test_commands import KERNELS, value, wrong
 from tests.program.elsewhere.test_http import ROSENBROCK
-from tests.program.elsewhere.test_library import KERNELS
 
 FILES = {
     "by_hand.py": """

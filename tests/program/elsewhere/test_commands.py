@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from ...command import compile_c
 from .run import gradcheck, message_of, model, run, verdicts
 from .servers import serve, umbridge
 from .test_http import ROSENBROCK
-from .test_library import KERNELS
+
+KERNELS = Path(__file__).with_name("kernels.c")
 
 
 def wrong(out, wrt, x, vector, config):
