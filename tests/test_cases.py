@@ -2,16 +2,18 @@
 
 A case file holds sections that start with a line of three equals signs:
 
-    === needs NAME...     commands, or packages, without which the cases from here on are skipped; a framework is
-                          imported by the process that is forked
+    === needs NAME...     commands, packages or the system, without which the cases from here on are skipped; a
+                          framework is imported by the process that is forked
     === file NAME         a file to put into the working directory first
     === run               a command line for the shell, in which `gradcli` is the command
     === stdout, stderr    what must come out; `[...]` stands for anything on a line, none means nothing
     === exit              the exit code (0 when the section is missing)
 """
 
+import platform
 import re
 import shutil
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -83,6 +85,7 @@ IN_JSON = {
 """A third of each file's cases whose documents go elsewhere than to standard output, where all are looked at."""
 WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""
+SYSTEM = f"{sys.platform}-{platform.machine()}"
 FRAMEWORKS = ("torch", "jax", "autograd")
 NIGHTLY = {"workers-1", "mutate-1", "mutate-2", "mutate-4", "processes-10"}
 """Cases that take long and go the way of others; the last one a busy machine may upset."""
@@ -101,7 +104,7 @@ def test_case(case, tmp_path):
 def check_case(case: Case, tmp_path: Path) -> None:
     """Run the command of a case in a folder, and compare."""
     for name in case.needs:
-        if shutil.which(name) is None and find_spec(name) is None:
+        if name != SYSTEM and shutil.which(name) is None and find_spec(name) is None:
             pytest.skip(f"needs {name}")
     case.write_files(tmp_path)
     log = tmp_path.with_suffix(".log")
