@@ -18,7 +18,7 @@ jsonschema = pytest.importorskip("jsonschema")
 @pytest.mark.parametrize("name", [name for name in names() if name not in ("error", "lock")])
 def test_every_schema_is_tried(name):
     commands = [case.command for path in CASES for case in cases_of(path)]
-    assert any(re.search(rf"gradcli {name} [^;|]*json", command) for command in commands)
+    assert any(re.search(rf"gradcli {name} .*json", command) for command in commands)
 
 
 def test_a_verification(tmp_path):
