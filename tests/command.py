@@ -21,7 +21,7 @@ WORD = r"""(?:'[^']*'|"[^"$`\\\\!]*"|[\w./:=,+@%^\-\[\]])+"""
 LINE = re.compile(rf"gradcli(?: +{WORD})*")
 """A line that is one command, whose words bash hands on as they are but for the quotes."""
 LINES = re.compile(rf"{LINE.pattern}(?:(?:; |\n){LINE.pattern})*")
-NEEDS_PROCESS = re.compile(r"\b(rmdir|LC_ALL|LANG|PYTHON\w*|ulimit|kill|trap|(?<!-)timeout)\b")
+NEEDS_PROCESS = re.compile(r"\b(rmdir|ulimit|kill|trap)\b")
 """What a line does to a command that only a process of its own feels."""
 
 
@@ -32,7 +32,8 @@ def run(words: list, cwd: Any = ROOT, **variables: str) -> subprocess.CompletedP
 
 
 def environment(variables: dict[str, str]) -> dict[str, str]:
-    return {**os.environ, **SETTINGS, **variables}
+    usual = {**os.environ, **SETTINGS}
+    return {**usual, fork_client.EXPECTED: fork_client.at_start(usual), **variables}
 
 
 def gradcli(
@@ -49,15 +50,17 @@ def gradcli(
 
 
 def shell(
-    line: str, cwd: Any = ROOT, process: bool = False, pipe: str = "", **variables: str
+    line: str, cwd: Any = ROOT, pipe: str = "", frameworks: tuple[str, ...] = (), **variables: str
 ) -> subprocess.CompletedProcess:
-    """Run a line of bash in which `gradcli` is a command, run as by this function, with a pipe behind it."""
-    process = process or not fork_server.can_take(variables) or bool(NEEDS_PROCESS.search(line))
+    """Run a line of bash in which `gradcli` is a command, run as by the function above, with a pipe behind it."""
+    process = not fork_server.can_take(variables) or bool(NEEDS_PROCESS.search(line))
     if LINES.fullmatch(line) and not (process or pipe):
-        runs = [gradcli(*shlex.split(one)[1:], cwd=cwd, **variables) for one in LINE.findall(line)]
+        given = {"cwd": cwd, "frameworks": frameworks, **variables}
+        runs = [gradcli(*shlex.split(one)[1:], **given) for one in LINE.findall(line)]
         texts = ("".join(done.stdout for done in runs), "".join(done.stderr for done in runs))
         return subprocess.CompletedProcess(line, runs[-1].returncode, *texts)
-    command = "-m gradcli" if process else f"-IS {fork_client.__file__} {fork_server.place_of(environment({}))}"
+    place = "" if process else fork_server.place_of(environment({}), frameworks)
+    command = f"-IS {fork_client.__file__} {place}" if place else "-m gradcli"
     return run(["bash", "-c", FUNCTION % (command, pipe) + line], cwd, **variables)
 
 

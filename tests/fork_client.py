@@ -6,6 +6,15 @@ import os
 import sys
 
 MOST_DESCRIPTORS = 64
+AT_START = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS_", "OMP_", "MKL_", "SYMPY_")
+"""How the names of variables begin that are read at the start of Python, or of libraries."""
+EXPECTED = "GRADCLI_AT_START"
+"""The variable that holds those with which the server was started."""
+
+
+def at_start(environment):
+    """Return the variables that only a new process reads, as text."""
+    return repr(sorted(item for item in environment.items() if item[0].startswith(AT_START)))
 
 
 def ask(place, words, folder, environment, descriptors):
@@ -44,7 +53,12 @@ def open_descriptors():
 
 
 def main():
-    """Run gradcli with this process's words, descriptors, folder and variables, and end as it ends."""
+    """Run gradcli with this process's words, descriptors, folder and variables, and end as it ends.
+
+    In a process of its own where a line has set a variable that a fork would not read.
+    """
+    if os.environ.get(EXPECTED) not in (None, at_start(os.environ)):
+        os.execv(sys.executable, [sys.executable, "-m", "gradcli", *sys.argv[2:]])
     numbers = open_descriptors()
     channel = ask(sys.argv[1], sys.argv[2:], os.getcwd(), dict(os.environ), {n: n for n in numbers})
     for number in numbers:

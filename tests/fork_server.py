@@ -25,8 +25,6 @@ from . import fork_client
 
 FAR = 512
 """Descriptors from here on are free: received ones wait there while lower ones are closed."""
-AT_START = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS_", "OMP_", "MKL_", "SYMPY_")
-"""How the names of variables begin that are read at the start of Python, or of libraries."""
 LATE = {"torch": ["torch.fx.experimental.symbolic_shapes"]}
 """What a framework imports at its first backward pass only, which takes a second."""
 OFTEN = ("numpy.random", "numpy.ma", "resource", "difflib", "encodings.ascii", "rich._emoji_codes")
@@ -37,7 +35,7 @@ PATIENCE = 300
 
 def can_take(variables: dict[str, str]) -> bool:
     """Return whether forks work here, and none of the variables is for a new process only."""
-    return hasattr(os, "fork") and not any(name.startswith(AT_START) for name in variables)
+    return hasattr(os, "fork") and not any(name.startswith(fork_client.AT_START) for name in variables)
 
 
 class Server:

@@ -28,14 +28,10 @@ from .check import hunt, test_bank
 from .check.bank import mistakes
 from .command import ROOT, gradcli, shell
 from .test_cases import CASES, Case, cases_of
-from .test_samples import EXPECTED
 from .text import matches
 
 COMMAND_SAMPLES = [
-    "gradcli grad samples/function.py:rosenbrock x=-1 y=2",
-    "gradcli gradcheck samples/gradients.py",
-    "gradcli grad samples/kernel.py",
-    *("bash samples/bisect.sh", "bash samples/demo.sh", "bash samples/descent.sh", "bash samples/sweep.sh"),
+    *("bash samples/bisect.sh", "bash samples/demo.sh", "bash samples/descent.sh", "bash samples/sweep.sh")
 ]
 SCRIPT = """
 mkdir "$TMPDIR/bin"
@@ -85,10 +81,7 @@ def commands() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
         seen[name] += 1
         again = f" ({seen[name]})" if seen[name] > 1 else ""
         yield name + again, lambda case=case: run_command(case.command, case)
-    samples = [
-        " ".join(["gradcli grad", f"samples/{name}", *map(repr, words)]) for name, (words, *_) in EXPECTED.items()
-    ]
-    for line in [*samples, *COMMAND_SAMPLES]:
+    for line in COMMAND_SAMPLES:
         yield f"sample: {line}", lambda line=line: run_command(SCRIPT + line)
 
 

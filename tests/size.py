@@ -14,9 +14,9 @@ TESTS = "tests"
 Counts = dict[str, Counter]
 
 
-def git(*words: str, given: bytes = b"") -> bytes:
+def git(*words: str) -> str:
     """Return what git prints. Raises CalledProcessError, or OSError where there is no git."""
-    return subprocess.run(["git", *words], cwd=ROOT, input=given, capture_output=True, check=True).stdout
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=True, text=True).stdout
 
 
 def package_of(path: Path) -> str:
@@ -26,30 +26,25 @@ def package_of(path: Path) -> str:
     return "/".join(path.parts[: min(2, len(path.parts) - 1)])
 
 
-def count(modules: list[tuple[Path, bytes]]) -> Counts:
+def lines_here() -> dict[str, int]:
+    paths = [path for folder in ("gradcli", TESTS) for path in (ROOT / folder).rglob("*.py")]
+    return {str(path.relative_to(ROOT)): path.read_bytes().count(b"\n") for path in paths}
+
+
+def lines_at(revision: str) -> dict[str, int]:
+    """Return the lines of the modules of a revision. Raises CalledProcessError where there is no such revision."""
+    paths = git("ls-tree", "-r", "--name-only", revision, "gradcli", TESTS).splitlines()
+    counted = git("grep", "-c", "", revision, "--", "gradcli/*.py", f"{TESTS}/*.py").splitlines()  # none of empty ones
+    rows = (line.removeprefix(f"{revision}:").rpartition(":") for line in counted)
+    return {path: 0 for path in paths if path.endswith(".py")} | {path: int(n) for path, _, n in rows}
+
+
+def count(modules: dict[str, int]) -> Counts:
     """Return modules and lines by package."""
     counts: Counts = {}
-    for path, text in modules:
-        counts.setdefault(package_of(path), Counter()).update(modules=1, lines=text.count(b"\n"))
+    for path, lines in modules.items():
+        counts.setdefault(package_of(Path(path)), Counter()).update(modules=1, lines=lines)
     return counts
-
-
-def modules_here() -> list[tuple[Path, bytes]]:
-    paths = [path for folder in ("gradcli", TESTS) for path in (ROOT / folder).rglob("*.py")]
-    return [(path.relative_to(ROOT), path.read_bytes()) for path in paths]
-
-
-def modules_at(revision: str) -> list[tuple[Path, bytes]]:
-    """Return the modules of a revision. Raises CalledProcessError where there is no such revision."""
-    rows = git("ls-tree", "-r", "-z", revision, "gradcli", TESTS).decode().split("\0")
-    blobs = {path: row.split()[2] for row, _, path in (row.partition("\t") for row in rows) if path.endswith(".py")}
-    output, modules = git("cat-file", "--batch", given="\n".join(blobs.values()).encode()), []
-    for path in blobs:
-        header, _, output = output.partition(b"\n")
-        size = int(header.split()[2])
-        modules.append((Path(path), output[:size]))
-        output = output[size + 1 :]
-    return modules
 
 
 def total(counts: Counts) -> Counter:
@@ -71,14 +66,14 @@ def table(after: Counts, before: Counts) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--base", metavar="REV", help="compare with this revision")
-    base, here = parser.parse_args().base, modules_here()
+    base, here = parser.parse_args().base, lines_here()
     try:
         revision = base or "HEAD"
-        before = modules_at(revision)
-        if base is None and sorted(before) == sorted(here):
+        before = lines_at(revision)
+        if base is None and before == here:
             revision = "HEAD~1"
-            before = modules_at(revision)
-        print(f"compared with {git('log', '-1', '--format=%h %s', revision).decode().strip()[:100]}")
+            before = lines_at(revision)
+        print(f"compared with {git('log', '-1', '--format=%h %s', revision).strip()[:100]}")
     except (OSError, subprocess.CalledProcessError):
         if base is not None:
             parser.error(f"there is no revision '{base}' here")

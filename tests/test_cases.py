@@ -2,13 +2,19 @@
 
 A case file holds sections that start with a line of three equals signs:
 
+    === needs NAME...     commands, packages or the system, without which the cases from here on are skipped; a
+                          framework is imported by the process that is forked
     === file NAME         a file to put into the working directory first
     === run               a command line for the shell, in which `gradcli` is the command
     === stdout, stderr    what must come out; `[...]` stands for anything on a line, none means nothing
     === exit              the exit code (0 when the section is missing)
 """
 
+import platform
 import re
+import shutil
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,8 +34,9 @@ def sections(text: str) -> list[tuple[str, str, str]]:
 class Case:
     """One command with its expectations."""
 
-    def __init__(self, path: Path, number: int, command: str, files: dict[str, str]):
+    def __init__(self, path: Path, number: int, command: str, files: dict[str, str], needs: list[str]):
         self.path, self.number, self.command, self.files = path, number, command.strip(), files
+        self.needs = needs
         self.stdout = self.stderr = ""
         self.exit = 0
 
@@ -47,11 +54,14 @@ def cases_of(path: Path) -> list[Case]:
     """Return the cases of a file; files named in it exist for all its cases."""
     files: dict[str, str] = {}
     found: list[Case] = []
+    needs: list[str] = []
     for kind, argument, content in sections(path.read_text()):
         if kind == "file":
             files[argument] = content
         elif kind == "run":
-            found.append(Case(path, len(found) + 1, content, files))
+            found.append(Case(path, len(found) + 1, content, files, needs))
+        elif kind == "needs":
+            needs = argument.split()
         elif kind in ("stdout", "stderr"):
             setattr(found[-1], kind, content)
         elif kind == "exit":
@@ -75,8 +85,10 @@ IN_JSON = {
 """A third of each file's cases whose documents go elsewhere than to standard output, where all are looked at."""
 WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""
-NIGHTLY = {"workers-1", "mutate-2", "mutate-4"}
-"""Cases that take long, and go the way of others."""
+SYSTEM = f"{sys.platform}-{platform.machine()}"
+FRAMEWORKS = ("torch", "jax", "autograd")
+NIGHTLY = {"workers-1", "mutate-1", "mutate-2", "mutate-4", "processes-10"}
+"""Cases that take long and go the way of others; the last one a busy machine may upset."""
 
 
 def as_parameter(case: Case) -> object:
@@ -86,10 +98,19 @@ def as_parameter(case: Case) -> object:
 
 @pytest.mark.parametrize("case", [as_parameter(case) for path in CASES for case in cases_of(path)])
 def test_case(case, tmp_path):
+    check_case(case, tmp_path)
+
+
+def check_case(case: Case, tmp_path: Path) -> None:
+    """Run the command of a case in a folder, and compare."""
+    for name in case.needs:
+        if name != SYSTEM and shutil.which(name) is None and find_spec(name) is None:
+            pytest.skip(f"needs {name}")
     case.write_files(tmp_path)
     log = tmp_path.with_suffix(".log")
     pipe = f'| tee -a "{log}"; return ${{PIPESTATUS[0]}}' if repr(case) in IN_JSON else ""
-    done = shell(case.command, tmp_path, pipe=pipe)
+    frameworks = tuple(name for name in case.needs if name in FRAMEWORKS)
+    done = shell(case.command, tmp_path, pipe=pipe, frameworks=frameworks)
     report = f"$ {case.command}\nexit {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}"
     assert done.returncode == case.exit, report
     assert matches(case.stdout, done.stdout), report
@@ -100,7 +121,7 @@ def test_case(case, tmp_path):
 
         validate(done.stdout)
     if pipe:
-        validate_elsewhere(case, log.read_text(), tmp_path)
+        validate_elsewhere(case, log.read_text() if log.exists() else "", tmp_path)
 
 
 def validate_elsewhere(case: Case, log: str, folder: Path) -> None:

@@ -3,6 +3,7 @@
 import ast
 import functools
 import graphlib
+from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "gradcli"
@@ -38,16 +39,23 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements; `ast.walk` would go through each expression too."""
+    for inner in ast.iter_child_nodes(node):
+        if not isinstance(inner, ast.expr):
+            yield inner
+            yield from statements(inner)
+
+
 @functools.cache
 def imports_of(path: Path, of_types: bool = True) -> set[str]:
     """Return the modules of gradcli that one imports, at the top or inside functions, those of TYPE_CHECKING or not.
 
     The package itself and notebooks' HTML, which is made where a notebook asks, are left out.
     """
-    tree = tree_of(path)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.If | ast.ImportFrom)]
+    nodes = [node for node in statements(tree_of(path)) if isinstance(node, ast.If | ast.ImportFrom)]
     typing = [node for node in nodes if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"]
-    unseen = {id(inner) for node in typing for inner in ast.walk(node) if not of_types}
+    unseen = {id(inner) for node in typing for inner in node.body if not of_types}
     name = name_of(path)
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     found = set()

@@ -108,26 +108,3 @@ def test_printing():
     text = repr(SGD([gradcli.ones(1)], lr=0.1, momentum=0.9))
     assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
     assert text.endswith("    momentum: 0.9\n    nesterov: False\n    weight_decay: 0\n)")
-
-
-LEAF = gradcli.tensor([1.0], requires_grad=True)
-REFUSED = {
-    "none": (lambda: SGD([], lr=1), ValueError, "empty parameter list"),
-    "one tensor": (lambda: SGD(LEAF, lr=1), TypeError, "iterable of Tensors"),
-    "numbers": (lambda: SGD([1], lr=1), TypeError, "one of the params is int"),
-    "no leaf": (lambda: SGD([LEAF * 2], lr=1), ValueError, "non-leaf"),
-    "twice": (lambda: SGD([{"params": [LEAF]}, {"params": [LEAF]}], lr=1), ValueError, "more than one"),
-    "group": (lambda: SGD([LEAF], lr=1).add_param_group([LEAF]), TypeError, "must be a dict"),
-    "lr": (lambda: SGD([LEAF], lr=-1), ValueError, "Invalid learning rate: -1"),
-    "momentum": (lambda: SGD([LEAF], momentum=-1), ValueError, "Invalid momentum value: -1"),
-    "nesterov": (lambda: SGD([LEAF], nesterov=True), ValueError, "Nesterov momentum requires"),
-    "betas": (lambda: Adam([LEAF], betas=(1.0, 0.9)), ValueError, "beta parameter at index 0: 1.0"),
-    "eps": (lambda: AdamW([LEAF], eps=-1), ValueError, "Invalid epsilon value: -1"),
-    "schedule of nothing": (lambda: lr_scheduler.StepLR(None, 2), TypeError, "is not an Optimizer"),
-}
-
-
-@pytest.mark.parametrize(("call", "error", "message"), REFUSED.values(), ids=REFUSED)
-def test_refused(call, error, message):
-    with pytest.raises(error, match=message):
-        call()

@@ -65,6 +65,7 @@ def run(command: list, folder: Path, **more: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.nightly
 def test_two_builds_are_identical(archives, tmp_path):
     for kind, again in build(tmp_path).items():
         assert again.read_bytes() == archives[kind].read_bytes(), kind

@@ -135,6 +135,7 @@ def attempt(function: Callable, arguments: tuple) -> object:
         return None
 
 
+@pytest.mark.nightly
 def test_code_that_uses_the_public_names_is_clean(tmp_path):
     pytest.importorskip("mypy")
     path = tmp_path / "user.py"

@@ -78,28 +78,6 @@ def test_results_of_no_gradient():
     assert (values.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 2])
 
 
-WRONG = [
-    (lambda: t(X).gather(0, t(INDEX + 5)), IndexError, "out of bounds"),
-    (lambda: t(X).gather(0, t(INDEX[0])), RuntimeError, "same number of dimensions"),
-    (lambda: t(X).scatter(0, t(INDEX), t(V)), RuntimeError, "does not cover"),
-    (lambda: t(X).index_add(0, t(ROWS), gc.zeros(2, 4, dtype=gc.float32)), RuntimeError, "dtype"),
-    (lambda: t(X).index_select(0, t(INDEX)), RuntimeError, "vector"),
-    (lambda: t(X).masked_select(t(INDEX)), RuntimeError, "BoolTensor"),
-    (lambda: t(X).narrow(1, 3, 2), RuntimeError, "exceeds dimension size"),
-    (lambda: t(X).split([1, 1]), RuntimeError, "sum exactly to 3"),
-    (lambda: t(X).hsplit(3), RuntimeError, "no 3 equal parts"),
-    (lambda: gc.cat([t(X), t(V)]), RuntimeError, "same number of dimensions"),
-    (lambda: gc.einsum("ij,jk", t(X)), RuntimeError, "fewer operands were provided"),
-    (lambda: t(X).repeat(2), RuntimeError, "can not be smaller"),
-]
-
-
-@pytest.mark.parametrize(("call", "kind", "words"), WRONG, ids=[row[2] for row in WRONG])
-def test_what_is_wrong_is_said(call, kind, words):
-    with pytest.raises(kind, match=words):
-        call()
-
-
 @pytest.mark.parametrize(
     ("pytorch", "plain", "node"),
     [

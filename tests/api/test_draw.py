@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 import gradcli as gc
+from gradcli.nn import init
 
 N = 20_000
+
+
+def square():
+    return gc.empty(200, 200)
+
+
 # name -> (draw, distribution of scipy.stats, its parameters)
 DISTRIBUTIONS = {
     "rand": (lambda: gc.rand(N), "uniform", ()),
@@ -15,6 +22,16 @@ DISTRIBUTIONS = {
     "normal of tensors": (lambda: gc.normal(gc.full((N,), 2.0), gc.tensor(3.0)), "norm", (2, 3)),
     "normal_": (lambda: gc.empty(N).normal_(2, 3), "norm", (2, 3)),
     "uniform_": (lambda: gc.empty(N).uniform_(-1, 3), "uniform", (-1, 4)),
+    "uniform_ of init": (lambda: init.uniform_(square(), -1, 3), "uniform", (-1, 4)),
+    "normal_ of init": (lambda: init.normal_(square(), 2, 0.5), "norm", (2, 0.5)),
+    "xavier_uniform_": (lambda: init.xavier_uniform_(square(), 2), "uniform", (-(0.06**0.5), 2 * 0.06**0.5)),
+    "xavier_normal_": (lambda: init.xavier_normal_(square()), "norm", (0, (2 / 400) ** 0.5)),
+    "kaiming_uniform_": (lambda: init.kaiming_uniform_(square(), 5**0.5), "uniform", (-(0.005**0.5), 2 * 0.005**0.5)),
+    "kaiming_normal_": (
+        lambda: init.kaiming_normal_(square(), mode="fan_out", nonlinearity="relu"),
+        "norm",
+        (0, (2 / 200) ** 0.5),
+    ),
 }
 # name -> (draw, expected share of each number)
 SHARES = {
@@ -28,10 +45,10 @@ SHARES = {
 def test_distributions(draw, name, parameters):
     stats = pytest.importorskip("scipy.stats")  # 1 s, which no worker should pay while it collects
     gc.manual_seed(3)
-    first = draw().numpy()
+    first = draw().numpy().ravel()
     assert stats.kstest(first, getattr(stats, name)(*parameters).cdf).pvalue > 1e-3
     gc.manual_seed(3)
-    assert (draw().numpy() == first).all()
+    assert (draw().numpy().ravel() == first).all()
 
 
 @pytest.mark.parametrize(("draw", "expected"), SHARES.values(), ids=SHARES)

@@ -1,14 +1,10 @@
 """Functions of symmetric matrices: those that read one triangle are judged on the space of these, and say so."""
 
-import json
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import gradcli
 from gradcli.check.declare import check_gradient
-from gradcli.cli.main import cli
 
 A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
 H = np.array([[4.0, 1 + 1j], [1 - 1j, 3.0]])
@@ -39,6 +35,11 @@ def largest_gradient(a):
     return np.outer(v, v.conj())
 
 
+def ways(calls):
+    """Return the options of all ways to look; of the two quick ones one is for each night."""
+    return [{}, {"calls": calls}, pytest.param({"fast": True}, marks=pytest.mark.nightly)]
+
+
 RIGHT = {
     "cholesky": (volume, np.linalg.inv, A),
     "Hermitian": (volume, np.linalg.inv, H),
@@ -52,7 +53,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("way", [{}, {"fast": True}, {"calls": 40}], ids=str)
+@pytest.mark.parametrize("way", ways(40), ids=str)
 @pytest.mark.parametrize(("f", "gradient", "at"), RIGHT.values(), ids=RIGHT)
 def test_a_right_gradient_passes_and_the_report_says_where(f, gradient, at, way):
     report = check_gradient(f, gradient, at={"a": at}, **way)
@@ -74,7 +75,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("way", [{}, {"fast": True}, {"calls": 60}], ids=str)
+@pytest.mark.parametrize("way", ways(60), ids=str)
 @pytest.mark.parametrize(("f", "gradient", "at"), WRONG.values(), ids=WRONG)
 def test_a_wrong_gradient_fails(f, gradient, at, way):
     assert check_gradient(f, gradient, at={"a": at}, **way).verdict == "fail"
@@ -102,13 +103,3 @@ def test_a_budget_of_calls_is_kept(calls):
 def test_gradcheck_warns_where_it_looked_at_symmetric_matrices_alone():
     with pytest.warns(UserWarning, match="symmetric"):
         assert gradcli.autograd.gradcheck(gradcli.linalg.cholesky, gradcli.tensor(A, requires_grad=True))
-
-
-def test_the_command_line_says_it():
-    words = ["gradcheck", "sum(cholesky(A))", f"A={A.tolist()}"]
-    for more in ([], ["-f", "table"], ["--json"]):
-        done = CliRunner().invoke(cli, [*words, *more])
-        assert done.exit_code == 0
-        assert "symmetric" in done.stdout
-    (check,) = json.loads(done.stdout)["checks"]
-    assert check["message"] in check["notes"][0]

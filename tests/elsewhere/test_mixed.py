@@ -5,12 +5,10 @@ import textwrap
 import pytest
 
 from tests.command import compile_c
-from tests.program.elsewhere.run import gradcheck
+from tests.program.elsewhere.run import gradcheck, model
 from tests.program.elsewhere.servers import serve, umbridge
-from tests.program.elsewhere.test_commands import value, wrong
+from tests.program.elsewhere.test_commands import KERNELS, value, wrong
 from tests.program.elsewhere.test_http import ROSENBROCK
-from tests.program.elsewhere.test_library import KERNELS
-from tests.program.elsewhere.test_process import model
 
 FILES = {
     "by_hand.py": """

@@ -60,25 +60,3 @@ def test_what_forward_mode_and_old_checkpoints_do_not_take_is_judged_in_reverse_
         return checkpoint(lambda y: torch.sin(y) * y, x, use_reentrant=True)
 
     assert check_gradient(through, at={"x": X}, engine="torch").verdict == "pass"
-
-
-@pytest.mark.framework("torch")
-@pytest.mark.parametrize(("keeps", "verdict"), [(True, "fail"), (False, "pass")])
-def test_a_function_that_keeps_the_first_slope_fails(keeps, verdict):
-    import torch
-
-    kept = []
-
-    class Sine(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return torch.sin(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            kept.append(torch.cos(ctx.saved_tensors[0]))
-            return g * kept[0 if keeps else -1]
-
-    report = check_gradient(lambda x: Sine.apply(x).sum(), at={"x": np.array([0.3, 1.2])}, engine="torch")
-    assert report.verdict == verdict

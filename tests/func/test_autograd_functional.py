@@ -40,9 +40,9 @@ def test_results_can_be_differentiated(name):
     def call(x, y, v, w):
         return tuple(PRODUCTS[name](x, y, v, w))
 
-    assert gradcheck(call, (X, Y, V, W))
+    assert gradcheck(call, (X, Y, V, W), fast_mode=True)
     if name in ("vjp", "hvp"):
-        assert gradgradcheck(call, (X, Y, V, W))
+        assert gradgradcheck(call, (X, Y, V, W), fast_mode=True)
 
 
 def test_products_agree_with_the_matrices():
@@ -63,49 +63,6 @@ def test_a_graph_is_made_without_gradients_too():
         assert jacobian(g.exp, X).grad_fn is None
 
 
-def detached(x):
-    return x.detach().sum()
-
-
-def unrelated(x):
-    return g.ones(4, dtype=g.double, requires_grad=True).sum()
-
-
-def linear(x):
-    return (3 * x).sum()
-
-
-REFUSED = [
-    (jacobian, "not a tensor", TypeError, "The inputs given to jacobian must be either a Tensor"),
-    (hessian, "not a tensor", TypeError, "The inputs given to hessian must be either a Tensor"),
-    (vhp, "not a tensor", TypeError, "The inputs given to vhp must be either a Tensor"),
-    (jacobian, lambda x: (x, "bar"), TypeError, "The outputs of the user-provided function given to jacobian must"),
-    (hvp, lambda x: (x, "bar"), TypeError, "The outputs of the user-provided function given to hvp must"),
-    (hessian, lambda x: (x, x), RuntimeError, "hessian should return a single Tensor"),
-    (hessian, lambda x: x, RuntimeError, "hessian should contain a single element"),
-    (jacobian, detached, RuntimeError, "Output 0 of the user-provided function does not require gradients"),
-    (hessian, detached, RuntimeError, "Output 0 of the user-provided function does not require gradients"),
-    (vhp, detached, RuntimeError, "Output 0 of the user-provided function does not require gradients"),
-    (jacobian, unrelated, RuntimeError, "Output 0 of the user-provided function is independent of input 0"),
-    (vjp, unrelated, RuntimeError, "The output of the user-provided function is independent of input 0"),
-    (hvp, unrelated, RuntimeError, "The output of the user-provided function is independent of input 0"),
-    (hessian, unrelated, RuntimeError, "Output 0 of the user-provided function is independent of input 0"),
-    (hessian, linear, RuntimeError, "jacobian of the user-provided function is independent of input 0"),
-    (vhp, linear, RuntimeError, "jacobian of the user-provided function is independent of input 0"),
-]
-
-
-@pytest.mark.parametrize(("transform", "function", "kind", "text"), REFUSED)
-def test_what_is_refused(transform, function, kind, text):
-    x = g.ones(4, dtype=g.double)
-    more = {jacobian: (), hessian: (), vjp: (None,)}.get(transform, (x,))
-    with pytest.raises(kind, match=text):
-        if function == "not a tensor":
-            transform(linear, (x, 2), *more)
-        else:
-            transform(function, x, *more, strict=True)
-
-
 @pytest.mark.parametrize("transform", [vjp, jvp, jacobian])
 def test_strict_with_a_graph_wants_a_jacobian_that_varies(transform):
     x = g.ones(4, dtype=g.double, requires_grad=True)
@@ -114,19 +71,3 @@ def test_strict_with_a_graph_wants_a_jacobian_that_varies(transform):
         transform(g.clone, x, *more, create_graph=True, strict=True)
     with pytest.raises(RuntimeError, match="not supported together"):
         jacobian(g.clone, x, strict=True, vectorize=True)
-
-
-@pytest.mark.parametrize("product", [vjp, jvp, hvp, vhp])
-def test_vectors_that_do_not_fit(product):
-    x = g.ones(4, dtype=g.double)
-    function = linear if product in (hvp, vhp) else g.exp
-    with pytest.raises(RuntimeError, match="The vector v can only be None if the"):
-        product(function, x)
-    with pytest.raises(RuntimeError, match="expected 1 tensors, one for each place, got 2"):
-        product(function, x, (x, x))
-    with pytest.raises(RuntimeError, match=r"expected a tensor of shape \[4\], got shape \[2\]"):
-        product(function, x, x[:2])
-    with pytest.raises(TypeError, match="must be either a Tensor or a tuple of Tensors"):
-        product(function, x, (x, 2))
-    with pytest.raises(RuntimeError, match="expected 2 tensors"):
-        product(lambda *xs: function(xs[0]) if product in (hvp, vhp) else xs, (x, x), (x,))

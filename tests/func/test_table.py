@@ -1,6 +1,5 @@
 """Every entry of the table, forward and batched: against its own reverse mode and against a loop."""
 
-import itertools
 import zlib
 
 import numpy as np
@@ -53,7 +52,7 @@ def test_many_points_at_once_equal_a_loop(call):
     single = [tuple(i == j for j in range(len(call.arrays))) for i in range(len(call.arrays))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gradcli.func.mapping.log_loop", refuse_loop)
-        for size, chosen in itertools.product(SIZES, {everything, *single}):
+        for size, chosen in [(SIZES[1], everything), *((SIZES[0], chosen) for chosen in {everything, *single})]:
             arrays = [
                 np.stack([x] * size) + 0.001 * rng.random((size, *x.shape)) if many else x
                 for x, many in zip(call.arrays, chosen, strict=True)

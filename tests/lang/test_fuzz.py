@@ -2,20 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gradcli.analysis.gradient import compute_gradient
 from gradcli.errors import GradcliError
 from gradcli.lang.evaluate import Evaluator, function_names
 from gradcli.lang.parse import parse
-from gradcli.lang.values import read_values
+from gradcli.lang.values import read_value, read_values
 from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
 
-from ..fuzz.target import run_file
-
-QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 FUNCTIONS = function_names()
 LIMITS = Request(max_elements=10_000)
 
@@ -90,9 +88,19 @@ def test_any_value(text):
 
 
 @QUICK
-@given(st.binary(max_size=200), st.sampled_from([".npy", ".npz", ".csv", ".tsv", ".txt", ".json", ".expr", ".bin"]))
-def test_any_file(data, kind):
-    run_file(kind, data)
+@given(st.binary(max_size=200), st.sampled_from([".npy", ".npz", ".csv", ".tsv", ".txt", ".json", ".bin"]))
+@example(b"\x93NUMPY\x01   \n", "")
+@example(bytes.fromhex("504b03040a504b01022d03" + "00" * 33 + "504b0506" + "00" * 18), "")
+@example(b"1+2j\t3", "")
+@example(b'["nan",""]', "")
+def test_any_file(tmp_path_factory, data, kind):
+    path = tmp_path_factory.getbasetemp() / f"data{kind}"
+    path.write_bytes(data)
+    try:
+        read_value(f"@{path}", LIMITS, "x")
+    except GradcliError as error:
+        assert error.message
+        assert error.exit_code in (2, 3)
 
 
 @pytest.mark.parametrize("text", ["x.__class__", "x._data", "x.backward", "().__class__", "x.T.base"])

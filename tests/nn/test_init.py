@@ -1,9 +1,6 @@
-"""Starting values: their distributions, what they refuse; states in files; helpers for training."""
+"""Starting values, states in files, helpers for training; tests/api/test_draw.py has the distributions."""
 
-import io
 import math
-import pickle
-import zipfile
 
 import numpy as np
 import pytest
@@ -12,75 +9,12 @@ import gradcli
 from gradcli import nn
 from gradcli.nn import init, utils
 
+
 # name -> (call, distribution of scipy.stats, its parameters)
-RANDOM = {
-    "uniform_": (lambda x: init.uniform_(x, -1, 3), "uniform", (-1, 4)),
-    "normal_": (lambda x: init.normal_(x, 2, 0.5), "norm", (2, 0.5)),
-    "xavier_uniform_": (lambda x: init.xavier_uniform_(x, 2), "uniform", (-2 * math.sqrt(0.015), math.sqrt(0.24))),
-    "xavier_normal_": (init.xavier_normal_, "norm", (0, math.sqrt(2 / 400))),
-    "kaiming_uniform_": (
-        lambda x: init.kaiming_uniform_(x, math.sqrt(5)),
-        "uniform",
-        (-1 / math.sqrt(200), 2 / math.sqrt(200)),
-    ),
-    "kaiming_normal_": (
-        lambda x: init.kaiming_normal_(x, mode="fan_out", nonlinearity="relu"),
-        "norm",
-        (0, math.sqrt(2 / 200)),
-    ),
-}
-
-
-@pytest.mark.parametrize(("call", "name", "parameters"), RANDOM.values(), ids=RANDOM)
-def test_distributions(call, name, parameters):
-    stats = pytest.importorskip("scipy.stats")  # as in tests/api/test_draw.py
-    gradcli.manual_seed(5)
-    x = nn.Parameter(gradcli.zeros(200, 200))
-    assert call(x) is x
-    assert x.requires_grad
-    assert x.is_leaf
-    first = x.detach().numpy().copy()
-    assert stats.kstest(first.ravel(), getattr(stats, name)(*parameters).cdf).pvalue > 1e-3
-    gradcli.manual_seed(5)
-    assert (call(x).detach().numpy() == first).all()
-
-
 def test_gains():
     gains = {"linear": 1, "conv2d": 1, "sigmoid": 1, "tanh": 5 / 3, "relu": math.sqrt(2)}
     assert {name: init.calculate_gain(name) for name in gains} == gains
     assert init.calculate_gain("leaky_relu", 0.5) == math.sqrt(1.6)
-
-
-REFUSED = {
-    "fans": (lambda: init.xavier_uniform_(gradcli.ones(3)), "fewer than 2 dimensions"),
-    "mode": (lambda: init.kaiming_normal_(gradcli.ones(3, 2), mode="in"), "Mode in not supported"),
-    "nonlinearity": (lambda: init.calculate_gain("cube"), "Unsupported nonlinearity cube"),
-    "pickled": (lambda: gradcli.load(io.BytesIO(pickle.dumps({"w": 1}))), "pickled data is refused"),
-    "an array": (lambda: gradcli.load(stored(np.save, np.ones(2))), "holds no state"),
-    "another archive": (lambda: gradcli.load(io.BytesIO(zipped("w.txt"))), "w.txt is no array"),
-    "no array": (lambda: gradcli.load(io.BytesIO(zipped("w.npy"))), "w is no array"),
-    "objects": (lambda: gradcli.load(stored(np.savez, np.array([{}], object))), "pickled data is refused"),
-}
-
-
-def zipped(name):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(name, "junk")
-    return file.getvalue()
-
-
-def stored(write, *raw):
-    file = io.BytesIO()
-    write(file, *raw)
-    file.seek(0)
-    return file
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
-def test_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 def test_states_in_files(tmp_path):

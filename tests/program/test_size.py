@@ -43,6 +43,7 @@ def test_values_of_the_largest_size_stay_within_two_gibibytes(program, tenth):
     assert peak <= (0.4 if tenth else 2) * GIB
 
 
+@pytest.mark.nightly
 def test_one_value_of_the_largest_size_is_allowed():
     code, out, _, peak, _ = measured("grad", "sum(ones(9999, 9999) * x)", "x=2")
     assert (code, out) == (0, "x\t99980001.0\n")

@@ -40,15 +40,18 @@ def _times(x, factor):
     return x if x is None else x * factor
 
 
+FACTOR = 1.001
+"""A net that sees so small a change of a rule sees a wrong sign too."""
+
+
 @pytest.mark.parametrize("name", FIRST_CALLS)
-@pytest.mark.parametrize("factor", [-1.0, 1.001])
-def test_a_scaled_rule_is_caught(name, factor, monkeypatch):
+def test_a_scaled_rule_is_caught(name, monkeypatch):
     call = FIRST_CALLS[name]
     assert not differs(call)
     monkeypatch.setattr(call.entry, "pair", None)
     for i in range(len(call.entry.rules)):
         rules = list(call.entry.rules)
-        rules[i] = scaled_rule(rules[i], factor)
+        rules[i] = scaled_rule(rules[i], FACTOR)
         if rules[i] == call.entry.rules[i] == 0 or (name == "where" and i == 0):
             continue
         monkeypatch.setattr(call.entry, "rules", tuple(rules))
@@ -57,11 +60,10 @@ def test_a_scaled_rule_is_caught(name, factor, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name, call in FIRST_CALLS.items() if call.entry.pair])
 @pytest.mark.parametrize("place", [0, 1])
-@pytest.mark.parametrize("factor", [-1.0, 1.001])
-def test_a_scaled_pair_is_caught(name, place, factor, monkeypatch):
+def test_a_scaled_pair_is_caught(name, place, monkeypatch):
     entry = FIRST_CALLS[name].entry
     right = entry.pair
-    factors = [factor if i == place else 1.0 for i in range(2)]
+    factors = [FACTOR if i == place else 1.0 for i in range(2)]
     monkeypatch.setattr(entry, "pair", lambda *args: [_times(x, f) for x, f in zip(right(*args), factors, strict=True)])
     for call in calls("elementwise"):
         assert call.entry is not entry or not call.arrays[0].size or differs(call)

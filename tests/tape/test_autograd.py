@@ -213,3 +213,9 @@ def test_what_is_wanted_on_the_way_to_something_else_is_taken_before_the_hooks()
     assert [g.item() for g in both] == pytest.approx([0.3, 0.9])
     (alone,) = grad(loss, [t])
     assert alone.item() == pytest.approx(0.45)
+
+
+def test_advice_is_a_note_behind_the_message():
+    with pytest.raises(RuntimeError) as caught:
+        leaf(1.0).add_(1)
+    assert caught.value.__notes__ == ["do it inside no_grad(), or on a clone()"]

@@ -5,7 +5,6 @@ import pytest
 import gradcli
 from gradcli import ones
 from gradcli.autograd import grad
-from gradcli.nn import functional as F
 
 from .build import function, leaf
 
@@ -84,43 +83,6 @@ def test_zeros_for_unused_inputs(x):
     assert grad((x * x).sum(), u, materialize_grads=True, create_graph=True)[0].requires_grad
     (g,) = grad(x * x, u, gradcli.eye(2), is_grads_batched=True, materialize_grads=True)
     assert tuple(g.shape) == (2,)
-
-
-NAMES = {
-    "MaxBackward1": lambda x: x.max(),
-    "MaxBackward0": lambda x: x.max(0)[0],
-    "MinBackward1": lambda x: x.min(),
-    "AmaxBackward0": lambda x: x.amax(),
-    "PermuteBackward0": lambda x: x.view(1, 2).movedim(0, 1),
-    "TBackward0": lambda x: x.view(1, 2).t(),
-    "MaskedFillBackward0": lambda x: (x * 1).masked_fill_(x > 1, 0.0),
-    "ClampBackward1": lambda x: (x * 1).clamp_(0, 1),
-    "ClampBackward0": lambda x: x.clamp(gradcli.zeros(2)),
-    "ClampMinBackward0": lambda x: x.clamp_min(0),
-    "AddcmulBackward0": lambda x: (x * 1).addcmul_(x, x),
-    "AddcdivBackward0": lambda x: x.addcdiv(x, x),
-    "ZeroBackward0": lambda x: (x * 1).zero_(),
-    "FillBackward2": lambda x: (x * 1).fill_(2),
-    "UnbindBackward0": lambda x: x.unbind()[1],
-    "SplitBackward0": lambda x: x.chunk(2)[0],
-    "SplitWithSizesBackward0": lambda x: x.split([1, 1])[0],
-    "CumsumBackward0": lambda x: x.cumsum(0),
-    "SumBackward1": lambda x: x.sum(0),
-    "ProdBackward1": lambda x: x.prod(0),
-    "SqueezeBackward1": lambda x: x.view(1, 2).squeeze(0),
-    "TraceBackward0": lambda x: x.view(1, 2).trace(),
-    "IndexAddBackward0": lambda x: x.index_add(0, gradcli.tensor([1]), x[:1]),
-    "ConvolutionBackward0": lambda x: F.conv1d(x.view(1, 1, 2), x.view(1, 1, 2)),
-    "NativeLayerNormBackward0": lambda x: F.layer_norm(x, (2,)),
-    "ConstantPadNdBackward0": lambda x: F.pad(x, (1, 1)),
-    "MseLossBackward0": lambda x: F.mse_loss(x, x),
-    "RollBackward0": lambda x: x.roll(1),
-}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_names(x, name):
-    assert NAMES[name](x).grad_fn.name() == name
 
 
 def test_hooks_of_captured_nodes_run_only_where_the_node_runs(x):

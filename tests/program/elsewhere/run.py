@@ -1,6 +1,9 @@
 """The command, as these tests call it."""
 
 import json
+import shlex
+import sys
+from pathlib import Path
 from typing import Any
 
 from ...command import gradcli
@@ -34,3 +37,23 @@ def message_of(found: dict[str, Any]) -> str:
     return (
         f"{found['error']['message']} {found['error']['hint']}" if "error" in found else found["checks"][0]["message"]
     )
+
+
+MODEL = """import json, os, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {"support": {"Evaluate": True, "Gradient": True}}
+    if request["method"] == "Evaluate":
+        %s
+        answer = {"output": [[sum(v**3 for v in request["input"][0])]]}
+    elif request["method"] == "Gradient":
+        answer = {"output": [3 * v**2 * request["sens"][0] for v in request["input"][0]]}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def model(folder: Path, evaluate: str = "pass") -> str:
+    """Return the target of a process that sums cubes; evaluate: what it does besides."""
+    path = folder / f"model{len(evaluate)}.py"
+    path.write_text(MODEL % evaluate)
+    return f"cmd:{shlex.quote(sys.executable)} {shlex.quote(str(path))}"

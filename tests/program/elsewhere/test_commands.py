@@ -2,16 +2,17 @@
 
 import shlex
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ...command import compile_c
-from .run import gradcheck, message_of, run, verdicts
+from .run import gradcheck, message_of, model, run, verdicts
 from .servers import serve, umbridge
 from .test_http import ROSENBROCK
-from .test_library import KERNELS
-from .test_process import model
+
+KERNELS = Path(__file__).with_name("kernels.c")
 
 
 def wrong(out, wrt, x, vector, config):
@@ -110,7 +111,7 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("line", "code", "message"), UNKNOWN)
 def test_what_cannot_be_told_is_an_error(line, code, message, url, tmp_path):
-    targets = {"url": url, "model": model(tmp_path), "dying": model(tmp_path, "os._exit(4)", name="dying")}
+    targets = {"url": url, "model": model(tmp_path), "dying": model(tmp_path, "os._exit(4)")}
     got, found = run(*(word.format(**targets) for word in shlex.split(line)))
     assert (got, message in message_of(found)) == (code, True), found
 
@@ -118,7 +119,7 @@ def test_what_cannot_be_told_is_an_error(line, code, message, url, tmp_path):
 def test_all_kinds_of_targets_in_one_call(url, tmp_path):
     """Servers and processes, right ones, a wrong one and one that dies, in two processes."""
     with serve(ROSENBROCK) as server:
-        targets = [f"{server.url}/forward", url, model(tmp_path), model(tmp_path, "os._exit(4)", name="dying")]
+        targets = [f"{server.url}/forward", url, model(tmp_path), model(tmp_path, "os._exit(4)")]
         code, found, _ = gradcheck(*targets, "x0=[1.2,2]", "-j", "2")
     assert code == 1
     assert sorted(verdicts(found)) == ["error", "fail", "pass", "pass"]

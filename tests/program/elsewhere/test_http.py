@@ -430,6 +430,35 @@ def test_what_a_tesseract_is_not_given(words, message):
     assert ended == [2] or "--out" in words
 
 
+def nested(factor):
+    """A Tesseract of a list and an object: z = sin(layers[0]) * layers[1] + loads.top**2, inside of `o`."""
+    vector = {"shape": [None], "dtype": "float64"}
+    known = {"ApplyInputSchema": {"layers.[]": vector, "loads.{}": vector}, "ApplyOutputSchema": {"o.z": vector}}
+    schemas = {name: {"differentiable_arrays": arrays} for name, arrays in known.items()}
+    paths = {"/apply": {}, "/vector_jacobian_product": {}}
+
+    def respond(path, body):
+        if path == "/openapi.json":
+            return 200, {"paths": paths, "components": {"schemas": schemas}}
+        (a, b), top = map(unpacked, body["inputs"]["layers"]), unpacked(body["inputs"]["loads"]["top"])
+        if path == "/apply":
+            return 200, {"o": {"z": array(np.sin(a) * b + top**2)}}
+        g = unpacked(body["cotangent_vector"]["o.z"])
+        found = {"layers.[0]": g * np.cos(a) * b, "layers.[1]": factor * g * np.sin(a), "loads.{top}": 2 * g * top}
+        return 200, {name: array(found[name]) for name in body["vjp_inputs"]}
+
+    return respond
+
+
+@pytest.mark.parametrize(("factor", "wrong"), [(1.0, []), (1.05, ["layers[1]"])])
+def test_paths_through_lists_and_objects(factor, wrong):
+    ended, found, _ = judge(nested(factor), "layers[0]=[1,2]", "layers[1]=[3,4]", "loads.top=[1.5,2]", path="")
+    (check,) = found["checks"]
+    assert list(check["inputs"]) == ["layers[0]", "layers[1]", "loads.top"]
+    assert [name for name, item in check["inputs"].items() if item["verdict"] == "fail"] == wrong
+    assert ended == ([1, "fail"] if wrong else [0, "pass"])
+
+
 SPOILT = [
     ({"paths": {"/predict": {}}}, "is no Tesseract"),
     ({"paths": {"/apply": {}, "/vector_jacobian_product": {}}, "components": []}, "is no object"),
