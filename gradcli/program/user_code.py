@@ -277,10 +277,17 @@ class Surroundings:
         """Execute a Python file as a module, unless these surroundings have it already, and return it.
 
         A file in a package becomes a part of it. source: its text, if that was read already. Raises GradcliError for
-        what it raises.
+        what it raises; the modules that it imported until then are forgotten.
         """
-        with self, contextlib.redirect_stdout(stdout or sys.stdout), blame_user_code(path, path):
-            return self.module(path, source)
+        with self:
+            known = set(sys.modules)
+            try:
+                with contextlib.redirect_stdout(stdout or sys.stdout), blame_user_code(path, path):
+                    return self.module(path, source)
+            except BaseException:
+                for name in self.own_modules().keys() - known:
+                    del sys.modules[name]
+                raise
 
     def module(self, path: str, source: str | None = None) -> Any:
         """Return the module of a file, loaded after the packages that it belongs to."""
