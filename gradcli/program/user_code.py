@@ -130,8 +130,8 @@ def raised_by_user(error: BaseException) -> bool:
     return bool(users_frames(place))
 
 
-def place_of_return(method: Any) -> str:
-    """Return the line of a method that returns its result, the last such, as file:line and text."""
+def place_of_return(method: Any, last: int | None = None) -> str:
+    """Return the line at which a method ended, the last, or that returns its result, as file:line and text."""
     import inspect
 
     try:
@@ -139,6 +139,8 @@ def place_of_return(method: Any) -> str:
     except (OSError, TypeError):
         return str(getattr(method, "__qualname__", method))
     k = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
+    if last is not None and 0 <= last - start < len(lines):
+        k = last - start
     text = lines[k].strip()
     return f"{inspect.getsourcefile(method)}:{start + k}\n    {text}\n    {'^' * len(text)}"
 
