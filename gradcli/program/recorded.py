@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -133,7 +136,7 @@ class Traced(Claim):
         for node, function, args in calls.made:
             single = call_alone(self, node, function, args)
             if single is not None:
-                yield single, functools.partial(describe_part, node, function)
+                yield single, functools.partial(describe_part, node, single, function)
 
     def pull_function(self, cotangent: np.ndarray) -> Traced:
         def product(*tensors: Tensor) -> Any:
@@ -267,8 +270,9 @@ class Calls(Observer):
         self.made.append((node, function, tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in args)))
 
 
-def describe_part(node: Any, function: Any) -> str:
-    return f"the first wrong node is {node.name()}: {place_of_return(function.backward)}"
+def describe_part(node: Any, single: Traced, function: Any) -> str:
+    place = place_of_return(function.backward, last_line(single, function))
+    return f"the first wrong node is {node.name()}: {place}"
 
 
 def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced | None:
@@ -286,3 +290,25 @@ def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced |
 
     at = {f"argument {i}": np.array(args[i]._data) for i in places}
     return Traced(call, at, wrt=[f"argument {i}" for i in wanted], title=function.__name__)
+
+
+def last_line(claim: Traced, function: Any) -> int | None:
+    """Return the last line of a Function's backward that runs: the `return` that its result comes from."""
+    code = getattr(inspect.unwrap(function.backward), "__code__", None)
+    lines: list[int] = []
+
+    def watch(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code is not code:
+            return None
+        if event in ("line", "return"):
+            lines.append(frame.f_lineno)
+        return watch
+
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        with contextlib.suppress(CallError):
+            claim.pull(claim.at, np.ones_like(claim.value(claim.at)))
+    finally:
+        sys.settrace(before)
+    return lines[-1] if lines else None

@@ -130,8 +130,8 @@ def raised_by_user(error: BaseException) -> bool:
     return bool(users_frames(place))
 
 
-def place_of_return(method: Any) -> str:
-    """Return the line of a method that returns its result, the last such, as file:line and text."""
+def place_of_return(method: Any, last: int | None = None) -> str:
+    """Return the line at which a method ended, the last, or that returns its result, as file:line and text."""
     import inspect
 
     try:
@@ -139,6 +139,8 @@ def place_of_return(method: Any) -> str:
     except (OSError, TypeError):
         return str(getattr(method, "__qualname__", method))
     k = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
+    if last is not None and 0 <= last - start < len(lines):
+        k = last - start
     text = lines[k].strip()
     return f"{inspect.getsourcefile(method)}:{start + k}\n    {text}\n    {'^' * len(text)}"
 
@@ -277,10 +279,17 @@ class Surroundings:
         """Execute a Python file as a module, unless these surroundings have it already, and return it.
 
         A file in a package becomes a part of it. source: its text, if that was read already. Raises GradcliError for
-        what it raises.
+        what it raises; the modules that it imported until then are forgotten.
         """
-        with self, contextlib.redirect_stdout(stdout or sys.stdout), blame_user_code(path, path):
-            return self.module(path, source)
+        with self:
+            known = set(sys.modules)
+            try:
+                with contextlib.redirect_stdout(stdout or sys.stdout), blame_user_code(path, path):
+                    return self.module(path, source)
+            except BaseException:
+                for name in self.own_modules().keys() - known:
+                    del sys.modules[name]
+                raise
 
     def module(self, path: str, source: str | None = None) -> Any:
         """Return the module of a file, loaded after the packages that it belongs to."""

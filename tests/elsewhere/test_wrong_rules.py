@@ -321,7 +321,7 @@ def test_values_are_compiled_once():
         runs.append(x)
         return lax.fori_loop(0, 2, lambda i, c: c * x, x).sum()
 
-    call = Adapter.of(cubes, {"x": X}, lambda path: False, "cubes", False)
+    call = Adapter.of(cubes, {"x": X}, "cubes", False)
     for k in range(30):
         assert call.value({"x": X + k}) == pytest.approx(((X + k) ** 3).sum(), rel=1e-14)
     assert len(runs) == CALLS_AS_WRITTEN + 2  # traced once for its types, and once to be compiled
