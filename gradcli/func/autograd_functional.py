@@ -182,7 +182,7 @@ def second_product(outer: Callable, name: str) -> Callable:
     ) -> tuple[Any, Any]:
         many = isinstance(inputs, tuple | list)
         given = check_tensors(inputs, f"The inputs given to {name}")
-        vector = unpack_parts(vectors_or_one(None, given, name), many) if v is None else v
+        vector = unpack_parts(vectors_or_one(v, given, name), many or isinstance(v, tuple | list))
         values: list[Tensor] = []
         single = scalar(func, name)
 

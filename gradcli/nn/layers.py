@@ -294,6 +294,14 @@ class Embedding(Layer):
         self.weight = Parameter(empty(num_embeddings, embedding_dim, dtype=dtype, device=device))
         self.reset_parameters()
 
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """Return the module with a given table, which is not trained unless freeze is False."""
+        rows, columns = embeddings.shape
+        made = cls(rows, columns, padding_idx)
+        made.weight = Parameter(embeddings, requires_grad=not freeze)
+        return made
+
     def reset_parameters(self) -> None:
         """Draw the table from a normal distribution."""
         init.normal_(self.weight)

@@ -39,6 +39,8 @@ def layer_norm(
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
             f"but got input of size{list(input.shape)}"
         )
+    if any(x is not None and tuple(x.shape) != shape for x in (weight, bias)):
+        raise RuntimeError(f"layer_norm: expected weight and bias of the shape {list(shape)} of normalized_shape")
     out = entry("standardize")(input, axis=(*range(-len(shape), 0),), eps=eps)
     out = out if weight is None else out * weight
     return out if bias is None else out + bias
@@ -76,8 +78,10 @@ def batch_norm(
     """Standardize each channel of (N, C, ...): over the batch when training, else with the running moments.
 
     Training moves the running moments towards those of the batch. Raises ValueError for one value per channel,
-    RuntimeError where running moments are needed and missing.
+    RuntimeError where running moments are needed and missing, or not one per channel.
     """
+    if any(x is not None and x.numel() != input.shape[1] for x in (running_mean, running_var)):
+        raise RuntimeError(f"running_mean and running_var should contain {input.shape[1]} elements")
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError("running_mean and running_var must be defined in evaluation mode")

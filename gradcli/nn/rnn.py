@@ -57,6 +57,8 @@ class RNNBase(Module):
     ):
         super().__init__()
         for name, size in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+            if not isinstance(size, int):
+                raise TypeError(f"{name} should be of type int, got: {type(size).__name__}")
             if size <= 0:
                 raise ValueError(f"{name} must be greater than zero")
         check_probability(dropout)

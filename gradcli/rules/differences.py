@@ -174,6 +174,22 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     return ((part(y, axis, 1) + part(y, axis, 0, -1)) * dx / 2.0).sum(axis=axis)
 
 
+@numpy_function(Sample(A(7)))
+def unwrap(x, discont=None, axis=-1, *, period=2 * np.pi):
+    """Angles with jumps of more than half a period along axis undone."""
+    return x + full_turns(x, discont=discont, axis=negative_axis(axis, rank(x)), period=period)
+
+
+full_turns = constant(
+    lambda x, *, discont, axis, period: np.unwrap(x, discont, axis, period=period) - x,
+    name="full_turns",
+    samples=(),
+    bind=lambda x, *, discont, axis, period: ((x,), {"discont": discont, "axis": axis, "period": period}),
+    public=False,
+    doc="What unwrap adds.",
+)
+
+
 # -- sliding products and interpolation ----------------------------------------------------------
 
 

@@ -269,3 +269,11 @@ def rot90(x, k=1, axes=(0, 1)):
         return clone(x)
     turned = x.swapaxes(first, second)
     return flip.function(turned, first) if k % 4 == 1 else flip.function(turned, second)
+
+
+@numpy_function(Sample(A(2, 3, 4), 2), Sample(A(2, 3, 4), 0, 2), Sample(A(2, 3, 4), -1, 1))
+def rollaxis(x, axis, start=0):
+    """One axis moved in front of another."""
+    axis = negative_axis(axis, rank(x)) + rank(x)
+    start = as_int(start) + (rank(x) if start < 0 else 0)
+    return moveaxis(x, axis, start - (axis < start))

@@ -11,9 +11,21 @@ from .arithmetic import clip
 from .join import concatenate
 from .matrix_products import matmul, mm
 from .movement import clone, moveaxis
+from .pointwise import real
 from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
-from .shapes import as_array, as_floats, dtype_of, in_type_of, is_complex, kept_shape, negative_axes, rank, shape_of
+from .shapes import (
+    as_array,
+    as_floats,
+    dtype_of,
+    in_type_of,
+    is_complex,
+    kept_shape,
+    negative_axes,
+    rank,
+    raw,
+    shape_of,
+)
 from .table import REDUCTION, A, Sample, composition, numpy_function
 
 
@@ -21,6 +33,12 @@ from .table import REDUCTION, A, Sample, composition, numpy_function
 def fabs(x):
     """Absolute value of real numbers."""
     return abs(as_array(x))
+
+
+@numpy_function(Sample(A(3)))
+def real_if_close(x, tol=100):
+    """The real parts where all imaginary parts are nearly 0, else x."""
+    return real(x) if is_complex(x) and not np.iscomplexobj(np.real_if_close(raw(x), tol)) else x
 
 
 @numpy_function(Sample(A(3), np.array([1, -2, 0])))

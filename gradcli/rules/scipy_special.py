@@ -15,6 +15,15 @@ from .transcendental import positive
 # -- functions of one operand ----------------------------------------------------------------------
 
 
+def rgamma_slope(x):
+    """-digamma(x) / gamma(x), which has a value at 0, -1, ...; left of 1/2 by reflection. DLMF 5.5.3."""
+    left = x < 0.5
+    below, above = np.where(left, x, 0.0), np.where(left, 1.0, x)
+    sine, cosine = half_turns(below)
+    reflected = gamma(1 - below) * (cosine - digamma(1 - below) * sine / math.pi)
+    return np.where(left, reflected, -digamma(above) * rgamma(above))
+
+
 def log_ratio_forward(x, *, n):
     """n-th derivative of log(1 - t) / -t at t = 1 - x: a hypergeometric series near 0, elsewhere by recurrence."""
     import scipy.special
@@ -37,7 +46,15 @@ log_ratio: Any = internal.elementwise(
     domain=(POSITIVE,),
     samples=(Sample(A(3, 4), n=0), Sample(A(3), n=1)),
 )
-scipy_positive("gamma", lambda out, x: out * digamma(x), twin="gamma(x)", doc="Gamma function.")
+gamma: Any = scipy_positive("gamma", lambda out, x: out * digamma(x), twin="gamma(x)", doc="Gamma function.")
+rgamma: Any = scipy_positive(
+    "rgamma",
+    lambda _, x: rgamma_slope(x),
+    slope="-digamma(x) / gamma(x)",
+    twin="1 / gamma(x)",
+    doc="One over the gamma function.",
+)
+scipy_positive("gammasgn", 0, twin="sign(gamma(x))", doc="Sign of the gamma function.", subgradient="0 everywhere")
 scipy_function(
     "erfcinv",
     lambda out, x: -0.5 * math.sqrt(math.pi) * exp_square(out, np.where(x < 1, x, 2 - x)),

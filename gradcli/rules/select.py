@@ -223,6 +223,25 @@ def extract(condition, x):
     return getitem.function(as_array(x).reshape((-1,)), np.flatnonzero(raw(condition)))
 
 
+@numpy_function(Sample(A(7), 3), Sample(A(4, 3), 1, axis=0))
+def partition(x, kth, axis=-1):
+    """x with its kth element along axis in its sorted place, smaller ones before it."""
+    x = as_array(x)
+    if axis is None:
+        x, axis = x.reshape((-1,)), -1
+    return take_along_axis(x, argpartition.function(x, kth, axis), axis)
+
+
+argpartition = constant(
+    lambda x, *, kth, axis: np.argpartition(x, kth, axis),
+    name="argpartition",
+    bind=lambda x, kth, axis=-1: ((x,), {"kth": kth, "axis": negative_axis(axis, rank(x))}),
+    numpy=(np.argpartition,),
+    samples=(Sample(A(7), 3),),
+    doc="Positions that put the kth element along axis in its sorted place.",
+)
+
+
 def unique_vjp(_g, _, _x, *, axis):
     """Raises NotImplementedError, as PyTorch does."""
     name = "_unique2" if axis is None else "unique_dim"

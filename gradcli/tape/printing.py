@@ -23,6 +23,11 @@ class PrintOptions:
 
 
 options = PrintOptions()
+PROFILES = {
+    "default": PrintOptions(),
+    "short": PrintOptions(precision=2, edgeitems=2),
+    "full": PrintOptions(threshold=math.inf),
+}
 
 
 def set_printoptions(
@@ -30,10 +35,13 @@ def set_printoptions(
     threshold: float | None = None,
     edgeitems: int | None = None,
     linewidth: int | None = None,
+    profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print: what is given, and sci_mode always."""
+    """Set how tensors print: a profile (`default`, `short`, `full`), then what is given; sci_mode is always set."""
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    if profile in PROFILES:
+        given = {name: getattr(PROFILES[profile], name) if v is None else v for name, v in given.items()}
     for name, value in given.items():
         if value is not None:
             setattr(options, name, value)

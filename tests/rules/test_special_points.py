@@ -207,7 +207,9 @@ POINTS = [
     ("log_ratio(x, n=1)", lambda x: mp.hyp2f1(2, 2, 3, 1 - x) / 2, (1.0, 0.5, 1.5, 2.0), (0.0,), RIGHT),
     # -- the gamma function and its relatives
     ("gamma(x)", mp.gamma, (1.0, 2.0, 0.5, -0.5, -1.5), (0.0, -1.0, -2.0), ALL),
+    ("rgamma(x)", mp.rgamma, (0.0, -1.0, -2.0, -3.0, -4.0, -5.0, 0.5, 1.0, 2.0), (), ALL),
     ("gammaln(x)", lambda x: mp.log(abs(mp.gamma(x))), (1.0, 2.0, 0.5, 3.0, -0.5), (0.0, -1.0, -2.0), ALL),
+    ("gammasgn(x)", lambda x: mp.sign(mp.gamma(x)), (1.0, -0.5, -1.5), (-1.0,), ALL),
     (
         "mvlgamma(x, 2)",
         lambda x: mp.log(mp.pi) / 2 + mp.loggamma(x) + mp.loggamma(x - 0.5),
@@ -320,7 +322,7 @@ LEFT_OUT = {
         # jumps at every whole number, and all large numbers are whole
         "floor ceil trunc frac remainder fmod": LARGE,
         # poles at whole numbers, of it or of a factor of its slope
-        "gamma gammaln digamma polygamma": BELOW,
+        "gamma gammaln gammasgn digamma polygamma rgamma": BELOW,
         # SciPy rounds the phase, or gives nan
         "bessel_j0 bessel_j1 bessel_y0 bessel_y1 jv yv airy_ai airy_ai_slope": LARGE,
         # slopes by neighbouring orders, or by digamma, which cancel or overflow
@@ -375,7 +377,7 @@ def test_every_function_of_one_number_is_there():
     assert {name for name, e in entries if e.kind == "elementwise" and e.arity == 1 and e.samples} <= there
 
 
-POLES = {"betaln", "divide", "remainder", "fmod", "floor_divide", "digamma"}
+POLES = {"betaln", "divide", "remainder", "fmod", "floor_divide", "digamma", "gammasgn"}
 """Not defined at single points, where they have the slope of arithmetic, as in PyTorch."""
 ORDERS = {
     "polygamma": (1,),
