@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
@@ -82,6 +81,8 @@ def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[
 def declared_address(text: str, at: Any, *, name: str | None = None, config: Any = None, **options: Any) -> Check:
     """Return the check of an address that a file declares, opened when it is first run. grad, vjp, jvp: in C."""
     declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
+    import json
+
     document = None if config is None else json.dumps(config)
 
     @functools.cache

@@ -12,7 +12,6 @@ import re
 import sys
 import zlib
 from importlib.machinery import PathFinder, SourceFileLoader
-from pathlib import Path
 from typing import Any
 
 from ..errors import ENDINGS, GradcliError, NotBatchableError, Span, TargetError, describe_error, did_you_mean, text_of
@@ -107,12 +106,22 @@ def hint_on_import(error: ImportError, path: str) -> str | None:
         return None
     name = error.name.partition(".")[0]
     folder = os.path.dirname(os.path.abspath(path))
-    above = [folder, *map(str, Path(folder).parents)]
-    holds = (p for p in above if any(os.path.exists(os.path.join(p, file)) for file in (f"{name}.py", name)))
+    holds = (
+        p for p in with_parents(folder) if any(os.path.exists(os.path.join(p, file)) for file in (f"{name}.py", name))
+    )
     there = next(holds, None)
     if there is not None:
         return f"it is in {there}: put PYTHONPATH={there} before the command"
     return f"it is looked for in {folder} and in Python's own folders; PYTHONPATH=FOLDER adds another"
+
+
+def with_parents(path: str) -> Iterator[str]:
+    """Yield a path and the folders above it, the nearest first."""
+    while True:
+        yield path
+        path, below = os.path.dirname(path), path
+        if path == below:
+            return
 
 
 def exit_text(code: Any) -> str:
@@ -263,8 +272,7 @@ class Surroundings:
         """Return whether a file is found through the folder, or what its files added to the search path."""
         shared = {PACKAGE, *map(os.path.abspath, self.outer_path)} - {self.root}
         searched = set(map(os.path.abspath, sys.path))
-        place = os.path.abspath(file)
-        above = [place, *map(str, Path(place).parents)]
+        above = with_parents(os.path.abspath(file))
         nearest = next((folder for folder in above if folder in shared or folder in searched), None)
         return nearest in searched and nearest not in shared
 
