@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import zlib
+from collections.abc import Iterator
 from importlib.machinery import PathFinder, SourceFileLoader
 from typing import Any
 
