@@ -31,7 +31,7 @@ def programs():
             yield pytest.param(common, program, id=f"{path.stem}: {title}")
 
 
-@pytest.mark.parametrize(("common", "program"), programs())
+@pytest.mark.parametrize(("common", "program"), [*programs()])
 def test_small_program(common, program):
     names, waiting = dict(NAMES), [common]
     for line in program.splitlines():
@@ -55,6 +55,11 @@ def test_small_program(common, program):
 
 def test_programs_are_found_and_a_wrong_value_or_error_is_noticed():
     assert len({path.stem for path in FILES}) >= 2
-    for wrong in ("1 + 1 -> 3", "1 + 1 !! TypeError text", "1 / 0 !! TypeError division", "1 / 0 !! ZeroDivisionError text"):
+    for wrong in (
+        "1 + 1 -> 3",
+        "1 + 1 !! TypeError text",
+        "1 / 0 !! TypeError division",
+        "1 / 0 !! ZeroDivisionError text",
+    ):
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             test_small_program("", wrong)
