@@ -1,4 +1,4 @@
-"""Backward hooks of the old kind, which see the last operation of a module (worked out by hand); hooks.txt has others."""
+"""Backward hooks of the old kind, which see the last operation of a module; hooks.txt has the others."""
 
 import warnings
 from operator import matmul
