@@ -70,12 +70,12 @@ LAYERS = {
     "BatchNorm1d": (lambda: nn.BatchNorm1d(4), [(5, 4)], lambda x, p: standard(x, 0)),
     "BatchNorm2d": (lambda: nn.BatchNorm2d(2), [(3, 2, 2, 2)], lambda x, p: standard(x, (0, 2, 3))),
     "BatchNorm2d eval": (lambda: nn.BatchNorm2d(2).eval(), [(3, 2, 2, 2)], lambda x, p: x / np.sqrt(1 + 1e-5)),
-    "RNN": (lambda: nn.RNN(2, 3, num_layers=2, bidirectional=True), [(3, 2, 2)], None),
-    "LSTM": (lambda: nn.LSTM(2, 3), [(4, 2, 2)], lstm),
-    "GRU": (lambda: nn.GRU(2, 3), [(4, 2, 2)], gru),
+    "RNN": (lambda: nn.RNN(2, 2, num_layers=2, bidirectional=True), [(2, 1, 2)], None),
+    "LSTM": (lambda: nn.LSTM(2, 2), [(3, 1, 2)], lstm),
+    "GRU": (lambda: nn.GRU(2, 2), [(3, 1, 2)], gru),
     "LSTM batch first": (
-        lambda: nn.LSTM(2, 3, batch_first=True),
-        [(2, 4, 2)],
+        lambda: nn.LSTM(2, 1, batch_first=True),
+        [(2, 3, 2)],
         lambda x, p: lstm(x.swapaxes(0, 1), p).swapaxes(0, 1),
     ),
     "Sequential": (

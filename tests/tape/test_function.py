@@ -55,12 +55,11 @@ def test_f1_relu_with_a_mask():
 
 def test_f2_a_linear_function_with_and_without_bias():
     g.manual_seed(0)
-    x, w = g.randn(20, 20, dtype=g.double, requires_grad=True), g.randn(30, 20, dtype=g.double, requires_grad=True)
-    assert gradcheck(LinearFunction.apply, (x, w), eps=1e-6, atol=1e-4)
-    small = [t[:3, :2].detach().requires_grad_() for t in (x, w)]
+    x, w = (g.randn(3, 2, dtype=g.double, requires_grad=True) for _ in range(2))
     bias = leaf(1.0, 2.0, 3.0)
-    assert gradcheck(LinearFunction.apply, (*small, bias))
-    assert gradgradcheck(LinearFunction.apply, (*small, bias))
+    assert gradcheck(LinearFunction.apply, (x, w), eps=1e-6, atol=1e-4)
+    assert gradcheck(LinearFunction.apply, (x, w, bias))
+    assert gradgradcheck(LinearFunction.apply, (x, w, bias))
 
 
 def save_inputs(ctx, inputs, output):
