@@ -9,6 +9,7 @@ import pytest
 
 import gradcli
 from gradcli.autograd import grad
+from gradcli.tape.modes import Observer, observing
 
 from .build import leaf
 
@@ -137,3 +138,23 @@ def test_no_warning_comes_from_the_engine_itself():
         warnings.simplefilter("error")
         (x**2).sqrt().sum().backward()
     assert np.isnan(x.grad.numpy()[0])
+
+
+def test_observers_take_note_in_every_thread_and_only_while_in_force():
+    class Seen(Observer):
+        def __init__(self):
+            self.what = []
+
+        def see_leaf(self, tensor):
+            self.what.append("leaf")
+
+        def see_backward(self, kind, outputs):
+            self.what.append(kind)
+
+    seen = Seen()
+    with observing(seen):
+        thread = threading.Thread(target=lambda: leaf(1.0).sin().backward())
+        thread.start()
+        thread.join()
+    leaf(1.0).sin().backward()
+    assert seen.what == ["leaf", "backward"]
