@@ -1,11 +1,11 @@
-"""Optimizers: their steps against formulas in plain numbers, their groups, and schedules."""
+"""Optimizers: their steps against formulas in plain numbers; nn/training.txt has groups and schedules."""
 
 import math
 
 import pytest
 
 import gradcli
-from gradcli.optim import SGD, Adam, AdamW, lr_scheduler
+from gradcli.optim import SGD, Adam, AdamW
 
 GRADS = [0.5, -2.0, 1.5, 0.25]
 
@@ -63,48 +63,3 @@ def test_steps(make, wanted):
         optimizer.step()
         places.append(p.item())
     assert places == pytest.approx(wanted, rel=1e-12)
-
-
-def test_groups_closures_and_gradients():
-    x, y = gradcli.tensor(1.0, requires_grad=True), gradcli.tensor([2.0], requires_grad=True)
-    optimizer = SGD([{"params": [x]}, {"params": y, "lr": 0.5}], lr=0.1)
-    unused = gradcli.tensor(7.0, requires_grad=True)
-    optimizer.add_param_group({"params": [unused], "momentum": 0.9})
-    assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.5, 0.1]
-
-    def loss():
-        optimizer.zero_grad()
-        value = x * x + 3 * y.sum()
-        value.backward()
-        return value
-
-    with gradcli.no_grad():
-        assert optimizer.step(loss).item() == 7
-    assert (x.item(), y.item(), unused.item()) == (0.8, 0.5, 7)
-    optimizer.zero_grad(set_to_none=False)
-    assert (x.grad.item(), unused.grad) == (0, None)
-    optimizer.zero_grad()
-    assert x.grad is None
-
-
-def test_steps_are_changes_in_place():
-    x = gradcli.tensor(2.0, requires_grad=True)
-    y = x * x
-    x.grad = gradcli.tensor(1.0)
-    SGD([x], lr=1.0).step()
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        y.backward()
-
-
-def test_the_rate_falls_by_steps():
-    optimizer = SGD([gradcli.zeros(1, requires_grad=True)], lr=1.0)
-    schedule = lr_scheduler.StepLR(optimizer, 3, gamma=0.5)
-    for t in range(9):
-        assert optimizer.param_groups[0]["lr"] == schedule.get_last_lr()[0] == 0.5 ** (t // 3)
-        schedule.step()
-
-
-def test_printing():
-    text = repr(SGD([gradcli.ones(1)], lr=0.1, momentum=0.9))
-    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
-    assert text.endswith("    momentum: 0.9\n    nesterov: False\n    weight_decay: 0\n)")

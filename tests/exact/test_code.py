@@ -1,5 +1,6 @@
 """The functions that `symbolic -f python` and `-f c` write compute what the engine computes."""
 
+import contextlib
 import ctypes
 import re
 import shutil
@@ -15,6 +16,7 @@ from gradcli.exact.symbolic import symbols_for
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
+from gradcli.rules import full_table
 
 from ..command import compile_c
 
@@ -64,9 +66,9 @@ def prepared(text, values, code):
 
 
 def assert_right(value, slopes, expected):
-    assert value == pytest.approx(float(expected.value), rel=1e-12)
+    assert value == pytest.approx(float(expected.value), rel=1e-12), expected.target
     for item, slope in zip(expected.inputs, slopes, strict=True):
-        assert np.allclose(slope, item.grad, 1e-11, 1e-13)
+        assert np.allclose(slope, item.grad, 1e-11, 1e-13), expected.target
 
 
 @pytest.mark.parametrize(("text", "values"), CASES, ids=[c[0] for c in CASES])
@@ -79,24 +81,40 @@ def test_python(text, values):
     assert_right(value, slopes, expected)
 
 
-@pytest.mark.parametrize(("text", "values"), CASES, ids=[c[0] for c in CASES])
-def test_c(text, values, tmp_path):
-    """Where there is a compiler, by value; everywhere, what was written looks like C."""
-    source, given, expected = prepared(text, values, "c")
-    parameters = re.findall(r"(\w+)[,)]", source.split("double value_and_gradient(")[1].split("\n")[0])
-    assert len(parameters) == len({*parameters, "sin", "long", "default", "M_PI"}) - 4
-    assert source.startswith("#include <math.h>\n")
-    assert source.count("{") == source.count("}")
+def every_function():
+    """Yield an expression, with values, of each elementwise function that C has."""
+    for name, entry in full_table().items():
+        if (entry.kind == "elementwise" and entry.public and entry.arity < 3) or name == "clip":
+            inputs = "xy"[: 1 if name == "clip" else entry.arity]
+            text = f"{name}({', '.join([*inputs, *(['0', '1'] if name == 'clip' else [])])}) + pi + log(2) * x"
+            values = {n: low + 0.37 * (high - low) for n, (low, high) in zip(inputs, entry.domain, strict=False)}
+            with contextlib.suppress(GradcliError):
+                yield prepared(text, values, "c")
+
+
+def test_c(tmp_path):
+    """Where there is a compiler, by value and without a warning; everywhere, what was written looks like C."""
+    written = [*(prepared(*case, "c") for case in CASES), *every_function()]
+    assert len(written) >= 80 + len(CASES)
+    for source, *_ in written:
+        parameters = re.findall(r"(\w+)[,)]", source.split("double value_and_gradient(")[1].split("\n")[0])
+        assert len(parameters) == len({*parameters, "sin", "long", "default", "M_PI"}) - 4
+        assert source.startswith("#include <math.h>\n")
+        assert source.count("{") == source.count("}")
     if shutil.which("cc") is None:
         return
-    (tmp_path / "f.c").write_text(source)
-    library = ctypes.CDLL(str(compile_c(tmp_path / "f.c", tmp_path / "f.so", "-Wall", "-Werror")))
-    library.value_and_gradient.restype = ctypes.c_double
-    inputs = [given[item.name] for item in expected.inputs]
-    arguments = [x.ctypes.data_as(ctypes.c_void_p) if x.ndim else ctypes.c_double(float(x)) for x in inputs]
-    slopes = [np.zeros(item.grad.shape) for item in expected.inputs]
-    value = library.value_and_gradient(*arguments, *(s.ctypes.data_as(ctypes.c_void_p) for s in slopes))
-    assert_right(value, slopes, expected)
+    sources = [source.replace("value_and_gradient(", f"function_{k}(") for k, (source, *_) in enumerate(written)]
+    (tmp_path / "f.c").write_text("\n".join(sources))
+    flags = ("-std=c99", "-pedantic", "-Wall", "-Werror")
+    library = ctypes.CDLL(str(compile_c(tmp_path / "f.c", tmp_path / "f.so", *flags)))
+    for k, (_, given, expected) in enumerate(written):
+        function = library[f"function_{k}"]
+        function.restype = ctypes.c_double
+        inputs = [given[item.name] for item in expected.inputs]
+        arguments = [x.ctypes.data_as(ctypes.c_void_p) if x.ndim else ctypes.c_double(float(x)) for x in inputs]
+        slopes = [np.zeros(item.grad.shape) for item in expected.inputs]
+        value = function(*arguments, *(s.ctypes.data_as(ctypes.c_void_p) for s in slopes))
+        assert_right(value, slopes, expected)
 
 
 @pytest.mark.parametrize(

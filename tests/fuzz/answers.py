@@ -29,15 +29,6 @@ COMMANDS = (
     "gradcheck {target} {values} --wrt x0 --out y0 --config {config} --timeout 1 --json",
 )
 CONFIGS = ("'{}'", "'[]'", "'{'", "'{\"a\": NaN}'", "x", "'" + "[" * 2000 + "'", '\'{"a": ' + "9" * 5000 + "}'")
-ADDRESSES = (
-    "http://127.0.0.1:1/m", "http://[::1/m", "http://a b:1/m", "http://é:1/m", "http://127.0.0.1:99999/m",
-    "http:///m", "http://" + "a" * 300 + "/m", "https://127.0.0.1:1", "http://u:p@127.0.0.1:1/m",
-    "http://127.0.0.1:x/m", "http://", "http://127.0.0.1:1/é", "http://127.0.0.1:1/a\tb", "http://127.0.0.1:1/m?x=1",
-    "http://nowhere.invalid/m", "http://.a./m", "http://0:1/m", "https://[::1]:1/m", "http://127.1:1/m",
-    "HTTP://127.0.0.1:1/m", "http://127.0.0.1:-1/m", "ftp://127.0.0.1/m", "cmd:", "cmd:'", "cmd:/nowhere", "cmd:/",
-    "cmd:true", "cmd:false", "cmd:yes", "cmd:cat", "cmd:cat /dev/zero", "cmd:sleep 60", "cmd:sh -c 'kill -9 $$'",
-    "cmd:sh -c 'exec 1>&-; sleep 60'", "cmd:gradcli", "cmd:\0", "cmd:sh -c 'echo {}; cat'",
-)  # fmt: skip
 
 
 def line(rng: random.Random, target: str, values: str, quick: bool = True) -> str:
@@ -74,13 +65,6 @@ def processes(rng: random.Random) -> Attempt:
     kind = rng.choice(("answer", *model.PIPE))
     target = f"cmd:{sys.executable} {MODEL} pipe {rng.random()} {kind}"
     return attempt("gradcli " + line(rng, target, "x0='[1,2]'", kind == "answer"))
-
-
-@group
-def addresses(rng: random.Random) -> Attempt:
-    """Return a line with an address or a command at which nothing is, or that cannot be."""
-    target = rng.choice(ADDRESSES).replace("\0", "\x01")
-    return attempt("gradcli " + line(rng, target, rng.choice(("x0='[1,2]'", "x=1", "")), False))
 
 
 SOURCE = """#include <stdio.h>

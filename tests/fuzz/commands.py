@@ -125,21 +125,24 @@ def checks(rng: random.Random, name: str = "checks.py") -> None:
 
 
 @group
-def pages(rng: random.Random) -> list[str]:
-    """Return a command that shows names and messages that a page, a log or a database would obey."""
+def names(rng: random.Random) -> list[str]:
+    """Return a command whose names, paths or messages hold what a page, a log, a database or a terminal would obey."""
     checks(rng)
     weird = rng.choice(WEIRD).replace("\x00", "").encode("utf-8", "replace").decode()
-    form = rng.choice(("html", "sarif", "csv", "github", "json", "tsv", "table"))
+    safe = weird.replace("/", "_")[:60]
     Path("p.expr").write_text(f"# {weird}\nx**2 # {weird}\n", errors="replace")
-    given = {"weird": weird, "form": form, "code": rng.choice(("c", "python", "latex"))}
-    given |= {"picture": rng.choice(("dot", "mermaid", "json", "svg"))}
-    given |= {"columns": rng.choice(("csv", "json", "table", "latex"))}
+    Path(f"{safe}.py").write_text(f"def f(x): raise ValueError({weird!r})\n", errors="replace")
+    forms = "html sarif csv github json tsv table dot mermaid latex svg npz text python c"
+    given = {"weird": weird, "safe": safe, "form": rng.choice(forms.split())}
     line = rng.choice((
         "gradcheck checks.py -f {form} --show all", "gradcheck checks.py -f {form} --junit j.xml --taylor",
-        "gradcheck checks.py -o r.{form}", "gradcheck checks.py --search 5 -f {form}", "symbolic p.expr -f c",
-        "symbolic x**2+{weird} -f {code}", "trace p.expr x=1 -f html", "trace checks.py:f x=[1,2] -f html",
-        "graph checks.py:f x=[1,2] -f {picture}", "eval checks.py:f x=[1,2] -f {columns}",
-        "eval x*{weird} x=1 -f csv", "gradcheck checks.py -f html",
+        "gradcheck checks.py -o r.{form}", "gradcheck checks.py --search 5 -f {form}", "symbolic p.expr -f {form}",
+        "symbolic x**2+{weird} -f {form}", "trace p.expr x=1 -f html", "trace checks.py:f x=[1,2] -f {form}",
+        "graph checks.py:f x=[1,2] -f {form}", "eval checks.py:f x=[1,2] -f {form}", "eval x*{weird} x=1 -f csv",
+        "gradcheck checks.py -f html", "grad {safe}.py:f x=2 -f {form}", "trace {safe}.py:f x=2 -f {form}",
+        "gradcheck checks.py --list -f {form}", "grad x*{weird} x=1 -f {form}", "graph -e x*2#{weird} x=1 -f {form}",
+        "grad x*2 {weird}=1 -f {form}", "grad x*2 x=2 -o {safe}.{form}", "grad missing{safe}.py",
+        "grad x*2 x=1 --retain {weird} -f {form}",
     ))  # fmt: skip
     return words(line, **given)
 

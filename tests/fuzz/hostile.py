@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .outside import group, words
+from .outside import group
 
 NAMES = (
     "__class__", "__globals__", "_data", "grad_fn", "tofile", "dump", "ctypes", "base", "setflags", "astype", "view",
@@ -93,30 +93,6 @@ def files(rng: random.Random) -> list[str]:
     if rng.random() < 0.2:
         return [command(rng), name, "x=1"]
     return [rng.choice(("grad", "jacobian", "eval")), "sum(x)", f"x=@{rng.choice(('', './'))}{name}{key}"]
-
-
-@group
-def names(rng: random.Random) -> list[str]:
-    """Return a command line whose names, paths or messages hold what some format or terminal would obey."""
-    weird = rng.choice(WEIRD)
-    safe = weird.replace("\x00", "").replace("/", "_")[:60].encode("utf-8", "replace").decode()
-    form = rng.choice(
-        ("table", "tsv", "json", "github", "dot", "mermaid", "latex", "svg", "csv", "npz", "text", "python")
-    )
-    path = f"{safe}.py"
-    body = rng.choice(
-        (f"raise ValueError({weird!r})", f"print({weird!r}); return x*x", "return x*x", f"return {weird!r}")
-    )
-    Path(path).write_text(
-        f"import gradcli\n@gradcli.check(at={{'x': 2.0}}, name={weird!r})\ndef f(x): {body}\n", errors="replace"
-    )
-    line = rng.choice((
-        "{command} {path}:f x=2 -f {form}", "gradcheck {path} -f {form} --junit junit.xml",
-        "gradcheck {path} --list -f {form}", "grad x*{weird} x=1 -f {form}", "graph -e x*2#{weird} x=1 -f {form}",
-        "grad x*2 {weird}=1 -f {form}", "grad x*2 x=2 -o {safe}.{form}", "grad missing{safe}.py",
-        "symbolic x*2#{weird} -f {form}", "grad x*2 x=1 --retain {weird} -f {form}",
-    ))  # fmt: skip
-    return words(line, command=rng.choice(("grad", "graph", "trace")), path=path, form=form, weird=weird, safe=safe)
 
 
 @group

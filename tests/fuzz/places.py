@@ -133,7 +133,8 @@ def printing(rng: random.Random) -> Attempt:
         ("> /dev/full", (1, 2)), ("> /dev/full 2>&1", (1, 2)), ("2> /dev/full", (0, 1)), (">&-", (0, 1, 2)),
         ("2>&-", (0, 1)), ("<&- >&- 2>&-", (0, 1, 2)), ("<&-", (0, 1)), ("> /dev/null < /", (0, 1)),
         ("| true; exit ${PIPESTATUS[0]}", (0, 1)), ("| head -c 1 > /dev/null; exit ${PIPESTATUS[0]}", (0, 1)),
-        ("2>&1 > /dev/null | true; exit ${PIPESTATUS[0]}", (0, 1)),
+        ("2>&1 > /dev/null | true; exit ${PIPESTATUS[0]}", (0, 1)), ("| sed q; exit ${PIPESTATUS[0]}", (0, 1)),
+        ("| sh -c 'sleep 0.2; exec head -1'; exit ${PIPESTATUS[0]}", (0, 1)),
     ))  # fmt: skip
     variables = rng.choice(
         (

@@ -1,7 +1,6 @@
-"""Signals at any moment of any command, pipes that close, and workers that are killed."""
+"""Signals at any moment of any command, and workers that are killed."""
 
 import random
-import shlex
 from pathlib import Path
 
 from . import functions, model
@@ -72,15 +71,6 @@ def judge(folder: Path, _: str) -> str:
 
 
 @group
-def closed(rng: random.Random) -> Attempt:
-    """Return a line whose output is read by what stops early."""
-    line = long_line(rng)
-    reader = rng.choice(("head -1", "head -c 10", "true", "sleep 0.3", "sh -c 'sleep 0.2; exec head -1'", "sed q"))
-    pipe = f"timeout 15 $GRADCLI_PYTHON -m gradcli {line} | {reader} > /dev/null; exit ${{PIPESTATUS[0]}}"
-    return Attempt(pipe, codes=(0, 1, 2, 3, 4, 124))
-
-
-@group
 def killed(rng: random.Random) -> Attempt:
     """Return a line in which one of several workers is killed; the checks keep their verdicts."""
     functions.write(rng, f"__import__('time').sleep(0.01); {rng.choice(('pass', 'x @ x'))}")
@@ -88,14 +78,3 @@ def killed(rng: random.Random) -> Attempt:
     line = f"gradcheck checks.py -j {rng.choice((2, 4))} --timeout 4 --json"
     kill = f"sleep {rng.uniform(0.2, 0.8):.2f}; kill -{name} $(pgrep -P $p | head -1) 2>/dev/null; wait $p"
     return Attempt(f'"$GRADCLI_PYTHON" -m gradcli {line} & p=$!; {kill}', codes=(1, 3), json=True)
-
-
-@group
-def timed(rng: random.Random) -> Attempt:
-    """Return a line with a time bound that ends it somewhere."""
-    line = long_line(rng)
-    bound = f"--timeout {rng.uniform(0.001, 1.0):.3f}"
-    boundless = ("sweep", "run", "--", "ops", "completion", "schema")
-    if line.startswith(boundless) or "--help" in line or "--timeout" in line:
-        bound = ""
-    return Attempt(f"timeout 18 bash -c {shlex.quote(f'gradcli {line} {bound}')}", codes=(0, 1, 2, 3, 4, 124))

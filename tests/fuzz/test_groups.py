@@ -10,7 +10,7 @@ COUNTS = {name: 12 if make.__module__.endswith(IN_PROCESS) else 1 for name, make
 """How many of each: fewer of those that take long."""
 
 
-SLOW = ("timed", "closed", "functions")
+SLOW = ("functions",)
 
 
 @pytest.mark.parametrize(

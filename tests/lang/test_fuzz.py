@@ -1,8 +1,10 @@
 """No text makes a traceback: hypothesis looks for one."""
 
+import contextlib
+
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradcli.analysis.gradient import compute_gradient
@@ -13,7 +15,7 @@ from gradcli.lang.values import read_value, read_values
 from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
 
-QUICK = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 FUNCTIONS = function_names()
 LIMITS = Request(max_elements=10_000)
 
@@ -61,26 +63,10 @@ def run(text: str) -> None:
 
 
 @QUICK
-@given(st.text(max_size=60))
+@given(st.text(max_size=60) | st.text(alphabet="x=[],.+-*/^()@0123456789ejnaif:' \n", max_size=40))
 def test_any_text(text):
+    """As a program, and as a value."""
     run(text)
-
-
-@QUICK
-@given(expressions)
-def test_any_expression(text):
-    run(text)
-
-
-@QUICK
-@given(expressions, expressions, expressions)
-def test_any_program(first, second, third):
-    run(f"a = {first}\na[0] = {second}\nb = a * {third}\nb")
-
-
-@QUICK
-@given(st.text(alphabet="x=[],.+-*/^()@0123456789ejnaif:' \n", max_size=40))
-def test_any_value(text):
     try:
         read_values((text,), LIMITS)
     except GradcliError as error:
@@ -88,19 +74,20 @@ def test_any_value(text):
 
 
 @QUICK
-@given(st.binary(max_size=200), st.sampled_from([".npy", ".npz", ".csv", ".tsv", ".txt", ".json", ".bin"]))
-@example(b"\x93NUMPY\x01   \n", "")
-@example(bytes.fromhex("504b03040a504b01022d03" + "00" * 33 + "504b0506" + "00" * 18), "")
-@example(b"1+2j\t3", "")
-@example(b'["nan",""]', "")
-def test_any_file(tmp_path_factory, data, kind):
-    path = tmp_path_factory.getbasetemp() / f"data{kind}"
-    path.write_bytes(data)
-    try:
-        read_value(f"@{path}", LIMITS, "x")
-    except GradcliError as error:
-        assert error.message
-        assert error.exit_code in (2, 3)
+@given(expressions, expressions, expressions)
+def test_any_program(first, second, third):
+    run(f"a = {first}\na[0] = {second}\nb = a * {third}\nb")
+    run(first)
+
+
+ZIP = bytes.fromhex("504b03040a504b01022d03" + "00" * 33 + "504b0506" + "00" * 18)
+
+
+@pytest.mark.parametrize("data", [b"\x93NUMPY\x01   \n", ZIP, b"1+2j\t3", b'["nan",""]'])
+def test_files_that_have_misled_the_reader(tmp_path, data):
+    (tmp_path / "data").write_bytes(data)
+    with contextlib.suppress(GradcliError):
+        read_value(f"@{tmp_path}/data", LIMITS, "x")
 
 
 @pytest.mark.parametrize("text", ["x.__class__", "x._data", "x.backward", "().__class__", "x.T.base"])

@@ -1,20 +1,11 @@
-"""Starting values, states in files, helpers for training; tests/api/test_draw.py has the distributions."""
-
-import math
+"""States in files, and gradients scaled to a norm; tests/api/test_draw.py has the starting values."""
 
 import numpy as np
 import pytest
 
 import gradcli
 from gradcli import nn
-from gradcli.nn import init, utils
-
-
-# name -> (call, distribution of scipy.stats, its parameters)
-def test_gains():
-    gains = {"linear": 1, "conv2d": 1, "sigmoid": 1, "tanh": 5 / 3, "relu": math.sqrt(2)}
-    assert {name: init.calculate_gain(name) for name in gains} == gains
-    assert init.calculate_gain("leaky_relu", 0.5) == math.sqrt(1.6)
+from gradcli.nn import utils
 
 
 def test_states_in_files(tmp_path):
@@ -49,15 +40,3 @@ def test_gradients_are_scaled_to_a_norm(order, norm):
     before = parameters[0].grad.item()
     utils.clip_grad_norm_(iter(parameters), 100.0, order)
     assert parameters[0].grad.item() == before
-
-
-def test_gradients_are_limited():
-    (p,) = parameters = with_grads([3.0, -0.1, -4.0])
-    utils.clip_grad_value_(parameters, 0.5)
-    assert p.grad.tolist() == [0.5, -0.1, -0.5]
-
-
-def test_given_numbers():
-    assert init.constant_(gradcli.zeros(2), 0.5).tolist() == [0.5, 0.5]
-    assert init.ones_(gradcli.zeros(2)).tolist() == [1, 1]
-    assert init.zeros_(gradcli.ones(2)).tolist() == [0, 0]

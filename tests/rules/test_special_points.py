@@ -260,7 +260,7 @@ POINTS = [
 ]
 
 ALIKE = re.compile("scaled|[ky]1[(]|log_ratio")
-ALIKE_FAR = re.compile("_[ky][01]|erfcinv|ndtri|airy_ai[(]")
+ALIKE_FAR = re.compile("_[ky][01]|erfcinv|ndtri|airy_ai[(]|zeta|spence|ierfcx|hazard|digamma|^gamma[(]")
 """Dear functions that go the way of others."""
 
 

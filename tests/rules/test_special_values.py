@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -75,6 +76,12 @@ FIRST = [
     ("i1e", [[0.0]], [[0.5]]),
     ("log_ndtr", [[-INF, 0.0, INF]], [[INF, math.sqrt(2 / math.pi), 0]]),
     ("lerp", [[INF, 1.0], [2.0, INF], 0.0], [[1, 1], [0, 0], None]),
+    ("divide", [[0.0, -0.0, 0.0], [5e-324, -5e-324, 1e-310]], [[INF, -INF, INF], [0, 0, 0]]),
+    ("softmax", [[1.0, INF]], [[NAN, NAN]]),
+    ("log_softmax", [[1.0, INF]], [[NAN, NAN]]),
+    ("log_softmax", [[1.0, -INF]], [[-1, 1]]),
+    ("logsumexp", [[INF, 1.0]], [[NAN, 0]]),
+    ("power", [[-0.0, 0.0, INF, -INF], 0.5], [[-INF, INF, 0, NAN], None]),
 ]
 
 
@@ -123,3 +130,38 @@ def test_empty_arrays():
     assert x.grad.shape == (0, 3)
     assert gradcli.tensor(np.zeros((0,))).prod().item() == 1.0
     assert math.isnan(gradcli.tensor(np.zeros((0,))).mean().item())
+
+
+@pytest.mark.parametrize(("re", "im"), [(INF, 0.0), (0.0, INF), (1.0, -INF), (NAN, 1.0)])
+def test_complex_keeps_the_parts_that_it_is_given(re, im):
+    x, y = (gradcli.tensor(v, requires_grad=True) for v in (re, im))
+    z = gradcli.complex(x, y)
+    assert np.array_equal([z.detach().numpy().real, z.detach().numpy().imag], [re, im], equal_nan=True)
+    (z.real * 2 + z.imag * 3).backward()
+    assert (x.grad.item(), y.grad.item()) == (2, 3)
+
+
+@pytest.mark.parametrize("z", [complex(INF, 0), complex(0, -INF), complex(1e-310, 0), complex(0, 1e308)])
+def test_the_slope_of_the_modulus_is_a_direction(z):
+    x = gradcli.tensor(z, requires_grad=True)
+    x.abs().backward()
+    assert x.grad.item() == pytest.approx(complex(np.sign(z.real), np.sign(z.imag)))
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.0, 27.0, 36.0, 300.0])
+def test_softmax_keeps_its_digits_beside_a_large_element(gap):
+    """The probability of the other element is sigmoid(-gap), for any way to ask for it."""
+    small = mpmath.mp.mpf(1) / (1 + mpmath.mp.exp(gap))
+    x = gradcli.tensor([0.0, gap], dtype=gradcli.float64, requires_grad=True)
+    slope = float(small * (1 - small))
+    for y, value, gradient, rounding in (
+        (gradcli.softmax(x, 0)[0], float(small), [slope, -slope], 0),
+        (gradcli.softmax(x, 0)[1], float(1 - small), [-slope, slope], 0),
+        (gradcli.log_softmax(x, 0)[1], float(mpmath.log1p(-small)), [-float(small), float(small)], 0),
+        (gradcli.logsumexp(x, 0) - gap, float(-mpmath.log1p(-small)), [float(small), float(1 - small)], 1e-14 * gap),
+    ):
+        (first,) = gradcli.autograd.grad(y, x, create_graph=True)
+        assert y.item() == pytest.approx(value, rel=1e-13, abs=rounding)
+        assert first.tolist() == pytest.approx(gradient, rel=1e-13)
+    (first,) = gradcli.autograd.grad(gradcli.log_softmax(x, 0)[1], x, create_graph=True)
+    assert gradcli.autograd.grad(first[1], x)[0].tolist() == pytest.approx([slope, -slope], rel=1e-13)

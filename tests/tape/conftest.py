@@ -8,7 +8,6 @@ from .build import leaf
 @pytest.fixture
 def no_collector():
     """Switch the garbage collector off: what is freed is freed without it."""
-    gc.collect()
     gc.disable()
     yield
     gc.enable()
