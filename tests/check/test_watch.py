@@ -7,17 +7,8 @@ import numpy as np
 
 from gradcli.check import watched
 from gradcli.check.in_command.gradcli_watch_importlib_bootstrap import Derivative, Use
-from gradcli.check.watch import read_report
-from gradcli.check.watched import numeric_gradient, worst_of
+from gradcli.check.watched import worst_of
 from gradcli.show.check_results import CheckReport
-
-
-def test_numeric_gradient():
-    """Of exp(x0) sin(x1), and element by element of x^3: 3 x^2."""
-    x = np.array([0.5, 2.0])
-    expected = np.exp(0.5) * np.array([np.sin(2.0), np.cos(2.0)])
-    assert np.allclose(numeric_gradient(lambda x: np.exp(x[0]) * np.sin(x[1]), x), expected, rtol=1e-11, atol=0)
-    assert np.allclose(numeric_gradient(lambda x: x**3, x, each=True), 3 * x**2, rtol=1e-11, atol=0)
 
 
 def test_a_point_without_time_left_hides_no_error():
@@ -28,12 +19,6 @@ def test_a_point_without_time_left_hides_no_error():
     found = worst_of(derivative, [(use, late), (use, hung)])
     assert (found.report.verdict, found.points) == ("error", 1)
     assert worst_of(derivative, [(use, late)]).report.verdict == "inconclusive"
-
-
-def test_half_of_what_was_found_is_none(tmp_path):
-    whole = pickle.dumps((3, "found"))
-    (tmp_path / "report").write_bytes(whole + pickle.dumps((4, "more"))[:-3])
-    assert read_report(tmp_path / "report") == {3: "found"}
 
 
 def test_what_is_slow_leaves_time_for_the_others(monkeypatch):

@@ -1,18 +1,13 @@
 """Commands that print derivatives print those that a server, process or library gives; nothing is our engine's."""
 
 import shlex
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ...command import compile_c
 from .run import gradcheck, message_of, model, run, verdicts
 from .servers import serve, umbridge
 from .test_http import ROSENBROCK
-
-KERNELS = Path(__file__).with_name("kernels.c")
 
 
 def wrong(out, wrt, x, vector, config):
@@ -130,23 +125,3 @@ def test_check_judges_what_a_server_gives(command, vector, url, tmp_path):
     for target, code, verdict in ((model(tmp_path), 0, "pass"), (url, 1, "fail")):
         got, found = run(command, target, "x0=[2,3]", *vector, "--check")
         assert (got, found["check"]["verdict"]) == (code, verdict)
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-@pytest.mark.parametrize(
-    ("line", "derivative", "verdict"),
-    [
-        ("jacobian x=[1,2] --check --grad", "void f_grad(int n, const double *x, double *g)", "pass"),
-        ("grad x=[1,2] --check --grad", "void f_sign(int n, const double *x, double *g)", "fail"),
-        ("vjp x=[0,2] -g 2 --check --vjp", "void f_b(int n, const double *x, double *xb, double fb)", "pass"),
-        ("gradcheck x=[1,2,3] --jvp", "double f_d(int n, const double *x, const double *xd)", "pass"),
-        ("gradcheck x=[1,2,3] --jvp", "double wrong_d(int n, const double *x, const double *xd)", "fail"),
-    ],
-)
-def test_commands_take_the_derivative_of_a_library(line, derivative, verdict, tmp_path):
-    command, *words = line.split()
-    target = f"{compile_c(KERNELS, tmp_path / 'libk.so')}:double f(int n, const double *x)"
-    code, found = run(command, target, *words, derivative)
-    check = found["check"] if "check" in found else found["checks"][0]
-    assert (code, check["verdict"]) == (0 if verdict == "pass" else 1, verdict), found
-    assert command != "vjp" or found["vjp"]["x"][0] == 0.0
