@@ -34,7 +34,7 @@ def layer_of(path: Path) -> str:
 
 IMPORT = re.compile(r"^ *from (\.*)([\w.]*) import (\([^)]*\)|.*)", re.M)
 TYPES_ALONE = re.compile(r"^( *)if TYPE_CHECKING:\n(?:\1 +.*\n|\n)*", re.M)
-TEXTS = re.compile(r'""".*?"""|#.*?$', re.M | re.S)
+TEXTS = re.compile(r"""'''.*?'''|\"{3}.*?\"{3}|#.*?$""", re.M | re.S)
 
 
 def imports_of(path: Path, of_types: bool = True) -> set[str]:
@@ -49,7 +49,8 @@ def imports_of(path: Path, of_types: bool = True) -> set[str]:
     for dots, module, names in IMPORT.findall(text if of_types else TYPES_ALONE.sub("", text)):
         home = package[: len(package) - len(dots) + 1] if dots else []
         base = ".".join([*home, *([module] if module else [])])
-        found |= {full if (full := f"{base}.{imported}") in NAMES else base for imported in re.findall(r"\w+", names)}
+        imported = re.findall(r"\w+", re.sub(r" as \w+", "", names))
+        found |= {full if (full := f"{base}.{part}") in NAMES else base for part in imported}
     if name in RESULTS:  # notebooks ask them for their HTML (`_repr_html_`), which pages make when they do
         found = {other for other in found if not other.startswith("gradcli.show.") or other in RESULTS}
     return {other for other in found if other.startswith("gradcli.")} - {name}

@@ -82,18 +82,3 @@ def test_extremes_are_right_where_the_type_ends(capsys):
     found = measured(capsys, "exp(x)", "x=-800:800")
     assert 15.954589770191003 in found["value"]
     assert min(found["value"]) > 14.5 and min(found["gradient"]["x"]) > 14.5
-
-
-def test_a_function_of_a_file(tmp_path, capsys):
-    (tmp_path / "f.py").write_text("import numpy as np\ndef f(x, k=2.0):\n    y = np.exp(k*x) - 1\n    return y / x\n")
-    found = measured(capsys, f"{tmp_path / 'f.py'}:f", "x=1e-9:1")
-    assert found["losses"][0]["line"] == 3 and min(found["value"]) < 9
-
-
-def test_columns_and_pictures(tmp_path, capsys):
-    assert main(["precision", "x*y", "x=1:2", "y=3", "--points", "4", "-f", "tsv"]) == 0
-    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert len(rows) == 4 and all(len(row) == 4 for row in rows)
-    pytest.importorskip("matplotlib")
-    assert main(["precision", "expm1(x)/x", "x=1e-3:1", "-o", str(tmp_path / "p.svg")]) == 0
-    assert "<svg" in (tmp_path / "p.svg").read_text()

@@ -11,8 +11,6 @@ import pytest
 
 from gradcli.cli.main import main
 
-from ..command import run
-
 FILES = {
     "f.expr": "a = 3\nw = [1, 2]\nk = x*a + sum(w)\nk**2\n",
     "f.py": 'open("executed", "w").close()\n\ndef cube(u, v=2):\n    return u**3\n',
@@ -77,17 +75,6 @@ def type_in(shell: str, lines: list[tuple[str, str]], path: str) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_tab_on_a_terminal(shell, folder, path):
     type_in(shell, [("\x15" + text, answer) for text, answer in TYPED], path)
-    assert not (folder / "executed").exists()
-
-
-def test_fish(folder, path, capsys):
-    if shutil.which("fish") is None:
-        pytest.skip("needs fish")
-    main(["completion", "fish"])
-    script = capsys.readouterr().out
-    for text, _ in TYPED:
-        line = f"{script}\ncomplete -C {text.rstrip()!r}"
-        assert run(["fish", "--no-config", "-c", line], folder, PATH=path).stdout, text
     assert not (folder / "executed").exists()
 
 
