@@ -107,7 +107,7 @@ def write_numpy(path):
 
 
 def write_text(path):
-    path.write_text("x\n" + "1.5000001\n" * 1_000_000)
+    path.write_text("x\n" + "1.5000001\n" * 300_000)
 
 
 def write_parquet(path):
