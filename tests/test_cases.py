@@ -87,7 +87,7 @@ WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A file that gradcli writes, in a command."""
 SYSTEM = f"{sys.platform}-{platform.machine()}"
 FRAMEWORKS = ("torch", "jax", "autograd")
-NIGHTLY = {"workers-1", "mutate-1", "mutate-2", "mutate-4", "processes-10"}
+NIGHTLY = {"workers-1", "mutate-1", "mutate-2", "mutate-4", "processes-10", "types-1"}
 """Cases that take long and go the way of others; the last one a busy machine may upset."""
 
 

@@ -4,10 +4,9 @@ import re
 import shutil
 from pathlib import Path
 
-import click
 import pytest
 
-from gradcli.cli.main import COMMANDS, cli
+from gradcli.cli.main import COMMANDS
 from gradcli.lang.limits import CONSTANTS
 from gradcli.lang.parse import PROPERTIES
 from gradcli.rules import full_table
@@ -83,14 +82,6 @@ def test_options_are_those_of_help(name):
     heads = re.findall(r"^\.It (Fl .*)$", page, re.M)
     assert {f"-{plain(flag)}" for head in heads for flag in re.findall(r"Fl (\S+)", head)} == told
     assert len(heads) == len(set(heads))
-
-
-def test_the_help_names_every_command():
-    context = click.Context(cli)
-    for name in COMMANDS:
-        assert cli.get_command(context, name) is not None
-        assert f"gradcli-{name}.1" in PAGES
-        assert f".Xr gradcli-{name} 1" in PAGES["gradcli.1"]
 
 
 def test_the_language_is_told_whole():

@@ -46,13 +46,6 @@ def test_every_file_has_a_schema_or_is_text():
     assert others == {ACTION / "matcher.json"}
 
 
-def test_the_schemas_are_needed():
-    """A file that breaks its schema is refused, so that the test above cannot pass by doing nothing."""
-    pytest.importorskip("check_jsonschema")
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions"]
-    assert subprocess.run([*command, GITHUB / "workflows/tests.yml"], check=False, capture_output=True).returncode == 1
-
-
 def steps_of(text: str) -> dict[str, str]:
     """Return the commands of an action by the names of its steps."""
     return dict(re.findall(r"- name: (.*)\n(?:(?!    - ).*\n)*?      run: (.*)\n", text))

@@ -144,26 +144,24 @@ def test_the_completion_that_is_installed_is_the_one_that_is_printed(bin_folder,
     assert (bin_folder.parent / COMPLETIONS[shell]).read_text() == printed != ""
 
 
-def test_bash_finds_the_completion_that_is_installed(bin_folder, tmp_path):
-    """A line is completed as bash does it once it has loaded the file by the name of the command."""
-    script = bin_folder.parent / COMPLETIONS["bash"]
-    code = f"source {script}; COMP_LINE='gradcli hess' COMP_POINT=12; _gradcli_completion gradcli hess; echo $COMPREPLY"
-    done = run(["bash", "-c", code], tmp_path, PATH=f"{bin_folder}:{os.environ['PATH']}")
-    assert done.stdout.strip() == "hessian", done.stderr
+COMPLETE = {
+    "bash": "source {file}; COMP_LINE='gradcli hess' COMP_POINT=12; _gradcli_completion gradcli hess; echo $COMPREPLY",
+    "zsh": "fpath=({folder} $fpath); autoload -U compinit; compinit -u -d dump; print $_comps[gradcli]",
+    "fish": "complete -C 'gradcli hess'",
+}
+"""What completes a word in bash once it has loaded the file, and says who would in zsh."""
 
 
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
-def test_zsh_finds_the_completion_that_is_installed(bin_folder, tmp_path):
-    folder = (bin_folder.parent / COMPLETIONS["zsh"]).parent
-    code = f"fpath=({folder} $fpath); autoload -U compinit; compinit -u -d {tmp_path}/dump; print $_comps[gradcli]"
-    assert run(["zsh", "-f", "-c", code], tmp_path).stdout.strip() == "_gradcli"
-
-
-@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
-def test_fish_finds_the_completion_that_is_installed(bin_folder, tmp_path):
+@pytest.mark.parametrize("shell", COMPLETE)
+def test_shells_find_the_completion_that_is_installed(bin_folder, shell, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell}")
+    file = bin_folder.parent / COMPLETIONS[shell]
+    options = {"bash": ["-c"], "zsh": ["-f", "-c"], "fish": ["-c"]}[shell]
     more = {"XDG_DATA_DIRS": str(bin_folder.parent / "share"), "PATH": f"{bin_folder}:{os.environ['PATH']}"}
-    done = run(["fish", "-c", "complete -C 'gradcli hess'"], tmp_path, HOME=str(tmp_path), **more)
-    assert done.stdout.startswith("hessian"), done.stderr
+    code = COMPLETE[shell].format(file=file, folder=file.parent)
+    done = run([shell, *options, code], tmp_path, HOME=str(tmp_path), **more)
+    assert done.stdout.startswith("_gradcli\n" if shell == "zsh" else "hessian"), done.stderr
 
 
 @pytest.mark.skipif(shutil.which("man") is None, reason="there is no man")

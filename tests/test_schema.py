@@ -8,8 +8,6 @@ import pytest
 from gradcli.cli.main import COMMANDS, cli
 from gradcli.schema import names, schema_of
 
-from .command import shell
-from .schemas import validate
 from .test_cases import CASES, IN_JSON, cases_of
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -19,12 +17,6 @@ jsonschema = pytest.importorskip("jsonschema")
 def test_every_schema_is_tried(name):
     commands = [case.command for path in CASES for case in cases_of(path)]
     assert any(re.search(rf"gradcli {name} .*json", command) for command in commands)
-
-
-def test_a_verification(tmp_path):
-    lock = tmp_path / "gradients.lock"
-    done = shell(f"gradcli lock samples/gradients.py -o {lock}; gradcli lock --verify {lock} --json")
-    assert validate(done.stdout) == 1
 
 
 def test_there_are_cases_in_json():

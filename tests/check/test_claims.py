@@ -25,15 +25,6 @@ def verdict(f, grad, x):
     return judge(f, grad, x=x).verdict
 
 
-@pytest.mark.parametrize("x", [2.1, *np.linspace(-9.7, 9.3, 6)])
-@pytest.mark.parametrize(
-    "f", [lambda x: np.logaddexp(0, x), lambda x: 1 / (1 + np.exp(-x)), lambda x: np.maximum(x, 0)]
-)
-@pytest.mark.parametrize("claimed", [1e9, -1e9, np.nan, np.inf])
-def test_no_absurd_claim_passes(x, f, claimed):
-    assert verdict(f, lambda x: claimed + 0 * x, x) == "fail"
-
-
 def test_a_pass_that_says_nothing_cannot_be_made():
     failed = InputCheck("x", (), "fail", 1.0, 1.0, 0.0, None, None)
     for make in (

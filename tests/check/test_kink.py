@@ -99,20 +99,6 @@ def test_the_generalized_gradient_decides(name):
     assert [verdict(f, g, x) for g in wrong] == ["fail"] * len(wrong)
 
 
-def test_rounding_hides_on_which_side_of_a_kink_a_point_is():
-    for claimed in (0, 1):
-        assert verdict(lambda x: 100 + relu(x), claimed, 1e-17) != "fail"
-
-
-@pytest.mark.nightly
-def test_a_thousand_inputs_with_zeros_among_them():
-    x = np.r_[np.zeros(3), np.linspace(-1, 1, 997)]
-    for at_zero in (0.0, 1.0, 0.5):
-        claimed = np.where(x == 0, at_zero, x > 0)
-        assert verdict(lambda x: relu(x).sum(), claimed, x) == "pass"
-    assert verdict(lambda x: relu(x).sum(), np.where(x == 0, 2.0, x > 0), x) == "fail"
-
-
 @pytest.mark.parametrize(
     "claimed, verdict", [(0, "pass"), (5, "pass"), (-5, "fail"), (np.nan, "fail"), (np.inf, "inconclusive")]
 )

@@ -8,10 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
-from gradcli.check.mutate import Mutator, SourceFunction, numeric_mutants, source_mutants
-from gradcli.errors import GradcliError
+from gradcli.check.mutate import Mutator, SourceFunction, source_mutants
 from tests.test_cases import cases_of
 
 PROJECT = cases_of(Path(__file__).parents[1] / "cases" / "mutate.txt")[0].files
@@ -21,13 +18,12 @@ def fingerprint(folder: Path) -> dict[str, str]:
     return {str(p): hashlib.md5(p.read_bytes()).hexdigest() for p in folder.rglob("*") if p.is_file()}
 
 
-@pytest.mark.parametrize("command", [["test_losses.py"], ["-m", "pytest"]])
-def test_an_interrupt_leaves_nothing_behind(tmp_path, command):
+def test_an_interrupt_leaves_nothing_behind(tmp_path):
     for name, text in PROJECT.items():
         (tmp_path / name).write_text(text)
     before = fingerprint(tmp_path)
     process = subprocess.Popen(
-        [sys.executable, "-m", "gradcli", "mutate", "losses.py:grad", "--", sys.executable, *command],
+        [sys.executable, "-m", "gradcli", "mutate", "losses.py:grad", "--", sys.executable, "-m", "pytest"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -55,24 +51,6 @@ def test_changes_of_the_source():
         "line 3: y += 2 -> pass",
         "line 4: -y -> y",
     } <= names
-
-
-def test_every_mutant_compiles_and_keeps_its_lines():
-    source = PROJECT["losses.py"]
-    function = SourceFunction(source, ["grad"], "losses.py")
-    mutants = [*numeric_mutants(function), *source_mutants(function)]
-    assert len(mutants) > 25
-    for mutant in mutants:
-        compile(mutant.source, "losses.py", "exec")
-        assert mutant.source != source
-        assert mutant.source.count("\n") in range(source.count("\n") - 2, source.count("\n") + 1)
-
-
-def test_a_function_must_be_in_the_file():
-    with pytest.raises(GradcliError, match="defines no function 'loss'"):
-        SourceFunction("from a import loss", ["loss"], "f.py")
-    with pytest.raises(GradcliError, match="cannot be parsed"):
-        SourceFunction("def", ["loss"], "f.py")
 
 
 def test_calls_in_processes_that_a_command_forks_are_watched(tmp_path):

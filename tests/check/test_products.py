@@ -19,22 +19,17 @@ def vjp_report(vjp, x=X):
 
 
 WRONG = {
-    "ones alone": lambda w, x: (w == 1) * np.cos(x),
-    "whole numbers": lambda w, x: w.astype(int) * np.cos(x),
     "one decimal": lambda w, x: np.round(w, 1) * np.cos(x),
-    "clipped cotangents": lambda w, x: np.clip(w, -5, 5) * np.cos(x),
     "clipped gradients": lambda w, x: np.clip(w * np.cos(x), -10, 10),
     "small ones dropped": lambda w, x: np.where(np.abs(w) > 1e-2, w, 0) * np.cos(x),
-}
-MORE_WRONG = {
     "ignores its cotangent": lambda w, x: np.cos(x),
     "takes its size": lambda w, x: np.cos(x) * np.abs(w),
     "right for positive ones": lambda w, x: np.cos(x) * np.maximum(w, 0),
-    "clips it": lambda w, x: np.cos(x) * np.clip(w, -1, 1),
 }
+"""Beside those of hunt.py."""
 
 
-@pytest.mark.parametrize("vjp", [*WRONG.values(), *MORE_WRONG.values()], ids=[*WRONG, *MORE_WRONG])
+@pytest.mark.parametrize("vjp", WRONG.values(), ids=WRONG)
 def test_a_backward_that_is_not_linear_fails(vjp):
     report = vjp_report(vjp)
     assert report.verdict == "fail"
@@ -52,11 +47,6 @@ def test_a_right_backward_passes_in_its_type(kind):
     report = vjp_report(lambda w, x: w * np.cos(x), X.astype(kind))
     assert report.verdict == "pass"
     assert report.inputs[0].resolution < {np.float32: 1e-4, np.float64: 1e-7}[kind]
-
-
-def test_cotangents_in_float16_coarsen_what_would_have_been_seen():
-    report = vjp_report(lambda w, x: w.astype(np.float16).astype(float) * np.cos(x))
-    assert report.verdict == "fail" or report.inputs[0].resolution > 4e-4
 
 
 def first_point():
@@ -151,18 +141,6 @@ def acting(act):
     return f
 
 
-def shifted(x, y):
-    """A softmax, which does not change where all its arguments are shifted."""
-    z = np.exp(x + y.sum())
-    return z / z.sum()
-
-
-def shifted_vjp(w, x, y):
-    p = shifted(x, y)
-    slope = p * (w - (p * w).sum())
-    return slope, np.full_like(y, slope.sum())
-
-
 Z = np.array([0.3 + 1j, -0.4 + 0.2j])
 FORMS = {
     "the same everywhere": ("pass", lambda x: (x @ X).sum(), {"grad": lambda x: X}, {"x": X + 1}),
@@ -183,7 +161,6 @@ FORMS = {
     "complex tangents": ("pass", lambda z: z * z, {"jvp": lambda t, z: 2 * z * t[0]}, {"z": Z}),
     "their conjugates": ("fail", lambda z: z * z, {"jvp": lambda t, z: 2 * z * np.conj(t[0])}, {"z": Z}),
     "a tangent of a number": ("pass", lambda x: x**3, {"jvp": lambda t, x: 3 * x**2 * t[0]}, {"x": 2.0}),
-    "rounding alone": ("pass", shifted, {"vjp": shifted_vjp}, {"x": X, "y": np.array([0.1, 0.2])}),
 }
 
 

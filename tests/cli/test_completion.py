@@ -5,14 +5,11 @@ import pty
 import re
 import select
 import shutil
-import sys
 import time
 
 import pytest
 
 from gradcli.cli.main import main
-
-from ..command import run
 
 FILES = {
     "f.expr": "a = 3\nw = [1, 2]\nk = x*a + sum(w)\nk**2\n",
@@ -28,15 +25,6 @@ def folder(tmp_path, monkeypatch):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def test_nothing_heavy_is_imported(folder):
-    given = {"_GRADCLI_COMPLETE": "fish_complete", "COMP_LINE": "gradcli grad f.expr --wrt "}
-    done = run([sys.executable, "-X", "importtime", "-m", "gradcli"], folder, **given)
-    assert done.stdout == "x\0a\0w\0"
-    modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "gradcli.cli.main" in modules
-    assert not modules & {"sympy", "rich", "rich.console", "scipy", "gradcli.check"}
 
 
 def typed(argv: list[str], keys: list[tuple[str, str]], path: str) -> str:
@@ -87,17 +75,6 @@ def type_in(shell: str, lines: list[tuple[str, str]], path: str) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_tab_on_a_terminal(shell, folder, path):
     type_in(shell, [("\x15" + text, answer) for text, answer in TYPED], path)
-    assert not (folder / "executed").exists()
-
-
-def test_fish(folder, path, capsys):
-    if shutil.which("fish") is None:
-        pytest.skip("needs fish")
-    main(["completion", "fish"])
-    script = capsys.readouterr().out
-    for text, _ in TYPED:
-        line = f"{script}\ncomplete -C {text.rstrip()!r}"
-        assert run(["fish", "--no-config", "-c", line], folder, PATH=path).stdout, text
     assert not (folder / "executed").exists()
 
 

@@ -96,7 +96,7 @@ def test_a_check_has_its_time(folder, jobs, pause):
 
 @pytest.mark.parametrize("jobs", [(), pytest.param(("-j", "2"), marks=pytest.mark.nightly)])
 def test_progress_is_shown_on_a_terminal_and_nowhere_else(folder, jobs):
-    words = [sys.executable, "-m", "gradcli", "gradcheck", "slow.py:f", "--grad", "g", "--shape", "x=60", *jobs]
+    words = [sys.executable, "-m", "gradcli", "gradcheck", "slow.py:f", "--grad", "g", "--shape", "x=35", *jobs]
     child, terminal = pty.fork()
     if not child:
         os.execv(sys.executable, words)
@@ -107,7 +107,7 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(folder, jobs):
     except OSError:  # its end
         pass
     os.waitpid(child, 0)
-    assert re.search(rb"\r\x1b\[2Kelement \d+/60, \d+ s left  f\r", shown)
+    assert re.search(rb"\r\x1b\[2Kelement \d+/35, \d+ s left  f\r", shown)
     assert b"1 passed" in shown.rpartition(b"\x1b[2K")[2]
     quiet = run(words, folder)
     assert quiet.stdout.startswith("pass\tf\t")

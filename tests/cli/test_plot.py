@@ -2,13 +2,9 @@
 
 import sys
 
-import numpy as np
 import pytest
 
 from gradcli.cli.main import main
-from gradcli.show import Style
-from gradcli.show.plot import Canvas, clip_line, extent, render_sampled, ticks
-from gradcli.show.results import Sampled
 
 
 def drawn(capsys, monkeypatch, columns: int, lines: int, *words: str) -> list[str]:
@@ -38,35 +34,6 @@ def test_a_picture_fills_the_terminal_and_no_more(size, words, marks, plain, cap
     assert plain == picture.isascii()
     assert set(marks[0] if plain else marks[1]) & set(picture)
     assert words == CURVE or "?" in picture  # where there is no logarithm
-
-
-def test_arrows_point_uphill():
-    x = y = np.linspace(-1, 1, 41)
-    grid = np.meshgrid(x, y, indexing="ij")
-    for sign, arrow in ((1, "→"), (-1, "←")):
-        result = Sampled("f", {"x": x, "y": y}, sign * grid[0], (sign + 0 * grid[0], 0 * grid[0]))
-        text = "\n".join(str(part) for part in render_sampled(result, Style()).renderables)
-        assert arrow in text
-        assert text.count(arrow) > 10
-        assert not set("→←↑↓") - {arrow} & set(text)
-
-
-def test_canvas_and_axes():
-    canvas = Canvas(2, 1, True)
-    canvas.line((0, 0), (1, 1))
-    assert canvas.rows() == ["⡠⠊"]
-    canvas = Canvas(3, 3, False)
-    canvas.line((0, 0), (1, 1))
-    assert canvas.rows() == ["  *", " * ", "*  "]
-    canvas.line((0, -5), (0, -1))
-    assert canvas.rows()[2] == "*  "
-    assert clip_line((0, -1), (1, 1)) == (0.5, 1.0)
-    assert ticks(-1, 1, 4) == ([-1.0, -0.5, 0.0, 0.5, 1.0], ["-1", "-0.5", "0", "0.5", "1"])
-    assert ticks(1e9, 1e9 + 2, 2)[1] == ["1000000000", "1000000001", "1000000002"]
-    low, high = extent(1 / np.linspace(-1, 1, 200))
-    assert -100 < low < -5 and 5 < high < 100
-    assert extent(np.array([2.0, 2.0])) == (1.0, 3.0)
-    assert extent(np.array([np.nan])) == (-1.0, 1.0)
 
 
 def test_without_matplotlib(tmp_path, capsys, monkeypatch):

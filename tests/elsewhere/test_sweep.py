@@ -118,19 +118,6 @@ def test_lists_are_arrays_and_null_is_nan(tmp_path):
     assert handed["f"] == [[1.0, 2.0]] * 5
 
 
-def test_rows_from_anywhere(tmp_path):
-    x = np.arange(1000.0)
-    write(tmp_path / "p.parquet", x=x)
-    np.save(tmp_path / "p.npy", np.rec.fromarrays([x], names="x"))
-    (tmp_path / "p.csv").write_text("x\n" + "".join(f"{a}\n" for a in x))
-    for ending in ("parquet", "npy", "csv"):
-        points = open_points(str(tmp_path / f"p.{ending}"))
-        points.prepare(["x"], [])
-        for start, stop in [(10, 20), (20, 45), (990, 1000), (0, 1000)]:
-            blocks = [block.inputs["x"] for block in points.read(start, stop, 7)]
-            assert np.concatenate(blocks).tolist() == x[start:stop].tolist()
-
-
 def test_shards_make_the_whole(table, tmp_path):
     sweep(PROGRAM, "p.parquet", "-o", "whole.parquet", folder=tmp_path)
     parts = []

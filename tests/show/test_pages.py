@@ -17,7 +17,6 @@ import gradcli
 from gradcli.cli.main import main
 from gradcli.show.check_results import CheckSummary, Elements, FoundPoint, InputCheck
 from gradcli.show.html import MOST_ROWS, STYLE, element_table
-from gradcli.show.layers import GAP, draw_layers
 
 CHECKS = """
 import numpy as np
@@ -231,20 +230,6 @@ def test_pages_fit_the_screen_and_fetch_nothing(width, report, trace):
 
 
 @needed
-def test_nothing_of_a_report_is_cut_on_a_telephone(report):
-    boxes = "[...document.querySelectorAll('pre, .wide, svg, h1, h2, h3')]"
-    script = f"found = {boxes}.map((box) => [box.tagName, Math.max(box.scrollWidth - box.clientWidth, 0)])"
-    found = probe(report, script, width=360)
-    assert {"PRE", "DIV", "svg", "H2"} <= {name for name, _ in found}
-    assert not [name for name, hidden in found if hidden]
-
-
-def test_the_gradient_stands_beside_the_function(report):
-    text = Reader(report.read_text()).text
-    assert "Derivative by hand checks.py:5\ndef wrong(w):\n    g = 2 * w\n    g[1, 2] = -12\n    return g\n" in text
-
-
-@needed
 def test_pages_are_light_and_dark(report):
     script = "found = getComputedStyle(document.body).backgroundColor"
     assert probe(report, script) == "rgb(255, 255, 255)"
@@ -271,12 +256,6 @@ def test_a_trace_is_stepped_with_keys(trace):
     assert found == [[str(n), 1, n - 1, edges, f"#step{n}", 1] for n, edges in expected]
 
 
-@needed
-def test_a_trace_opens_where_its_address_says(trace):
-    script = "found = [document.getElementById('at').textContent, document.activeElement.tagName]"
-    assert probe(trace, script, at="#step3")[0] == "step 3 of 4"
-
-
 def luminance(colour: str) -> float:
     """Return the relative luminance of #rrggbb (WCAG 2.2)."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
@@ -292,19 +271,6 @@ def test_text_is_readable(theme):
         for name in ("ink", "dim", "pass", "fail", "unsure", "error", "first", "second"):
             light, dark = sorted((luminance(colours[name]), luminance(colours[back])), reverse=True)
             assert (light + 0.05) / (dark + 0.05) >= 4.5, (name, back)
-
-
-def test_layers():
-    widths = {"top": 60.0, "a": 80.0, "b": 70.0, "x": 60.0}
-    below = {"top": ["a", "b", "x"], "a": ["x"], "b": ["x"], "x": []}
-    found = draw_layers(widths, below)
-    heights = {node: y for node, (_, y, _) in found.boxes.items()}
-    assert heights["top"] < heights["a"] == heights["b"] < heights["x"]
-    (xa, _, wa), (xb, _, wb) = found.boxes["a"], found.boxes["b"]
-    assert abs(xa - xb) >= (wa + wb) / 2 + GAP - 1e-9
-    assert len(found.edges) == 5 and len(found.edges["top", "x"]) == 3
-    for (top, bottom), points in found.edges.items():
-        assert points[0] == found.boxes[top][:2] and points[-1] == found.boxes[bottom][:2]
 
 
 def notebook(thing) -> Reader:

@@ -4,7 +4,6 @@ import pytest
 
 from gradcli.errors import GradcliError
 from gradcli.program.elsewhere.library import read_declaration
-from gradcli.program.target import kind_of_address
 
 F, D = "float32", "float64"
 
@@ -42,16 +41,3 @@ def test_what_is_not_read(text):
     with pytest.raises(GradcliError) as raised:
         read_declaration(text)
     assert raised.value.kind == "usage"
-
-
-@pytest.mark.parametrize(
-    "text, there",
-    [
-        ("http://localhost:4242/forward", True), ("https://example.org", True), ("cmd:./rosen", True),
-        ("libk.so:double f(double x)", True), ("./lib/libk.so.1.2:double f(double x);", True),
-        ("libk.dylib:double f(double x)", True), ("x.so", False), ("f(x.so)", False), ("x = 2; y = x**2", False),
-        ("cmd", False), ("file.py:f", False), ("libk.so", False),
-    ],
-)  # fmt: skip
-def test_what_is_an_address(text, there):
-    assert (kind_of_address(text) is not None) == there

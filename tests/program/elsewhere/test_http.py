@@ -1,25 +1,19 @@
 """Models behind HTTP: UM-Bridge and Tesseract, right and wrong ones, and servers that fail."""
 
 import base64
+import contextlib
 import functools
-import hashlib
 import math
 import shutil
-import signal
 import socket
 import ssl
 import subprocess
-import sys
-import textwrap
+import threading
 import time
 
 import numpy as np
 import pytest
 
-from gradcli.program.claim import CallError
-from gradcli.program.elsewhere.tesseract import decode
-
-from ...command import ROOT
 from .run import gradcheck, judge, message_of, verdicts
 from .servers import serve, umbridge
 
@@ -106,63 +100,6 @@ def test_wrong_ones_fail(kind):
     assert kind in [finding["kind"] for finding in found["checks"][0]["diagnosis"]]
 
 
-def noisy(x, config):
-    """A smooth function of many inputs whose values are off by about 1e-9 relative, as those of a solver are."""
-    x = np.array(x[0])
-    exact = float(np.sum(np.linspace(0.5, 2, len(x)) * np.sin(x)) + 0.5 * np.sum(x[1:] * x[:-1]))
-    digest = hashlib.sha256(x.tobytes()).digest()
-    return [[exact * (1 + 1e-9 * (int.from_bytes(digest[:8], "little") / 2**63 - 1))]]
-
-
-def noisy_gradient(factors):
-    def gradient(out, wrt, x, sens, config):
-        x = np.array(x[0])
-        beside = np.concatenate([x[1:], [0]]) + np.concatenate([[0], x[:-1]])
-        return (sens[0] * factors * (np.linspace(0.5, 2, len(x)) * np.cos(x) + 0.5 * beside)).tolist()
-
-    return gradient
-
-
-def model_of(factors):
-    return umbridge(noisy, noisy_gradient(factors), ([len(factors)], [1]))
-
-
-@pytest.fixture
-def thousand(tmp_path):
-    np.save(tmp_path / "x.npy", np.linspace(0.1, 1.2, 1000))
-    return f"x0=@{tmp_path}/x.npy"
-
-
-def test_a_noisy_model_with_a_thousand_inputs_passes(thousand):
-    ended, found, server = judge(model_of(np.ones(1000)), thousand)
-    assert ended == [0, "pass"]
-    assert 1e-9 < found["checks"][0]["inputs"]["x0"]["resolution"] < 0.02
-    assert server.connections == 1
-    assert server.requests.count("/Evaluate") < 100
-
-
-def test_among_a_thousand_inputs_the_wrong_one_is_named(thousand):
-    off = np.ones(1000)
-    off[637] = 1.05
-    ended, found, server = judge(model_of(off), thousand)
-    (check,) = found["checks"]
-    assert (ended, check["inputs"]["x0"]["worst"]["index"]) == ([1, "fail"], [637])
-    assert server.requests.count("/Evaluate") < 250
-    assert "1.05 times" in check["diagnosis"][0]["text"]
-    ended, found, _ = judge(model_of(off), thousand, "--calls", "4")
-    assert ended == [4, "inconclusive"]
-    assert found["checks"][0]["evidence"]["points"] <= 4 < found["checks"][0]["evidence"]["calls_needed"]
-
-
-def test_a_noisy_model_with_one_gradient_off_fails():
-    off = np.ones(6)
-    off[4] = 1.05
-    ended, found, server = judge(model_of(off), f"x0={np.linspace(0.1, 1.2, 6).tolist()}")
-    worst = found["checks"][0]["inputs"]["x0"]["worst"]
-    assert (ended, worst["index"], server.connections) == ([1, "fail"], [4], 1)
-    assert worst["analytic"] / worst["numeric"] == pytest.approx(1.05, rel=1e-4)
-
-
 @pytest.mark.parametrize(
     "words, message",
     [
@@ -181,6 +118,13 @@ def test_what_the_command_line_lacks(words, message):
     ended, found, _ = judge(ROSENBROCK, *words)
     assert ended == [2]
     assert message in message_of(found)
+
+
+def test_a_budget_counts_what_the_server_is_asked():
+    ended, found, server = judge(ROSENBROCK, "x0=[1.2,2]", "--calls", "4")
+    evidence = found["checks"][0]["evidence"]
+    assert ended == [4, "inconclusive"]
+    assert evidence["points"] <= server.requests.count("/Evaluate") <= 4 < evidence["calls_needed"]
 
 
 def test_random_points():
@@ -252,14 +196,6 @@ def test_https(tmp_path, monkeypatch):
     assert judge(ROSENBROCK, "x0=[1.2,2]", tls=context)[0] == [0, "pass"]
 
 
-def test_https_is_spoken():
-    """A server without TLS is met with a handshake, which it does not understand."""
-    with serve(ROSENBROCK) as server:
-        code, found, _ = gradcheck(f"{server.url.replace('http', 'https')}/forward", "x0=[1.2,2]", "--timeout", "5")
-    assert (code, server.requests) == (3, [])
-    assert "https://" in message_of(found)
-
-
 def test_a_hang_ends_in_time():
     def hang(path, body):
         if path == "/Gradient":
@@ -275,58 +211,37 @@ def test_a_hang_ends_in_time():
 
 @pytest.mark.parametrize("head, drop", [("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", " "), ("", "H")])
 def test_an_answer_that_trickles_ends_in_time(head, drop):
-    listener = socket.create_server(("127.0.0.1", 0))
-    with subprocess.Popen(
-        [sys.executable, "-m", "gradcli", "gradcheck", f"http://127.0.0.1:{listener.getsockname()[1]}/m", "x0=1"]
-        + ["--timeout", "1"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    def trickle():
         connection, _ = listener.accept()
-        with connection, listener:
+        with connection, contextlib.suppress(OSError):
             connection.recv(1 << 16)
             connection.sendall(head.encode())
-            start = time.monotonic()
-            while process.poll() is None and time.monotonic() - start < 10:
-                try:
-                    connection.sendall(drop.encode())
-                except OSError:
-                    break
+            while True:
+                connection.sendall(drop.encode())
                 time.sleep(0.1)
-            assert "no answer within 1 seconds" in process.communicate(timeout=10)[0]
-    assert process.returncode == 3
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=trickle, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/m"
+        code, found, _ = gradcheck(url, "x0=1", "--timeout", "1")
+    assert code == 3
+    assert "no answer within 1 seconds" in message_of(found)
 
 
-KILLED = """
-    import os, signal, sys
-    from tests.program.elsewhere.servers import serve
-    from tests.program.elsewhere.test_http import ROSENBROCK
+def test_a_server_that_stops_answering_is_an_error_and_others_are_unharmed():
     count = 0
 
     def respond(path, body):
-        global count
+        nonlocal count
         count += path == "/Evaluate"
-        if count == 10:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if count >= 10:
+            raise ConnectionError("closed")
         return ROSENBROCK(path, body)
 
-    with serve(respond) as server:
-        print(server.url, flush=True)
-        sys.stdin.read()
-"""
-
-
-def test_a_server_that_is_killed_is_an_error_and_others_are_unharmed():
-    words = [sys.executable, "-c", textwrap.dedent(KILLED)]
-    with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as killed:
-        url = killed.stdout.readline().strip()
-        with serve(ROSENBROCK) as server:
-            start = time.monotonic()
-            code, found, _ = gradcheck(f"{url}/forward", f"{server.url}/forward", "x0=[1.2,2]", "-j", "2")
-        assert time.monotonic() - start < 30
-    assert killed.returncode == -signal.SIGKILL
+    with serve(respond) as ending, serve(ROSENBROCK) as server:
+        code, found, _ = gradcheck(f"{ending.url}/forward", f"{server.url}/forward", "x0=[1.2,2]", "-j", "2")
     assert (code, verdicts(found)) == (3, ["error", "pass"])
-    assert url in message_of(found)
+    assert ending.url in message_of(found)
 
 
 def array(x, encoding="json"):
@@ -471,16 +386,3 @@ def test_what_is_no_tesseract(document, message):
     ended, found, _ = judge(lambda path, body: (200, document if path == "/openapi.json" else [1]), "x=1", path="")
     assert ended == [3, "error"]
     assert message in message_of(found)
-
-
-ARRAYS = [
-    {"shape": [], "dtype": "float64", "data": {"encoding": "json", "buffer": 10**400}},
-    {"shape": [], "dtype": "object", "data": {"encoding": "json", "buffer": {"a": 1}}},
-    {"shape": [], "dtype": "M8[s]", "data": {"encoding": "json", "buffer": 1}},
-]
-
-
-@pytest.mark.parametrize("array", ARRAYS, ids=["huge", "object", "date"])
-def test_what_is_no_array(array):
-    with pytest.raises(CallError, match="y is no array"):
-        decode(array, "y")
