@@ -108,3 +108,15 @@ def test_printing():
     text = repr(SGD([gradcli.ones(1)], lr=0.1, momentum=0.9))
     assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
     assert text.endswith("    momentum: 0.9\n    nesterov: False\n    weight_decay: 0\n)")
+
+
+def test_an_optimizer_of_ones_own_has_settings_of_its_own():
+    class Sign(gradcli.optim.Optimizer):
+        def update(self, data, grad, state, group):
+            data += group["momentum"] * (grad > 0)
+
+    x = gradcli.tensor(1.0, requires_grad=True)
+    optimizer = Sign([x], {"momentum": -0.5, "eps": (1e-30, 1e-3), "weight_decay": None})
+    x.backward()
+    optimizer.step()
+    assert x.item() == 0.5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -132,6 +131,10 @@ class Function:
         rule.used_up = rule  # it may run again, as long as it does not ask for what was saved
         cls._backward_cls = type(name, (FunctionNode,), {"_function": cls, "_rule": rule})
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = type(self).__name__
+        raise RuntimeError(f"a custom Function is called by {name}.apply(...), not by {name}()(...)")
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the result."""
@@ -171,9 +174,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     ctx = cls._backward_cls()
     ctx.rule = type(ctx)._rule
     if has_setup(cls):
-        given = inspect.signature(cls.forward).bind(*args)
-        given.apply_defaults()
-        args = given.args
+        args = complete_arguments(cls.forward, args)
     parents = tuple(x._node if isinstance(x, Tensor) else None for x in args)
     wanted = state.grad and any(p is not None for p in parents)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
@@ -193,6 +194,16 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
         for observer in observers:
             observer.see_call(ctx, cls, args)
     return tuple(results) if isinstance(output, tuple) else results[0]
+
+
+def complete_arguments(forward: Any, args: tuple) -> tuple:
+    """Return positional arguments with the defaults of those left out; inspect.signature takes a third of a call."""
+    plain = getattr(forward, "__func__", forward)
+    code, defaults = getattr(plain, "__code__", None), getattr(plain, "__defaults__", None) or ()
+    if code is None or not defaults:
+        return args
+    required = code.co_argcount - (plain is not forward) - len(defaults)
+    return args if len(args) < required else (*args, *defaults[len(args) - required :])
 
 
 def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:

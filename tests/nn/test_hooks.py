@@ -102,6 +102,22 @@ def test_always_called_hooks_run_after_an_error():
     assert seen == [None]
 
 
+def test_an_always_called_hook_runs_once_and_its_own_error_is_told():
+    def fail(*given):
+        raise ZeroDivisionError
+
+    module, seen = Apply(lambda x: 2 * x), []
+    module.register_forward_hook(lambda m, args, out: seen.append(out.tolist()), always_call=True)
+    module.register_forward_hook(fail, always_call=True)
+    with pytest.raises(ZeroDivisionError):
+        module(leaf(1))
+    assert seen == [[2]]
+    module = Apply(lambda x: x.nothing)
+    module.register_forward_hook(fail, always_call=True)
+    with pytest.warns(UserWarning, match="'fail' of Apply raised ZeroDivisionError"), pytest.raises(AttributeError):
+        module(leaf(1))
+
+
 # -- full backward hooks --------------------------------------------------------------------------
 
 

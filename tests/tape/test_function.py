@@ -359,3 +359,13 @@ def test_a_tangent_of_what_is_no_tensor_is_none():
     _, out = g.func.jvp(lambda x: Scale.apply(x, 3.0), (g.tensor([1.0, 2.0]),), (g.tensor([1.0, 0.0]),))
     assert out.tolist() == [3.0, 0.0]
     assert tangents == [(g.Tensor, None)]
+
+
+def test_calling_a_function_says_apply(x):
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+    with pytest.raises(RuntimeError, match=r"called by Twice\.apply\(\.\.\.\)"):
+        Twice()(x)
