@@ -75,7 +75,7 @@ class Optimizer:
                     if p._grad is not None:
                         data = p._array()
                         grad = p._grad._array()
-                        self.update(data, -grad if group["maximize"] else grad, self.state[p], group)
+                        self.update(data, -grad if group.get("maximize") else grad, self.state[p], group)
                         mark_changed(data)
         return loss
 

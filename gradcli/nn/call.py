@@ -139,10 +139,8 @@ def call_after_error(hook: Callable, module: Any, args: tuple) -> None:
     try:
         hook(module, args, None)
     except Exception as error:
-        what = (
-            f"the forward hook {name_of_hook(hook)!r} of {type(module).__name__} raised {error!r} after another error"
-        )
-        warnings.warn(what, stacklevel=3)
+        what = f"the forward hook {name_of_hook(hook)!r} of {type(module).__name__}"
+        warnings.warn(f"{what} raised {error!r} after another error", stacklevel=3)
 
 
 def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:

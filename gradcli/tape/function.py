@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -256,6 +257,11 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
                 raise leaf_error("a leaf Variable", "has been")
             check_allowed(x)
         changed.add(id(x))
+    if wanted and any(np.may_share_memory(x._data, y._data) for x, y in itertools.combinations(ctx._dirty, 2)):
+        what = (
+            "inputs that are modified inplace must not overlap in memory, where the gradient of one is not of the other"
+        )
+        raise RuntimeError(f"{ctx.name()}: {what}: clone() one of them")
     return changed
 
 

@@ -236,6 +236,22 @@ def test_a_function_may_change_a_view_in_place():
         add_in_place.apply(leaf(1.0), y, False)
 
 
+def test_what_a_function_changes_in_place_does_not_overlap():
+    @function(lambda ctx, a, b: (2 * a, b))
+    def change_both(ctx, x, y):
+        ctx.mark_dirty(x, y)
+        return x.mul_(2), y.add_(1)
+
+    def change(x, start):
+        base = x * 1
+        change_both.apply(base[:2], base[start:])
+        return base * base
+
+    assert gradcheck(lambda x: change(x, 2), (leaf(1.0, 2.0, 3.0),))
+    with pytest.raises(RuntimeError, match="must not overlap in memory"):
+        change(leaf(1.0, 2.0, 3.0), 1)
+
+
 def test_views_of_what_a_function_changed_in_place_follow():
     x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
     base = x * 1
