@@ -258,10 +258,7 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
             check_allowed(x)
         changed.add(id(x))
     if wanted and any(np.may_share_memory(x._data, y._data) for x, y in itertools.combinations(ctx._dirty, 2)):
-        what = (
-            "inputs that are modified inplace must not overlap in memory, where the gradient of one is not of the other"
-        )
-        raise RuntimeError(f"{ctx.name()}: {what}: clone() one of them")
+        raise RuntimeError(f"{ctx.name()}: inputs that are modified inplace must not overlap in memory: clone() one")
     return changed
 
 
