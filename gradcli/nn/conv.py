@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
 # -- convolutions ---------------------------------------------------------------------------------
 
 
-def check_padding(padding: str, stride: list[int], error: type[Exception]) -> None:
+def check_padding(padding: str, stride: Sequence[int], error: type[Exception]) -> None:
     """Raise an error of that type unless a word for padding is known, and fits the strides."""
     if padding not in ("same", "valid"):
         raise error(f"Invalid padding string '{padding}', should be one of {{'valid', 'same'}}")
