@@ -323,11 +323,12 @@ def run_backward(ctx: Any, given: list) -> tuple:
     """Call the user's backward on the cotangents of the outputs, or on each of a batch of them."""
     create = any(isinstance(x, Tensor) for x in given)
     known = next(i for i, x in enumerate(given) if x is not None)
-    if given[known].ndim > len(outlines_of(ctx)[known][0]):
+    outlines = outlines_of(ctx)
+    if given[known].ndim > len(outlines[known][0]):
         rows = [run_backward(ctx, [x if x is None else x[k] for x in given]) for k in range(len(given[known]))]
         stack = entry("stack").function if create else np.stack
         return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
-    tensors = [cotangent(ctx, outline, x) for outline, x in zip(outlines_of(ctx), given, strict=True)]
+    tensors = [cotangent(ctx, outline, x) for outline, x in zip(outlines, given, strict=True)]
     hidden = hide_stashed(ctx) if create else {}
     try:
         grads = ctx._function.backward(ctx, *tensors)
