@@ -75,7 +75,7 @@ class Module(HookLists):
         if not isinstance(name, str):
             raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
         if not name or "." in name:
-            raise KeyError(f'{kind} name must not be empty or contain ".", got {name!r}')
+            raise KeyError(f'{kind} name must be a string that is not empty and contains no ".", got {name!r}')
         if hasattr(self, name) and name not in registered:
             raise KeyError(f"attribute '{name}' already exists")
         if value is not None and not isinstance(value, wanted):

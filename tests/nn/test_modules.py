@@ -192,7 +192,7 @@ def test_a_state_has_any_names(tmp_path):
 def test_errors_have_the_types_of_pytorch():
     with pytest.raises(TypeError, match="parameter name should be a string"):
         nn.Module().register_parameter(3, None)
-    with pytest.raises(KeyError, match="must not be empty or contain"):
+    with pytest.raises(KeyError, match="not empty and contains no"):
         nn.Module().register_buffer("a.b", None)
     with pytest.raises(ValueError, match="training mode"):
         nn.Linear(1, 1).train("no")
