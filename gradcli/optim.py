@@ -35,9 +35,6 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                 f"torch.{params.dtype.title}Tensor"
             )
-        for name, title in NOT_NEGATIVE.items():
-            if not defaults.get(name, 0) >= 0:
-                raise ValueError(f"Invalid {title}: {defaults[name]}")
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -78,7 +75,7 @@ class Optimizer:
                     if p._grad is not None:
                         data = p._array()
                         grad = p._grad._array()
-                        self.update(data, -grad if group["maximize"] else grad, self.state[p], group)
+                        self.update(data, -grad if group.get("maximize") else grad, self.state[p], group)
                         mark_changed(data)
         return loss
 
@@ -98,6 +95,13 @@ class Optimizer:
             settings = "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
             text += f"\nParameter Group {i}\n{settings}"
         return text + ")"
+
+
+def check_not_negative(settings: dict[str, Any]) -> None:
+    """Raise ValueError for a setting that must not be negative, and is; others' optimizers have ranges of their own."""
+    for name, title in NOT_NEGATIVE.items():
+        if not settings.get(name, 0) >= 0:
+            raise ValueError(f"Invalid {title}: {settings[name]}")
 
 
 class SGD(Optimizer):
@@ -121,6 +125,7 @@ class SGD(Optimizer):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         settings = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        check_not_negative(settings)
         super().__init__(params, {**settings, "nesterov": nesterov, "maximize": maximize})
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
@@ -163,6 +168,7 @@ class Adam(Optimizer):
             if not 0 <= beta < 1:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         settings = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        check_not_negative(settings)
         super().__init__(params, settings)
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:

@@ -63,3 +63,15 @@ def test_steps(make, wanted):
         optimizer.step()
         places.append(p.item())
     assert places == pytest.approx(wanted, rel=1e-12)
+
+
+def test_an_optimizer_of_ones_own_has_settings_of_its_own():
+    class Sign(gradcli.optim.Optimizer):
+        def update(self, data, grad, state, group):
+            data += group["momentum"] * (grad > 0)
+
+    x = gradcli.tensor(1.0, requires_grad=True)
+    optimizer = Sign([x], {"momentum": -0.5, "eps": (1e-30, 1e-3), "weight_decay": None})
+    x.backward()
+    optimizer.step()
+    assert x.item() == 0.5

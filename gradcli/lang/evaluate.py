@@ -54,6 +54,8 @@ def advice_for(name: str) -> str:
     near = did_you_mean(name, function_names())
     if name in NEEDS_STRINGS:
         return "the expression language has no strings; write it with @, outer, sum and transpose"
+    if name in ("print", "eval", "exec", "open", "input", "import"):  # to which some function's name is near
+        return "the expression language has mathematical functions only; see 'gradcli ops'"
     return f"{near} see 'gradcli ops'" if near else "see 'gradcli ops' for all functions"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 import weakref
 from collections import OrderedDict
@@ -55,7 +54,7 @@ class HookLists:
     ) -> RemovableHandle:
         """Call hook(module, args, output) after forward; what it returns replaces the output.
 
-        always_call: also when forward, or a hook, raised.
+        always_call: also when forward, or a hook before this one, raised.
         """
         handle = self._add_hook(self._forward_hooks, hook, prepend)
         if always_call:
@@ -103,6 +102,7 @@ def hooks_of(kind: str, module: Any) -> list[Callable]:
 
 def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
     """Call a module's forward and, around it, the hooks of all modules and its own."""
+    called: list[Callable] = []
     try:
         for hook in hooks_of("_forward_pre_hooks", module):
             new = run_hook("forward pre-hook", module, hook, args)
@@ -118,6 +118,7 @@ def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
             args = watch.inputs(args)
         result = module.forward(*args, **kwargs)
         for hook in hooks_of("_forward_hooks", module):
+            called.append(hook)
             new = run_hook("forward hook", module, hook, args, result)
             result = result if new is None else new
         if watch is not None:
@@ -127,10 +128,19 @@ def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
         return result
     except Exception:
         for owner in (everywhere, module):
-            for key in owner._always_called & owner._forward_hooks.keys():
-                with contextlib.suppress(Exception):  # the error at hand stays the one raised
-                    owner._forward_hooks[key](module, args, None)
+            for key, hook in list(owner._forward_hooks.items()):
+                if key in owner._always_called and not any(hook is x for x in called):
+                    call_after_error(hook, module, args)
         raise
+
+
+def call_after_error(hook: Callable, module: Any, args: tuple) -> None:
+    """Call a forward hook without an output; the error at hand stays the one raised, and that of the hook is told."""
+    try:
+        hook(module, args, None)
+    except Exception as error:
+        what = f"the forward hook {name_of_hook(hook)!r} of {type(module).__name__}"
+        warnings.warn(f"{what} raised {error!r} after another error", stacklevel=3)
 
 
 def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
 from itertools import groupby
 from typing import Any
@@ -27,7 +28,7 @@ class Numbered(Module, MutableSequence):
         return list(self)[index]
 
     def __setitem__(self, index: Any, module: Any) -> None:
-        setattr(self, list(self._modules)[index], module)
+        setattr(self, list(self._modules)[operator.index(index)], module)
 
     def __delitem__(self, index: Any) -> None:
         modules = list(self)
@@ -39,11 +40,17 @@ class Numbered(Module, MutableSequence):
         self.add_module(str(len(self)), module)
         return self
 
-    def insert(self, index: int, module: Any) -> None:
-        """Put a module before a place."""
+    def extend(self, modules: Iterable[Any]) -> Any:
+        """Add modules at the end; return this."""
+        super().extend(modules)
+        return self
+
+    def insert(self, index: int, module: Any) -> Any:
+        """Put a module before a place; return this."""
         modules = list(self)
         modules.insert(index, module)
         self._refill(modules)
+        return self
 
 
 class Sequential(Numbered):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,16 +76,22 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
 # -- convolutions ---------------------------------------------------------------------------------
 
 
+def check_padding(padding: str, stride: Sequence[int], error: type[Exception]) -> None:
+    """Raise an error of that type unless a word for padding is known, and fits the strides."""
+    if padding not in ("same", "valid"):
+        raise error(f"Invalid padding string '{padding}', should be one of {{'valid', 'same'}}")
+    if padding == "same" and max(stride) > 1:
+        raise error("padding='same' is not supported for strided convolutions")
+
+
 def pad_around(padding: Any, kernel: list[int], stride: Any, dilation: Any) -> tuple[tuple[int, int], ...]:
     """Return (before, behind) per axis from numbers, 'valid' or 'same'. Raises RuntimeError for anything else."""
     n = len(kernel)
+    if isinstance(padding, str):
+        check_padding(padding, per_axis(stride, n, "stride"), RuntimeError)
     if padding == "same":
-        if max(per_axis(stride, n, "stride")) > 1:
-            raise RuntimeError("padding='same' is not supported for strided convolutions")
         totals = [d * (k - 1) for d, k in zip(per_axis(dilation, n, "dilation"), kernel, strict=True)]
         return tuple((t // 2, t - t // 2) for t in totals)
-    if isinstance(padding, str) and padding != "valid":
-        raise RuntimeError(f"Invalid padding string '{padding}', should be one of {{'valid', 'same'}}")
     numbers = (0,) * n if padding == "valid" else per_axis(padding, n, "padding")
     if min(numbers) < 0:
         raise RuntimeError("negative padding is not supported")
@@ -111,6 +117,8 @@ def conv(n: int) -> Callable:
             raise RuntimeError(f"{name}: expected weight with {n + 2} axes, got shape {list(weight.shape)}")
         x = add_batch_axis(input, n, name)
         (batch, channels, *size), (outputs, inner, *kernel) = x.shape, weight.shape
+        if outputs % groups:
+            raise RuntimeError(f"{name}: {outputs} output channels cannot be divided into {groups} groups")
         if channels != inner * groups:
             raise RuntimeError(
                 f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} "
@@ -161,6 +169,8 @@ class Convolution(Filled):
             setattr(self, name, count)
         for name, value in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation)):
             setattr(self, name, per_axis(value, self._axes, name))
+        if isinstance(padding, str):
+            check_padding(padding, self.stride, ValueError)
         self.padding = padding if isinstance(padding, str) else per_axis(padding, self._axes, "padding")
         self.groups = groups
         self._make((out_channels, in_channels // groups, *self.kernel_size), bias, device, dtype)

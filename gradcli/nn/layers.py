@@ -259,6 +259,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
             "Expected tensor for argument #1 'indices' to be of type Long or Int; but got "
             f"torch.{as_dtype(indices.dtype).title}Tensor instead (while checking arguments for embedding)"
         )
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     count = weight.shape[0]
     if indices.size and not 0 <= indices.min() <= indices.max() < count:
         raise IndexError("index out of range in self")
@@ -297,6 +299,8 @@ class Embedding(Layer):
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
         """Return the module with a given table, which is not trained unless freeze is False."""
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
         made = cls(rows, columns, padding_idx)
         made.weight = Parameter(embeddings, requires_grad=not freeze)

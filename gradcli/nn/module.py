@@ -72,7 +72,9 @@ class Module(HookLists):
         registered = self.__dict__.get(f"_{kind}s")
         if registered is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-        if not isinstance(name, str) or not name or "." in name:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
+        if not name or "." in name:
             raise KeyError(f'{kind} name must be a string that is not empty and contains no ".", got {name!r}')
         if hasattr(self, name) and name not in registered:
             raise KeyError(f"attribute '{name}' already exists")
@@ -295,7 +297,9 @@ class Module(HookLists):
 
     def train(self, mode: bool = True) -> Module:
         """Set the module and all in it to training, where Dropout and BatchNorm behave differently."""
-        self.training = bool(mode)
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
         for child in self.children():
             child.train(mode)
         return self
@@ -382,12 +386,16 @@ def save(obj: Any, f: Any) -> None:
 
     f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything but a state.
     """
-    given = obj if isinstance(obj, Mapping) else {"": None}
-    members: dict[str, Any] = {name: as_raw(x) for name, x in given.items()}
-    if not all(isinstance(name, str) and is_numbers(raw) for name, raw in members.items()):
+    members = {name: as_raw(x) for name, x in obj.items()} if isinstance(obj, Mapping) else None
+    if members is None or not all(isinstance(name, str) and is_numbers(raw) for name, raw in members.items()):
         raise TypeError("save() takes tensors by name, such as a state_dict()")
-    with contextlib.nullcontext(f) if hasattr(f, "write") else replacing(f) as file:
-        np.savez(file, **members)
+    with (
+        contextlib.nullcontext(f) if hasattr(f, "write") else replacing(f) as file,
+        zipfile.ZipFile(file, "w") as archive,
+    ):
+        for name, raw in members.items():  # np.savez has arguments of its own, and refuses a parameter named "file"
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(raw), allow_pickle=False)
 
 
 def is_numbers(x: Any) -> bool:

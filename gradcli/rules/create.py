@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .join import concatenate
 from .movement import clone
+from .scan import cumprod_along
 from .select import diag
 from .shapes import as_array, as_int, as_shape, count_product, count_shape, count_steps, rank, shape_of, size_of
 from .table import A, Sample, composition, constant, numpy_function
@@ -113,8 +115,12 @@ def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     x = as_array(x)
     if rank(x) != 1:
         raise ValueError(f"vander needs a vector, got shape {shape_of(x)}")
-    powers = np.arange(shape_of(x)[0] if N is None else as_int(N))
-    return x[:, None] ** (powers if increasing else powers[::-1])
+    n = shape_of(x)[0] if N is None else as_int(N)
+    powers = np.ones_like(x)[:, None][:, :n]
+    if n > 1:  # cumulated: the second derivative of x**[0, 1, 2] is no number at 0
+        repeated = np.broadcast_to(x[:, None], (shape_of(x)[0], n - 1))
+        powers = concatenate.function((powers, cumprod_along(repeated, axis=-1)), 1)
+    return powers if increasing else powers[:, ::-1]
 
 
 @numpy_function(

@@ -238,7 +238,7 @@ def of_order(name, slope, doc, orders, domain=POSITIVE, forward=None, **options)
                 raise RuntimeError(f"{name}: the derivative with respect to the {place} operand is not implemented")
         return operands[count:], {"order": tuple(getattr(x, "_data", x) for x in operands[:count])}
 
-    names = ", ".join((*orders, "x"))
+    names = ", ".join((*orders, "x"))  # help, methods and errors read them off the signature of `bind`
     return real_elementwise(
         lambda x, *, order: function(*(in_floats_of(x, n) for n in order), x),
         slope,

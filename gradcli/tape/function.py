@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import inspect
+import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -132,6 +132,10 @@ class Function:
         rule.used_up = rule  # it may run again, as long as it does not ask for what was saved
         cls._backward_cls = type(name, (FunctionNode,), {"_function": cls, "_rule": rule})
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = type(self).__name__
+        raise RuntimeError(f"a custom Function is called by {name}.apply(...), not by {name}()(...)")
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the result."""
@@ -171,9 +175,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     ctx = cls._backward_cls()
     ctx.rule = type(ctx)._rule
     if has_setup(cls):
-        given = inspect.signature(cls.forward).bind(*args)
-        given.apply_defaults()
-        args = given.args
+        args = complete_arguments(cls.forward, args)
     parents = tuple(x._node if isinstance(x, Tensor) else None for x in args)
     wanted = state.grad and any(p is not None for p in parents)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
@@ -193,6 +195,16 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
         for observer in observers:
             observer.see_call(ctx, cls, args)
     return tuple(results) if isinstance(output, tuple) else results[0]
+
+
+def complete_arguments(forward: Any, args: tuple) -> tuple:
+    """Return positional arguments with the defaults of those left out; inspect.signature takes a third of a call."""
+    plain = getattr(forward, "__func__", forward)
+    code, defaults = getattr(plain, "__code__", None), getattr(plain, "__defaults__", None) or ()
+    if code is None or not defaults:
+        return args
+    required = code.co_argcount - (plain is not forward) - len(defaults)
+    return args if len(args) < required else (*args, *defaults[len(args) - required :])
 
 
 def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
@@ -245,6 +257,8 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
                 raise leaf_error("a leaf Variable", "has been")
             check_allowed(x)
         changed.add(id(x))
+    if wanted and any(np.may_share_memory(x._data, y._data) for x, y in itertools.combinations(ctx._dirty, 2)):
+        raise RuntimeError(f"{ctx.name()}: inputs that are modified inplace must not overlap in memory: clone() one")
     return changed
 
 
@@ -309,11 +323,12 @@ def run_backward(ctx: Any, given: list) -> tuple:
     """Call the user's backward on the cotangents of the outputs, or on each of a batch of them."""
     create = any(isinstance(x, Tensor) for x in given)
     known = next(i for i, x in enumerate(given) if x is not None)
-    if given[known].ndim > len(outlines_of(ctx)[known][0]):
+    outlines = outlines_of(ctx)
+    if given[known].ndim > len(outlines[known][0]):
         rows = [run_backward(ctx, [x if x is None else x[k] for x in given]) for k in range(len(given[known]))]
         stack = entry("stack").function if create else np.stack
         return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
-    tensors = [cotangent(ctx, outline, x) for outline, x in zip(outlines_of(ctx), given, strict=True)]
+    tensors = [cotangent(ctx, outline, x) for outline, x in zip(outlines, given, strict=True)]
     hidden = hide_stashed(ctx) if create else {}
     try:
         grads = ctx._function.backward(ctx, *tensors)

@@ -166,7 +166,7 @@ def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: 
 
 NO_GRAD, CUSTOM, PART = "no_grad", "custom", "part"
 """Origins of views that may not be changed in place where gradients are recorded."""
-OF_PARTS = ("real_part", "imag_part", "view_as_real", "view_as_complex")
+OF_PARTS = frozenset(("real_part", "imag_part", "view_as_real", "view_as_complex"))
 """Views of another type."""
 
 

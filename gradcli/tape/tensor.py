@@ -372,6 +372,9 @@ class Tensor(Methods):
             raise TypeError("iteration over a 0-d tensor")
         return (self[i] for i in range(self._data.shape[0]))
 
+    def __contains__(self, item: Any) -> bool:
+        return bool((self._data == as_raw(item)).any())
+
     # -- a text, and a key of dictionaries --------------------------------------------------------
 
     def __hash__(self) -> int:

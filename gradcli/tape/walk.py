@@ -138,7 +138,7 @@ class Plan:
         if self.on_path is not None:
             roots = [root for root in roots if root[0] in self.on_path]
         self.starts = [node for node, _ in roots]
-        if any(leaf.hooks for leaf in AccumulateGrad.hooked):
+        if AccumulateGrad.hooked and any(leaf.hooks for leaf in AccumulateGrad.hooked):
             self.pending = uses_of_leaves(self.starts, self.on_path)
         records = state.grad
         self.is_special = state.anomaly or self.create or selects or self.pending is not None

@@ -123,3 +123,29 @@ def test_a_tangent_of_what_is_no_tensor_is_none():
     _, out = g.func.jvp(lambda x: Scale.apply(x, 3.0), (g.tensor([1.0, 2.0]),), (g.tensor([1.0, 0.0]),))
     assert out.tolist() == [3.0, 0.0]
     assert tangents == [(g.Tensor, None)]
+
+
+def test_what_a_function_changes_in_place_does_not_overlap():
+    @function(lambda ctx, a, b: (2 * a, b))
+    def change_both(ctx, x, y):
+        ctx.mark_dirty(x, y)
+        return x.mul_(2), y.add_(1)
+
+    def change(x, start):
+        base = x * 1
+        change_both.apply(base[:2], base[start:])
+        return base * base
+
+    assert gradcheck(lambda x: change(x, 2), (leaf(1.0, 2.0, 3.0),))
+    with pytest.raises(RuntimeError, match="must not overlap in memory"):
+        change(leaf(1.0, 2.0, 3.0), 1)
+
+
+def test_calling_a_function_says_apply():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+    with pytest.raises(RuntimeError, match=r"called by Twice\.apply\(\.\.\.\)"):
+        Twice()(leaf(1.0))

@@ -82,3 +82,10 @@ def test_the_last_two_axes_numbers_and_types():
         float(gradcli.tensor(1 + 2j))
     assert np.sum(gradcli.tensor([1.0, 2.0]), dtype=np.float64).dtype is gradcli.float64
     assert (gradcli.tensor([1], dtype=gradcli.int32) + gradcli.tensor([1])).dtype is gradcli.int64
+
+
+def test_in_asks_all_elements():
+    x = gradcli.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    assert 4.0 in x
+    assert gradcli.tensor(2.0) in x
+    assert 5.0 not in x
