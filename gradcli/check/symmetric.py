@@ -19,8 +19,7 @@ EXACT = 1e-12  # how far a matrix, relative to its largest element, may be from 
 CLAIMED = 1e-7  # how far a claimed gradient may be, beside its own rounding
 AWAY, NEAR = 0.1, 1e-3
 """How far elements of a triangle are moved, relative, to see whether they are read, and whether they may be."""
-SAME = """claim_unit costly claim_calls watch most_calls claims has_pull has_push pulls_first functions
-layout""".split()
+SAME = "claim_unit costly claim_calls watch most_calls claims has_pull has_push pulls_first functions layout".split()
 """What such a function has of the one that it is made of."""
 ROUNDING = 8.0  # rounding units of its values by which a function of the rest may change
 

@@ -70,8 +70,10 @@ as_positive = partial(as_finite, positive=True)
 
 def as_pass(ctx: Any, param: Any, text: str | None) -> int | None:
     """Return the number of a run of backward, from 1, or 0 for `last`; None where none is given."""
-    if text is None or text == "last":
-        return None if text is None else 0
+    if text is None:
+        return None
+    if text == "last":
+        return 0
     if not (text.isascii() and text.isdecimal() and int(text)):
         raise click.BadParameter(f"'{text}' is neither last nor a number from 1 on", ctx, param)
     return int(text)

@@ -159,10 +159,12 @@ def functional_call(
     parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     args: Any = None,
     kwargs: Mapping[str, Any] | None = None,
+    *,
+    strict: bool = False,
 ) -> Any:
     """Return module(*args, **kwargs) with these tensors in place of its parameters and buffers.
 
-    Raises RuntimeError for a name that the module does not have, ValueError for one given twice.
+    strict: RuntimeError unless exactly all names are given. Raises ValueError for one given twice.
     """
     dicts = parameter_and_buffer_dicts
     tensors: dict[str, Any] = {}
@@ -170,8 +172,9 @@ def functional_call(
         if repeated := tensors.keys() & part.keys():
             raise ValueError(f"functional_call: {sorted(repeated)} appeared in multiple dictionaries")
         tensors.update(part)
-    if unknown := tensors.keys() - {name for name, _, _ in registered_places(module)}:
-        raise RuntimeError(f"functional_call: {type(module).__name__} has no parameter or buffer {sorted(unknown)}")
+    known = {name for name, registry, key in registered_places(module) if registry[key] is not None}
+    if strict and (odd := sorted(tensors.keys() ^ known)):
+        raise RuntimeError(f"functional_call: unexpected or missing for {type(module).__name__}: {', '.join(odd)}")
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
     with substitute_parameters(module, tensors):
         return module(*arguments, **(kwargs or {}))

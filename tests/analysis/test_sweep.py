@@ -128,3 +128,11 @@ def test_a_table_that_changes_while_it_is_read_is_an_error_with_its_row(name, wr
     with pytest.raises(GradcliError, match=f"{name}, from row 10001 on, cannot be read: ") as caught:
         list(blocks)
     assert caught.value.exit_code == 2
+
+
+def test_parts_that_somebody_removes_end_in_an_error(tmp_path, monkeypatch, capsys):
+    (tmp_path / "p.csv").write_text("x\n1\n2\n")
+    monkeypatch.setattr("gradcli.analysis.sweep.plan.Folder.count_done", lambda folder: {})
+    assert main(["sweep", "x**2", str(tmp_path / "p.csv"), "-o", str(tmp_path / "o.csv")]) == 2
+    assert "parts of" in (said := capsys.readouterr().err) and "were removed while it was made" in said
+    assert os.listdir(tmp_path) == ["p.csv"]

@@ -46,7 +46,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     (tmp_path / "checks.py").write_text(CHECKS)
     (tmp_path / "slow.py").write_text(SLOW)
-    return tmp_path
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in a shell's background it would be ignored
+    yield tmp_path
+    signal.signal(signal.SIGINT, before)
 
 
 def start(*words, **more):

@@ -173,6 +173,9 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
         done = folder.count_done()
         if sweep.parts and not done:
             folder.remove()
+    if len(done) < sweep.parts:
+        hint = "does another sweep write the same file? The same command goes on where it was stopped"
+        raise GradcliError(f"parts of {request.table} were removed while it was made", hint=hint, kind="file")
     from ...files import replacing
 
     with replacing(request.table) as file:

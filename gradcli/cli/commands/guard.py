@@ -91,7 +91,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
     "--at-least X",
     "Exit with 1 when a mutant survives whose relative error is larger (0.001).",
     callback=as_finite,
-    default=1e-3,
+    default="0.001",
 )
 @option(
     "--timeout S",
@@ -111,8 +111,8 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool, **s
     sign, an index or a constant changed. Those that give the same values at 20 random points about the command's own
     calls are left out. A command that fails with a mutant has killed it; without one it must pass.
 
-    All happens in memory, no file changes. Where COMMAND is pytest, tests are collected once, and each mutant has a
-    fork of that session; any other command is run for each. Exit code 1: a mutant larger than --at-least survived.
+    All happens in memory, no file changes; the command is run anew for each. Exit code 1: a mutant larger than
+    --at-least survived.
     """
     from ...check.mutate import mutate as run_mutants
 
@@ -153,7 +153,7 @@ WITH_USES = ("table", "tsv", "csv", "json")
 )
 @option("--points N", "At how many of its calls to judge each (3).", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@option("--timeout S", "Seconds for one point of one derivative (30).", callback=as_positive, default=30.0)
+@option("--timeout S", "Seconds for one point of one derivative (30).", callback=as_positive, default="30")
 @OPTIONS["allow_inconclusive"]
 @format_option(FORMATS)
 @OPTIONS["json"]

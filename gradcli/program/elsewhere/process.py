@@ -63,7 +63,10 @@ class Process:
         raise GoneError(self.describe_end(f"no answer to {method} within {self.timeout:g} seconds (--timeout)"))
 
     def exchange(self, process: Any, seconds: float, line: bytes = b"") -> Any:
-        """Write a line, and read until there is an answer; None where standard output ends or the time is over."""
+        """Write a line, and read until there is an answer; None where standard output ends or the time is over.
+
+        In no seconds, what is there already is read.
+        """
         limit, pipes = time.monotonic() + seconds, (process.stdout, process.stderr)
         with selectors.DefaultSelector() as selector:
             for pipe in (pipe for pipe in pipes if pipe.fileno() in self.rest):
