@@ -132,6 +132,8 @@ def difference(lines: list[str]) -> str:
     for (name, want), (own, got) in itertools.zip_longest(theirs, mine, fillvalue=("the end", "")):
         if name != own and name.startswith("error") and any(text in want for text in ALLOWED):
             return ""  # from here on they need not agree
+        if name == own and name.startswith("error") and "a second time" in want:
+            return ""  # which leaves have their gradients when backward fails on its way is left open
         if name != own or not same(want, got):
             return f"{name}: {want}\nours: {own}: {got}"
     return ""
