@@ -93,6 +93,9 @@ class RNNBase(Module):
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
             )
+        if input.dtype != self.weight_ih_l0.dtype:
+            kinds = f"({input.dtype}) does not match weight dtype ({self.weight_ih_l0.dtype})"
+            raise ValueError(f"RNN input dtype {kinds}: convert the input or the model with .to()")
         alone = input.ndim == 2
         x = input.unsqueeze(1) if alone else input.transpose(0, 1) if self.batch_first else input
         x, final = self._layers(x, self._states(hx, x, alone))

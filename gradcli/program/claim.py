@@ -264,7 +264,7 @@ def call_failed(what: str, error: BaseException) -> CallError:
 def failing_as(what: str) -> Iterator[None]:
     """Turn what the block raises into a CallError; a process that it forks ends with it."""
     try:
-        with end_forks():
+        with end_forks(quiet=True):
             yield
     except (CallError, NotBatchableError, GeneratorExit, *ENDINGS):
         raise

@@ -182,8 +182,11 @@ def users_frames(place: Any) -> list[Any]:
 
 
 @contextlib.contextmanager
-def end_forks() -> Any:
-    """End processes that the block forks where it ends, as those of a script end with it: they have no result."""
+def end_forks(quiet: bool = False) -> Any:
+    """End processes that the block forks where it ends, as those of a script end with it: they have no result.
+
+    quiet: nothing is said of what one raises, as where a function is called many times.
+    """
     process, code = os.getpid(), 0
     try:
         yield
@@ -191,7 +194,7 @@ def end_forks() -> Any:
         if os.getpid() == process:
             raise
         code = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
-        if not isinstance(error, SystemExit):
+        if not quiet and not isinstance(error, SystemExit):
             os.write(2, f"error: a forked process raised {describe_error(error)}\n".encode(errors="backslashreplace"))
     if os.getpid() != process:
         for stream in (sys.stdout, sys.stderr):

@@ -217,16 +217,20 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
     nodes = [OutputNode(ctx, i) for i in range(len(outputs))] if several else [ctx]
     ctx.output_nodes = tuple(map(weakref.ref, nodes)) if several else None
     results: list = []
+    made: dict[int, Tensor] = {}  # what is returned twice is one tensor, and counts as the last
     for x, own in zip(outputs, nodes, strict=True):
         if not isinstance(x, Tensor):
             results.append(x)
             continue
-        if id(x) in dirty:
+        if id(x) in made:
+            result = made[id(x)]
+        elif id(x) in dirty:
             result = x
         elif any(y is x for y in args):
             result = alias(x)
         else:
             result = x if x._node is None else Tensor._wrap(x._data, None)
+        made[id(x)] = result
         if result._base is not None and state.grad and id(x) not in dirty:
             result._origin = CUSTOM
         node = own if wanted and id(x) not in constant and differentiable(x) else None
