@@ -21,19 +21,19 @@ from ..options import Call, check_derivative, formulas_of, target_command
 def jacobian(call: Call) -> Jacobian:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = call.program()
-    form, plot = call.form, call.request.plot
+    asked, form = call.request, call.form
     result = compute_jacobian(program, values, call.asked(), printed=call.output.prints_all)
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
-    for option, given in (("--symbolic", call.options.symbolic), ("--plot", plot or form in PICTURES)):
+    for option, given in (("--symbolic", asked.symbolic), ("--plot", asked.plot or form in PICTURES)):
         if given and not result.is_dense:
             raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse")
-    if call.options.symbolic:
+    if asked.symbolic:
         formulas = formulas_of(call, program)
         result = result._replace(symbolic=formulas.jacobian(result.inputs, result.blocks))
     if call.options.check:
         result = result._replace(witnesses=(check_derivative(call),))
-    return result._replace(drawn=plot and form == "table")
+    return result._replace(drawn=asked.plot and form == "table")
 
 
 @target_command(
@@ -44,7 +44,7 @@ def hessian(call: Call) -> Hessian:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     program, values = call.program()
     result = compute_hessian(program, values, call.asked(), printed=call.output.prints_all)
-    if call.options.symbolic:
+    if call.request.symbolic:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
         formulas = formulas_of(call, program)
         result = result._replace(symbolic=formulas.hessian(result.inputs, blocks))
