@@ -1,7 +1,7 @@
 """`python -m gradcli`, and the `gradcli` script.
 
-The garbage collector is off while modules are imported, and the process ends without tearing the interpreter
-down: both are noticeable in a command that runs for a tenth of a second.
+The garbage collector is off until a command's modules are imported, and the process ends without tearing the
+interpreter down: both are noticeable in a command that runs for a tenth of a second.
 """
 
 import contextlib
@@ -68,8 +68,6 @@ def run_command_line() -> int:
     from .lang.limits import bound
 
     bound.own_process = True
-    gc.freeze()
-    gc.enable()
     code = run()
     if "threading" in sys.modules:
         flush()

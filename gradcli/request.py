@@ -1,7 +1,5 @@
 """What a command line, or a declaration, asks: made once, handed whole to whoever reads a field of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -126,7 +124,7 @@ class Request(NamedTuple):
         """The option that asks for a look along directions, however cheap elements are; "" where none does."""
         return next((name for name in ("fast", "calls", "taylor") if getattr(self, name)), "")
 
-    def over(self, declared: Request) -> Request:
+    def over(self, declared: "Request") -> "Request":
         """Return what a check declares, but for how checks are made where this request says it."""
         ours = {name: getattr(self, name) for name in HOW_CHECKED if name in self.named}
         return declared._replace(**ours, show=self.show, max_elements=self.max_elements)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,13 @@ from ..lang.limits import out_of_memory
 from ..program.base import Prepare, Program, Run, check_output, silence_prints
 from ..request import Request
 from ..rules.shapes import is_complex
-from ..show.results import Gradients, InputGradient, Value, Values
+from ..show.results import Gradients, InputGradient, Value
 from ..tape.backward import backward
 from ..tape.memory import change_since
 from ..tape.modes import no_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
-Ranges = Mapping[str, tuple[float, float]]  # two ends, by input
 Read = Callable[[], Mapping[str, Any]]  # reads values; called where exact arithmetic is in force, so no digit is lost
 
 
@@ -139,38 +138,6 @@ def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | 
     with no_grad():
         run = program.run(given, wrt=(), out=out)
     return Value(program.title, value_of(run), run.output_name)
-
-
-def points_over(
-    over: Ranges, given: Mapping[str, Any], points: int
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return points between the ends of each range, and the coordinates of all points of their grid, by name."""
-    refuse_values(over, given)
-    axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
-    grid = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
-    return axes, dict(zip(axes, grid, strict=True))
-
-
-def refuse_values(over: Iterable[str], given: Mapping[str, Any]) -> None:
-    for name in over:
-        if name in given:
-            raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...")
-
-
-def compute_values(
-    program: Program, given: Mapping[str, np.ndarray], over: Ranges, points: int, out: str | None
-) -> Values:
-    """Return the value at points between two ends of one input, or on a grid of two. points: along each."""
-    axes, grid = points_over(over, given, points)
-    values = []
-    with silence_prints(program):
-        for point in zip(*grid.values(), strict=True):
-            result = compute_value(program, {**given, **dict(zip(axes, point, strict=True))}, out)
-            if result.value.size != 1:
-                message = f"the output has shape {result.value.shape}; over a range it is to be a single number"
-                raise GradcliError(message, hint="take one element or the sum of it", kind="shape")
-            values.append(result.value.ravel()[0])
-    return Values(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), output=result.output)
 
 
 def value_of(run: Run) -> np.ndarray:

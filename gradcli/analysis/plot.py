@@ -1,20 +1,52 @@
-"""The numbers behind a plot: value and derivatives along one input or two, and the breaks of a curve, by bisection."""
+"""Value and derivatives over a range of one input or two, and the breaks of a curve, by bisection."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import GradcliError
-from ..program.base import Program, Values, check_number
-from ..show.results import Break, Sampled
-from .gradient import Ranges, points_over
+from ..program.base import Program, Values, check_number, silence_prints
+from ..show.graph_results import Break, Sampled, Tabulated
+from .gradient import compute_value
 from .sweep.rows import Interpreted, Question
+
+Ranges = Mapping[str, tuple[float, float]]  # two ends, by input
+
+
+def points_over(
+    over: Ranges, given: Mapping[str, Any], points: int
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return points between the ends of each range, and the coordinates of all points of their grid, by name."""
+    refuse_values(over, given)
+    axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
+    grid = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
+    return axes, dict(zip(axes, grid, strict=True))
+
+
+def refuse_values(over: Iterable[str], given: Mapping[str, Any]) -> None:
+    for name in over:
+        if name in given:
+            raise GradcliError(f"'{name}' has a value and a range", hint=f"leave out {name}=...")
+
+
+def compute_values(program: Program, given: Values, over: Ranges, points: int, out: str | None) -> Tabulated:
+    """Return the value at points between two ends of one input, or on a grid of two. points: along each."""
+    axes, grid = points_over(over, given, points)
+    values = []
+    with silence_prints(program):
+        for point in zip(*grid.values(), strict=True):
+            result = compute_value(program, {**given, **dict(zip(axes, point, strict=True))}, out)
+            if result.value.size != 1:
+                message = f"the output has shape {result.value.shape}; over a range it is to be a single number"
+                raise GradcliError(message, hint="take one element or the sum of it", kind="shape")
+            values.append(result.value.ravel()[0])
+    return Tabulated(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), output=result.output)
 
 
 def sample_plot(program: Program, given: Values, over: Ranges, points: int, out: str | None = None) -> Sampled:

@@ -20,9 +20,9 @@ from ..rules.exact import map_elements, without_field
 from ..show.study_results import LongNumbers, Loss, Precision
 from ..tape.anomaly import Observation, observation_of
 from . import graph
-from .gradient import Read, compute_gradient, gradient_at, refuse_values, value_of
+from .gradient import Read, compute_gradient, gradient_at, value_of
 from .graph import Labels
-from .plot import check_plotted_output
+from .plot import check_plotted_output, refuse_values
 from .trace import BackwardRecorder, Event
 
 TIMEOUT = 20.0

@@ -8,7 +8,7 @@ what disagrees is searched for its wrong elements (`wrong_elements`). A budget o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -102,8 +102,7 @@ DRIFT = 1e-5  # two calls at one point that differ by more, relative, show no no
 TINY = float(np.finfo(float).tiny)
 
 
-@dataclass
-class Outcome:
+class Outcome(NamedTuple):
     """What directions tell. needed: the calls that would decide what was not decided."""
 
     verdict: str

@@ -8,8 +8,6 @@ What is even, a kink at the point among it, cancels in these differences. Eight 
 decay of their coefficients where the noise begins (see `fit`).
 """
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import gradcli
 
 from ..errors import GradcliError
-from ..show.check_results import WatchedDerivative, WatchSummary
+from ..show.study_results import WatchedDerivative, WatchSummary
 
 HOSTS = str(Path(__file__).with_name("in_command"))
 """The folder with what runs inside the command, in whatever Python that is."""

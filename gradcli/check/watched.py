@@ -21,7 +21,8 @@ from ..program.claim import Claim, callable_name, failing_as
 from ..program.elsewhere.framework import framework_call
 from ..program.hand_written import HandWritten
 from ..request import Request
-from ..show.check_results import CheckReport, WatchedDerivative
+from ..show.check_results import CheckReport
+from ..show.study_results import WatchedDerivative
 from .check import Check, values_text
 from .run import Place
 from .watch import RANK

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -246,7 +245,7 @@ class WrongElements:
         needed = look.for_search() if short else None
         if certain(look, all if short and not self.factors() else any):
             more = f"; {needed} calls (--calls) would name the element" if short else "; no single element shows it"
-            return replace(look.outcome("fail", text + more, needed), findings=self.factors())
+            return look.outcome("fail", text + more, needed)._replace(findings=self.factors())
         if short and needed is not None:
             return short_of_calls(look)
         reasons = {element.reason for element in self.elements.values() if element.state == UNSURE}
@@ -264,7 +263,7 @@ class WrongElements:
         kinks = [element for element in self.elements.values() if element.reason == "a kink"]
         note = ("a kink: the claimed value lies between the one-sided derivatives",) if kinks else ()
         if look.settled:
-            return replace(look.outcome("pass"), notes=note, closely=len(self.elements))
+            return look.outcome("pass")._replace(notes=note, closely=len(self.elements))
         return look.outcome("inconclusive", "not all of what disagrees along a direction could be explained")
 
     def correct(self) -> None:

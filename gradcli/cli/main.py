@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import re
 import sys
@@ -87,7 +88,11 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        return getattr(import_module(f"{__package__}.{HOMES.get(name, f'commands.{name}')}"), name)
+        module = import_module(f"{__package__}.{HOMES.get(name, f'commands.{name}')}")
+        if bound.own_process:
+            gc.freeze()
+            gc.enable()
+        return getattr(module, name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -239,7 +244,7 @@ def fail(error: GradcliError, as_json: bool) -> int:
 def formats_asked(words: list[str]) -> set[str]:
     asked = {"json"} if "--json" in words else set()
     for word, following in pairwise([*words, ""]):
-        option = re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word)
+        option = re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word) if word.startswith("-") else None
         if option:
             asked.add(option[1] or following)
     return asked

@@ -40,11 +40,13 @@ class Count(click.types.IntParamType):
         self.min, self.max = least, most
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        short = re.fullmatch(r"(\d+)[eE]\+?(\d{1,2})", str(value))
         try:
-            count = int(value) if short is None else int(short[1]) * 10 ** int(short[2])
+            count = int(value)
         except ValueError:
-            self.fail(f"{value!r} is no whole number", param, ctx)
+            short = re.fullmatch(r"(\d+)[eE]\+?(\d{1,2})", str(value))
+            if short is None:
+                self.fail(f"{value!r} is no whole number", param, ctx)
+            count = int(short[1]) * 10 ** int(short[2])
         if not self.min <= count <= self.max:
             bounds = f"from {self.min} to {self.max}" if self.max < MOST_COUNTED else f"{self.min} or more"
             self.fail(f"{value} is not {bounds}", param, ctx)

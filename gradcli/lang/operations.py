@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..rules.table import NAMES, Primitive, no_gradient
-from ..show.results import Operation
+from ..show.study_results import Operation
 
 OPERANDS = ("x", "y", "z")
 

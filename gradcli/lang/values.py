@@ -12,7 +12,7 @@ from ..request import Request
 from . import tree
 from .limits import CONSTANTS, as_written
 
-STRING = re.compile(r"(?P<name>[^\W\d]\w*)\Z|\"(?P<quoted>[^\"]*)\"\Z")
+STRING = r"(?P<name>[^\W\d]\w*)|\"(?P<quoted>[^\"]*)\""
 NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")
 
 
@@ -48,7 +48,7 @@ def read_values(words: tuple[str, ...], request: Request, strings: bool = False)
         if text.strip() == "@-" and whole:
             raise GradcliError(f"{name}: standard input is empty or was read before", kind="file")
         whole = whole or (name if text.strip() == "@-" else "")
-        string = STRING.match(text.strip()) if strings else None
+        string = re.fullmatch(STRING, text.strip()) if strings else None
         if string and string["name"] not in CONSTANTS:
             values[name] = string["name"] or string["quoted"]
         else:

@@ -1,7 +1,5 @@
 """Signatures, arguments of calls elsewhere, and outputs of several arrays: names and places."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math

@@ -1,7 +1,5 @@
 """What every program has in common."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ENDINGS, GradcliError, NotBatchableError, TargetError, describe_error, text_of
 from .arguments import OutputPart
-from .user_code import end_forks
+from .user_code import end_fork
 
 Arrays = Mapping[str, np.ndarray]
 Watch = Callable[..., None]
@@ -260,18 +260,21 @@ def call_failed(what: str, error: BaseException) -> CallError:
     return CallError(f"{what} raised {describe_error(error)}")
 
 
-@contextlib.contextmanager
-def failing_as(what: str) -> Iterator[None]:
+class failing_as:  # noqa: N801 - it reads as a verb; a generator would take as long as many a function
     """Turn what the block raises into a CallError; a process that it forks ends with it."""
-    try:
-        with end_forks(quiet=True):
-            yield
-    except (CallError, NotBatchableError, GeneratorExit, *ENDINGS):
-        raise
-    except GradcliError as error:
-        raise CallError(error.message) from error
-    except BaseException as error:
-        raise call_failed(what, error) from error
+
+    def __init__(self, what: str):
+        self.what = what
+
+    def __enter__(self) -> None:
+        self.process = os.getpid()
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        end_fork(self.process, error, quiet=True)
+        if error is None or isinstance(error, (CallError, NotBatchableError, GeneratorExit, *ENDINGS)):
+            return
+        failure = CallError(error.message) if isinstance(error, GradcliError) else call_failed(self.what, error)
+        raise failure from error
 
 
 def callable_name(function: Any) -> str:

@@ -1,7 +1,5 @@
 """Formulas of the expression language that claim the derivative of a program of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -64,15 +64,14 @@ class HandWritten(Claim):
         self, function: Callable, arrays: Arrays, what: str, *before: Any, cotangent: np.ndarray | None = None
     ) -> Any:
         """Call on copies of the cotangent and the arrays. Raises CallError when it raises, or changes one of them."""
-        named = {f"argument '{name}'": x for name, x in arrays.items()}
-        if cotangent is not None:
-            named = {"cotangent": cotangent, **named}
-        copies = [x.copy() if x.ndim else x[()] for x in named.values()]
-        given = [np.asarray(x) for x in copies]
+        given = [*([] if cotangent is None else [cotangent]), *arrays.values()]
+        copies = [x.copy() if x.ndim else x[()] for x in given]
         with np.errstate(all="ignore"), failing_as(what):
             result = function(*before, *copies)
-        for (name, x), copy in zip(named.items(), given, strict=True):
-            if (x.shape != copy.shape or not (x == copy).all()) and not np.array_equal(x, copy, equal_nan=True):
+        for place, (x, copy) in enumerate(zip(given, copies, strict=True), len(arrays) - len(given)):
+            same = not x.ndim or (x.shape == copy.shape and not np.count_nonzero(x != copy))
+            if not same and not np.array_equal(x, copy, equal_nan=True):
+                name = "cotangent" if place < 0 else f"argument '{list(arrays)[place]}'"
                 raise CallError(f"{what} changes its {name} in place; it must work on a copy")
         return result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import functools
 import importlib
 import importlib.util
 import os
@@ -187,20 +188,26 @@ def end_forks(quiet: bool = False) -> Any:
 
     quiet: nothing is said of what one raises, as where a function is called many times.
     """
-    process, code = os.getpid(), 0
+    process = os.getpid()
     try:
         yield
     except BaseException as error:
-        if os.getpid() == process:
-            raise
-        code = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
-        if not quiet and not isinstance(error, SystemExit):
-            os.write(2, f"error: a forked process raised {describe_error(error)}\n".encode(errors="backslashreplace"))
-    if os.getpid() != process:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
-        os._exit(code & 0xFF)
+        end_fork(process, error, quiet)
+        raise
+    end_fork(process, None, quiet)
+
+
+def end_fork(process: int, error: BaseException | None, quiet: bool) -> None:
+    """End this process, with what its block raised, where it is another one than began the block."""
+    if os.getpid() == process:
+        return
+    if not quiet and error is not None and not isinstance(error, SystemExit):
+        os.write(2, f"error: a forked process raised {describe_error(error)}\n".encode(errors="backslashreplace"))
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    code = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else error is not None
+    os._exit(code & 0xFF)
 
 
 @contextlib.contextmanager
@@ -274,8 +281,8 @@ class Surroundings:
 
     def is_own(self, file: str) -> bool:
         """Return whether a file is found through the folder, or what its files added to the search path."""
-        shared = {PACKAGE, *map(os.path.abspath, self.outer_path)} - {self.root}
-        searched = set(map(os.path.abspath, sys.path))
+        shared = {PACKAGE, *map(absolute_path, self.outer_path)} - {self.root}
+        searched = set(map(absolute_path, sys.path))
         above = with_parents(os.path.abspath(file))
         nearest = next((folder for folder in above if folder in shared or folder in searched), None)
         return nearest in searched and nearest not in shared
@@ -401,6 +408,13 @@ def execute(name: str, path: str, source: str | None = None) -> Any:
             sys.modules[name] = before
         raise
     return sys.modules[name]
+
+
+normal_path = functools.lru_cache(os.path.normpath)  # every import asks for the same few
+
+
+def absolute_path(path: str) -> str:
+    return normal_path(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
 
 
 def places_of(module: Any) -> list[str]:

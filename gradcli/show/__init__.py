@@ -1,7 +1,5 @@
 """Results as data, and as text: a module for each kind of formats has their `WRITERS`."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any, NamedTuple
 

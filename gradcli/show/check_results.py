@@ -1,7 +1,5 @@
 """What gradcheck finds out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -97,7 +95,7 @@ class ElementCounts(NamedTuple):
     of: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InputCheck:
     """What was found for one input.
 
@@ -212,7 +210,7 @@ class Taylor(NamedTuple):
         return {"rate": self.rate, "rows": self.rows}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CheckReport:
     """The verdict on the derivative of one function at one point (or the worst of several).
 
@@ -347,53 +345,6 @@ class CheckSummary(NamedTuple):
         from .html import summary_html
 
         return summary_html(self)
-
-
-class WatchedDerivative(NamedTuple):
-    """A derivative that a command used: as what, its name, the points and calls of it, and the verdict."""
-
-    role: str
-    name: str
-    points: int
-    calls: int
-    report: CheckReport
-
-    @property
-    def uses(self) -> str:
-        points, calls = ("1 point" if self.points == 1 else f"{self.points} points"), self.calls
-        return f"{points} of {calls} call{'s' * (calls != 1)}"
-
-    def document(self) -> dict[str, Any]:
-        mine = {"role": self.role, "function": self.name, "points": self.points, "calls": self.calls}
-        return {**self.report.document(), **mine}
-
-
-class WatchSummary(NamedTuple):
-    """The derivatives that a command used. seconds: of judging them."""
-
-    target: str
-    derivatives: tuple[WatchedDerivative, ...]
-    seconds: float
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("verdict", "role", "function", "file", "line", "points", "calls", "message")
-
-    @property
-    def checks(self) -> CheckSummary:
-        """The same as checks, for formats that have no place for more."""
-        return CheckSummary(self.target, tuple(item.report for item in self.derivatives), self.seconds)
-
-    def rows(self) -> Rows:
-        from .checks import headline
-
-        for item in self.derivatives:
-            report = item.report
-            place = (report.file or "", str(report.line or ""), str(item.points), str(item.calls))
-            yield (report.verdict, item.role, item.name, *place, headline(report))
-
-    def document(self) -> dict[str, Any]:
-        return {**self.checks.document(), "checks": self.derivatives}
 
 
 class CheckList(NamedTuple):

@@ -1,4 +1,4 @@
-"""What `gradcli graph` and `gradcli trace` find out: the recorded graph, and backward's walk through it."""
+"""What `graph`, `trace`, `plot` and `eval` find out: the recorded graph, backward's walk through it, curves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Rows, own_block
+from .results import Block, Rows, own_block, present
 
 
 class GraphNode(NamedTuple):
@@ -167,3 +167,53 @@ class Trace(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         return {"passes": [{"pass": i, **run._asdict()} for i, run in enumerate(self.passes, self.first)]}
+
+
+class Break(NamedTuple):
+    """A place where a curve is not smooth: a kink, a jump or a pole. sides: x, value, slope just before and after."""
+
+    kind: str
+    at: float
+    sides: tuple[tuple[float, float, float], ...]
+
+    def document(self) -> dict[str, Any]:
+        return {"kind": self.kind, "at": self.at}
+
+
+class Sampled(NamedTuple):
+    """A function along one input or over two: value and each slope have a place for each point of the axes.
+
+    axes: the points of each input. slopes: the derivatives, in the order of the axes. nan where there is no value.
+    breaks: of a function along one input.
+    """
+
+    target: str
+    axes: dict[str, np.ndarray]
+    value: np.ndarray
+    slopes: tuple[np.ndarray, ...] = ()
+    output: str | None = None
+    breaks: tuple[Break, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.axes, "value", *(f"d_{name}" for name, _ in zip(self.axes, self.slopes, strict=False)))
+
+    def rows(self) -> Rows:
+        places = np.meshgrid(*self.axes.values(), indexing="ij")
+        return zip(*(x.ravel() for x in (*places, self.value, *self.slopes)), strict=True)
+
+    def document(self) -> dict[str, Any]:
+        """Return the points of the axes; value and derivatives have a row for each point of the first."""
+        slopes = dict(zip(self.axes, self.slopes, strict=False))
+        more = present(derivative=slopes, output=self.output, breaks=self.breaks)
+        return {"over": self.axes, "value": self.value, **more}
+
+
+class Tabulated(Sampled):
+    """The value of an output along one input or over two, without slopes."""
+
+    without = ("npy", "latex")
+
+    @property
+    def arrays(self) -> tuple[Block, ...]:
+        return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())

@@ -11,8 +11,8 @@ import numpy as np
 
 from . import Style
 from .data import NONE, number
-from .results import Block, Gradients, Hessian, Jacobian, Operations, Products, Value, labels, rows_of
-from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, bold_symbol, symbol
+from .results import Block, Gradients, Hessian, Jacobian, Products, Value, labels, rows_of
+from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, Operations, bold_symbol, symbol
 
 
 def value(x: Any, precision: int | None) -> str:

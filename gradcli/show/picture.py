@@ -12,10 +12,10 @@ from ..errors import GradcliError, visible
 from . import Style
 from .check_results import CheckSummary
 from .dot import run_graphviz
-from .graph_results import Graph
+from .graph_results import Graph, Sampled
 from .layers import FILLS, HOOKED, STROKE, edge_curves, lay_out, render_svg
 from .plot import LARGEST, extent, notes_of, with_breaks
-from .results import Jacobian, Sampled
+from .results import Jacobian
 from .studies import render_picture
 from .study_results import Mutation, Precision
 

@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from . import Style
-from .results import Sampled
+from .graph_results import Sampled
 
 SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"  # cells from empty to full, also with only ASCII
 BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])

@@ -1,6 +1,7 @@
-"""Results, as immutable data: gradients, products, Jacobians, Hessians, plots, sweeps, functions of the table.
+"""Results, as immutable data: gradients, products, Jacobians, Hessians, sweeps.
 
-Named tuples rather than dataclasses: they cost nothing to import. A result says `document`, what `--json` has of it
+Named tuples rather than dataclasses, and no postponed annotations, each of which a named tuple would compile: both
+cost a short command more than its gradient. A result says `document`, what `--json` has of it
 behind the common head, with plain ndarrays and parts of results in it, and where it is a table `columns` and `rows`: a
 cell is text, a number, None for a gradient that is none, a pair of names (text joins them with a slash, CSV has a
 column for each), or a function of the digits wanted that returns text. `lines`: rows for a shell, where these are
@@ -8,8 +9,6 @@ others than those of CSV. `arrays`: its derivatives, for NumPy's formats and the
 has no others. It may also have an `exit_code`, and what is said on standard error: `notes`, `unused`, `detached`,
 `anomaly`, `symbolic` and `witnesses`. Tables whose numbers are never cut are those of `Output.numbers_of`.
 """
-
-from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -316,84 +315,6 @@ class Products(NamedTuple):
     def document(self) -> dict[str, Any]:
         product = next(iter(self.parts.values())) if self.kind == "jvp" else self.parts
         return value_document(self, **{self.kind: product})
-
-
-class Operation(NamedTuple):
-    """A function of the table, described in text. Empty where there is nothing to say."""
-
-    name: str
-    aliases: tuple[str, ...]
-    kind: str
-    signature: str
-    doc: str
-    derivatives: tuple[tuple[str, str], ...]
-    domain: str
-    subgradient: str
-    twin: str
-    numpy: tuple[str, ...]
-
-
-class Operations(NamedTuple):
-    """Functions of the table. full: whether everything about them is wanted, or one line each."""
-
-    entries: tuple[Operation, ...]
-    full: bool = False
-
-    def rows(self) -> Rows:
-        return ((op.name, op.kind, "; ".join(f"{a}: {b}" for a, b in op.derivatives), op.doc) for op in self.entries)
-
-    def document(self) -> dict[str, Any]:
-        return {"ops": [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in self.entries]}
-
-
-class Break(NamedTuple):
-    """A place where a curve is not smooth: a kink, a jump or a pole. sides: x, value, slope just before and after."""
-
-    kind: str
-    at: float
-    sides: tuple[tuple[float, float, float], ...]
-
-    def document(self) -> dict[str, Any]:
-        return {"kind": self.kind, "at": self.at}
-
-
-class Sampled(NamedTuple):
-    """A function along one input or over two: value and each slope have a place for each point of the axes.
-
-    axes: the points of each input. slopes: the derivatives, in the order of the axes. nan where there is no value.
-    breaks: of a function along one input.
-    """
-
-    target: str
-    axes: dict[str, np.ndarray]
-    value: np.ndarray
-    slopes: tuple[np.ndarray, ...] = ()
-    output: str | None = None
-    breaks: tuple[Break, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*self.axes, "value", *(f"d_{name}" for name, _ in zip(self.axes, self.slopes, strict=False)))
-
-    def rows(self) -> Rows:
-        places = np.meshgrid(*self.axes.values(), indexing="ij")
-        return zip(*(x.ravel() for x in (*places, self.value, *self.slopes)), strict=True)
-
-    def document(self) -> dict[str, Any]:
-        """Return the points of the axes; value and derivatives have a row for each point of the first."""
-        slopes = dict(zip(self.axes, self.slopes, strict=False))
-        more = present(derivative=slopes, output=self.output, breaks=self.breaks)
-        return {"over": self.axes, "value": self.value, **more}
-
-
-class Values(Sampled):
-    """The value of an output along one input or over two, without slopes."""
-
-    without = ("npy", "latex")
-
-    @property
-    def arrays(self) -> tuple[Block, ...]:
-        return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())
 
 
 class Swept(NamedTuple):

@@ -1,6 +1,4 @@
-"""What exact arithmetic, locks and mutants find out: formulas, numbers of many digits and the right ones, verdicts."""
-
-from __future__ import annotations
+"""What formulas, digits, locks, mutants and watched commands find out, and functions of the table."""
 
 import re
 from collections.abc import Mapping
@@ -9,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, visible
+from .check_results import CheckReport, CheckSummary
 from .results import Block, Rows, label, own_block, present
 
 
@@ -386,3 +385,78 @@ class Mutation(NamedTuple):
     def survivors(self) -> tuple[MutantRun, ...]:
         """Those that are larger than `at_least` and were not noticed."""
         return tuple(m for m in self.mutants if not m.killed and (m.relative_error or 0.0) > self.at_least * (1 + 1e-9))
+
+
+class WatchedDerivative(NamedTuple):
+    """A derivative that a command used: as what, its name, the points and calls of it, and the verdict."""
+
+    role: str
+    name: str
+    points: int
+    calls: int
+    report: CheckReport
+
+    @property
+    def uses(self) -> str:
+        points, calls = ("1 point" if self.points == 1 else f"{self.points} points"), self.calls
+        return f"{points} of {calls} call{'s' * (calls != 1)}"
+
+    def document(self) -> dict[str, Any]:
+        mine = {"role": self.role, "function": self.name, "points": self.points, "calls": self.calls}
+        return {**self.report.document(), **mine}
+
+
+class WatchSummary(NamedTuple):
+    """The derivatives that a command used. seconds: of judging them."""
+
+    target: str
+    derivatives: tuple[WatchedDerivative, ...]
+    seconds: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("verdict", "role", "function", "file", "line", "points", "calls", "message")
+
+    @property
+    def checks(self) -> CheckSummary:
+        """The same as checks, for formats that have no place for more."""
+        return CheckSummary(self.target, tuple(item.report for item in self.derivatives), self.seconds)
+
+    def rows(self) -> Rows:
+        from .checks import headline
+
+        for item in self.derivatives:
+            report = item.report
+            place = (report.file or "", str(report.line or ""), str(item.points), str(item.calls))
+            yield (report.verdict, item.role, item.name, *place, headline(report))
+
+    def document(self) -> dict[str, Any]:
+        return {**self.checks.document(), "checks": self.derivatives}
+
+
+class Operation(NamedTuple):
+    """A function of the table, described in text. Empty where there is nothing to say."""
+
+    name: str
+    aliases: tuple[str, ...]
+    kind: str
+    signature: str
+    doc: str
+    derivatives: tuple[tuple[str, str], ...]
+    domain: str
+    subgradient: str
+    twin: str
+    numpy: tuple[str, ...]
+
+
+class Operations(NamedTuple):
+    """Functions of the table. full: whether everything about them is wanted, or one line each."""
+
+    entries: tuple[Operation, ...]
+    full: bool = False
+
+    def rows(self) -> Rows:
+        return ((op.name, op.kind, "; ".join(f"{a}: {b}" for a, b in op.derivatives), op.doc) for op in self.entries)
+
+    def document(self) -> dict[str, Any]:
+        return {"ops": [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in self.entries]}

@@ -14,13 +14,14 @@ from rich.text import Text
 from ..errors import visible
 from . import Style
 from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, shape_text, table_of_arrays
-from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck, WatchSummary
+from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck
 from .checks import basis, headline, input_lines, summary_line, taylor_lines
 from .data import NONE, number, write_tsv
-from .graph_results import Graph, Trace
+from .graph_results import Graph, Sampled, Tabulated, Trace
 from .plot import render_sampled
-from .results import Block, Gradients, Hessian, Jacobian, Operation, Operations, Products, Sampled, Value, Values
+from .results import Block, Gradients, Hessian, Jacobian, Products, Value
 from .studies import STUDIES, agreements
+from .study_results import Operation, Operations, WatchSummary
 from .trace import render_graph, render_trace
 
 
@@ -59,7 +60,7 @@ def render_value(result: Value, style: Style) -> Group:
     return Group(*head_of(result, style)[:1])
 
 
-def render_values(result: Values, style: Style) -> Any:
+def render_values(result: Tabulated, style: Style) -> Any:
     *inputs, value = result.columns
     table = plain_table(*inputs, result.output or value)
     for row in result.rows():
@@ -318,7 +319,7 @@ def cells_of(row: Element, name: str, digits: int, headings: tuple[str, ...]) ->
 TABLES = {
     Gradients: render_gradients,
     Value: render_value,
-    Values: render_values,
+    Tabulated: render_values,
     Jacobian: render_jacobian,
     Hessian: render_hessian,
     Products: render_products,

@@ -42,7 +42,7 @@ def test_every_format_of_a_command_takes_its_results(name):
     types = {key: value for module in MODULES for key, value in vars(module).items()}
     for form, kind in formats_and_results(name):
         missing = kind == "LongNumbers" and form in {"npz", "npy", *PICTURES}  # numbers of many digits are text
-        missing |= kind == "Values" and form in {"latex", "npy"}  # which say so: test_cases has it
+        missing |= kind == "Tabulated" and form in {"latex", "npy"}  # which say so: test_cases has it
         assert takes(form, types[kind]) or missing, f"gradcli {name} -f {form} cannot write {kind}"
 
 

@@ -17,7 +17,8 @@ from ...show import PICTURES, TEXT
 from ..options import Call, compute_in_digits, target_command
 
 if TYPE_CHECKING:
-    from ...show.results import Sampled, Value, Values
+    from ...show.graph_results import Sampled, Tabulated
+    from ...show.results import Value
     from ...show.study_results import LongNumbers, Precision
 
 POINTS = {1: 200, 2: 60}
@@ -33,9 +34,9 @@ FARTHEST = 1e300
     "gradcli eval 'exp(-a*x)' x=0:5 a=2 --points 11; gradcli eval 'erf(x)' x=0.5 --digits 40",
     "over points digits out engine columns strict",
 )
-def eval(call: Call) -> Value | Values | LongNumbers:
+def eval(call: Call) -> Value | Tabulated | LongNumbers:
     """Print the value of TARGET; over ranges, x=FROM:TO, of one input or two: columns of the inputs and the value."""
-    from ...analysis.gradient import compute_value, compute_values
+    from ...analysis.gradient import compute_value
 
     ranges, points, digits = take_ranges(call), call.options.points, call.options.digits
     if points and not ranges:
@@ -48,6 +49,8 @@ def eval(call: Call) -> Value | Values | LongNumbers:
 
         return compute_in_digits(call, value_in_digits, program, call.request, digits, alone=True)
     if ranges:
+        from ...analysis.plot import compute_values
+
         return compute_values(program, values, ranges, points or POINTS[len(ranges)], call.request.out)
     return compute_value(program, values, call.request.out)
 

@@ -14,8 +14,7 @@ from ..option_table import dimensions_of, shapes_of
 from ..options import COMMON, Call, target_command
 
 if TYPE_CHECKING:
-    from ...show.results import Operations
-    from ...show.study_results import Formulas
+    from ...show.study_results import Formulas, Operations
 
 
 @target_command(
@@ -92,7 +91,7 @@ def ops(call: Call) -> Operations:
     from ...lang.operations import describe
     from ...rules import full_table
     from ...rules.table import NAMES
-    from ...show.results import Operations
+    from ...show.study_results import Operations
 
     call.output.check()
     names = call.request.words
