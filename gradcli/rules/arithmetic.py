@@ -215,7 +215,8 @@ def power_dx(_, x, y):
         if type(y) is float and y == 0.5:
             return 0.5 / np.sqrt(x)
         return 2 * x if y == 2 else np.zeros_like(x) if y == 0 else y * power.forward(x, y - 1)
-    return np.where(y == 0, 0.0, y * power.forward(x, y - 1))
+    undefined = (x == 0) & (y == 0)  # 0 times infinity, also in the derivatives of this
+    return np.where(undefined, 0.0, y * power.forward(np.where(undefined, 1.0, x), y - 1))
 
 
 def power_dy(out, x, y):
