@@ -44,20 +44,21 @@ class Watched(Prepare):
             if hook.name in self.on_modules:
                 continue
             check_known([hook.name], [*tensors, *self.on_modules], "--hook")
-            tensor = tensors[hook.name]
-            if tensor._node is None:
-                raise GradcliError(f"--hook: no gradient flows to '{hook.name}'", kind="name")
-            tensor._node.add_hook("tensor", hook)
+            node_of(tensors[hook.name], hook.name, "--hook").add_hook("tensor", hook)
         retain = self.retain
         if retain is None:
             retain = [n for n, t in tensors.items() if t._node is not None and not t._node.leaf]
         check_known(retain, tensors, "--retain")
         for name in retain:
-            tensor = tensors[name]
-            if tensor._node is None:
-                raise GradcliError(f"--retain: no gradient flows to '{name}'", kind="name")
-            tensor.retain_grad()
-            self.retained[name] = tensor
+            node_of(tensors[name], name, "--retain")
+            tensors[name].retain_grad()
+            self.retained[name] = tensors[name]
+
+
+def node_of(tensor: Tensor, name: str, option: str) -> Any:
+    if tensor._node is None:
+        raise GradcliError(f"{option}: no gradient flows to '{name}'", kind="name")
+    return tensor._node
 
 
 def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Gradients:

@@ -40,8 +40,7 @@ class Recorded:
                 hint="take real(...), imag(...) or abs(...) of it",
                 kind="shape",
             )
-        self.trace = Trace(list(run.leaves.values()), lambda leaves: leaves, False)
-        self.trace.outputs = [self.output]
+        self.trace = Trace(list(run.leaves.values()), outputs=[self.output])
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -67,9 +66,7 @@ class Recorded:
         seed = Tensor._wrap(np.ones_like(self.output._data)[()], None)
         gradients = pull(self.trace, [(self.output, seed)], True, True)
         known = [i for i, g in enumerate(gradients) if g is not None]
-        second = Trace(self.trace.inputs, lambda leaves: leaves, False)
-        second.outputs = [gradients[i] for i in known]
-        return second, known
+        return Trace(self.trace.inputs, outputs=[gradients[i] for i in known]), known
 
     def vector(self, given: np.ndarray | None, like: Tensor, option: str) -> Tensor:
         shape = like._data.shape

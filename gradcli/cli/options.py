@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ..program.base import Program
     from ..program.hooks import Hook
     from ..show.check_results import CheckReport
-    from ..show.study_results import LongNumbers
 
 
 def kind_of(text: str, command: str) -> str:
@@ -60,7 +59,7 @@ class Call:
     """
 
     def __init__(self, request: Request, formats: tuple[str, ...], options: SimpleNamespace):
-        self.request, self.formats, self.options, self.command = request, formats, options, request.command
+        self.request, self.options, self.command = request, options, request.command
         self.output = Output(request, formats)
         self.form = self.output.form
         self.held = contextlib.ExitStack()
@@ -302,17 +301,6 @@ def check_uses(call: Call) -> None:
 def no_target() -> GradcliError:
     example = examples_of(click.get_current_context().command)[0]
     return GradcliError("no TARGET given", hint=f"for example: {example}")
-
-
-def compute_in_digits(
-    call: Call, compute: Callable[..., LongNumbers], program: Program, request: Request, digits: int, *, alone: bool
-) -> LongNumbers:
-    """Return values and derivatives in many digits, in time. alone: whether nothing else is asked for besides."""
-    from ..analysis.precision import TIMEOUT, in_time
-
-    if not alone:
-        raise GradcliError("--digits goes alone, without --symbolic and --check")
-    return in_time(lambda: compute(program, call.values, request, digits), digits, call.request.timeout or TIMEOUT)
 
 
 def formulas_of(call: Call, program: Program) -> FormulaComparison:

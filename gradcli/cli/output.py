@@ -160,8 +160,6 @@ TEXT_ENDINGS = ("", ".txt", ".log", ".out", ".lock")
 """Of files that may hold text of any kind; other endings say what is expected of a file."""
 TABLE = ("table", "text")
 """The formats of a file without an ending of its own."""
-UNKNOWN_PICTURES = (".pdf", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps")
-"""Files in which nobody expects text, and which no command writes with -o, whatever -f says."""
 
 
 class Output:
@@ -181,12 +179,12 @@ class Output:
         kind = os.path.splitext(self.path or "")[1].lower()
         by_ending = next((name for name, form in FORMATS.items() if kind in form.endings), None)
         named = plain if kind == ".tsv" else by_ending
-        unknown = named is None and form is None and len(formats) > 1 and kind not in (*TEXT_ENDINGS, *UNKNOWN_PICTURES)
+        unknown = named is None and form is None and len(formats) > 1 and kind not in TEXT_ENDINGS
         if unknown and not is_stream(self.path or ""):
             endings = [".txt", *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE)]
             hint = f"the types are {', '.join(dict.fromkeys(endings))}; with -f any name will do"
             raise GradcliError(f"-o {path}: unknown type of file '{kind}'", hint=hint, kind="file")
-        if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
+        if named is not None and named not in formats:
             raise GradcliError(f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}")
         if form is not None and kind in FORMATS[form].endings:
             named = form
@@ -249,8 +247,7 @@ class Output:
             wide = console.options.update(max_width=LONGEST, width=LONGEST)
             console.width = max(console.width, Measurement.get(console, wide, whole).maximum)
         console.print(renderable, crop=False)
-        lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
-        text = "\n".join(lines)
+        text = "\n".join(line.rstrip() for line in console.file.getvalue().split("\n"))
         return text if self.unicode else text.translate(PLAIN)
 
     def write(self, text: str | bytes) -> None:
@@ -259,6 +256,15 @@ class Output:
             write_file(self.path, text)
         else:
             write(text)
+
+
+def output_of(command: str, formats: tuple[str, ...], **asked: Any) -> Output:
+    """Return the output of a command that has no TARGET, and let messages be as it was asked."""
+    request = Request(command=command, **asked)
+    messages.settings.color, messages.settings.quiet = request.color, request.quiet
+    shown = Output(request, formats)
+    shown.check()
+    return shown
 
 
 def note_what_is_hidden(result: Any, text: str) -> None:

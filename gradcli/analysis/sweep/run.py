@@ -356,9 +356,7 @@ class Record:
                 self.found = document if counted else {}
 
     def check(self, wanted: dict[str, Any]) -> None:
-        known = self.found.get("made from")
-        if known is None:
-            return
+        known = self.found["made from"]
         other = [name for name in wanted if json.loads(json.dumps(wanted[name])) != known.get(name)]
         if other:
             message = f"the parts of {self.output} that are there were made with another {' and '.join(other)}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...analysis.gradient import compute_gradient, first_nan
+from ...errors import GradcliError
 from ...request import Request
 from ...show.results import Gradients, nan_in
-from ..options import Call, check_derivative, compute_in_digits, formulas_of, target_command
+from ..options import Call, check_derivative, formulas_of, target_command
 
 if TYPE_CHECKING:
     from ...show.study_results import LongNumbers
@@ -32,8 +33,9 @@ def grad(call: Call) -> Gradients | LongNumbers:
     if asked.digits:
         from ...analysis.precision import gradient_in_digits
 
-        alone = not (asked.symbolic or options.check)
-        return compute_in_digits(call, gradient_in_digits, program, request(), asked.digits, alone=alone)
+        if asked.symbolic or options.check:
+            raise GradcliError("--digits goes alone, without --symbolic and --check")
+        return gradient_in_digits(program, call.values, request(), asked.digits)
     result = compute_gradient(program, values, request())
     if options.detect_anomaly and not asked.strict and nan_in(result) is not None:
         result = result._replace(anomaly=first_nan(program, values, request()) or ("", None))

@@ -14,7 +14,7 @@ from ...errors import GradcliError
 from ...lang.values import read_value, split_value
 from ...program.target import load_program
 from ...show import PICTURES, TEXT
-from ..options import Call, compute_in_digits, target_command
+from ..options import Call, target_command
 
 if TYPE_CHECKING:
     from ...show.graph_results import Sampled, Tabulated
@@ -47,7 +47,7 @@ def eval(call: Call) -> Value | Tabulated | LongNumbers:
     if digits:
         from ...analysis.precision import value_in_digits
 
-        return compute_in_digits(call, value_in_digits, program, call.request, digits, alone=True)
+        return value_in_digits(program, call.values, call.request, digits)
     if ranges:
         from ...analysis.plot import compute_values
 
