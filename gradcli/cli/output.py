@@ -173,12 +173,10 @@ class Output:
         form, path, command = request.format, request.output, request.command
         self.formats, self.precision, self.command = formats, request.precision, command
         self.path = None if path == "-" else path
+        of_pipe = formats[:2][-1]
         on_terminal = path is None and messages.is_terminal(results())
-        plain = "table" if request.plot and form is None else formats[:2][-1]  # the second is that of pipes
-        self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
-        by_ending = next((name for name, form in FORMATS.items() if kind in form.endings), None)
-        named = plain if kind == ".tsv" else by_ending
+        named = of_pipe if kind == ".tsv" else next((name for name, f in FORMATS.items() if kind in f.endings), None)
         unknown = named is None and form is None and len(formats) > 1 and kind not in TEXT_ENDINGS
         if unknown and not is_stream(self.path or ""):
             endings = [".txt", *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE)]
@@ -190,7 +188,7 @@ class Output:
             named = form
         if form is not None and named not in (None, form):
             raise GradcliError(f"-f {form} and -o {path} disagree: a {kind} file is {named}", hint="leave out -f")
-        self.form = named or self.form
+        self.form = named or form or ("table" if on_terminal or request.plot else of_pipe)
 
     def check(self) -> None:
         """Raise GradcliError for a file that cannot be written, before anything is computed."""
