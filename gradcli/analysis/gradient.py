@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span, check_known
 from ..lang.limits import out_of_memory
-from ..program.base import Prepare, Program, Run, check_output, silence_prints
+from ..program.base import Prepare, Program, Run, check_output, check_vector, silence_prints
 from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Gradients, InputGradient, Value
@@ -169,9 +169,7 @@ def run_backward(output: Tensor, request: Request) -> None:
                 kind="shape",
             )
         vector = np.ones(shape)
-    if vector.shape != shape:
-        message = f"--gradient has shape {vector.shape}; the output has shape {shape}"
-        raise GradcliError(message, hint="they must be equal", kind="shape")
+    check_vector(vector, output._data)
     if vector.dtype.kind == "c" and not output_is_complex:
         raise GradcliError("--gradient is complex, but the output is real", kind="value")
     if output._node is None:

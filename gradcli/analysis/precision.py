@@ -128,7 +128,6 @@ DIGITS = (50, 80, 160, 320, 640, 1280)
 """Two in a row that agree to 25 digits are right; after a cancellation it takes more than 50."""
 ENOUGH = 640
 """Only from here on is 0 believed: derivatives by differences do not see what is far smaller than the value."""
-POINTS = 49
 WIDE = 100.0  # from this ratio of its ends on, the points of a range grow by a factor
 NEAREST = 1e-12  # the share of a range's longer side at which its points come closest to a zero inside it
 
@@ -323,7 +322,7 @@ class StepComparison:
 
 
 def measure_precision(
-    program: Program, given: Values, over: tuple[str, float, float], request: Request, points: int = POINTS
+    program: Program, given: Values, over: tuple[str, float, float], request: Request, points: int
 ) -> Precision:
     """Return how many digits of a program's value and gradients are right between two ends of one input."""
     name, low, high = over

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import GradcliError, check_known
 from ..func.forward import forward_blocks, push_all
 from ..func.trace import Trace, pull, reverse_blocks
-from ..program.base import Program, Values
+from ..program.base import Program, Values, check_output
 from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Hessian, Jacobian, Products
@@ -31,9 +31,7 @@ class Recorded:
             raise GradcliError("the script runs backward itself, so its graph is gone", hint=hint, kind="target")
         self.title, self.names, self.output_name = program.title, list(run.leaves), run.output_name
         self.output = run.output
-        if self.output._data.dtype.kind not in "fc":
-            message = f"the output has type {self.output._data.dtype}, which has no derivative"
-            raise GradcliError(message, hint="choose a real output with --out NAME", kind="shape")
+        check_output(self.output)
         if is_complex(self.output):
             raise GradcliError(
                 "the output is complex; only real outputs have derivatives of this kind",

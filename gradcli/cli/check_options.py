@@ -25,18 +25,23 @@ FEW_TARGETS = 4
 """Targets that a report names one by one."""
 
 
+def target_words(call: Call) -> list[str]:
+    """Return the words that are targets: the first one, unless there is -e, whatever it looks like."""
+    first = () if call.inline else call.request.words[:1]
+    return [*first, *(word for word in call.words if not VALUE.match(word))]
+
+
 def names_of_targets(call: Call) -> str:
     """Return the targets as a report names them: the only one, a few, or how many."""
     if call.request.expression is not None:
         return call.request.expression
-    names = [call.request.words[0], *(word for word in call.words if not VALUE.match(word))]
+    names = target_words(call)
     return ", ".join(names) if len(names) <= FEW_TARGETS else f"{len(names)} files"
 
 
 def select_checks(call: Call) -> list[Check | CheckReport]:
     """Return the checks that the command line names; what could not be imported is always among them."""
-    texts = [call.request.words[0]] if call.request.words and not call.inline else []
-    targets = [call.as_target(text) for text in (*texts, *(w for w in call.words if not VALUE.match(w)))]
+    targets = [call.as_target(text) for text in target_words(call)]
     if call.request.expression is not None:
         targets.insert(0, call.as_target(call.request.expression, inline=True))
     if not targets:

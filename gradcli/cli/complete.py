@@ -17,7 +17,7 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import GradcliError, unknown_name
 from ..lang.limits import FILE_ENDINGS
 from . import COMPLETE
 from .messages import Command
@@ -337,10 +337,7 @@ def completion(shell: str) -> None:
     inputs as NAME=. Nothing is executed for that.
     """
     if shell not in SHELLS:
-        raise GradcliError(
-            f"there is no completion for '{shell}'",
-            hint=did_you_mean(shell, SHELLS) or f"the shells are {', '.join(SHELLS)}",
-        )
+        raise unknown_name(f"there is no completion for '{shell}'", shell, SHELLS, "the shells are")
     source = SHELLS[shell](click.get_current_context().find_root().command, {}, "gradcli", COMPLETE).source()
     output_of("completion", ("text",), format="text").write(source)
 

@@ -331,7 +331,7 @@ def identity(sweep: Sweep, points: str) -> dict[str, Any]:
         "--no-keep": target.request.no_keep,
         "--delimiter": target.request.delimiter,
         "-f": sweep.ending,
-        "--dtype": str(np.dtype(target.request.input_dtype)),
+        "--dtype": str(target.request.input_dtype),
         "--engine": target.request.engine,
         "--torch": target.request.torch,
         "--seed": target.request.seed,

@@ -8,7 +8,7 @@ from ...analysis.gradient import compute_gradient, first_nan
 from ...errors import GradcliError
 from ...request import Request
 from ...show.results import Gradients, nan_in
-from ..options import Call, check_derivative, formulas_of, target_command
+from ..options import Call, add_check, formulas_of, target_command
 
 if TYPE_CHECKING:
     from ...show.study_results import LongNumbers
@@ -39,14 +39,12 @@ def grad(call: Call) -> Gradients | LongNumbers:
     result = compute_gradient(program, values, request())
     if options.detect_anomaly and not asked.strict and nan_in(result) is not None:
         result = result._replace(anomaly=first_nan(program, values, request()) or ("", None))
-    if program.is_script and sum(item.value.size for item in result.inputs) > SHOWN_WHOLE and asked.wrt is None:
+    count = sum(item.value.size for item in result.inputs)
+    if program.is_script and count > SHOWN_WHOLE and asked.wrt is None:
         result = result._replace(summary=True)
     if asked.symbolic:
         formulas = formulas_of(call, program)
         inputs = {item.name: item.value for item in result.inputs}
         slopes = {item.name: item.slope for item in result.inputs}
         result = result._replace(symbolic=formulas.gradient(inputs, slopes))
-    if options.check:
-        count = sum(item.value.size for item in result.inputs)
-        result = result._replace(witnesses=(check_derivative(call, symbolic=count <= asked.max_symbols),))
-    return result
+    return add_check(call, result, symbolic=count <= asked.max_symbols)
