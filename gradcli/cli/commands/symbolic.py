@@ -32,15 +32,16 @@ def symbolic(call: Call) -> Formulas:
     inputs without a shape are numbers. Each formula is held against the engine at random sizes before it is printed.
     """
     asked, form, at = call.request, call.form, call.options.at
-    program, values = call.program()
     if call.options.matrix:
         from ...analysis.matrix_symbolic import matrix_formulas
 
+        program, values = call.program()
         return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)
-    from ...analysis.symbolic import derive_formulas
+    from ...analysis.symbolic import derive_formulas  # imports sympy, which takes none of the time that --timeout gives
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 
+    program, values = call.program()
     drawn = shapes_of(asked.shapes, asked.max_elements, values)
     point, missing = None, [*drawn, *program.missing({**values, **drawn})]
     if missing and not at and form not in CODE and any(np.size(x) == 1 for x in values.values()):
