@@ -165,8 +165,8 @@ TABLE = ("table", "text")
 class Output:
     """How a result is to be shown, as a request says it.
 
-    form: the format: unless one is asked for `table` on a terminal and `tsv` elsewhere, `table` where something is
-    drawn. path: a file, None for standard output. formats: those that the command has.
+    form: the format, as the ending of the file or -f says it; else `table` on a terminal and where something is drawn,
+    and the second of the command's formats elsewhere. path: a file, None for standard output.
     """
 
     def __init__(self, request: Request, formats: tuple[str, ...]):
