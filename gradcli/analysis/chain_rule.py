@@ -27,23 +27,25 @@ from ..show.study_results import Derivative, Formula
 from .trace import trace_program
 
 LONGEST = 100  # formulas with more characters are not put into others: the derivative's symbol stands for them
-Results = Mapping[str, Sequence[Derivative]]  # the derivatives in the inputs alone, by input
 
 
 def chain_rule(
-    program: Program, given: Mapping[str, Any], out: str | None, results: Results, at_point: bool
+    program: Program, given: Mapping[str, Any], out: str | None, derivatives: Sequence[Derivative], at_point: bool
 ) -> tuple[Formula, ...]:
     """Return the lines of the chain rule from the output down to the inputs, as text and as LaTeX.
 
-    Inputs without a value get 1: the formulas do not depend on it. out: the name of the output. at_point: whether the
-    values are a point whose numbers are wanted, too.
+    Inputs without a value get 1: the formulas do not depend on it. out: the name of the output. derivatives: those in
+    the inputs alone. at_point: whether the values are a point whose numbers are wanted, too.
     """
+    results: dict[str, list[Derivative]] = {}
+    for d in derivatives:
+        results.setdefault(d.name.partition("[")[0], []).append(d)
     values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
     values = {name: exact_as_floats(x) for name, x in values.items()}
     passes = trace_program(program, values, Request(out=out)).passes  # all inputs, lest others become numbers
     chains = [Chain(run, results, at_point, last=len(passes) == 1) for run in passes]
     lines = [line for chain in chains for line in chain.lines()]
-    for d in (d for derivatives in results.values() for d in derivatives if len(chains) > 1):
+    for d in derivatives if len(chains) > 1 else ():
         left = Formula(f"{d.name}.grad", rf"\left({printing.latex_name(d.name)}\right)_{{\mathrm{{grad}}}}")
         lines.append(equation(left, d.formula, value_text(d)))
     return tuple(lines)
@@ -60,7 +62,7 @@ def exact_as_floats(x: Any) -> np.ndarray:
 class Chain:
     """The lines of one pass of backward: derivatives on the way to inputs in `results`, which their lines end in."""
 
-    def __init__(self, run: Pass, results: Results, at_point: bool, last: bool):
+    def __init__(self, run: Pass, results: Mapping[str, Sequence[Derivative]], at_point: bool, last: bool):
         self.run = run
         self.output = run.output
         self.results = results if last else {}

@@ -148,7 +148,7 @@ def rounded_numbers(numbers: Values) -> dict[str, np.ndarray]:
 
 def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Values) -> list[Agreement]:
     """Return how expressions agree with numbers, within what rounding of the point changes in the formula."""
-    results = []
+    results: list[Agreement] = []
     sizes = [np.abs(np.asarray(x, complex)).ravel() for x in engine.values()]
     sizes.append(np.abs([complex(as_number(x)) for x in point.values()]))
     largest = max((float(np.max(x[np.isfinite(x)], initial=1.0)) for x in sizes), default=1.0)
@@ -157,40 +157,42 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Values
         numbers = [number_at(e, point) for e in exprs]
         ours = np.asarray(engine[name]).reshape(-1).tolist()
         scale = max((abs(x) for x in ours if np.isfinite(x)), default=0.0)
-        notes: list[str] = []
-        agrees, decided, error = True, True, 0.0
-        infinite = not all(x.is_finite for x in point.values())
-        for expr, number, mine in zip(exprs, numbers, ours, strict=True):
-            exact_value = as_number(number)
-            difference = abs(exact_value - mine)
-            if np.array_equal(exact_value, mine, equal_nan=True):
-                if kink := kink_at(expr, point):
-                    notes.append(kink)
-                continue
-            if np.isfinite(difference) and difference <= 1e-9 * max(scale, abs(exact_value)):
-                error = max(error, difference)
-                continue
-            if infinite and (exact_value != exact_value or mine != mine):  # 0 * nan is 0 in a formula
-                notes.append("with nan or infinity among the inputs, elements that are nan are not compared")
-                continue
-            if beside(expr, point, mine, scale, notes):
-                continue
-            if all(x != x for x in numbers_around(expr, point, KINK, np.random.default_rng(0))):
-                decided = False
-                notes.append("cannot decide: the formula is 0/0 at the point and beside it")
-                continue
-            if difference <= UNSEEN * largest and abs(exact_value) <= 1e-3 * difference:
-                decided = False
-                notes.append(f"cannot decide: the formula gives {exact_value:.3g}, and rounding alone {difference:.1g}")
-                continue
-            agrees = False
-            error = max(error, difference) if np.isfinite(difference) else float("inf")
+        pairs = zip(exprs, map(as_number, numbers), ours, strict=True)
+        found = [compare_element(expr, number, mine, point, scale, largest) for expr, number, mine in pairs]
+        verdicts, errors, notes = zip(*found, strict=True) if found else ((), (), ())
         shown = [printing.with_decimals(e) for e in exprs]
         values = (Rounded().doprint(n).replace("oo", "inf").replace("zinf", "inf") for n in numbers)
         words = (map(printing.text, shown), map(printing.latex, shown), values)
         texts, latex, written = (np.array(list(items), object).reshape(shape) for items in words)
-        results.append(Agreement(name, texts, latex, written, agrees, error, tuple(dict.fromkeys(notes)), decided))
+        agreement = Agreement(name, texts, latex, written, False not in verdicts, max(errors, default=0.0))
+        results.append(
+            agreement._replace(notes=tuple(dict.fromkeys(filter(None, notes))), decided=None not in verdicts)
+        )
     return results
+
+
+def compare_element(
+    expr: Any, number: complex, mine: complex, point: dict[Any, Any], scale: float, largest: float
+) -> tuple[bool | None, float, str | None]:
+    """Return whether a formula's number and the engine's agree, None for undecided; their difference, and a note.
+
+    scale, largest: the largest number of this derivative, and of all derivatives and the point.
+    """
+    difference = abs(number - mine)
+    if np.array_equal(number, mine, equal_nan=True):
+        return True, 0.0, kink_at(expr, point)
+    if np.isfinite(difference) and difference <= 1e-9 * max(scale, abs(number)):
+        return True, difference, None
+    if (number != number or mine != mine) and not all(x.is_finite for x in point.values()):  # 0 * nan is 0 in a formula
+        return True, 0.0, "with nan or infinity among the inputs, elements that are nan are not compared"
+    agrees, note = compare_beside(expr, point, mine, scale)
+    if agrees:
+        return True, 0.0, note
+    if all(x != x for x in numbers_around(expr, point, KINK, np.random.default_rng(0))):
+        return None, 0.0, "cannot decide: the formula is 0/0 at the point and beside it"
+    if difference <= UNSEEN * largest and abs(number) <= 1e-3 * difference:
+        return None, 0.0, f"cannot decide: the formula gives {number:.3g}, and rounding alone {difference:.1g}"
+    return False, difference if np.isfinite(difference) else float("inf"), None
 
 
 def rounded(item: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement:
@@ -201,8 +203,8 @@ def rounded(item: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement
     return item._replace(agrees=True, notes=(*item.notes, note), decided=False)
 
 
-def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: list[str]) -> bool:
-    """Return whether the engine's number lies among those that the formula gives close to the point.
+def compare_beside(expr: Any, point: dict[Any, Any], mine: complex, scale: float) -> tuple[bool, str | None]:
+    """Return whether the engine's number lies among those that the formula gives close to the point, and a note.
 
     At a kink the formula has one slope on either side, and any between them is right; near a singularity, a rounding
     error of the point explains a difference.
@@ -212,16 +214,14 @@ def beside(expr: Any, point: dict[Any, Any], mine: float, scale: float, notes: l
         nearby = numbers_around(expr, point, size, rng)
         finite = [x.real for x in map(complex, nearby) if np.isfinite(x)]
         if not finite:
-            return not np.isfinite(mine)
+            return not np.isfinite(mine), None
         low, high = min(finite), max(finite)
         room = 1e-9 * max(scale, abs(low), abs(high)) + (high - low if why == "rounding" else 0.0) * 100
         if not np.isfinite(mine):
-            return not all(np.isfinite(x) for x in nearby)
+            return not all(np.isfinite(x) for x in nearby), None
         if low - room <= mine.real <= high + room:
-            if why == "kink" and high - low > room:
-                notes.append(kink_note(low, high, mine.real))
-            return True
-    return False
+            return True, kink_note(low, high, mine.real) if why == "kink" and high - low > room else None
+    return False, None
 
 
 class Proof(NamedTuple):

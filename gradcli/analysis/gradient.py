@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, Span, check_known
 from ..lang.limits import out_of_memory
-from ..program.base import Prepare, Program, Run, check_output, silence_prints
+from ..program.base import Prepare, Program, Run, check_output, check_vector, silence_prints
 from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Gradients, InputGradient, Value
@@ -44,20 +44,21 @@ class Watched(Prepare):
             if hook.name in self.on_modules:
                 continue
             check_known([hook.name], [*tensors, *self.on_modules], "--hook")
-            tensor = tensors[hook.name]
-            if tensor._node is None:
-                raise GradcliError(f"--hook: no gradient flows to '{hook.name}'", kind="name")
-            tensor._node.add_hook("tensor", hook)
+            node_of(tensors[hook.name], hook.name, "--hook").add_hook("tensor", hook)
         retain = self.retain
         if retain is None:
             retain = [n for n, t in tensors.items() if t._node is not None and not t._node.leaf]
         check_known(retain, tensors, "--retain")
         for name in retain:
-            tensor = tensors[name]
-            if tensor._node is None:
-                raise GradcliError(f"--retain: no gradient flows to '{name}'", kind="name")
-            tensor.retain_grad()
-            self.retained[name] = tensor
+            node_of(tensors[name], name, "--retain")
+            tensors[name].retain_grad()
+            self.retained[name] = tensors[name]
+
+
+def node_of(tensor: Tensor, name: str, option: str) -> Any:
+    if tensor._node is None:
+        raise GradcliError(f"{option}: no gradient flows to '{name}'", kind="name")
+    return tensor._node
 
 
 def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Gradients:
@@ -168,9 +169,7 @@ def run_backward(output: Tensor, request: Request) -> None:
                 kind="shape",
             )
         vector = np.ones(shape)
-    if vector.shape != shape:
-        message = f"--gradient has shape {vector.shape}; the output has shape {shape}"
-        raise GradcliError(message, hint="they must be equal", kind="shape")
+    check_vector(vector, output._data)
     if vector.dtype.kind == "c" and not output_is_complex:
         raise GradcliError("--gradient is complex, but the output is real", kind="value")
     if output._node is None:

@@ -101,7 +101,7 @@ class ObservedPass:
     def __init__(self, kind: str, roots: list[Any], frame: Any):
         self.kind = kind
         self.roots = roots
-        self.leaves = {node: value_of(node) for node in reachable(roots) if node.leaf}
+        self.leaves = {node: node_value(node) for node in reachable(roots) if node.leaf}
         self.line: int | None = None if frame is None else frame.f_lineno
         variables = {} if frame is None else {**frame.f_globals, **frame.f_locals}
         self.names = {name: x for name, x in variables.items() if isinstance(x, Tensor)}
@@ -175,7 +175,7 @@ def is_only_line(span: Span) -> bool:
     return span.origin is None and "\n" not in span.source.strip()
 
 
-def value_of(node: Any) -> Any:
+def node_value(node: Any) -> Any:
     """Return the value of a node's (first) output (of a leaf: at present), None where it was not observed."""
     if node.leaf:
         return np.array(node.variable._data)
@@ -236,7 +236,7 @@ def describe_node(
     leaves: dict[Any, Any],
 ) -> GraphNode:
     span = labels.run.where(node)
-    value = leaves[node] if node in leaves else value_of(node)
+    value = leaves[node] if node in leaves else node_value(node)
     shape, dtype = (np.shape(value), str(np.asarray(value).dtype)) if value is not None else noted_outline(node)
     return GraphNode(
         number=numbers[node],

@@ -30,10 +30,13 @@ RELATIVE, ABSOLUTE = 1e-8, 1e-10
 
 
 class Inputs:
-    """The inputs of a program as arrays of any size. dims: names of dimensions. spd: symmetric, positive definite."""
+    """The inputs of a program as arrays of any size, and its output's name, if that was given.
+
+    dims: names of dimensions. spd: symmetric, positive definite.
+    """
 
     def __init__(self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], request: Request):
-        self.program = program
+        self.program, self.out = program, request.out
         dims = {d for own in shapes.values() for d in own if isinstance(d, str)}
         free = list(program.free_names(shapes))
         wanted = None if request.wrt is None else list(dict.fromkeys(request.wrt))
@@ -90,7 +93,7 @@ def matrix_formulas(
 
 def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Formulas:
     program, order = inputs.program, request.order
-    output = inputs.reader().run(request.out)
+    output = inputs.reader().run(inputs.out)
     if not isinstance(output, Term):
         raise GradcliError("the output is no number and no array", kind="shape")
     kind = kind_of(output, order)
@@ -98,9 +101,9 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Form
     forms = {name: matrix_form(assume_symmetric(term, inputs.symmetric)) for name, term in terms.items()}
     value = matrix_form(assume_symmetric(output, inputs.symmetric))
     texts = {name: write_formula(form, inputs) for name, form in forms.items()}
-    agreements = prove(inputs, texts, request.out, kind)
+    agreements = prove(inputs, texts, kind)
     targets = [s.target for s in program.parsed.statements]
-    name = request.out or (None if None in targets else targets[-1])
+    name = inputs.out or (None if None in targets else targets[-1])
     function = name or next(n for n in ("f", "g", "h", "F", "output") if n not in inputs.shapes)
     derivatives = (Derivative(n, texts[n], dims=term.dims, agreement=agreements[n]) for n, term in terms.items())
     return Formulas(
@@ -109,7 +112,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Form
         tuple(derivatives),
         order,
         python_code(program.title, inputs, value, forms) if code else "",
-        matrix_steps(inputs, request.out, function, texts) if request.steps else (),
+        matrix_steps(inputs, function, texts) if request.steps else (),
         name,
         function,
         notes=tuple(notes),
@@ -169,13 +172,13 @@ def write_formula(form: Form, inputs: Inputs) -> Formula:
 # -- proof ------------------------------------------------------------------------------------------------
 
 
-def prove(inputs: Inputs, texts: Mapping[str, Formula], out: str | None, kind: str) -> dict[str, dict[str, Any]]:
+def prove(inputs: Inputs, texts: Mapping[str, Formula], kind: str) -> dict[str, dict[str, Any]]:
     """Return how formulas agree with the engine at random sizes and points. Raises GradcliError where one does not."""
     rng = np.random.default_rng(0)
     programs = {name: ExpressionProgram(parse(formula.text), formula.text) for name, formula in texts.items()}
     sizes, errors = [], dict.fromkeys(texts, 0.0)
     for _ in range(POINTS):
-        lengths, numbers, engine, noise = regular_point(inputs, programs, out, kind, rng)
+        lengths, numbers, engine, noise = regular_point(inputs, programs, kind, rng)
         sizes.append(lengths)
         for name, theirs in engine.items():
             ours = numbers[name]
@@ -197,7 +200,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def regular_point(
-    inputs: Inputs, programs: Mapping[str, ExpressionProgram], out: str | None, kind: str, rng: np.random.Generator
+    inputs: Inputs, programs: Mapping[str, ExpressionProgram], kind: str, rng: np.random.Generator
 ) -> tuple[dict[str, int], Arrays, Arrays, dict[str, float]]:
     """Return lengths, and what formulas and the engine say at a finite point; last what rounding changes there."""
     choices = range(2, 2 + max(len(inputs.dims), 6))
@@ -207,9 +210,9 @@ def regular_point(
         beside = {n: values[n] * (1 + 1e-13 * rng.standard_normal(values[n].shape)) for n in inputs.shapes}
         try:
             with np.errstate(all="ignore"):
-                engine = engine_derivatives(inputs, values, programs, out, kind)
-                moved = engine_derivatives(inputs, values | beside, programs, out, kind)
-                value = evaluate(inputs.program, values, out)
+                engine = engine_derivatives(inputs, values, programs, kind)
+                moved = engine_derivatives(inputs, values | beside, programs, kind)
+                value = evaluate(inputs.program, values, inputs.out)
                 numbers = {name: evaluate(program, values) for name, program in programs.items()}
         except GradcliError as error:
             if error.kind == "target":  # a singular matrix
@@ -229,11 +232,9 @@ def evaluate(program: ExpressionProgram, values: Values, out: str | None = None)
     return np.asarray(output._data)
 
 
-def engine_derivatives(
-    inputs: Inputs, values: Values, labels: Iterable[str], out: str | None, kind: str
-) -> dict[str, np.ndarray]:
+def engine_derivatives(inputs: Inputs, values: Values, labels: Iterable[str], kind: str) -> dict[str, np.ndarray]:
     wrt = list(dict.fromkeys(name for label in labels for name in label.split("/")))
-    request = Request(wrt=wrt, out=out)
+    request = Request(wrt=wrt, out=inputs.out)
     if kind == "hessian":
         blocks = compute_hessian(inputs.program, values, request).blocks
         return {label: np.asarray(blocks[label.split("/")[0]][label.split("/")[1]]) for label in labels}
@@ -276,13 +277,13 @@ def rename_inputs(form: Form, names: Mapping[str, str]) -> Form:
 class Nodes:
     """The nodes of a program that depend on inputs, in order: by name (v1, or its own), a term in those before it."""
 
-    def __init__(self, inputs: Inputs, out: str | None):
+    def __init__(self, inputs: Inputs):
         self.terms: dict[str, Term] = {}
         self.taken = {*inputs.shapes, *inputs.program.bound, *inputs.named}
         self.keys: dict[str, str] = {}
         reader = inputs.reader()
         reader.watch = self.take
-        self.output = reader.run(out)
+        reader.run(inputs.out)
 
     def take(self, node: tree.Expr, value: Any, name: str | None) -> Any:
         """Give a node a name, and return the term that stands for it; the same for equal nodes."""
@@ -298,9 +299,9 @@ class Nodes:
         return input_term(name, value.dims)
 
 
-def matrix_steps(inputs: Inputs, out: str | None, function: str, results: Mapping[str, Formula]) -> tuple[Formula, ...]:
+def matrix_steps(inputs: Inputs, function: str, results: Mapping[str, Formula]) -> tuple[Formula, ...]:
     """Return the nodes as lines, then the derivative of the output for each; the last ones end with the results."""
-    nodes = Nodes(inputs, out)
+    nodes = Nodes(inputs)
     names = list(nodes.terms)
     last = names[-1] if names else function
     shapes = {**inputs.shapes, **{name: term.dims for name, term in nodes.terms.items()}}

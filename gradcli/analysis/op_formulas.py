@@ -112,7 +112,7 @@ class _Named(Renamed, ast.NodeTransformer):
         node = self.generic_visit(node)  # type: ignore[assignment]
         x, y = node.left, node.right
         if isinstance(x, ast.Constant) and isinstance(y, ast.Constant) and type(node.op) in FOLD and y.value != 0:
-            return as_number(FOLD[type(node.op)](x.value, y.value))
+            return number_node(FOLD[type(node.op)](x.value, y.value))
         if isinstance(node.op, ast.Pow | ast.Div) and is_number(y, 1):
             return x
         if isinstance(node.op, ast.Mult) and (is_number(x, 1) or is_number(y, 1)):
@@ -124,7 +124,7 @@ def is_number(node: ast.expr, value: float) -> bool:
     return isinstance(node, ast.Constant) and node.value == value
 
 
-def as_number(x: Any) -> ast.Constant:
+def number_node(x: Any) -> ast.Constant:
     return ast.Constant(int(x) if isinstance(x, float) and x.is_integer() and abs(x) < 1e15 else x)
 
 
@@ -139,6 +139,6 @@ def slope_text(rule: Any, operands: Sequence[Any], result: str, params: dict) ->
     given = dict(zip(names, (result, *operands), strict=False))
     given.update({k: v for k, v in params.items() if isinstance(v, int | float)})
     written = {name: value for name, value in given.items() if isinstance(value, str | int | float)}
-    parts: dict[str, ast.expr] = {n: ast.Name(x) if isinstance(x, str) else as_number(x) for n, x in written.items()}
+    parts: dict[str, ast.expr] = {n: ast.Name(x) if isinstance(x, str) else number_node(x) for n, x in written.items()}
     copy = ast.parse(ast.unparse(body), mode="eval").body
     return expression_text(_Named(parts).visit(copy))

@@ -32,6 +32,16 @@ ROUNDING = 1e-15  # a number that gets so much smaller with more digits is zero
 Numbers = dict[str, np.ndarray]
 
 
+def compute_in_time(program: Program, work: Callable[[int], tuple], request: Request, digits: int) -> LongNumbers:
+    seconds = request.timeout or TIMEOUT
+    try:
+        with within(time_left(seconds)):
+            return compute_twice(program, work, digits)
+    except TimeIsUp:
+        message = f"so many digits ({digits}) take longer than {seconds:g} s"
+        raise GradcliError(message, hint="wait longer with --timeout, or ask for fewer digits", kind="limit") from None
+
+
 def compute_twice(program: Program, work: Callable[[int], tuple], digits: int) -> LongNumbers:
     """Return numbers as text with the digits that two precisions agree on; where digits were lost, two higher ones."""
 
@@ -89,15 +99,6 @@ def digits_text(x: Any, digits: int, short: bool) -> str:
         return context.nstr(x, digits, strip_zeros=short)
 
 
-def in_time(work: Callable[[], LongNumbers], digits: int, seconds: float) -> LongNumbers:
-    try:
-        with within(time_left(seconds)):
-            return work()
-    except TimeIsUp:
-        message = f"so many digits ({digits}) take longer than {seconds:g} s"
-        raise GradcliError(message, hint="wait longer with --timeout, or ask for fewer digits", kind="limit") from None
-
-
 def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
     """Return value and gradients to so many digits; of a script, None for inputs that backward does not reach."""
     unreached: set[str] = set()
@@ -109,7 +110,7 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
         unreached.update(n for n, leaf in run.leaves.items() if program.is_script and leaf._grad is None)
         return value, grads, run.output_name
 
-    numbers = compute_twice(program, work, digits)
+    numbers = compute_in_time(program, work, request, digits)
     return numbers._replace(parts={**numbers.parts, **dict.fromkeys(unreached)}, with_value=request.with_value)
 
 
@@ -120,14 +121,13 @@ def value_in_digits(program: Program, read: Read, request: Request, digits: int)
             run = program.run(read(), wrt=request.wrt, out=request.out)
             return map_elements(field.number, (without_field(exact(value_of(run))),)), {}, run.output_name
 
-    return compute_twice(program, work, digits)._replace(with_value=True)
+    return compute_in_time(program, work, request, digits)._replace(with_value=True)
 
 
 DIGITS = (50, 80, 160, 320, 640, 1280)
 """Two in a row that agree to 25 digits are right; after a cancellation it takes more than 50."""
 ENOUGH = 640
 """Only from here on is 0 believed: derivatives by differences do not see what is far smaller than the value."""
-POINTS = 49
 WIDE = 100.0  # from this ratio of its ends on, the points of a range grow by a factor
 NEAREST = 1e-12  # the share of a range's longer side at which its points come closest to a zero inside it
 
@@ -322,7 +322,7 @@ class StepComparison:
 
 
 def measure_precision(
-    program: Program, given: Values, over: tuple[str, float, float], request: Request, points: int = POINTS
+    program: Program, given: Values, over: tuple[str, float, float], request: Request, points: int
 ) -> Precision:
     """Return how many digits of a program's value and gradients are right between two ends of one input."""
     name, low, high = over

@@ -20,7 +20,7 @@ from ..exact.field import ExactArray
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, is_own, resolve_unknown
 from ..lang.limits import SHORTEST, any_length, time_left, within
-from ..program.base import Program, Run, check_output, line_span, silence_prints
+from ..program.base import Program, Run, check_output, check_vector, line_span, silence_prints
 from ..request import Request
 from ..rules.exact import map_elements
 from ..show.results import labels
@@ -181,12 +181,7 @@ def scalar(symbols: Symbols) -> Any:
     elements = symbols.output.ravel().tolist()
     if symbols.vector is not None:
         field = Symbolic()
-        if symbols.vector.shape != symbols.output.shape:
-            raise GradcliError(
-                f"--gradient has shape {symbols.vector.shape}; the output has shape {symbols.output.shape}",
-                hint="they must be equal",
-                kind="shape",
-            )
+        check_vector(symbols.vector, symbols.output)
         weights = symbols.vector.ravel().tolist()
         return sympy.Add(*(field.number(w) * e for w, e in zip(weights, elements, strict=True)))
     if len(elements) != 1:
@@ -369,31 +364,23 @@ def derive_formulas(
         slopes = [derivative(label, e) for label, e in labelled]
         if point is not None:
             notes.extend(f"{label}: {kink}" for label, e in labelled if (kink := kink_at(e, point)))
-        text = ""
-        if code:
-            writer = {"python": printing.python_code, "c": printing.c_code}[code]
-            inputs = [(name, array.shape) for name, array in known.items()]
-            text = write_code(writer, code, symbols, inputs, formulas)
-        lines: tuple[Formula, ...] = ()
+        steps: tuple[Formula, ...] = ()
         if request.steps:
             from .chain_rule import chain_rule
 
-            by_input: dict[str, list[Derivative]] = {}
-            for d in slopes:
-                by_input.setdefault(d.name.partition("[")[0], []).append(d)
-            lines = chain_rule(program, given, request.out, by_input, at is not None)
+            steps = chain_rule(program, given, request.out, slopes, at is not None)
         return Formulas(
             symbols.title,
             tuple(value),
             tuple(slopes),
             order,
-            text,
-            lines,
-            symbols.run.output_name,
-            symbols.run.output_name or next(name for name in FUNCTION_NAMES if name not in known),
-            sum(x.size for x in known.values()) == 1,
-            matrix_of(symbols, slopes, order),
-            tuple(notes),
+            code=write_code(code, symbols, known, formulas) if code else "",
+            steps=steps,
+            output=symbols.run.output_name,
+            function=symbols.run.output_name or next(name for name in FUNCTION_NAMES if name not in known),
+            single=sum(x.size for x in known.values()) == 1,
+            matrix=matrix_of(symbols, slopes, order),
+            notes=tuple(notes),
         )
 
     return derive_in_time(timeout, derive, spent)
@@ -413,7 +400,9 @@ def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> Formu
     return FormulaMatrix("hessian", tuple(columns), tuple(columns), entries)
 
 
-def write_code(writer: Callable, code: str, symbols: Symbols, inputs: list, formulas: list) -> str:
+def write_code(code: str, symbols: Symbols, known: Mapping[str, np.ndarray], formulas: list) -> str:
+    writer = printing.python_code if code == "python" else printing.c_code
+    inputs = [(name, array.shape) for name, array in known.items()]
     try:
         return writer(symbols.title, inputs, resolve_unknown(scalar(symbols)), formulas)
     except PrintMethodNotImplementedError as error:

@@ -147,7 +147,7 @@ def describe_pass(run: Run, which: graph.ObservedPass, events: list[Event]) -> P
     forward = tuple(
         Computed(labels.label(node), labels.formula(node), np.asarray(value) if value is not None else None)
         for node in public
-        for value in [which.leaves.get(node) if node.leaf else graph.value_of(node)]
+        for value in [which.leaves.get(node) if node.leaf else graph.node_value(node)]
     )
     received: dict[Any, np.ndarray] = {}
     steps = tuple(step(i + 1, event, which, labels, received) for i, event in enumerate(events))

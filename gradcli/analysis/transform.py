@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import GradcliError, check_known
 from ..func.forward import forward_blocks, push_all
 from ..func.trace import Trace, pull, reverse_blocks
-from ..program.base import Program, Values
+from ..program.base import Program, Values, check_output
 from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Hessian, Jacobian, Products
@@ -31,17 +31,14 @@ class Recorded:
             raise GradcliError("the script runs backward itself, so its graph is gone", hint=hint, kind="target")
         self.title, self.names, self.output_name = program.title, list(run.leaves), run.output_name
         self.output = run.output
-        if self.output._data.dtype.kind not in "fc":
-            message = f"the output has type {self.output._data.dtype}, which has no derivative"
-            raise GradcliError(message, hint="choose a real output with --out NAME", kind="shape")
+        check_output(self.output)
         if is_complex(self.output):
             raise GradcliError(
                 "the output is complex; only real outputs have derivatives of this kind",
                 hint="take real(...), imag(...) or abs(...) of it",
                 kind="shape",
             )
-        self.trace = Trace(list(run.leaves.values()), lambda leaves: leaves, False)
-        self.trace.outputs = [self.output]
+        self.trace = Trace(list(run.leaves.values()), outputs=[self.output])
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -67,9 +64,7 @@ class Recorded:
         seed = Tensor._wrap(np.ones_like(self.output._data)[()], None)
         gradients = pull(self.trace, [(self.output, seed)], True, True)
         known = [i for i, g in enumerate(gradients) if g is not None]
-        second = Trace(self.trace.inputs, lambda leaves: leaves, False)
-        second.outputs = [gradients[i] for i in known]
-        return second, known
+        return Trace(self.trace.inputs, outputs=[gradients[i] for i in known]), known
 
     def vector(self, given: np.ndarray | None, like: Tensor, option: str) -> Tensor:
         shape = like._data.shape

@@ -34,10 +34,8 @@ class CrossChecks:
 
 
 def compare_with_formulas(claim: Traced, blocks: dict[str, np.ndarray], checks: CrossChecks) -> None:
-    import sympy
-
-    from ..analysis.compare_formulas import compare_with_engine
-    from ..analysis.symbolic import MAX_SYMBOLS, TIMEOUT, as_expressions, derive_in_time, drop_jumps
+    from ..analysis.compare_formulas import compare_with_engine, numbers_for
+    from ..analysis.symbolic import MAX_SYMBOLS, TIMEOUT, as_expressions, derive_in_time, differentiate
     from ..exact.symbolic import symbols_for
 
     total = sum(np.size(x) for x in claim.at.values())
@@ -48,18 +46,12 @@ def compare_with_formulas(claim: Traced, blocks: dict[str, np.ndarray], checks: 
 
     def derive() -> Any:
         symbols = {name: symbols_for(name, np.shape(x)) for name, x in claim.at.items()}
-        listed = {name: as_expressions(array).ravel().tolist() for name, array in symbols.items()}
         out = formula_of(claim, symbols)
-        point = {
-            symbol: sympy.Rational(float(x))
-            for name, elements in listed.items()
-            for symbol, x in zip(elements, np.ravel(claim.at[name]).tolist(), strict=True)
-        }
-        parts = []
-        for name in claim.wrt:
-            formulas = [drop_jumps(sympy.diff(e, symbol)) for e in out.ravel().tolist() for symbol in listed[name]]
-            parts.append((name, out.shape + symbols[name].shape, formulas))
-        return compare_with_engine(parts, point, blocks)
+        parts = [
+            (name, out.shape + symbols[name].shape, differentiate(out.flat, as_expressions(symbols[name])))
+            for name in claim.wrt
+        ]
+        return compare_with_engine(parts, numbers_for(symbols, claim.at), blocks)
 
     for item in derive_in_time(TIMEOUT, derive):
         block = np.abs(np.asarray(blocks[item.name]))

@@ -25,26 +25,30 @@ FEW_TARGETS = 4
 """Targets that a report names one by one."""
 
 
+def target_words(call: Call) -> list[str]:
+    """Return the words that are targets: the first one, unless there is -e, whatever it looks like."""
+    first = () if call.inline else call.request.words[:1]
+    return [*first, *(word for word in call.words if not VALUE.match(word))]
+
+
 def names_of_targets(call: Call) -> str:
     """Return the targets as a report names them: the only one, a few, or how many."""
     if call.request.expression is not None:
         return call.request.expression
-    names = [call.request.words[0], *(word for word in call.words if not VALUE.match(word))]
+    names = target_words(call)
     return ", ".join(names) if len(names) <= FEW_TARGETS else f"{len(names)} files"
 
 
 def select_checks(call: Call) -> list[Check | CheckReport]:
     """Return the checks that the command line names; what could not be imported is always among them."""
-    texts = [call.request.words[0]] if call.request.words and not call.inline else []
-    targets = [call.as_target(text) for text in (*texts, *(w for w in call.words if not VALUE.match(w)))]
+    targets = [call.as_target(text) for text in target_words(call)]
     if call.request.expression is not None:
         targets.insert(0, call.as_target(call.request.expression, inline=True))
     if not targets:
         raise no_target()
     with enforce(call.bound(targets[0]) if targets[0].is_language else None):
         checks = checks_of(targets, request_of(call))
-    option = call.request.looks_along
-    if option and (call.request.show == "all" or call.output.form == "csv"):
+    if (option := call.request.looks_along) and (call.request.show == "all" or call.output.form == "csv"):
         message = f"--{option} looks along directions, so there are no elements to show"
         raise GradcliError(message, hint=f"leave out --{option}")
     for check in (c for c in checks if isinstance(c, Check)):
@@ -84,13 +88,10 @@ def request_of(call: Call) -> Request:
     values = call.values(words)
     shapes = shapes_of(call.request.shapes, call.request.max_elements, values)
     asked = call.request
-    for other in ("vjp", "jvp"):  # which may go together
-        for first in ("grad", "value_and_grad"):
-            if getattr(asked, first) and getattr(asked, other) is not None:
-                message = f"--{first.replace('_', '-')} and --{other} go one at a time"
-                raise GradcliError(message, hint="check one, then the other")
-    if asked.grad is not None and asked.value_and_grad:
-        raise GradcliError("--grad and --value-and-grad go one at a time", hint="leave out one")
+    ways = ("grad", "value_and_grad", "vjp", "jvp")
+    claims = [way.replace("_", "-") for way in ways if getattr(asked, way) not in (None, False)]
+    if len(claims) > 1 and claims != ["vjp", "jvp"]:
+        raise GradcliError(f"--{claims[0]} and --{claims[1]} go one at a time", hint="check one, then the other")
     typed = {name: text for name, _, text in (w.partition("=") for w in words)}
     show = "all" if call.output.form in ("csv", "html") else asked.show  # which hold every element
     return asked._replace(values=values, shapes=shapes, typed=typed, repeated=repeated_options(), show=show)

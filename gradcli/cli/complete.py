@@ -17,22 +17,21 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import GradcliError, unknown_name
 from ..lang.limits import FILE_ENDINGS
-from ..request import Request
 from . import COMPLETE
 from .messages import Command
-from .output import Output
+from .output import output_of
 
 Items = list[CompletionItem]
 ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
-PIECE = re.compile(r"""\s+|\$'\\n'|'[^']*'|"(?:\\.|[^"\\])*"|(?P<open>['"].*)|\\.|.""", re.DOTALL)
-"""What a line of a shell is made of: blanks, a newline as written here, quotes, a quote without an end, characters."""
-CONTROL = re.compile(r"[\0-\x09\x0b-\x1f\x7f]")
-"""What no terminal shows, and fish takes for the end of a value; names with it are not offered."""
-UNSAFE = {"": r"(?!\A~)[^\w@%+=:,./-]", "'": r"['\n]", '"': r'["$`\\!\n]'}
+PIECE = re.compile(r"""\s+|'[^']*'|"(?:\\.|[^"\\])*"|(?P<open>['"].*)|\\.|.""", re.DOTALL)
+"""What a line of a shell is made of: blanks, quotes, a quote without an end, characters."""
+CONTROL = re.compile(r"[\0-\x1f\x7f]")
+"""What no terminal shows, and shells take for the end of a value; names with it are not offered."""
+UNSAFE = {"": r"(?!\A~)[^\w@%+=:,./-]", "'": "'", '"': r'["$`\\!]'}
 """What bash would not take as it is, outside and inside quotes; a ~ in front is one that was typed (see `entries`)."""
 
 
@@ -256,17 +255,13 @@ def split_words(line: str) -> tuple[list[str], str]:
             inside = piece[1:] if quote else piece[1:-1]
             words[-1] += re.sub(r'\\(["$`\\]|\Z)', r"\1", inside) if piece[0] == '"' else inside
         else:
-            words[-1] += "\n" if piece == r"$'\n'" else piece.removeprefix("\\")
+            words[-1] += piece.removeprefix("\\")
     return words, quote
 
 
 def quote_text(text: str, quote: str) -> str:
     """Write text for bash behind an open quote, or none, which is left for each character that it does not protect."""
-
-    def protect(found: re.Match[str]) -> str:
-        return quote + (r"$'\n'" if found[0] == "\n" else "\\" + found[0]) + quote
-
-    text = re.sub(UNSAFE[quote], protect, text)
+    text = re.sub(UNSAFE[quote], lambda found: f"{quote}\\{found[0]}{quote}", text)
     return text + quote if text.endswith(quote) else text  # readline closes the quote where none stands at the end
 
 
@@ -283,7 +278,7 @@ class Complete(ShellComplete):
         return [CompletionItem(head + item.value, item.type, item.help) for item in items]
 
     def complete(self) -> str:
-        """Return what is offered, each ended by a null, for a name may hold newlines."""
+        """Return what is offered, each ended by a null."""
         words, _ = split_words(os.environ["COMP_LINE"])
         found = self.get_completions(words[1:-1], words[-1])
         return "".join(f"{self.format_completion(x)}\0" for x in found if not CONTROL.search(x.value))
@@ -342,12 +337,9 @@ def completion(shell: str) -> None:
     inputs as NAME=. Nothing is executed for that.
     """
     if shell not in SHELLS:
-        raise GradcliError(
-            f"there is no completion for '{shell}'",
-            hint=did_you_mean(shell, SHELLS) or f"the shells are {', '.join(SHELLS)}",
-        )
+        raise unknown_name(f"there is no completion for '{shell}'", shell, SHELLS, "the shells are")
     source = SHELLS[shell](click.get_current_context().find_root().command, {}, "gradcli", COMPLETE).source()
-    Output(Request(command="completion", format="text"), ("text",)).write(source)
+    output_of("completion", ("text",), format="text").write(source)
 
 
 def answer_shell(cli: click.Command, instruction: str) -> int:

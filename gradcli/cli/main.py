@@ -177,16 +177,7 @@ def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
     if isinstance(error, GradcliError):
         return error
     if isinstance(error, click.UsageError):
-        message, advice = shorten(error.format_message()), option_hint(words)
-        command = error.ctx.command_path if error.ctx else "gradcli"
-        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-            known = [flag for p in error.ctx.command.params for flag in p.opts]
-            message = f"no such option '{error.option_name}'"
-            asked = INSTEAD.get((error.ctx.command.name or "", error.option_name))
-            advice = advice or asked or did_you_mean(error.option_name, known)
-        elif command == "gradcli watch" and "extra arg" in message:
-            advice = "the command stands after --: gradcli watch -- python fit.py"
-        return GradcliError(message, hint=advice or f"see '{command} --help'")
+        return usage_error(error, words)
     if isinstance(error, click.ClickException):
         return GradcliError(error.format_message())
     if isinstance(error, MemoryError):
@@ -204,6 +195,23 @@ def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
     if raised_by_user(error):
         return ended(f"raised {describe_error(error)}\n{users_trace(error)}")
     return defect(error)
+
+
+def usage_error(error: click.UsageError, words: list[str]) -> GradcliError:
+    """Return what click does not understand of a command line, with a hint of ours."""
+    message, hint = shorten(error.format_message()), None
+    command = error.ctx.command_path if error.ctx else "gradcli"
+    typed = next((w for w in words if w.startswith("-") and not w.startswith("--") and set(w) & set("*/^+()")), None)
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        message = f"no such option '{error.option_name}'"
+        known = [flag for p in error.ctx.command.params for flag in p.opts]
+        hint = INSTEAD.get((error.ctx.command.name or "", error.option_name)) or did_you_mean(error.option_name, known)
+    elif command == "gradcli watch" and "extra arg" in message:
+        hint = "the command stands after --: gradcli watch -- python fit.py"
+    if typed is not None:
+        name = next((word for word in words if word in COMMANDS), "grad")
+        hint = f"an expression that starts with '-' needs -e: gradcli {name} -e '{typed}'"
+    return GradcliError(message, hint=hint or f"see '{command} --help'")
 
 
 UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
@@ -244,15 +252,6 @@ def fail(error: GradcliError, as_json: bool) -> int:
 def formats_asked(words: list[str]) -> set[str]:
     asked = {"json"} if "--json" in words else set()
     for word, following in pairwise([*words, ""]):
-        option = re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word) if word.startswith("-") else None
-        if option:
+        if option := re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word):
             asked.add(option[1] or following)
     return asked
-
-
-def option_hint(words: list[str]) -> str | None:
-    command = next((word for word in words if word in COMMANDS), "grad")
-    for word in words:
-        if word.startswith("-") and not word.startswith("--") and any(c in word for c in "*/^+()"):
-            return f"an expression that starts with '-' needs -e: gradcli {command} -e '{word}'"
-    return None

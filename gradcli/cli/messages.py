@@ -87,13 +87,11 @@ def cell_len(text: str) -> int:
 def excerpt(span: Span, colour: bool) -> str:
     """Return the source line of a span with carets under it; long lines are cut around it."""
     line, column = span.text, span.column - 1
-    width = max(min(span.end - span.start, len(line) - column), 1)
-    if len(line) > 100:
-        begin = max(0, column - 40)
-        cut = line[begin : begin + 100]
-        line = ("..." if begin else "") + cut + ("..." if begin + 100 < len(span.text) else "")
-        column = column - begin + (3 if begin else 0)
-        width = max(min(width, len(cut) - (column - (3 if begin else 0))), 1)
+    begin = max(0, column - 40) if len(line) > 100 else 0
+    end = begin + 100
+    before, after = "..." * (begin > 0), "..." * (end < len(line))
+    width = max(min(span.end - span.start, min(end, len(line)) - column), 1)
+    line, column = before + line[begin:end] + after, len(before) + column - begin
     line = visible(line.replace("\t", " "))
     column, width = cell_len(line[:column]), max(cell_len(line[column : column + width]), 1)
     marks = f"{RED}{'^' * width}{PLAIN}" if colour else "^" * width

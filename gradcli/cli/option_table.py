@@ -344,7 +344,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "over": value_option("--over NAME=FROM:TO", "An input and its range, as the word x=-3:3 says it, too. Repeatable."),
     "points": option("--points N", "Points along each input (200; 60 for a map).", type=Count(1000, least=2)),
-    "range_points": option("--points N", "Points (49).", type=Count(1000, least=2)),
+    "range_points": option("--points N", "Points (49).", type=Count(1000, least=2), default=49),
     "plot": option("--plot", "Draw heat maps; with -o FILE.svg or .png, a picture."),
     "values": option("--values", "Show the value and the gradient of every result.", name="with_values"),
     "all": option("--all", "Draw every node, however many there are."),

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..analysis.compare_formulas import FormulaComparison
     from ..program.base import Program
     from ..program.hooks import Hook
-    from ..show.check_results import CheckReport
-    from ..show.study_results import LongNumbers
 
 
 def kind_of(text: str, command: str) -> str:
@@ -60,7 +58,7 @@ class Call:
     """
 
     def __init__(self, request: Request, formats: tuple[str, ...], options: SimpleNamespace):
-        self.request, self.formats, self.options, self.command = request, formats, options, request.command
+        self.request, self.options, self.command = request, options, request.command
         self.output = Output(request, formats)
         self.form = self.output.form
         self.held = contextlib.ExitStack()
@@ -271,6 +269,18 @@ RULES = (
         lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
         "--digits computes value and derivatives in a way of its own",
     ),
+    Rule(
+        "order steps",
+        lambda c: c.command != "symbolic" or c.form not in CODE or (c.request.order == 1 and not c.request.steps),
+        "a function in {form} has first derivatives, and no steps",
+    ),
+    Rule(
+        "steps",
+        lambda c: c.request.order == 1 and c.request.gradient is None,
+        "it shows first derivatives of a single number",
+        "leave out --order and --gradient; --out chooses another output",
+    ),
+    Rule("matrix", lambda c: c.form != "c", "C has no matrices", "-f python writes NumPy"),
     Rule("symmetric spd", lambda c: c.has("matrix"), "it is for formulas of matrices", "add --matrix"),
     Rule(
         "at digits simplify max_symbols gradient",
@@ -304,32 +314,26 @@ def no_target() -> GradcliError:
     return GradcliError("no TARGET given", hint=f"for example: {example}")
 
 
-def compute_in_digits(
-    call: Call, compute: Callable[..., LongNumbers], program: Program, request: Request, digits: int, *, alone: bool
-) -> LongNumbers:
-    """Return values and derivatives in many digits, in time. alone: whether nothing else is asked for besides."""
-    from ..analysis.precision import TIMEOUT, in_time
-
-    if not alone:
-        raise GradcliError("--digits goes alone, without --symbolic and --check")
-    return in_time(lambda: compute(program, call.values, request, digits), digits, call.request.timeout or TIMEOUT)
-
-
 def formulas_of(call: Call, program: Program) -> FormulaComparison:
     from ..analysis.compare_formulas import FormulaComparison
 
     return FormulaComparison(program, call.values, call.asked())
 
 
-def check_derivative(call: Call, *, symbolic: bool = False, order: int = 1) -> CheckReport:
-    """Return the report on a derivative: numeric, forward mode, and 50 digits and formulas where there are such."""
+def add_check(call: Call, result: Any, *, symbolic: bool = False, order: int = 1) -> Any:
+    """Return a result with the report on its derivative, where --check asks for it.
+
+    It is held against numeric derivatives and forward mode, and 50 digits and formulas where there are such.
+    """
+    if not call.options.check:
+        return result
     from ..check.check import Check
     from ..check.targets import checks_of
 
     more: dict[str, Any] = {"digits": 50, "symbolic": symbolic} if order == 1 else {"order": order}
     named = call.request.named | set(more)
     (check,) = checks_of([call.target()], call.request._replace(values=call.values(), shapes={}, named=named, **more))
-    return check.run() if isinstance(check, Check) else check
+    return result._replace(witnesses=(check.run() if isinstance(check, Check) else check,))
 
 
 COMMON = "expression dtype seed max_elements timeout safe torch format json output precision color quiet verbose"

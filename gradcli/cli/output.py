@@ -160,39 +160,35 @@ TEXT_ENDINGS = ("", ".txt", ".log", ".out", ".lock")
 """Of files that may hold text of any kind; other endings say what is expected of a file."""
 TABLE = ("table", "text")
 """The formats of a file without an ending of its own."""
-UNKNOWN_PICTURES = (".pdf", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ps", ".eps")
-"""Files in which nobody expects text, and which no command writes with -o, whatever -f says."""
 
 
 class Output:
     """How a result is to be shown, as a request says it.
 
-    form: the format: unless one is asked for `table` on a terminal and `tsv` elsewhere, `table` where something is
-    drawn. path: a file, None for standard output. formats: those that the command has.
+    form: the format, as the ending of the file or -f says it; else `table` on a terminal and where something is drawn,
+    and the second of the command's formats elsewhere. path: a file, None for standard output.
     """
 
     def __init__(self, request: Request, formats: tuple[str, ...]):
         form, path, command = request.format, request.output, request.command
         self.formats, self.precision, self.command = formats, request.precision, command
         self.path = None if path == "-" else path
+        of_pipe = formats[:2][-1]
         on_terminal = path is None and messages.is_terminal(results())
-        plain = "table" if request.plot and form is None else formats[:2][-1]  # the second is that of pipes
-        self.form = form or ("table" if on_terminal else plain)
         kind = os.path.splitext(self.path or "")[1].lower()
-        by_ending = next((name for name, form in FORMATS.items() if kind in form.endings), None)
-        named = plain if kind == ".tsv" else by_ending
-        unknown = named is None and form is None and len(formats) > 1 and kind not in (*TEXT_ENDINGS, *UNKNOWN_PICTURES)
+        named = of_pipe if kind == ".tsv" else next((name for name, f in FORMATS.items() if kind in f.endings), None)
+        unknown = named is None and form is None and len(formats) > 1 and kind not in TEXT_ENDINGS
         if unknown and not is_stream(self.path or ""):
             endings = [".txt", *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE)]
             hint = f"the types are {', '.join(dict.fromkeys(endings))}; with -f any name will do"
             raise GradcliError(f"-o {path}: unknown type of file '{kind}'", hint=hint, kind="file")
-        if kind in UNKNOWN_PICTURES or (named is not None and named not in formats):
+        if named is not None and named not in formats:
             raise GradcliError(f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}")
         if form is not None and kind in FORMATS[form].endings:
             named = form
         if form is not None and named not in (None, form):
             raise GradcliError(f"-f {form} and -o {path} disagree: a {kind} file is {named}", hint="leave out -f")
-        self.form = named or self.form
+        self.form = named or form or ("table" if on_terminal or request.plot else of_pipe)
 
     def check(self) -> None:
         """Raise GradcliError for a file that cannot be written, before anything is computed."""
@@ -249,8 +245,7 @@ class Output:
             wide = console.options.update(max_width=LONGEST, width=LONGEST)
             console.width = max(console.width, Measurement.get(console, wide, whole).maximum)
         console.print(renderable, crop=False)
-        lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
-        text = "\n".join(lines)
+        text = "\n".join(line.rstrip() for line in console.file.getvalue().split("\n"))
         return text if self.unicode else text.translate(PLAIN)
 
     def write(self, text: str | bytes) -> None:
@@ -259,6 +254,15 @@ class Output:
             write_file(self.path, text)
         else:
             write(text)
+
+
+def output_of(command: str, formats: tuple[str, ...], **asked: Any) -> Output:
+    """Return the output of a command that has no TARGET, and let messages be as it was asked."""
+    request = Request(command=command, **asked)
+    messages.settings.color, messages.settings.quiet = request.color, request.quiet
+    shown = Output(request, formats)
+    shown.check()
+    return shown
 
 
 def note_what_is_hidden(result: Any, text: str) -> None:

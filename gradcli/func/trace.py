@@ -117,10 +117,12 @@ class Trace:
     running levels' axes. aux: what the function returned besides.
     """
 
-    def __init__(self, inputs: list[Tensor], build_inputs: Rebuild, wanted: bool):
+    def __init__(
+        self, inputs: list[Tensor], build_inputs: Rebuild = list, wanted: bool = False, outputs: Sequence[Tensor] = ()
+    ):
         self.inputs = inputs
         self.build_inputs = build_inputs
-        self.outputs: list[Tensor] = []
+        self.outputs = list(outputs)
         self.build_outputs: Rebuild
         self.aux: Any = None
         self.wanted = wanted

@@ -140,6 +140,13 @@ def check_output(output: Tensor) -> None:
         raise GradcliError(message, hint="choose a real output with --out NAME", kind="shape")
 
 
+def check_vector(vector: np.ndarray, output: np.ndarray) -> None:
+    """Raise GradcliError for a --gradient that has not the output's shape."""
+    if vector.shape != output.shape:
+        message = f"--gradient has shape {vector.shape}; the output has shape {output.shape}"
+        raise GradcliError(message, hint="they must be equal", kind="shape")
+
+
 def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one element or the sum of it") -> None:
     """Raise GradcliError for an output that is no single real number. what: what needs one, of: whose output it is."""
     check_output(output)

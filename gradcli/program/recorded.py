@@ -217,9 +217,7 @@ class ScriptClaim(Traced):
     def record_call(self, arrays: Arrays, names: Sequence[str] | None = None) -> Trace:
         leaves, output = self.outcome(arrays)
         wanted = [leaves[i] for i, name in enumerate(arrays) if name in (self.wrt if names is None else names)]
-        record = Trace(wanted, lambda outputs: outputs, False)
-        record.outputs = [output]
-        return record
+        return Trace(wanted, outputs=[output])
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray]:
         run = self.execute(arrays)

@@ -1,6 +1,6 @@
 """Manual pages, generated from the commands, the table of functions and the JSON schemas.
 
-`python -m man/generate man` writes them. What no help text says stands in `texts.py`.
+`python -m man.generate man` writes them. What no help text says stands in `texts.py`.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from .overview import overview_page
 from .protocol import protocol_page
 from .verdict import verdict_page
 
-DATE = "November 21, 2026"
+SUBJECTS = {
+    "gradcli-bench.7": bench_page,
+    "gradcli-json.5": json_page,
+    "gradcli-expressions.7": expressions_page,
+    "gradcli-found.7": found_page,
+    "gradcli-protocol.7": protocol_page,
+    "gradcli-verdict.7": verdict_page,
+}
 
 
-def pages(date: str = DATE) -> dict[str, str]:
+def pages() -> dict[str, str]:
     """Return the text of every page by file name, such as gradcli-grad.1."""
     context = click.Context(cli, info_name="gradcli", **cli.context_settings)
-    found = {"gradcli.1": overview_page(date)}
+    others: dict[str, str] = {}
     for name in COMMANDS:
         command = cli.get_command(context, name)
         if command is not None:
             inner = click.Context(command, info_name=name, parent=context)
-            found[f"gradcli-{name}.1"] = command_page(name, command, inner, date)
-    return {
-        **found,
-        "gradcli-bench.7": bench_page(date),
-        "gradcli-json.5": json_page(date),
-        "gradcli-expressions.7": expressions_page(date),
-        "gradcli-found.7": found_page(date),
-        "gradcli-protocol.7": protocol_page(date),
-        "gradcli-verdict.7": verdict_page(date),
-    }
+            others[f"gradcli-{name}.1"] = command_page(name, command, inner)
+    others |= {name: write() for name, write in SUBJECTS.items()}
+    return {"gradcli.1": overview_page(f"{name.replace('.', '(')})" for name in others), **others}

@@ -108,7 +108,6 @@ def parts(text: str) -> list[str]:
 
 
 def architecture_page() -> str:
-    """Return the page."""
     text = gradcli.__doc__ or ""
     rows = [f"| {wish} | `{file}` | {more} |" for wish, file, more in CHANGES]
     return "\n".join(

@@ -8,8 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from .commands import environment, exit_status
-from .mdoc import escape_roff, examples, page, paragraphs, section, see_also, tag_list
+from .mdoc import Item, escape_roff, page, paragraphs, tag_list
 
 MEASURED = Path(__file__).with_name("bench.json")
 DESCRIPTION = """
@@ -34,15 +33,13 @@ milliseconds are medians for one check.
 EXAMPLES = ["time gradcli grad 'x**2 * sin(y)' x=2 y=3"]
 
 
-def ratio_list(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield each work with its ratios."""
+def ratio_list(rows: list[dict[str, Any]]) -> Iterator[Item]:
     for work, group in groupby(rows, lambda row: row["work"]):
         told = (f"{row['reference']}: {'not measured' if row['ratio'] is None else row['ratio']}" for row in group)
         yield escape_roff(work), f"{'; '.join(told)}."
 
 
-def checker_list(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield each checker with its counts."""
+def checker_list(rows: list[dict[str, Any]]) -> Iterator[Item]:
     for row in rows:
         c = row["counts"]
         told = c and (
@@ -52,26 +49,19 @@ def checker_list(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
         yield escape_roff(row["checker"]), told or "not measured."
 
 
-def bench_page(date: str) -> str:
-    """Return the page."""
+def bench_page() -> str:
     measured = json.loads(MEASURED.read_text())
     ratios, checkers = ratio_list(measured["ratios"]), checker_list(measured["checkers"])
     return page(
-        "gradcli-bench",
-        7,
+        "gradcli-bench(7)",
         "how quick gradcli is, and how gradient checkers do",
-        date,
-        section(
-            "DESCRIPTION",
-            [
-                *paragraphs(DESCRIPTION.format(**measured)),
-                *[".Ss Ratios of time", *paragraphs(RATIOS), *tag_list(ratios)],
-                *[".Ss Gradient checkers", *paragraphs(CHECKERS.format(**measured)), *tag_list(checkers)],
-            ],
-        ),
-        environment(),
-        section("FILES", tag_list([("Pa tests/bench.py", "What measures.")], compact=True)),
-        exit_status(),
-        section("EXAMPLES", examples(EXAMPLES)),
-        section("SEE ALSO", see_also(["gradcli(1)", "gradcli-verdict(7)"])),
+        [
+            *paragraphs(DESCRIPTION.format(**measured)),
+            *[".Ss Ratios of time", *paragraphs(RATIOS), *tag_list(ratios)],
+            *[".Ss Gradient checkers", *paragraphs(CHECKERS.format(**measured)), *tag_list(checkers)],
+        ],
+        EXAMPLES,
+        ["gradcli(1)", "gradcli-verdict(7)"],
+        files=[("tests/bench.py", "What measures.")],
+        compact=True,
     )

@@ -9,8 +9,7 @@ from gradcli.cli.main import COMMANDS
 from gradcli.schema import names, read
 
 from . import texts
-from .commands import environment, exit_status
-from .mdoc import argument, escape_roff, examples, page, paragraphs, section, see_also, tag_list
+from .mdoc import argument, escape_roff, page, paragraphs
 
 TEXT = "string or nested list of strings"
 
@@ -76,8 +75,7 @@ def document(schema: dict[str, Any]) -> list[str]:
     return lines + (keys(schema) if "properties" in schema else [])
 
 
-def json_page(date: str) -> str:
-    """Return the page."""
+def json_page() -> str:
     common = read("common")
     lines = [*paragraphs(texts.JSON), ".Ss All documents", *keys(common["head"])]
     order = [name for name in COMMANDS if name in names()]
@@ -89,14 +87,10 @@ def json_page(date: str) -> str:
         lines += [".Pp"] * (i > 0) + paragraphs(f"`{name}`: {schema['description']}")
         lines += keys(schema) if "properties" in schema else []
     return page(
-        "gradcli-json",
-        5,
+        "gradcli-json(5)",
         "what gradcli prints with --json",
-        date,
-        section("DESCRIPTION", lines),
-        environment(),
-        section("FILES", tag_list([(f"Pa {argument('*.json')}", "What `-o` writes under such a name is JSON.")])),
-        exit_status(),
-        section("EXAMPLES", examples(texts.JSON_EXAMPLES)),
-        section("SEE ALSO", see_also(["gradcli(1)", "gradcli-schema(1)"])),
+        lines,
+        texts.JSON_EXAMPLES,
+        ["gradcli(1)", "gradcli-schema(1)"],
+        files=[("*.json", "What `-o` writes under such a name is JSON.")],
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from .commands import environment, exit_status
-from .mdoc import argument, examples, page, paragraphs, section, see_also, tag_list
+from .mdoc import Item, argument, page, paragraphs, tag_list
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "found"
 DESCRIPTION = """
@@ -19,24 +18,20 @@ environment of its own.
 EXAMPLES = ["gradcli gradcheck samples/found", "gradcli gradcheck samples/found/umap_bray_curtis_grad.py -v"]
 
 
-def found_page(date: str) -> str:
-    """Return the page."""
+def found_page() -> str:
     samples = [path for path in sorted(SAMPLES.glob("*.py")) if path.stem != "released"]
     return page(
-        "gradcli-found",
-        7,
+        "gradcli-found(7)",
         "wrong derivatives that gradcli has found",
-        date,
-        section("DESCRIPTION", [*paragraphs(DESCRIPTION), ".Ss Mistakes", *tag_list(map(describe, samples))]),
-        environment(),
-        section("FILES", tag_list([("Pa samples/found", "The samples, named by package and function.")], compact=True)),
-        exit_status(),
-        section("EXAMPLES", examples(EXAMPLES)),
-        section("SEE ALSO", see_also(["gradcli-gradcheck(1)", "gradcli-verdict(7)"])),
+        [*paragraphs(DESCRIPTION), ".Ss Mistakes", *tag_list(map(describe, samples))],
+        EXAMPLES,
+        ["gradcli-gradcheck(1)", "gradcli-verdict(7)"],
+        files=[("samples/found", "The samples, named by package and function.")],
+        compact=True,
     )
 
 
-def describe(path: Path) -> tuple[str, str]:
+def describe(path: Path) -> Item:
     """Return release and function of a sample, and what it says of them."""
     heading, _, text = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n\n")
     mistake, _, formula = text.partition("\n\nRight: ")

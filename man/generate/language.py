@@ -10,8 +10,7 @@ from gradcli.lang.parse import PROPERTIES
 from gradcli.rules import full_table
 
 from . import texts
-from .commands import environment, exit_status
-from .mdoc import Item, argument, examples, page, paragraphs, section, see_also, tag_list
+from .mdoc import Item, argument, page, paragraphs, tag_list
 
 
 def functions() -> Iterator[Item]:
@@ -27,40 +26,27 @@ def functions() -> Iterator[Item]:
             yield argument(name + told.signature), doc + also
 
 
-def expressions_page(date: str) -> str:
-    """Return the page."""
+def expressions_page() -> str:
     return page(
-        "gradcli-expressions",
-        7,
+        "gradcli-expressions(7)",
         "the expression language of gradcli",
-        date,
-        section(
-            "DESCRIPTION",
-            [
-                *paragraphs(texts.LANGUAGE),
-                ".Ss Syntax",
-                *paragraphs(texts.SYNTAX),
-                *tag_list((argument(form), text) for form, text in texts.FORMS),
-                ".Pp",
-                "An array has these properties:",
-                *tag_list(((f"Va x.{name}", texts.PROPERTIES[name]) for name in PROPERTIES), compact=True),
-                ".Ss Constants",
-                *tag_list(((f"Va {name}", texts.CONSTANTS[name]) for name in CONSTANTS), compact=True),
-                ".Ss Inputs and the output",
-                *paragraphs(texts.INPUTS),
-                ".Ss Functions",
-                *paragraphs(texts.FUNCTIONS),
-                *tag_list(functions()),
-            ],
-        ),
-        environment(),
-        section(
-            "FILES",
-            tag_list(
-                (f"Pa {argument(name)}", text) for name, text in [("*.expr", "Programs in this language."), texts.DATA]
-            ),
-        ),
-        exit_status(),
-        section("EXAMPLES", examples(texts.LANGUAGE_EXAMPLES)),
-        section("SEE ALSO", see_also(["gradcli(1)", "gradcli-grad(1)", "gradcli-ops(1)", "gradcli-json(5)"])),
+        [
+            *paragraphs(texts.LANGUAGE),
+            ".Ss Syntax",
+            *paragraphs(texts.SYNTAX),
+            *tag_list((argument(form), text) for form, text in texts.FORMS),
+            ".Pp",
+            "An array has these properties:",
+            *tag_list(((f"Va x.{name}", texts.PROPERTIES[name]) for name in PROPERTIES), compact=True),
+            ".Ss Constants",
+            *tag_list(((f"Va {name}", texts.CONSTANTS[name]) for name in CONSTANTS), compact=True),
+            ".Ss Inputs and the output",
+            *paragraphs(texts.INPUTS),
+            ".Ss Functions",
+            *paragraphs(texts.FUNCTIONS),
+            *tag_list(functions()),
+        ],
+        texts.LANGUAGE_EXAMPLES,
+        ["gradcli(1)", "gradcli-grad(1)", "gradcli-ops(1)", "gradcli-json(5)"],
+        files=[("*.expr", "Programs in this language."), texts.DATA],
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .commands import environment, exit_status
-from .mdoc import argument, examples, page, paragraphs, section, see_also, tag_list
+from .mdoc import argument, page, paragraphs, tag_list
 
 DESCRIPTION = """
 With `cmd:COMMAND` as its target, gradcli-gradcheck(1) starts a program, asks it for values and derivatives of a
@@ -74,26 +73,19 @@ EXAMPLES = [
 ]
 
 
-def protocol_page(date: str) -> str:
-    """Return the page."""
+def protocol_page() -> str:
     return page(
-        "gradcli-protocol",
-        7,
+        "gradcli-protocol(7)",
         "how programs answer gradcli",
-        date,
-        section(
-            "DESCRIPTION",
-            [
-                *paragraphs(DESCRIPTION),
-                ".Ss Requests and answers",
-                *tag_list((f"Li {argument(request)}", text) for request, text in METHODS),
-                ".Ss Errors",
-                *paragraphs(ERRORS),
-            ],
-        ),
-        environment(),
-        section("FILES", tag_list(((f"Pa {argument(name)}", text) for name, text in FILES), compact=True)),
-        exit_status(),
-        section("EXAMPLES", examples(EXAMPLES)),
-        section("SEE ALSO", see_also(["gradcli(1)", "gradcli-gradcheck(1)"])),
+        [
+            *paragraphs(DESCRIPTION),
+            ".Ss Requests and answers",
+            *tag_list((f"Li {argument(request)}", text) for request, text in METHODS),
+            ".Ss Errors",
+            *paragraphs(ERRORS),
+        ],
+        EXAMPLES,
+        ["gradcli(1)", "gradcli-gradcheck(1)"],
+        files=FILES,
+        compact=True,
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from .commands import environment, exit_status
-from .mdoc import examples, page, paragraphs, section, see_also, tag_list
+from .mdoc import escape_roff, page, paragraphs, tag_list
 
 MEASURED = Path(__file__).with_name("calibration.json")
 DESCRIPTION = """
@@ -88,28 +87,21 @@ def calibration() -> list[str]:
     for row in measured["banks"]:
         name, *counts = row.values()
         told = [f"{count} {head}" for head, count in zip(HEADS, counts, strict=True)]
-        lines += [f".It {name[0].upper()}{name[1:].replace('-', chr(92) + '-')}", f"{', '.join(told[:3])};"]
+        lines += [f".It {escape_roff(name[0].upper() + name[1:])}", f"{', '.join(told[:3])};"]
         lines += [f"{', '.join(told[3:])}."]
     return [*lines, ".El"]
 
 
-def verdict_page(date: str) -> str:
-    """Return the page."""
+def verdict_page() -> str:
     return page(
-        "gradcli-verdict",
-        7,
+        "gradcli-verdict(7)",
         "what a verdict means, and what it can miss",
-        date,
-        section(
-            "DESCRIPTION",
-            [
-                *[*paragraphs(DESCRIPTION), *tag_list(VERDICTS), ".Ss Method", *paragraphs(METHOD)],
-                *[".Ss What can be missed", *paragraphs(MISSED), ".Ss Calibration", *calibration()],
-            ],
-        ),
-        environment(),
-        section("FILES", tag_list([("Pa tests/calibrate.py", "Counts how often the verdict is right.")], compact=True)),
-        exit_status(),
-        section("EXAMPLES", examples(EXAMPLES)),
-        section("SEE ALSO", see_also(["gradcli(1)", "gradcli-gradcheck(1)", "gradcli-json(5)"])),
+        [
+            *[*paragraphs(DESCRIPTION), *tag_list(VERDICTS), ".Ss Method", *paragraphs(METHOD)],
+            *[".Ss What can be missed", *paragraphs(MISSED), ".Ss Calibration", *calibration()],
+        ],
+        EXAMPLES,
+        ["gradcli(1)", "gradcli-gradcheck(1)", "gradcli-json(5)"],
+        files=[("tests/calibrate.py", "Counts how often the verdict is right.")],
+        compact=True,
     )

@@ -184,15 +184,15 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
     return sum(done.values())
 
 
-def run_missing(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[int]:
-    """Do parts, here or elsewhere; yield the number of each when it is done."""
+def run_missing(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[None]:
+    """Do parts, here or elsewhere; yield whenever one is done."""
     request = sweep.target.request
     jobs = request.jobs or 1
     if request.dask is None and (jobs == 1 or len(missing) < 2):
         evaluate = Interpreted(sweep.question)
         for number in missing:
             do_part(sweep, number, evaluate, tell)
-            yield number
+            yield
         return
     from .workers import run_at_once, run_on_dask
 
@@ -201,7 +201,7 @@ def run_missing(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[int]:
     for number, bad in done:
         first, last = sweep.bounds(number)
         tell(last - first, bad)
-        yield number
+        yield
 
 
 def stream_parts(sweep: Sweep, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:

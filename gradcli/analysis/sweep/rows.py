@@ -77,7 +77,7 @@ class Interpreted:
         self.question, self.gaps = question, gaps
         self.names = result_names(question)
         self.looped = "it is run anew for each row" if question.program.dtype is None else ""
-        self.functions: list[Callable] | None = None
+        self.functions: list[Callable] = []
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
         size = len(next(iter(columns.values())))
@@ -112,25 +112,29 @@ class Interpreted:
             return [np.full(shape, np.nan) for shape in [(1,), *shapes, *shapes * q.diag] * len(q.outs)]
 
     def at_once(self, columns: Columns) -> list[np.ndarray]:
-        program, given = self.question.program, self.question.given
-        values: dict[str, Any] = {}
-        for out in self.question.outs if self.functions is None else ():
-            call, values = program.as_function({**given, **{name: x[0] for name, x in columns.items()}}, out)
-            if not set(columns) <= set(values):  # whole numbers are no Tensors
-                self.looped = "a column holds whole numbers, which are no tensors"
+        if not self.functions:
+            self.prepare({name: x[0] for name, x in columns.items()})
+            if self.looped:
                 return self.one_by_one(columns)
-            self.fixed = {name: Tensor._wrap(x[()], None) for name, x in values.items() if name not in columns}
-            self.order = list(values)
-            self.functions = [*(self.functions or ()), self.map_rows(call)]
-        dtype = program.dtype  # type: ignore[attr-defined]
+        dtype = self.question.program.dtype
         tensors = [
             Tensor._wrap(np.asarray(columns[name], dtype), None) if name in columns else self.fixed[name]
             for name in self.order
         ]
-        results: list[np.ndarray] = []
-        for function in self.functions or ():
-            results += [x._data for x in function(*tensors)]
-        return results
+        return [x._data for function in self.functions for x in function(*tensors)]
+
+    def prepare(self, row: Values) -> None:
+        """Make the functions of whole columns, one for each output; the values of the first row say what inputs are."""
+        functions = []
+        for out in self.question.outs:
+            call, values = self.question.program.as_function({**self.question.given, **row}, out)
+            if not set(row) <= set(values):  # whole numbers are no Tensors
+                self.looped = "a column holds whole numbers, which are no tensors"
+                return
+            self.fixed = {name: Tensor._wrap(x[()], None) for name, x in values.items() if name not in row}
+            self.order = list(values)
+            functions.append(self.map_rows(call))
+        self.functions = functions
 
     def map_rows(self, call: Callable) -> Callable:
         places = tuple(self.order.index(name) for name in self.question.wrt)

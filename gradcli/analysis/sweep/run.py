@@ -331,7 +331,7 @@ def identity(sweep: Sweep, points: str) -> dict[str, Any]:
         "--no-keep": target.request.no_keep,
         "--delimiter": target.request.delimiter,
         "-f": sweep.ending,
-        "--dtype": str(np.dtype(target.request.input_dtype)),
+        "--dtype": str(target.request.input_dtype),
         "--engine": target.request.engine,
         "--torch": target.request.torch,
         "--seed": target.request.seed,
@@ -356,9 +356,7 @@ class Record:
                 self.found = document if counted else {}
 
     def check(self, wanted: dict[str, Any]) -> None:
-        known = self.found.get("made from")
-        if known is None:
-            return
+        known = self.found["made from"]
         other = [name for name in wanted if json.loads(json.dumps(wanted[name])) != known.get(name)]
         if other:
             message = f"the parts of {self.output} that are there were made with another {' and '.join(other)}"

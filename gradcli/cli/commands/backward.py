@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from ...errors import GradcliError
 from ...show import PICTURES, TEXT, Style
+from ...show.graph_results import Graph, Trace
 from .. import messages, output
 from ..options import Call, target_command
 from ..output import Output
-
-if TYPE_CHECKING:
-    from ...show.graph_results import Graph, Trace
 
 
 @target_command(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...analysis.gradient import compute_gradient, first_nan
+from ...errors import GradcliError
 from ...request import Request
 from ...show.results import Gradients, nan_in
-from ..options import Call, check_derivative, compute_in_digits, formulas_of, target_command
+from ..options import Call, add_check, formulas_of, target_command
 
 if TYPE_CHECKING:
     from ...show.study_results import LongNumbers
@@ -32,19 +33,18 @@ def grad(call: Call) -> Gradients | LongNumbers:
     if asked.digits:
         from ...analysis.precision import gradient_in_digits
 
-        alone = not (asked.symbolic or options.check)
-        return compute_in_digits(call, gradient_in_digits, program, request(), asked.digits, alone=alone)
+        if asked.symbolic or options.check:
+            raise GradcliError("--digits goes alone, without --symbolic and --check")
+        return gradient_in_digits(program, call.values, request(), asked.digits)
     result = compute_gradient(program, values, request())
     if options.detect_anomaly and not asked.strict and nan_in(result) is not None:
         result = result._replace(anomaly=first_nan(program, values, request()) or ("", None))
-    if program.is_script and sum(item.value.size for item in result.inputs) > SHOWN_WHOLE and asked.wrt is None:
+    count = sum(item.value.size for item in result.inputs)
+    if program.is_script and count > SHOWN_WHOLE and asked.wrt is None:
         result = result._replace(summary=True)
     if asked.symbolic:
         formulas = formulas_of(call, program)
         inputs = {item.name: item.value for item in result.inputs}
         slopes = {item.name: item.slope for item in result.inputs}
         result = result._replace(symbolic=formulas.gradient(inputs, slopes))
-    if options.check:
-        count = sum(item.value.size for item in result.inputs)
-        result = result._replace(witnesses=(check_derivative(call, symbolic=count <= asked.max_symbols),))
-    return result
+    return add_check(call, result, symbolic=count <= asked.max_symbols)

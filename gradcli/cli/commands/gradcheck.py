@@ -15,7 +15,7 @@ from ...show.checks import details, summary_line
 from .. import messages
 from ..check_options import names_of_targets, select_checks
 from ..options import Call, target_command
-from ..output import Output, check_writable, terminal_size, write_file
+from ..output import check_writable, terminal_size, write_file
 
 if TYPE_CHECKING:
     from ...check.search import SavedPoints
@@ -72,10 +72,9 @@ def gradcheck(call: Call) -> int:
         messages.report(error)
         return EXIT_SKIP
     saved = saved_points(checks, options.save_points)
-    target = names_of_targets(call)
     if options.list:
-        return list_checks(output, target, checks)
-    summary, interrupted = run_checks(output, target, checks, options.jobs, options.stop, began)
+        return list_checks(call, checks)
+    summary, interrupted = run_checks(call, checks, began)
     messages.summarize(summary_line(summary), not (summary.count("fail") or summary.count("error")))
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
         write_file(saved.path, text)
@@ -104,7 +103,7 @@ def saved_points(checks: list[Check | CheckReport], path: str | None) -> SavedPo
 
 
 def run_checks(
-    output: Output, target: str, checks: list[Check | CheckReport], jobs: int, stop: bool, began: float
+    call: Call, checks: list[Check | CheckReport], began: float
 ) -> tuple[CheckSummary, list[tuple[str, str]] | None]:
     """Run checks and show their reports in order; return all that were done.
 
@@ -112,7 +111,7 @@ def run_checks(
     that could not be imported come first. Of interrupted checks, those are shown that others held up. began: when the
     command did.
     """
-    start = time.perf_counter()
+    start, output, options = time.perf_counter(), call.output, call.options
     streamed = FORMATS[output.form].streamed and output.path is None
     waiting = [c for c in checks if isinstance(c, Check)]
     reports = [c for c in checks if isinstance(c, CheckReport)]
@@ -135,7 +134,7 @@ def run_checks(
         output.show(report)
     try:
         progress.count()
-        running = run_all(waiting, jobs=jobs, stop_at_fail=stop, watch=watch)
+        running = run_all(waiting, jobs=options.jobs, stop_at_fail=options.stop, watch=watch)
         for following, (place, report) in enumerate(running, 1):
             early[place], progress.done = report, following
             progress.known.pop(place, None)
@@ -146,15 +145,16 @@ def run_checks(
         interrupted = [(waiting[place].name, known) for place, known in sorted(progress.known.items())]
     show([early[place] for place in sorted(early)])
     now = time.perf_counter()
-    summary = CheckSummary(target, tuple(reports), now - start, now - began)
+    summary = CheckSummary(names_of_targets(call), tuple(reports), now - start, now - began)
     output.show(summary._replace(told=streamed))
     return summary, interrupted
 
 
-def list_checks(output: Output, target: str, checks: list[Check | CheckReport]) -> int:
+def list_checks(call: Call, checks: list[Check | CheckReport]) -> int:
     """List checks; of files that could not be imported, tell why. Return the exit code."""
     broken = [c for c in checks if isinstance(c, CheckReport)]
-    output.show(CheckList(target, tuple((c.name, c.file, c.line) for c in checks if c not in broken)))
+    listed = tuple((c.name, c.file, c.line) for c in checks if c not in broken)
+    call.output.show(CheckList(names_of_targets(call), listed))
     for report in broken:
         if report.verdict == "skipped":
             messages.note(f"{report.file} is skipped: {report.message}")

@@ -15,7 +15,7 @@ from .. import messages
 from ..messages import Command
 from ..option_table import OPTIONS, Count, as_finite, as_positive, import_completion, option
 from ..options import COMMON, Call, format_option, show_result, target_command
-from ..output import Output, results_to_stderr
+from ..output import output_of, results_to_stderr
 
 if TYPE_CHECKING:
     from ...show.study_results import Lock, Verification
@@ -78,7 +78,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
     options |= {name: settings[name] for name in (*TARGET, *CLAIM) if name in settings}
     options["wrt"] = options["wrt"].split(",") if options["wrt"] else None
     options |= {name: tuple(options.get(name, ())) for name in ("words", "shapes")}
-    return Call(call.request._replace(**options), call.formats, call.options)
+    return Call(call.request._replace(**options), call.output.formats, call.options)
 
 
 @click.command(
@@ -120,15 +120,6 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool, **s
     if not command:
         raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
     return show_result(output, run_mutants(target, command, at_least, timeout, progress))
-
-
-def output_of(command: str, formats: tuple[str, ...], **asked: Any) -> Output:
-    """Return the output of a command that has no TARGET, and let messages be as it was asked."""
-    request = Request(command=command, **asked)
-    messages.settings.color, messages.settings.quiet = request.color, request.quiet
-    shown = Output(request, formats)
-    shown.check()
-    return shown
 
 
 def progress(mutants: Sequence[Any]) -> Iterator[Any]:

@@ -8,11 +8,10 @@ from pathlib import Path
 import click
 
 from ...errors import GradcliError, did_you_mean
-from ...request import Request
 from .. import messages, output
 from ..messages import Command
 from ..option_table import OPTIONS, import_completion
-from ..output import Output, terminal_size
+from ..output import output_of, terminal_size
 
 
 @click.command(cls=Command, epilog="Examples: gradcli schema; gradcli schema grad; gradcli schema error -o error.json")
@@ -24,8 +23,7 @@ def schema(name: str | None, output: str | None) -> None:
 
     from ...schema import names, schema_of
 
-    shown = Output(Request(command="schema", format="json", output=output), ("json",))
-    shown.check()
+    shown = output_of("schema", ("json",), format="json", output=output)
     if name is None:
         shown.write("".join(f"{known}\t{schema_of(known)['title']}\n" for known in names()))
     elif name in names():
@@ -49,7 +47,7 @@ def help(topic: str | None) -> None:
     pages = find_pages(COMMANDS)
     if not pages:
         raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' tells of a command")
-    shown = Output(Request(command="help", format="text"), ("text",))
+    shown = output_of("help", ("text",), format="text")
     if topic is None:
         shown.write("".join(f"{name}\t{title_of(path)}\n" for name, path in pages.items()))
         return

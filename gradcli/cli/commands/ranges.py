@@ -14,7 +14,7 @@ from ...errors import GradcliError
 from ...lang.values import read_value, split_value
 from ...program.target import load_program
 from ...show import PICTURES, TEXT
-from ..options import Call, compute_in_digits, target_command
+from ..options import Call, target_command
 
 if TYPE_CHECKING:
     from ...show.graph_results import Sampled, Tabulated
@@ -47,7 +47,7 @@ def eval(call: Call) -> Value | Tabulated | LongNumbers:
     if digits:
         from ...analysis.precision import value_in_digits
 
-        return compute_in_digits(call, value_in_digits, program, call.request, digits, alone=True)
+        return value_in_digits(program, call.values, call.request, digits)
     if ranges:
         from ...analysis.plot import compute_values
 
@@ -93,7 +93,6 @@ def precision(call: Call) -> Precision:
     backward. The points of a wide range grow by a factor. In a pipe: columns of the input, digits of the value,
     digits of each gradient.
     """
-    from ...analysis.precision import POINTS as DEFAULT_POINTS
     from ...analysis.precision import measure_precision
 
     call.output.check()
@@ -110,8 +109,7 @@ def precision(call: Call) -> Precision:
         raise GradcliError("precision needs one input with a range", hint="write NAME=FROM:TO, for example x=1e-12:1")
     program = load_program(target)
     ((name, (low, high)),) = ranges.items()
-    over_range, count = (name, low, high), call.options.points or DEFAULT_POINTS
-    return measure_precision(program, values, over_range, call.asked(), count)
+    return measure_precision(program, values, (name, low, high), call.asked(), call.options.points)
 
 
 def take_ranges(call: Call) -> dict[str, tuple[float, float]]:

@@ -101,7 +101,7 @@ class Progress:
         self.bar: Any = None
 
     def __enter__(self) -> Progress:
-        if messages.is_terminal(sys.stderr) and not messages.settings.quiet:
+        if messages.shows_progress():
             from rich import progress as rich
             from rich.console import Console
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ...errors import GradcliError, did_you_mean
 from ...lang.values import read_values
 from ...show import CODE, TEXT
+from ...show.study_results import Formulas, Operations
 from .. import messages
 from ..option_table import dimensions_of, shapes_of
 from ..options import COMMON, Call, target_command
-
-if TYPE_CHECKING:
-    from ...show.study_results import Formulas, Operations
 
 
 @target_command(
@@ -35,13 +31,16 @@ def symbolic(call: Call) -> Formulas:
     With --matrix it is formulas of vectors and matrices, for any size: shapes may have names (--shape A=m,n), and
     inputs without a shape are numbers. Each formula is held against the engine at random sizes before it is printed.
     """
+    asked, form, at = call.request, call.form, call.options.at
     if call.options.matrix:
-        return in_matrix_form(call)
-    from ...analysis.symbolic import derive_formulas
+        from ...analysis.matrix_symbolic import matrix_formulas
+
+        program, values = call.program()
+        return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)
+    from ...analysis.symbolic import derive_formulas  # imports sympy, which takes none of the time that --timeout gives
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 
-    asked, form, at = call.request, call.form, call.options.at
     program, values = call.program()
     drawn = shapes_of(asked.shapes, asked.max_elements, values)
     point, missing = None, [*drawn, *program.missing({**values, **drawn})]
@@ -50,33 +49,10 @@ def symbolic(call: Call) -> Formulas:
     if at or asked.digits or (values and form not in CODE and not missing):
         with exactly(Symbolic()):
             point = {**values, **read_values(at, asked)} if at else call.values()
-    if form in CODE and asked.order != 1:
-        raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order")
-    if asked.steps and form in CODE:
-        raise GradcliError(f"-f {form} has no steps", hint="leave out --steps, or use -f text or -f latex")
-    if asked.steps and (asked.order != 1 or asked.gradient is not None):
-        raise GradcliError(
-            "--steps shows first derivatives of a single number",
-            hint="leave out --order and --gradient; --out chooses another output",
-        )
     given = {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}}
     digits = asked.digits or call.output.precision or 15
     code = form if form in CODE else ""
     return derive_formulas(program, given, call.asked(digits=digits), at=point, code=code, unicode=call.output.unicode)
-
-
-def in_matrix_form(call: Call) -> Formulas:
-    from ...analysis.matrix_symbolic import matrix_formulas
-
-    asked, form = call.request, call.form
-    program, values = call.program()
-    if form == "c":
-        raise GradcliError("-f c has no matrices", hint="-f python writes NumPy")
-    if form in CODE and (asked.order != 1 or asked.steps):
-        raise GradcliError(f"-f {form} writes first derivatives only", hint="leave out --order and --steps")
-    if asked.steps and asked.order != 1:
-        raise GradcliError("--steps shows first derivatives", hint="leave out --order")
-    return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)
 
 
 @target_command(
@@ -91,7 +67,6 @@ def ops(call: Call) -> Operations:
     from ...lang.operations import describe
     from ...rules import full_table
     from ...rules.table import NAMES
-    from ...show.study_results import Operations
 
     call.output.check()
     names = call.request.words

@@ -8,7 +8,7 @@ from ...lang.values import read_values
 from ...show import ARRAYS, PICTURES
 from ...show.results import Hessian, Jacobian, Products
 from .. import messages
-from ..options import Call, check_derivative, formulas_of, target_command
+from ..options import Call, add_check, formulas_of, target_command
 
 
 @target_command(
@@ -31,8 +31,7 @@ def jacobian(call: Call) -> Jacobian:
     if asked.symbolic:
         formulas = formulas_of(call, program)
         result = result._replace(symbolic=formulas.jacobian(result.inputs, result.blocks))
-    if call.options.check:
-        result = result._replace(witnesses=(check_derivative(call),))
+    result = add_check(call, result)
     return result._replace(drawn=asked.plot and form == "table")
 
 
@@ -58,8 +57,7 @@ def hessian(call: Call) -> Hessian:
 def vjp(call: Call) -> Products:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
     program, values = call.program()
-    result = compute_vjp(program, values, call.asked())
-    return result._replace(witnesses=(check_derivative(call),)) if call.options.check else result
+    return add_check(call, compute_vjp(program, values, call.asked()))
 
 
 @target_command(
@@ -69,8 +67,8 @@ def vjp(call: Call) -> Products:
 def jvp(call: Call) -> Products:
     """Print the derivative of TARGET in the direction given by --tangent."""
     program, values = call.program()
-    result = compute_jvp(program, values, call.asked(), read_values(call.options.tangent, call.request))
-    return result._replace(witnesses=(check_derivative(call),)) if call.options.check else result
+    tangent = read_values(call.options.tangent, call.request)
+    return add_check(call, compute_jvp(program, values, call.asked(), tangent))
 
 
 @target_command(
@@ -79,5 +77,5 @@ def jvp(call: Call) -> Products:
 def hvp(call: Call) -> Products:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
     program, values = call.program()
-    result = compute_hvp(program, values, call.asked(), read_values(call.options.tangent, call.request))
-    return result._replace(witnesses=(check_derivative(call, order=2),)) if call.options.check else result
+    tangent = read_values(call.options.tangent, call.request)
+    return add_check(call, compute_hvp(program, values, call.asked(), tangent), order=2)
