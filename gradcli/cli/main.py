@@ -252,6 +252,6 @@ def fail(error: GradcliError, as_json: bool) -> int:
 def formats_asked(words: list[str]) -> set[str]:
     asked = {"json"} if "--json" in words else set()
     for word, following in pairwise([*words, ""]):
-        if option := re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word):
+        if word.startswith("-") and (option := re.fullmatch(r"(?:-[qvh]*f|--format(?:=|$))(.*)", word)):
             asked.add(option[1] or following)
     return asked
