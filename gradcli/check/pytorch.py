@@ -90,7 +90,7 @@ def complaint(claim: Traced, nondet_tol: float, batched: bool, forward: bool) ->
         )
     if batched:
         agree = same(pulled(np.stack(vectors)), [np.stack(both) for both in zip(*single, strict=True)], 1e-3, 1e-5)
-        if not all(agree):
+        if False in agree:
             place = agree.index(False)
             return f"gradcheck or gradgradcheck failed while testing batched gradient computation: input {place}"
     if forward:
@@ -172,33 +172,33 @@ def _check(
     tensors = {f"input {i}": x for i, x in enumerate(given) if isinstance(x, Tensor)}
     wanted = [name for name, x in tensors.items() if x._node is not None]
     check_inputs(given, wanted)
-    claims_made: list[PytorchFunction] = []
 
     def call(*xs: Tensor) -> Any:
         moved = iter(xs)
         return func(*(next(moved) if isinstance(x, Tensor) else x for x in given))
 
+    kind = PytorchFunction if backward else ForwardFunction
+    first = kind(call, tensors, wrt=wanted, title=callable_name(func))
+
     def make() -> Any:
-        arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
-        claim = (PytorchFunction if backward else ForwardFunction)(call, arrays, wrt=wanted, title=callable_name(func))
-        claims_made[:] = [claim]
-        return second_order(claim, 0) if second else claim
+        return second_order(first, 0) if second else first
 
     connected = True
     if not second:
-        outputs = tensors_of(func(*given))
+        result = func(*given)
+        outputs = [x for x in (result if isinstance(result, tuple | list) else (result,)) if isinstance(x, Tensor)]
         if not outputs:
             return True
         connected = any(x.requires_grad for x in outputs)
     if extra[0] and request.tolerances is None:
         request = request._replace(eps=EPS)
     report = run_check(make, Place(callable_name(func)), request)
-    if claims_made and claims_made[0].changed:
-        raise AssertionError(claims_made[0].changed)
+    if first.changed:
+        raise AssertionError(first.changed)
     if report.error is not None:
         raise report.error
     if report.verdict != "pass":
-        text = failure_message(report, claims_made[0] if claims_made and not second else None)
+        text = failure_message(report, None if second else first)
         if connected and backward:
             text = complaint(make(), extra[0], False, False) or text
         if not connected:
@@ -225,10 +225,6 @@ def check_inputs(given: tuple, wanted: list[str]) -> None:
                 "rounding may hide what is wrong",
                 stacklevel=4,
             )
-
-
-def tensors_of(result: Any) -> list[Tensor]:
-    return [x for x in (result if isinstance(result, tuple | list) else (result,)) if isinstance(x, Tensor)]
 
 
 def failure_message(report: CheckReport, claim: PytorchFunction | None) -> str:

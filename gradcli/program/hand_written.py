@@ -167,9 +167,7 @@ class HandWritten(Claim):
         assert self.ahead is not None
         what = callable_name(self.ahead)
         zeros = {n: np.zeros_like(x, dtype=x.dtype if x.dtype.kind in "fc" else np.float64) for n, x in arrays.items()}
-        moved = {**zeros, **tangents}
-        ordered = tuple(moved[name] for name in arrays)
-        given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
+        given = tuple(x.copy() if x.ndim else x[()] for x in (tangents.get(name, zeros[name]) for name in arrays))
         raw = plain_array(self.call(self.ahead, arrays, what, given), what)
         shape = self.value(arrays).shape if self.shape is None else self.shape
         if raw.shape != shape:

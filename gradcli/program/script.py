@@ -89,9 +89,9 @@ class ScriptProgram(Program):
         if wanted is not None:
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
-        if not execution.prepared:
-            prepare.tensors(execution.tensors())
         names, backwards = execution.tensors(), execution.backwards
+        if not execution.prepared:
+            prepare.tensors(names)
         modules = {n: x for n, x in vars(execution.module).items() if isinstance(n, str) and is_made_module(x)}
         ran_at = {n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at}
         return Run(leaves, output, names, out, line_of, modules=modules, backwards=backwards, ran_at=ran_at)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import functools
 import importlib
 import importlib.util
@@ -31,9 +30,9 @@ class _Binder(ast.NodeTransformer):
 
     visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # noqa: N815
 
-    def visit_Assign(self, node: ast.Assign) -> Any:
-        for target in node.targets:
-            if isinstance(target, ast.Name):
+    def visit_Assign(self, node: Any) -> Any:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Name) and node.value is not None:
                 node.value = binding_call(BIND, node.value, target.id)
             elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 for k, (name, value) in enumerate(zip(target.elts, node.value.elts, strict=False)):
@@ -41,10 +40,7 @@ class _Binder(ast.NodeTransformer):
                         node.value.elts[k] = binding_call(BIND, value, name.id)
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        if node.value is not None and isinstance(node.target, ast.Name):
-            node.value = binding_call(BIND, node.value, node.target.id)
-        return node
+    visit_AnnAssign = visit_Assign  # noqa: N815
 
 
 def binding_call(function: str, value: ast.expr, *names: str) -> ast.expr:
@@ -64,13 +60,9 @@ def instrument(source: str, path: str) -> Any:
 
 
 def last_names(source: str) -> list[str]:
-    body = ast.parse(source).body
-    if not body:
-        return []
-    last = copy.copy(body[-1])
-    read = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-    stored = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return [*stored, *reversed(read)]
+    names = [n for part in ast.parse(source).body[-1:] for n in ast.walk(part) if isinstance(n, ast.Name)]
+    read = [n.id for n in names if isinstance(n.ctx, ast.Load)]
+    return [*(n.id for n in names if isinstance(n.ctx, ast.Store)), *reversed(read)]
 
 
 def python_syntax_error(error: Exception, path: str, source: str) -> GradcliError:
@@ -183,22 +175,22 @@ def users_frames(place: Any) -> list[Any]:
 
 
 @contextlib.contextmanager
-def end_forks(quiet: bool = False) -> Any:
-    """End processes that the block forks where it ends, as those of a script end with it: they have no result.
-
-    quiet: nothing is said of what one raises, as where a function is called many times.
-    """
+def end_forks() -> Any:
+    """End processes that the block forks where it ends, as those of a script end with it: they have no result."""
     process = os.getpid()
     try:
         yield
     except BaseException as error:
-        end_fork(process, error, quiet)
+        end_fork(process, error)
         raise
-    end_fork(process, None, quiet)
+    end_fork(process, None)
 
 
-def end_fork(process: int, error: BaseException | None, quiet: bool) -> None:
-    """End this process, with what its block raised, where it is another one than began the block."""
+def end_fork(process: int, error: BaseException | None, quiet: bool = False) -> None:
+    """End this process, with what its block raised, where it is another one than began the block.
+
+    quiet: nothing is said of what it raised, as where a function is called many times.
+    """
     if os.getpid() == process:
         return
     if not quiet and error is not None and not isinstance(error, SystemExit):

@@ -159,14 +159,14 @@ class Library(Claim):
 
     def output_of(self, out: str | None) -> Parameter:
         """Return the parameter that is the output, or what is returned, under the function's name."""
+        written = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.at]
+        candidates = written
         if self.f.returns in REAL.values():
             candidates = [Parameter(self.f.name, "number", self.f.returns)]
-        else:
-            candidates = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.at]
         if out is not None:
             candidates = [p for p in candidates if p.name == out]
         if len(candidates) != 1:
-            names = ", ".join(p.name for p in self.f.parameters if p.kind == "output" and p.name not in self.at)
+            names = ", ".join(p.name for p in written)
             what = f"several outputs: {names}" if names else "no output: it returns no number, and has no double *"
             hint = f"choose one with --out: {names}" if names else None
             raise GradcliError(f"{self.f.name} has {what}", hint=hint)

@@ -222,19 +222,16 @@ class ModuleCall(Adapter):
     """A call of a module: inputs are those of forward and the parameters; buffers stay as they are."""
 
     def __init__(self, module: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None):
-        self.names = [name for name, p in module.named_parameters() if p.requires_grad]
-        inputs = {name: x for name, x in given.items() if name not in self.names}
         weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        inputs = {name: x for name, x in given.items() if name not in weights}
         for name in given.keys() & weights.keys():
             if np.shape(given[name]) != tuple(weights[name].shape):
                 own = f"'{name}' has shape {tuple(weights[name].shape)} in the module"
                 raise CallError(f"{own}; the given value has shape {np.shape(given[name])}")
-        arguments = Arguments(inputs, wrt)
-        single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
         self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
         values = {n: np.array(given[n] if n in given else tensor_data(p), np.float64) for n, p in weights.items()}
-        self.calling = inputs.keys()
-        super().__init__(module, Arguments({**arguments.tree, **values}, wrt), title, single=single)
+        self.calling, self.names = list(inputs), list(weights)
+        super().__init__(module, Arguments({**inputs, **values}, wrt), title, single=single)
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         filled = self.arguments.fill_in(leaves, self.array)
