@@ -173,14 +173,16 @@ def libraries() -> dict[str, str]:
 
 def read_lock(path: str) -> Lock:
     document = read_document(path, "checks", "locked gradients")
+    settings, versions, entries = document.get("settings") or {}, document.get("libraries") or {}, document["checks"]
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
-    for entry in document["checks"]:
-        whole = isinstance(entry, dict) and keys <= entry.keys()
-        if not whole or not isinstance(entry["file"], str) or not isinstance(entry["check"], str):
-            hint = "gradcli lock -o FILE writes one"
-            raise GradcliError(f"{path} is no file of locked gradients", hint=hint, kind="file")
-    parts = (document.get("settings") or {}, document.get("libraries") or {}, tuple(document["checks"]))
-    return Lock(str(document.get("target", path)), *parts)
+    sound = isinstance(versions, dict) and isinstance(settings, dict) and isinstance(settings.get("words", []), list)
+    for entry in entries:
+        sound = sound and isinstance(entry, dict) and keys <= entry.keys()
+        sound = sound and isinstance(entry["file"], str) and isinstance(entry["check"], str)
+    if not sound:
+        hint = "gradcli lock -o FILE writes one"
+        raise GradcliError(f"{path} is no file of locked gradients", hint=hint, kind="file")
+    return Lock(str(document.get("target", path)), settings, versions, tuple(entries))
 
 
 def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Verification:
@@ -202,7 +204,8 @@ def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
     try:
         at = {key: array_of(x) for key, x in entry["at"].items()}
         old: Numbers = {None: array_of(entry["value"]), **{key: array_of(x) for key, x in entry["grad"].items()}}
-        errors = {None: array_of(entry["value_error"]), **{key: array_of(x) for key, x in entry["error"].items()}}
+        given = {None: entry["value_error"], **entry["error"]}
+        errors = {key: np.broadcast_to(array_of(given[key]), x.shape) for key, x in old.items()}
     except (ValueError, TypeError, AttributeError, KeyError):
         raise GradcliError(f"{path}: the line of {name} holds no numbers", kind="file") from None
     try:
