@@ -30,7 +30,7 @@ WHOLE = {
 """Types of whole numbers, and what ctypes calls them (c_int and so on)."""
 REAL = {"double": "float64", "float": "float32"}
 DECLARATION = re.compile(r"\s*(?P<returns>[\w\s*]*?[\s*])(?P<name>[A-Za-z_]\w*)\s*\((?P<rest>.*)\)\s*;?\s*\Z", re.S)
-PARAMETER = re.compile(r"(?P<type>[\w\s]*?[\w\s])(?P<star>\*?)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<length>(?:\[\w*\])*)\Z")
+PARAMETER = re.compile(r"(?P<type>[\w\s]*?[\w\s])(?P<star>\*?)\s*\b(?P<name>[A-Za-z_]\w*)\s*(?P<length>(?:\[\w*\])*)\Z")
 QUALIFIERS = re.compile(r"\b(?:const|restrict|__restrict|__restrict__|volatile|extern|static|inline|struct)\b")
 
 
