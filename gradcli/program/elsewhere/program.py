@@ -13,7 +13,7 @@ from ...errors import GradcliError, TargetError, check_known
 from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
-from ..arguments import by_path, is_under
+from ..arguments import is_under
 from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, tensor
 from ..claim import Arrays, Claim
 from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call
@@ -101,7 +101,7 @@ def framework_program(engine: str, function: Any, title: str, single: bool) -> E
     def make(given: Mapping[str, Any], out: str | None, wrt: Sequence[str] | None) -> FrameworkCall:
         if out is not None:
             raise GradcliError("--out names a variable of a program; a function has one output")
-        arguments = framework_arguments(engine, function, by_path(given), title)
+        arguments = framework_arguments(engine, function, given, title)
         return framework_call(engine, function, arguments, title, wrt=wrt, single=single)
 
     signature = adapter_of(engine).signature(function, title)
