@@ -42,7 +42,7 @@ class SourceFunction:
     """A function in the text of its file: FunctionDef, or a name that is bound to a lambda."""
 
     def __init__(self, source: str, names: Sequence[str], path: str):
-        self.source, self.names, self.raw = source, list(names), source.encode()
+        self.source, self.raw = source, source.encode()
         try:
             self.tree = ast.parse(source)
         except (SyntaxError, ValueError) as error:

@@ -47,7 +47,7 @@ class UseCheck(Check):
         super().__init__(
             use.claim, {}, request=request, name=role, file=derivative.file, line=derivative.line, opens=self.open
         )
-        self.derivative, self.use, self.passed, self.seconds = derivative, use, passed, math.inf
+        self.use, self.passed, self.seconds = use, passed, math.inf
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
         return {}
@@ -199,7 +199,7 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         out, whole = with_value(*xs)
         if use.place is None:
             return {name: np.asarray(whole)[..., i] for i, name in enumerate(at)}
-        return np.diag(np.ravel(whole)) if each else in_shape(dense(whole, xs[0]), out, xs[0], use.columns)
+        return np.diag(np.ravel(whole)) if each else as_jacobian(dense(whole, xs[0]), out, xs[0], use.columns)
 
     def product(tangents: tuple, x: Any) -> Any:
         f(x)
@@ -248,7 +248,7 @@ def has_both_products(x: Any) -> bool:
     return True
 
 
-def in_shape(raw: np.ndarray, out: Any, x: Any, columns: bool) -> np.ndarray:
+def as_jacobian(raw: np.ndarray, out: Any, x: Any, columns: bool) -> np.ndarray:
     """Return a Jacobian as output.shape + x.shape, where it is one but for axes of length 1, as solvers take it."""
     raw, wanted = raw.T if columns else raw, np.shape(out) + np.shape(x)
     same = [n for n in raw.shape if n != 1] == [n for n in wanted if n != 1]

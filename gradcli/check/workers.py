@@ -23,6 +23,7 @@ from typing import Any
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, within
 from ..program.claim import Watch
+from ..program.user_code import flush_streams
 from ..show.check_results import CheckReport
 from .check import Check
 from .run import DEFECT
@@ -71,12 +72,6 @@ def with_something_to_read(pipes: Iterable[Pipe], seconds: float) -> list[Pipe]:
     for number in by_number:
         poll.register(number, select.POLLIN)
     return [by_number[number] for number, _ in poll.poll(seconds * 1000)]
-
-
-def flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            stream.flush()
 
 
 THREADED = ("torch", "jax")  # modules that do not work in a process forked from one that has loaded them
@@ -130,7 +125,7 @@ class Worker:
         self.at: int | None = None
         self.given, self.end_by = 0, math.inf
         self._status: int | None = None
-        flush()
+        flush_streams()
         self.number = os.fork()
         if self.number == 0:
             run_in_child(checks, watched, theirs, (self.pipe, *others))
@@ -276,7 +271,7 @@ def run_in_child(checks: Sequence[Check], watched: bool, pipe: Pipe, others: Seq
         code = 0
         threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that the user's code has started
     finally:
-        flush()
+        flush_streams()
         os._exit(code)
 
 

@@ -195,11 +195,15 @@ def end_fork(process: int, error: BaseException | None, quiet: bool = False) -> 
         return
     if not quiet and error is not None and not isinstance(error, SystemExit):
         os.write(2, f"error: a forked process raised {describe_error(error)}\n".encode(errors="backslashreplace"))
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
+    flush_streams()
     code = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else error is not None
     os._exit(code & 0xFF)
+
+
+def flush_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the user's code may have put anything there
+            stream.flush()
 
 
 @contextlib.contextmanager

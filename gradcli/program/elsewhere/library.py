@@ -263,7 +263,7 @@ class Library(Claim):
 
     def derivative(self, function: Declaration, arrays: Arrays, given: Arrays) -> dict[str, np.ndarray]:
         """Return what a derivative gives, by the names of what it belongs to; given: cotangents or tangents."""
-        roles, (into, back), values = self.roles(function), self.sides(function), {}
+        roles, (_, back), values = self.roles(function), self.sides(function), {}
         shapes = {**{name: x.shape for name, x in self.at.items()}, self.result.name: self.result_shape}
         if function is self.grad:
             shapes = {name: self.result_shape + shape for name, shape in shapes.items()}
@@ -275,7 +275,7 @@ class Library(Claim):
                 values[p.name] = arrays[role]
             elif role:
                 name = role[:-1]
-                values[p.name] = given[name] if name in into and name in given else np.zeros(shapes[name])
+                values[p.name] = given.get(name, np.zeros(shapes[name]))
         returned, after = self.call(function, values)
         gained = {name: role[:-1] for name, role in roles.items() if name in after and role.endswith("'")}
         results = {of: after[name].reshape(shapes[of]) for name, of in gained.items() if of in back}
