@@ -28,11 +28,11 @@ from .run import Place
 from .watch import RANK
 from .workers import in_processes, in_turn
 
-QUICK, FEWEST = 600, 10
+QUICK_CALLS, FEWEST_CALLS = 600, 10
 """A function that could be called so often in its time may be called as often as the verdict needs; the fewest calls
 with which a derivative is judged at all."""
 FRAMEWORKS = ("torch", "jax", "autograd")
-SAME = 1e-6  # how much a value may differ from that of the run, relative, and be the same
+SAME_VALUE = 1e-6  # how much a value may differ from that of the run, relative, and be the same
 STEP = 1e-3
 """The step of a numeric gradient, relative to the element: rounding and the rest of the series are about 1e-12."""
 
@@ -70,7 +70,7 @@ class UseCheck(Check):
 def calls_within(seconds: float, each: float) -> int | None:
     """Return how many calls a slow function may have, so that a verdict comes in time; None for a quick one."""
     calls = 0.8 * seconds / each
-    return None if calls > QUICK else max(int(calls), FEWEST)
+    return None if calls > QUICK_CALLS else max(int(calls), FEWEST_CALLS)
 
 
 def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds: float) -> Iterator[bytes]:
@@ -286,7 +286,7 @@ def change_since(use: Any) -> str:
     return ""
 
 
-def is_close(then: Any, now: Any, room: float = SAME) -> bool:
+def is_close(then: Any, now: Any, room: float = SAME_VALUE) -> bool:
     """Return whether two results are the same; room: how much they may differ, relative to the largest element."""
     try:
         a, b = (np.asarray(x.toarray() if hasattr(x, "toarray") else x, complex) for x in (then, now))

@@ -17,7 +17,7 @@ from ..lang.limits import CONSTANTS
 from ..request import Request
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
-from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
+from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf
 
 
 class ExpressionProgram(Program):
@@ -57,7 +57,7 @@ class ExpressionProgram(Program):
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         return [name for name in self.free_names(given) if name not in given]
 
-    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         names = self.input_names(given)
         self.check_given(given, names)
         wanted = set(names) if wrt is None else dict.fromkeys(wrt)

@@ -28,7 +28,7 @@ from .detect_framework import engine_of
 
 MOST_ELEMENTS = 2_000  # elements of a function that works element by element: its Jacobian has their square
 ELEMENTWISE = "if f works element by element, --elementwise (elementwise=True in a declaration) takes that shape"
-UNITS = 1000  # so many rounding units of an output are no change of it
+UNCHANGED_UNITS = 1000  # so many rounding units of an output are no change of it
 
 
 class HandWritten(Claim):
@@ -115,7 +115,7 @@ class HandWritten(Claim):
         if self.most_calls is not None or self.seen_apart:
             return
         beside, numbers = point_beside(arrays), np.arange(out.size).reshape(out.shape)
-        room = 10 * np.abs(self.value(arrays) - out) + UNITS * np.finfo(out.dtype).eps * np.abs(out)
+        room = 10 * np.abs(self.value(arrays) - out) + UNCHANGED_UNITS * np.finfo(out.dtype).eps * np.abs(out)
         for bit, moves in itertools.product(range((out.size - 1).bit_length()), (0, 1)):
             moved = (numbers >> bit) & 1 == moves
             mixed = {n: np.where(moved, beside[n], x) if x.shape == out.shape else x for n, x in arrays.items()}

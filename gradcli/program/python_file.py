@@ -14,7 +14,7 @@ from ..rules import entry
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .arguments import ADVICE, WHOLE, annotation_name, missing_values, named_parameters, pass_by_name
-from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
+from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
 from .detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from .user_code import blame_user_code, check_callable
 
@@ -41,7 +41,7 @@ class FunctionProgram(Program):
             raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE) from None
         self.whole = {p.name: kind for p in self.parameters if (kind := annotation_name(p.annotation)) in WHOLE}
 
-    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         leaves, wanted, counts = self.inputs(given, wrt, out)
         arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
         for name, module in self.modules.items():

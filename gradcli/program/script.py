@@ -18,7 +18,7 @@ from ..tape.modes import Observer, enable_grad, observing, random_numbers
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
-from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module, line_of
+from .base import UNPREPARED, Names, Prepare, Program, Run, Values, is_module, line_of
 from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ScriptProgram(Program):
         with open(os.devnull, "w") as nothing:
             yield nothing
 
-    def execute(self, given: Values, prepare: Prepare = NOTHING) -> Execution:
+    def execute(self, given: Values, prepare: Prepare = UNPREPARED) -> Execution:
         """Execute the script with values for its leaves. Raises GradcliError when it raises, or has no such leaf."""
         execution = Execution(self, given, prepare)
         execution.execute()
@@ -75,7 +75,7 @@ class ScriptProgram(Program):
             check_known(unknown, execution.leaves(every_name=True), "value")
         return execution
 
-    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         """Execute the script; its leaves are the inputs. Raises GradcliError, with exit code 3 where it raises."""
         execution = self.execute(given, prepare)
         wanted = None if wrt is None else list(wrt)

@@ -373,7 +373,7 @@ def root_of(path: str) -> str:
     return folder
 
 
-class Fresh(SourceFileLoader):
+class TextLoader(SourceFileLoader):
     """Loads a module from its text alone: Python takes what it compiled of one of the same size and second.
 
     source: the text, where it was read already: a pipe can be read but once.
@@ -393,7 +393,7 @@ class Fresh(SourceFileLoader):
 
 def execute(name: str, path: str, source: str | None = None) -> Any:
     """Execute a file (or its text, if known) as a module of a name and return it."""
-    spec: Any = importlib.util.spec_from_file_location(name, path, loader=Fresh(name, path, source))
+    spec: Any = importlib.util.spec_from_file_location(name, path, loader=TextLoader(name, path, source))
     module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
     sys.modules[name] = module
     try:

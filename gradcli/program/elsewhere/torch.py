@@ -51,7 +51,7 @@ class TypesComputed(TorchFunctionMode):
 
 
 SINGLE = (torch.float32, torch.complex64)
-SMALL = 10_000
+SMALL_INPUTS = 10_000
 """Elements up to which several threads cost more than they bring: 9 ms instead of 60 us on a busy machine."""
 
 
@@ -87,7 +87,7 @@ class Adapter(FrameworkCall):
         default, threads = torch.get_default_dtype(), torch.get_num_threads()
         kept = [(x, x.data) for x in (() if narrow else self.reached)]
         try:
-            if sum(x.size for x in self.arguments.arrays.values()) < SMALL:
+            if sum(x.size for x in self.arguments.arrays.values()) < SMALL_INPUTS:
                 torch.set_num_threads(1)
             torch.set_default_dtype(torch.float32 if narrow else torch.float64)
             for x, data in kept:
@@ -265,12 +265,12 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
             values = [*(frame.f_locals[name] for name in names), *rest]
             if not has_setup(function):
                 function = getattr(values.pop(0), "_forward_cls", function)
-            arguments = tuple(map(detached_argument, values))
+            arguments = tuple(map(detach_argument, values))
             calls.append((function, arguments, f"{function.__name__}Backward", place_of_return(function.backward)))
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
-            arguments, title = tuple(map(detached_argument, args)), f"{name} ({type(module).__name__})"
+            arguments, title = tuple(map(detach_argument, args)), f"{name} ({type(module).__name__})"
             calls.append((module, arguments, title, place_of_return(type(module).forward)))
 
         return hook
@@ -352,7 +352,7 @@ def tensor(x: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.array(x))
 
 
-def detached_argument(x: Any) -> Any:
+def detach_argument(x: Any) -> Any:
     return x.detach().clone() if isinstance(x, torch.Tensor) else x
 
 
