@@ -212,22 +212,11 @@ def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
         now = compute_at(check, at)
     except CallError as error:
         return Comparison(name, file, "error", message=str(error))
-    if shapes := different_shapes(old, now.numbers):
-        return Comparison(name, file, "changed", message=shapes)
+    shapes = [{key or "the value": x.shape for key, x in numbers.items()} for numbers in (old, now.numbers)]
+    if shapes[0] != shapes[1]:
+        return Comparison(name, file, "changed", message=f"the shapes were {shapes[0]}, and are now {shapes[1]}")
     outside, worst = furthest(old, errors, now)
     return Comparison(name, file, "changed" if outside else "same", worst)
-
-
-def different_shapes(old: Numbers, now: Numbers) -> str:
-    """Return in which inputs and shapes numbers differ; nothing where they can be compared."""
-    names = [[str(name) for name in numbers if name is not None] for numbers in (old, now)]
-    if sorted(names[0]) != sorted(names[1]):
-        return f"gradients of {', '.join(names[0])} were locked, now there are {', '.join(names[1])}"
-    for key, x in old.items():
-        if x.shape != now[key].shape:
-            what = "the value" if key is None else f"the gradient of {key}"
-            return f"{what} had shape {x.shape}, now {now[key].shape}"
-    return ""
 
 
 def furthest(old: Numbers, errors: Numbers, now: Known) -> tuple[bool, Difference | None]:
