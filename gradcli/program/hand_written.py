@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under
+from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under, rebuild
 from .claim import (
     Arrays,
     CallError,
@@ -318,10 +318,8 @@ class Flattened:
             if isinstance(result, dict) and result.keys() <= set(names):
                 whole, names = tuple(result.values()), list(result)
             return Arguments(dict(zip(names, whole, strict=False))).arrays
-        if isinstance(result, tuple | list):
-            return type(result)(plain_part(x) for x in result)
-        if isinstance(result, dict):
-            return {key: plain_part(x) for key, x in result.items()}
+        if isinstance(result, tuple | list | dict):
+            return rebuild(result, [plain_part(x) for x in (result.values() if isinstance(result, dict) else result)])
         return plain_part(result)
 
 
