@@ -132,8 +132,8 @@ def gradcheck(
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     request = Request(fast=fast_mode, eps=eps, atol=atol, rtol=rtol)
-    extra = (nondet_tol, check_batched_grad, check_forward_ad)
-    return _check(func, inputs, request, raise_exception, extra, check_backward_ad)
+    options = (nondet_tol, check_batched_grad, check_forward_ad, check_backward_ad)
+    return _check(func, inputs, request, raise_exception, *options)
 
 
 def gradgradcheck(
@@ -157,7 +157,7 @@ def gradgradcheck(
 ) -> bool:
     """Check second derivatives: those of the gradient, as a function of the inputs. Arguments as in gradcheck."""
     request = Request(order=2, fast=fast_mode, eps=eps, atol=atol, rtol=rtol)
-    return _check(func, inputs, request, raise_exception, (nondet_tol, check_batched_grad, check_fwd_over_rev))
+    return _check(func, inputs, request, raise_exception, nondet_tol, check_batched_grad, check_fwd_over_rev)
 
 
 def _check(
@@ -165,7 +165,9 @@ def _check(
     inputs: Any,
     request: Request,
     raise_exception: bool,
-    extra: tuple[float, bool, bool],
+    nondet_tol: float,
+    batched: bool,
+    forward: bool,
     backward: bool = True,
 ) -> bool:
     given, second = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), request.order == 2
@@ -190,7 +192,7 @@ def _check(
         if not outputs:
             return True
         connected = any(x.requires_grad for x in outputs)
-    if extra[0] and request.tolerances is None:
+    if nondet_tol and request.tolerances is None:
         request = request._replace(eps=EPS)
     report = run_check(make, Place(callable_name(func)), request)
     if first.changed:
@@ -200,13 +202,13 @@ def _check(
     if report.verdict != "pass":
         text = failure_message(report, None if second else first)
         if connected and backward:
-            text = complaint(make(), extra[0], False, False) or text
+            text = complaint(make(), nondet_tol, False, False) or text
         if not connected:
             text = f"Numerical gradient for function expected to be zero: no output requires grad\n{text}"
     else:
         if report.message:
             warnings.warn(report.message, stacklevel=3)
-        text = (backward and complaint(make(), *extra)) or ""
+        text = (backward and complaint(make(), nondet_tol, batched, forward)) or ""
     if text and raise_exception:
         raise GradcheckError(text)
     return not text

@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import lines_of_file
 from ..lang.limits import Bound
 from ..program.claim import Claim, callable_name, failing_as
+from ..program.detect_framework import ADAPTED
 from ..program.elsewhere.framework import framework_call
 from ..program.hand_written import HandWritten
 from ..request import Request
@@ -31,7 +32,6 @@ from .workers import in_processes, in_turn
 QUICK_CALLS, FEWEST_CALLS = 600, 10
 """A function that could be called so often in its time may be called as often as the verdict needs; the fewest calls
 with which a derivative is judged at all."""
-FRAMEWORKS = ("torch", "jax", "autograd")
 SAME_VALUE = 1e-6  # how much a value may differ from that of the run, relative, and be the same
 STEP = 1e-3
 """The step of a numeric gradient, relative to the element: rounding and the rest of the series are about 1e-12."""
@@ -58,7 +58,7 @@ class UseCheck(Check):
 
     def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
         use = self.use
-        if use.kind in FRAMEWORKS:
+        if use.kind in ADAPTED:
             return framework_claim(use, self.name)
         claim = solver_claim(use, use.function is not None and self.passed(use.first))
         start = time.monotonic()
@@ -156,7 +156,7 @@ def line_of_class(name: str, file: str | None, line: int | None) -> int | None:
 
 def point_of(use: Any) -> dict[str, Any]:
     """Return the point of a use by the names that its arguments have in the function."""
-    if use.kind in FRAMEWORKS:
+    if use.kind in ADAPTED:
         return {name: x for name, x in arguments_of(use).items() if hasattr(x, "shape") or isinstance(x, float)}
     function = use.function if use.function is not None else use.base
     count = len(use.x) if use.place is None else 1

@@ -32,7 +32,7 @@ from ..arguments import (
 from ..claim import Arrays, CallError, Claim, failing_as, free_name, point_beside
 from ..detect_framework import ADAPTED, FRAMEWORKS
 
-SINGLE = 2.0**-24
+SINGLE_UNIT = 2.0**-24
 
 
 class FrameworkCall(Claim):
@@ -59,7 +59,7 @@ class FrameworkCall(Claim):
         if not inputs:
             raise CallError(f"{title} has no inputs of floating-point numbers, so there is nothing to check")
         self.single = single
-        self.claim_unit = SINGLE if single else None
+        self.claim_unit = SINGLE_UNIT if single else None
         self.forward_mode: bool | None = None
         how = ": its derivative in float32, beside values in float64" if single else " in float64"
         self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
@@ -261,7 +261,7 @@ def framework_call(
         return made(())
     except CallError as error:
         whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or not is_named(name, wrt))]
-        for names in [*([name] for name in whole), whole] if len(whole) > 1 else [whole] * bool(whole):
+        for names in [*([name] for name in whole), *([whole] if len(whole) > 1 else [])]:
             with contextlib.suppress(CallError):
                 call = made(names)
                 call.notes = (*call.notes, f"{', '.join(names)} taken as whole, and not differentiated")

@@ -50,7 +50,7 @@ class TypesComputed(TorchFunctionMode):
         return result
 
 
-SINGLE = (torch.float32, torch.complex64)
+SINGLE_TYPES = (torch.float32, torch.complex64)
 SMALL_INPUTS = 10_000
 """Elements up to which several threads cost more than they bring: 9 ms instead of 60 us on a busy machine."""
 
@@ -235,7 +235,7 @@ class ModuleCall(Adapter):
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         filled = self.arguments.fill_in(leaves, self.array)
-        narrow = any(x.dtype in SINGLE for x in leaves.values())
+        narrow = any(x.dtype in SINGLE_TYPES for x in leaves.values())
         module = self.modules[narrow]
         weights = {name: torch.as_tensor(filled[name]) for name in self.names}
         buffers = {name: x.clone() for name, x in module.named_buffers()}
@@ -331,7 +331,7 @@ def tensors_behind(function: Any) -> list[Any]:
     tensors: dict[int, Any] = {}
     for x in reachable_from(function):
         inside = [*x.parameters(), *x.buffers()] if isinstance(x, torch.nn.Module) else [x]
-        tensors |= {id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in SINGLE}
+        tensors |= {id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in SINGLE_TYPES}
     return list(tensors.values())
 
 
