@@ -64,7 +64,7 @@ MOST_QUOTED = 80
 """Characters of a quoted piece of what the user gave that a message repeats; of longer ones, the first."""
 MOST_UNBROKEN = 1000
 """Characters without a blank, such as a path or an expression, that a message repeats."""
-KEPT = 60
+KEPT_CHARACTERS = 60
 OTHERS_WORDS = ("target", "defect")
 """Kinds of errors whose message is not ours: it is repeated as it is."""
 
@@ -87,7 +87,7 @@ def need_extra(package: str, extra: str, what: str) -> None:
 
 def brief(piece: str) -> str:
     """Return a piece of what the user gave, or its beginning when it is long."""
-    return piece if len(piece) <= MOST_QUOTED else f"{piece[:KEPT]}..."
+    return piece if len(piece) <= MOST_QUOTED else f"{piece[:KEPT_CHARACTERS]}..."
 
 
 class GradcliError(Exception):

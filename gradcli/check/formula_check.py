@@ -36,9 +36,9 @@ DOMAINS = (
     lambda rng, shape: -rng.uniform(0, 10.0 ** rng.integers(0, 5), shape),
 )
 """What inputs are drawn from: the later ones once the earlier gave no finite value."""
-SMALL = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)  # numbers of which counterexamples are made
+SMALL_NUMBERS = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)  # numbers of which counterexamples are made
 SMALL_POINTS = 60
-ELSEWHERE = 5  # random points in their place, where the function is finite at none of them
+RANDOM_POINTS = 5  # random points in their place, where the function is finite at none of them
 MOST_JUDGED = 12  # points of small numbers that are judged: each is a check of its own
 DIGITS = 20  # right digits of the first derivatives, by differences of values, whose slopes second derivatives are
 
@@ -150,7 +150,7 @@ class FormulaCheck(Check):
 
         points = [at for at in map(self.point_of, self.small_points()) if at is not None]
         if not points:
-            drawn = [self.draw(np.random.default_rng(self.request.seed + k)) for k in range(ELSEWHERE)]
+            drawn = [self.draw(np.random.default_rng(self.request.seed + k)) for k in range(RANDOM_POINTS)]
             points = [self.point_of({name: np.round(at[name], 1) for name in self.shapes}) or at for at in drawn]
         known = [name for name in points[0] if self.shapes and name not in self.shapes]
         proof = compare_formulas(self.formulas, self.claimed, points, known)
@@ -178,10 +178,10 @@ class FormulaCheck(Check):
     def small_points(self) -> Iterator[dict[str, np.ndarray]]:
         rng = np.random.default_rng(self.request.seed)
         sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
-        ends = np.cumsum(sizes, dtype=int)
+        total, ends = sum(sizes), np.cumsum(sizes, dtype=int)
         for k in range(SMALL_POINTS if self.shapes else 1):
-            few = k < len(SMALL)
-            numbers = np.resize(np.roll(SMALL, -k), sum(sizes)) if few else rng.choice(SMALL, sum(sizes))
+            few = k < len(SMALL_NUMBERS)
+            numbers = np.resize(np.roll(SMALL_NUMBERS, -k), total) if few else rng.choice(SMALL_NUMBERS, total)
             parts = (numbers[end - size : end] for size, end in zip(sizes, ends, strict=True))
             yield {name: x.reshape(shape) for (name, shape), x in zip(self.shapes.items(), parts, strict=True)}
 

@@ -173,14 +173,16 @@ def libraries() -> dict[str, str]:
 
 def read_lock(path: str) -> Lock:
     document = read_document(path, "checks", "locked gradients")
+    settings, versions, entries = document.get("settings") or {}, document.get("libraries") or {}, document["checks"]
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
-    for entry in document["checks"]:
-        whole = isinstance(entry, dict) and keys <= entry.keys()
-        if not whole or not isinstance(entry["file"], str) or not isinstance(entry["check"], str):
-            hint = "gradcli lock -o FILE writes one"
-            raise GradcliError(f"{path} is no file of locked gradients", hint=hint, kind="file")
-    parts = (document.get("settings") or {}, document.get("libraries") or {}, tuple(document["checks"]))
-    return Lock(str(document.get("target", path)), *parts)
+    sound = isinstance(versions, dict) and isinstance(settings, dict) and isinstance(settings.get("words", []), list)
+    for entry in entries:
+        sound = sound and isinstance(entry, dict) and keys <= entry.keys()
+        sound = sound and isinstance(entry["file"], str) and isinstance(entry["check"], str)
+    if not sound:
+        hint = "gradcli lock -o FILE writes one"
+        raise GradcliError(f"{path} is no file of locked gradients", hint=hint, kind="file")
+    return Lock(str(document.get("target", path)), settings, versions, tuple(entries))
 
 
 def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Verification:
@@ -202,29 +204,19 @@ def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
     try:
         at = {key: array_of(x) for key, x in entry["at"].items()}
         old: Numbers = {None: array_of(entry["value"]), **{key: array_of(x) for key, x in entry["grad"].items()}}
-        errors = {None: array_of(entry["value_error"]), **{key: array_of(x) for key, x in entry["error"].items()}}
+        given = {None: entry["value_error"], **entry["error"]}
+        errors = {key: np.broadcast_to(array_of(given[key]), x.shape) for key, x in old.items()}
     except (ValueError, TypeError, AttributeError, KeyError):
         raise GradcliError(f"{path}: the line of {name} holds no numbers", kind="file") from None
     try:
         now = compute_at(check, at)
     except CallError as error:
         return Comparison(name, file, "error", message=str(error))
-    if shapes := different_shapes(old, now.numbers):
-        return Comparison(name, file, "changed", message=shapes)
+    shapes = [{key or "the value": x.shape for key, x in numbers.items()} for numbers in (old, now.numbers)]
+    if shapes[0] != shapes[1]:
+        return Comparison(name, file, "changed", message=f"the shapes were {shapes[0]}, and are now {shapes[1]}")
     outside, worst = furthest(old, errors, now)
     return Comparison(name, file, "changed" if outside else "same", worst)
-
-
-def different_shapes(old: Numbers, now: Numbers) -> str:
-    """Return in which inputs and shapes numbers differ; nothing where they can be compared."""
-    names = [[str(name) for name in numbers if name is not None] for numbers in (old, now)]
-    if sorted(names[0]) != sorted(names[1]):
-        return f"gradients of {', '.join(names[0])} were locked, now there are {', '.join(names[1])}"
-    for key, x in old.items():
-        if x.shape != now[key].shape:
-            what = "the value" if key is None else f"the gradient of {key}"
-            return f"{what} had shape {x.shape}, now {now[key].shape}"
-    return ""
 
 
 def furthest(old: Numbers, errors: Numbers, now: Known) -> tuple[bool, Difference | None]:

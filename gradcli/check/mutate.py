@@ -42,7 +42,7 @@ class SourceFunction:
     """A function in the text of its file: FunctionDef, or a name that is bound to a lambda."""
 
     def __init__(self, source: str, names: Sequence[str], path: str):
-        self.source, self.names, self.raw = source, list(names), source.encode()
+        self.source, self.raw = source, source.encode()
         try:
             self.tree = ast.parse(source)
         except (SyntaxError, ValueError) as error:
@@ -52,9 +52,9 @@ class SourceFunction:
             self.starts.append(self.starts[-1] + len(row))
         scope: Any = self.tree
         for k, name in enumerate(names):
-            definitions = [node for node in members(scope) if defines(node, name, last=k == len(names) - 1)]
+            definitions = [node for node in own_nodes(scope) if defines(node, name, last=k == len(names) - 1)]
             if not definitions:
-                known = [n.name for n in members(scope) if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+                known = [n.name for n in own_nodes(scope) if isinstance(n, ast.FunctionDef | ast.ClassDef)]
                 raise GradcliError(
                     f"{path} defines no function '{'.'.join(names)}'",
                     hint=did_you_mean(name, known) or "mutants are made of a function's own source",
@@ -99,17 +99,17 @@ class SourceFunction:
 
     def numeric(self) -> str:
         """Return the text whose function has its results changed by the host."""
-        body = [self.node.body] if self.is_lambda else [r.value for r in returns(self.node) if r.value is not None]
-        edits = [(*self.at(value), f"{HOST}.apply(({self.text(value)}))") for value in body]
-        return self.with_edits(edits)
+        returns = (node for node in own_nodes(self.node) if isinstance(node, ast.Return))
+        values = [self.node.body] if self.is_lambda else [node.value for node in returns if node.value is not None]
+        return self.with_edits([(*self.at(x), f"{HOST}.apply(({self.text(x)}))") for x in values])
 
 
-def members(scope: ast.AST) -> Iterator[Any]:
-    """Yield the definitions of a module or class, also those inside its if, try and with."""
+def own_nodes(scope: ast.AST) -> Iterator[Any]:
+    """Yield the nodes of a module, class or function, not those inside of the functions and classes in it."""
     for node in ast.iter_child_nodes(scope):
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from members(node)
+            yield from own_nodes(node)
 
 
 def defines(node: Any, name: str, last: bool) -> bool:
@@ -120,15 +120,6 @@ def defines(node: Any, name: str, last: bool) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return any(isinstance(t, ast.Name) and t.id == name for t in targets)
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
-
-
-def returns(node: ast.AST) -> Iterator[ast.Return]:
-    """Yield the returns of a function, not those of functions inside it."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Return):
-            yield child
-        elif not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from returns(child)
 
 
 def numeric_mutants(function: SourceFunction) -> Iterator[Mutant]:

@@ -90,7 +90,7 @@ def complaint(claim: Traced, nondet_tol: float, batched: bool, forward: bool) ->
         )
     if batched:
         agree = same(pulled(np.stack(vectors)), [np.stack(both) for both in zip(*single, strict=True)], 1e-3, 1e-5)
-        if not all(agree):
+        if False in agree:
             place = agree.index(False)
             return f"gradcheck or gradgradcheck failed while testing batched gradient computation: input {place}"
     if forward:
@@ -132,8 +132,8 @@ def gradcheck(
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     request = Request(fast=fast_mode, eps=eps, atol=atol, rtol=rtol)
-    extra = (nondet_tol, check_batched_grad, check_forward_ad)
-    return _check(func, inputs, request, raise_exception, extra, check_backward_ad)
+    options = (nondet_tol, check_batched_grad, check_forward_ad, check_backward_ad)
+    return _check(func, inputs, request, raise_exception, *options)
 
 
 def gradgradcheck(
@@ -157,7 +157,7 @@ def gradgradcheck(
 ) -> bool:
     """Check second derivatives: those of the gradient, as a function of the inputs. Arguments as in gradcheck."""
     request = Request(order=2, fast=fast_mode, eps=eps, atol=atol, rtol=rtol)
-    return _check(func, inputs, request, raise_exception, (nondet_tol, check_batched_grad, check_fwd_over_rev))
+    return _check(func, inputs, request, raise_exception, nondet_tol, check_batched_grad, check_fwd_over_rev)
 
 
 def _check(
@@ -165,48 +165,50 @@ def _check(
     inputs: Any,
     request: Request,
     raise_exception: bool,
-    extra: tuple[float, bool, bool],
+    nondet_tol: float,
+    batched: bool,
+    forward: bool,
     backward: bool = True,
 ) -> bool:
     given, second = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), request.order == 2
     tensors = {f"input {i}": x for i, x in enumerate(given) if isinstance(x, Tensor)}
     wanted = [name for name, x in tensors.items() if x._node is not None]
     check_inputs(given, wanted)
-    claims_made: list[PytorchFunction] = []
 
     def call(*xs: Tensor) -> Any:
         moved = iter(xs)
         return func(*(next(moved) if isinstance(x, Tensor) else x for x in given))
 
+    kind = PytorchFunction if backward else ForwardFunction
+    first = kind(call, tensors, wrt=wanted, title=callable_name(func))
+
     def make() -> Any:
-        arrays = {name: np.array(x.detach()._data) for name, x in tensors.items()}
-        claim = (PytorchFunction if backward else ForwardFunction)(call, arrays, wrt=wanted, title=callable_name(func))
-        claims_made[:] = [claim]
-        return second_order(claim, 0) if second else claim
+        return second_order(first, 0) if second else first
 
     connected = True
     if not second:
-        outputs = tensors_of(func(*given))
+        result = func(*given)
+        outputs = [x for x in (result if isinstance(result, tuple | list) else (result,)) if isinstance(x, Tensor)]
         if not outputs:
             return True
         connected = any(x.requires_grad for x in outputs)
-    if extra[0] and request.tolerances is None:
+    if nondet_tol and request.tolerances is None:
         request = request._replace(eps=EPS)
     report = run_check(make, Place(callable_name(func)), request)
-    if claims_made and claims_made[0].changed:
-        raise AssertionError(claims_made[0].changed)
+    if first.changed:
+        raise AssertionError(first.changed)
     if report.error is not None:
         raise report.error
     if report.verdict != "pass":
-        text = failure_message(report, claims_made[0] if claims_made and not second else None)
+        text = failure_message(report, None if second else first)
         if connected and backward:
-            text = complaint(make(), extra[0], False, False) or text
+            text = complaint(make(), nondet_tol, False, False) or text
         if not connected:
             text = f"Numerical gradient for function expected to be zero: no output requires grad\n{text}"
     else:
         if report.message:
             warnings.warn(report.message, stacklevel=3)
-        text = (backward and complaint(make(), *extra)) or ""
+        text = (backward and complaint(make(), nondet_tol, batched, forward)) or ""
     if text and raise_exception:
         raise GradcheckError(text)
     return not text
@@ -225,10 +227,6 @@ def check_inputs(given: tuple, wanted: list[str]) -> None:
                 "rounding may hide what is wrong",
                 stacklevel=4,
             )
-
-
-def tensors_of(result: Any) -> list[Tensor]:
-    return [x for x in (result if isinstance(result, tuple | list) else (result,)) if isinstance(x, Tensor)]
 
 
 def failure_message(report: CheckReport, claim: PytorchFunction | None) -> str:

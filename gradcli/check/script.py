@@ -54,11 +54,13 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
             drawn = {name: rng.standard_normal(shape) for name, shape in request.shapes.items()}
             given = {**request.values, **drawn}
             if isinstance(program, ScriptProgram):
-                function, at = None, leaves_of(program, given, request.out)
+                function, at = program.run, leaves_of(program, given, request.out)
+                opens = functools.partial(claim_of_script, program)
             else:
                 if isinstance(program, FunctionProgram):
                     program.apart = True
                 function, at = program.as_function(given, request.out)
+                opens = None
     except GradcliError as error:
         if error.exit_code != EXIT_TARGET:
             text = read_source(path) if path.endswith(".py") and error.kind == "target" else "gradcli"
@@ -71,13 +73,9 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
         raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
     if request.wrt is not None:
         check_known(request.wrt, at, "--wrt")
-    points: dict[str, Any] = {**at, **{name: request.shapes[name] for name in request.shapes if name in at}}
-    if isinstance(program, ScriptProgram):
-        check = Check(program.run, points, opens=functools.partial(claim_of_script, program), **where)
-        check.is_script = True
-        return check
-    assert function is not None
-    check = Check(function, points, **where)
+    points = {name: request.shapes.get(name, x) for name, x in at.items()}
+    check = Check(function, points, opens=opens, **where)
+    check.is_script = opens is not None
     if isinstance(program, ExpressionProgram):
         check.source = program.parsed.source.replace("^", "**")
     check.origin = getattr(program, "module", None) or getattr(program, "function", function)

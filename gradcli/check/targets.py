@@ -262,7 +262,7 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
     from ..program.elsewhere.framework import framework_arguments
 
     with surroundings_of(target):
-        given = by_path({**request.values, **request.shapes})
+        given = {**request.values, **request.shapes}
         at = framework_arguments(engine, check_callable(function, title), given, title)
     single = request.dtype == "float32"
     return Check(function, at, request=request, name=title, file=path, single=single, target=target)

@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import lines_of_file
 from ..lang.limits import Bound
 from ..program.claim import Claim, callable_name, failing_as
+from ..program.detect_framework import ADAPTED
 from ..program.elsewhere.framework import framework_call
 from ..program.hand_written import HandWritten
 from ..request import Request
@@ -28,11 +29,10 @@ from .run import Place
 from .watch import RANK
 from .workers import in_processes, in_turn
 
-QUICK, FEWEST = 600, 10
+QUICK_CALLS, FEWEST_CALLS = 600, 10
 """A function that could be called so often in its time may be called as often as the verdict needs; the fewest calls
 with which a derivative is judged at all."""
-FRAMEWORKS = ("torch", "jax", "autograd")
-SAME = 1e-6  # how much a value may differ from that of the run, relative, and be the same
+SAME_VALUE = 1e-6  # how much a value may differ from that of the run, relative, and be the same
 STEP = 1e-3
 """The step of a numeric gradient, relative to the element: rounding and the rest of the series are about 1e-12."""
 
@@ -47,7 +47,7 @@ class UseCheck(Check):
         super().__init__(
             use.claim, {}, request=request, name=role, file=derivative.file, line=derivative.line, opens=self.open
         )
-        self.derivative, self.use, self.passed, self.seconds = derivative, use, passed, math.inf
+        self.use, self.passed, self.seconds = use, passed, math.inf
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
         return {}
@@ -58,7 +58,7 @@ class UseCheck(Check):
 
     def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
         use = self.use
-        if use.kind in FRAMEWORKS:
+        if use.kind in ADAPTED:
             return framework_claim(use, self.name)
         claim = solver_claim(use, use.function is not None and self.passed(use.first))
         start = time.monotonic()
@@ -70,7 +70,7 @@ class UseCheck(Check):
 def calls_within(seconds: float, each: float) -> int | None:
     """Return how many calls a slow function may have, so that a verdict comes in time; None for a quick one."""
     calls = 0.8 * seconds / each
-    return None if calls > QUICK else max(int(calls), FEWEST)
+    return None if calls > QUICK_CALLS else max(int(calls), FEWEST_CALLS)
 
 
 def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds: float) -> Iterator[bytes]:
@@ -156,7 +156,7 @@ def line_of_class(name: str, file: str | None, line: int | None) -> int | None:
 
 def point_of(use: Any) -> dict[str, Any]:
     """Return the point of a use by the names that its arguments have in the function."""
-    if use.kind in FRAMEWORKS:
+    if use.kind in ADAPTED:
         return {name: x for name, x in arguments_of(use).items() if hasattr(x, "shape") or isinstance(x, float)}
     function = use.function if use.function is not None else use.base
     count = len(use.x) if use.place is None else 1
@@ -199,7 +199,7 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         out, whole = with_value(*xs)
         if use.place is None:
             return {name: np.asarray(whole)[..., i] for i, name in enumerate(at)}
-        return np.diag(np.ravel(whole)) if each else in_shape(dense(whole, xs[0]), out, xs[0], use.columns)
+        return np.diag(np.ravel(whole)) if each else as_jacobian(dense(whole, xs[0]), out, xs[0], use.columns)
 
     def product(tangents: tuple, x: Any) -> Any:
         f(x)
@@ -248,7 +248,7 @@ def has_both_products(x: Any) -> bool:
     return True
 
 
-def in_shape(raw: np.ndarray, out: Any, x: Any, columns: bool) -> np.ndarray:
+def as_jacobian(raw: np.ndarray, out: Any, x: Any, columns: bool) -> np.ndarray:
     """Return a Jacobian as output.shape + x.shape, where it is one but for axes of length 1, as solvers take it."""
     raw, wanted = raw.T if columns else raw, np.shape(out) + np.shape(x)
     same = [n for n in raw.shape if n != 1] == [n for n in wanted if n != 1]
@@ -286,7 +286,7 @@ def change_since(use: Any) -> str:
     return ""
 
 
-def is_close(then: Any, now: Any, room: float = SAME) -> bool:
+def is_close(then: Any, now: Any, room: float = SAME_VALUE) -> bool:
     """Return whether two results are the same; room: how much they may differ, relative to the largest element."""
     try:
         a, b = (np.asarray(x.toarray() if hasattr(x, "toarray") else x, complex) for x in (then, now))

@@ -16,12 +16,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, within
+from ..program.claim import Watch
+from ..program.user_code import flush_streams
 from ..show.check_results import CheckReport
 from .check import Check
 from .run import DEFECT
@@ -72,70 +74,12 @@ def with_something_to_read(pipes: Iterable[Pipe], seconds: float) -> list[Pipe]:
     return [by_number[number] for number, _ in poll.poll(seconds * 1000)]
 
 
-class ForkedProcess:
-    """A process that runs serve(pipe) and ends; `pipe` is this process's end. others: pipes it is to close."""
-
-    def __init__(self, serve: Callable[[Pipe], None], others: Sequence[Pipe] = ()):
-        requests, answers = os.pipe(), os.pipe()
-        self.pipe, theirs = Pipe(answers[0], requests[1]), Pipe(requests[0], answers[1])
-        self._status: int | None = None
-        flush()
-        self.number = os.fork()
-        if self.number == 0:
-            run_in_child(serve, theirs, (self.pipe, *others))
-        theirs.close()
-
-    @property
-    def status(self) -> int | None:
-        """What the process ended with, None while it runs: an exit code, or minus the number of a signal."""
-        if self._status is None:
-            try:
-                number, status = os.waitpid(self.number, os.WNOHANG)
-            except ChildProcessError:  # somebody else took the status
-                self._status = 1
-            else:
-                self._status = os.waitstatus_to_exitcode(status) if number else None
-        return self._status
-
-    def wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while self.status is None and time.monotonic() < end:
-            time.sleep(NAP_SECONDS)
-
-    def kill(self) -> None:
-        if self.status is None:
-            os.kill(self.number, signal.SIGKILL)
-            while self.status is None:
-                time.sleep(NAP_SECONDS)
-
-
-def run_in_child(serve: Callable[[Pipe], None], pipe: Pipe, others: Sequence[Pipe]) -> None:
-    """Run what a forked process is for, and end it with 1 where that raises, 0 otherwise."""
-    code = 1
-    try:
-        for other in others:  # the user's code may write to any descriptor
-            other.close()
-        serve(pipe)
-        code = 0
-        threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that the user's code has started
-    finally:
-        flush()
-        os._exit(code)
-
-
-def flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            stream.flush()
-
-
 THREADED = ("torch", "jax")  # modules that do not work in a process forked from one that has loaded them
 BROKEN = (TimeIsUp, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingError, ImportError, AttributeError)
 """What may come of a pipe whose other end died, or whose descriptor the user's code wrote to."""
 PARTING = 2.0  # seconds that a process gets to end, for its threads to finish
 LOOK_SECONDS = 0.5  # seconds after which to look for processes that died while others hold their pipe
 MESSAGE_SECONDS = 0.2  # seconds between two messages of a process on how far it is
-Watch = Callable[..., None]  # told how far a check is: its number, and what it tells (`program.claim.Watch`)
 LATE = 124  # the status of a process that ends itself because its time is over, as timeout(1) has it
 PARENT_DEATH, ADOPTION = 1, 36
 """Linux's prctl options: the signal that a process gets when its parent dies; whether it gets orphans below it."""
@@ -171,15 +115,33 @@ def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int,
         yield place, check.run()
 
 
-class Worker(ForkedProcess):
-    """A forked process that runs checks by number, one at a time. given: how many so far. others: other pipes."""
+class Worker:
+    """A forked process that runs checks by number, one at a time. given: how many so far. others: pipes of others."""
 
     def __init__(self, checks: Sequence[Check], watched: bool, others: Sequence[Pipe]):
-        super().__init__(functools.partial(serve, checks, watched), others)
+        requests, answers = os.pipe(), os.pipe()
+        self.pipe, theirs = Pipe(answers[0], requests[1]), Pipe(requests[0], answers[1])
         self.checks = checks
         self.at: int | None = None
-        self.given = 0
-        self.end_by = math.inf
+        self.given, self.end_by = 0, math.inf
+        self._status: int | None = None
+        flush_streams()
+        self.number = os.fork()
+        if self.number == 0:
+            run_in_child(checks, watched, theirs, (self.pipe, *others))
+        theirs.close()
+
+    @property
+    def status(self) -> int | None:
+        """What the process ended with, None while it runs: an exit code, or minus the number of a signal."""
+        if self._status is None:
+            try:
+                number, status = os.waitpid(self.number, os.WNOHANG)
+            except ChildProcessError:  # somebody else took the status
+                self._status = 1
+            else:
+                self._status = os.waitstatus_to_exitcode(status) if number else None
+        return self._status
 
     def give(self, at: int | None) -> None:
         """Give the process a check to run; None ends it."""
@@ -203,8 +165,11 @@ class Worker(ForkedProcess):
     def end(self, seconds: float) -> int | None:
         """Wait so many seconds for the process to end, then end it; return its status."""
         late = time.monotonic() > self.end_by and self.status is None
-        self.wait(0 if late else seconds)
-        self.kill()
+        until = time.monotonic() + (0 if late else seconds)
+        while self.status is None:
+            if time.monotonic() >= until:
+                os.kill(self.number, signal.SIGKILL)
+            time.sleep(NAP_SECONDS)
         self.pipe.close()
         return LATE if late else self.status
 
@@ -294,6 +259,20 @@ def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
         done = [w for pipe, w in workers.items() if pipe in ready or w.status is not None or now > w.end_by]
         if done:
             return done
+
+
+def run_in_child(checks: Sequence[Check], watched: bool, pipe: Pipe, others: Sequence[Pipe]) -> None:
+    """Run checks in a forked process, and end it: with 1 where that raises, 0 otherwise."""
+    code = 1
+    try:
+        for other in others:  # the user's code may write to any descriptor
+            other.close()
+        serve(checks, watched, pipe)
+        code = 0
+        threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that the user's code has started
+    finally:
+        flush_streams()
+        os._exit(code)
 
 
 def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:

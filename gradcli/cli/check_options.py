@@ -18,8 +18,8 @@ from . import messages
 from .option_table import shapes_of
 from .options import Call, no_target
 
-VALUE = re.compile(r"@.|[^\W\d][\w.\[\]]*=[^=]")
-"""NAME=VALUE among the words of a command line; NAME==... is an expression."""
+VALUE = re.compile(r"@.|(?:\d+\.)*[^\W\d][\w.\[\]]*=[^=]")
+"""NAME=VALUE among the words of a command line, also 0.weight=VALUE; NAME==... is an expression."""
 
 FEW_TARGETS = 4
 """Targets that a report names one by one."""

@@ -116,9 +116,6 @@ def element_at(parts: Sequence[OutputPart], row: int) -> tuple[Path, str]:
     raise IndexError(row)
 
 
-STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
-
-
 class Arguments:
     """Arguments by path, `x` or `params.w[0]`: floating-point arrays that `wrt` names are inputs, the rest stays."""
 
@@ -210,9 +207,7 @@ def by_path(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by name, those of `params.w[0]` and the like in dicts and lists. Raises GradcliError."""
     tree: dict[str, Any] = {}
     for path, x in given.items():
-        head = re.split(r"[.\[]", path, maxsplit=1)[0]
-        steps: list[Any] = [head, *(a or int(i) for a, i in STEP.findall(path[len(head) :]))]
-        place = tree
+        steps, place = steps_of(path), tree
         for step in steps[:-1]:
             place = place.setdefault(step, {})
             if not isinstance(place, dict):
@@ -221,6 +216,11 @@ def by_path(given: Mapping[str, Any]) -> dict[str, Any]:
             raise GradcliError(f"'{path}' is given as a whole and by its parts")
         place[steps[-1]] = x
     return {name: with_lists(name, x) for name, x in tree.items()}
+
+
+def steps_of(path: str) -> list[Any]:
+    """Return the keys and numbers in a path: layers[0].w has three."""
+    return [int(number) if number else key for number, key in re.findall(r"\[(\d+)\]|([^.\[]+)", path)]
 
 
 def with_lists(path: str, x: Any) -> Any:

@@ -66,7 +66,7 @@ class Prepare:
         """Take note of a module, before it is called; `name` is empty where the program is the module."""
 
 
-NOTHING = Prepare()
+UNPREPARED = Prepare()
 
 
 class Program:
@@ -85,7 +85,7 @@ class Program:
     stdout: Any = None
     dtype: Any = None
 
-    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         """Run on values of the inputs (defaults for those not given).
 
         wrt: the inputs to differentiate, all unless given. out: the name of the output. Raises GradcliError

@@ -17,7 +17,7 @@ from ..lang.limits import CONSTANTS
 from ..request import Request
 from ..tape.dtypes import defaults
 from ..tape.modes import no_grad
-from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf
+from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf
 
 
 class ExpressionProgram(Program):
@@ -27,7 +27,7 @@ class ExpressionProgram(Program):
         self.request = request or Request()
         self.dtype = dtype or defaults.float
         self.bound = list(dict.fromkeys(s.target for s in parsed.statements if s.target is not None))
-        self.literals = literal_names(parsed)
+        self.literals = dict.fromkeys(literal_names(parsed))
         self.find_free = functools.cache(self._find_free)
 
     def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
@@ -57,20 +57,17 @@ class ExpressionProgram(Program):
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         return [name for name in self.free_names(given) if name not in given]
 
-    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         names = self.input_names(given)
         self.check_given(given, names)
         wanted = set(names) if wrt is None else dict.fromkeys(wrt)
         check_known(wanted, names, "--wrt")
         evaluator = Evaluator(self.parsed, self.request)
-        leaves: dict[str, Any] = {}
-        literals = set(self.literals)
+        values: dict[Any, Any] = dict(given)
         with no_grad():
             for statement in self.parsed.statements:
-                name = statement.target
-                if name in literals and name not in given:
-                    leaves[name] = lift_number(evaluator.value(statement.value))
-        values = {name: leaves[name]._data if name in leaves else given[name] for name in names}
+                if statement.target in self.literals and statement.target not in given:
+                    values[statement.target] = lift_number(evaluator.value(statement.value))._data
         leaves = {name: as_leaf(values[name], self.dtype, name) for name in names if name in wanted}
         fixed = {name: as_leaf(values[name], self.dtype, name).detach() for name in names if name not in wanted}
         output = evaluator.run({**leaves, **fixed}, out)

@@ -78,13 +78,10 @@ class FormulaProgram:
                 raise unknown_name(message, name, self.inputs, "its inputs are")
         if len(names) > 1 and option != "hess":
             raise GradcliError(f"--{option} is by one input, not by {' and '.join(names)}")
-        if option == "hess":
-            names *= 2 if len(names) == 1 else 1
-        by, value = self.request.wrt or self.inputs, parsed.statements[0].value
-        if names or option == "jvp":
-            yield Formula(option, names or tuple(by), parsed, self.vectors(option, names or by))
-        elif len(by) == 1:
-            yield Formula(option, tuple(by) * (2 if option == "hess" else 1), parsed, self.vectors(option, by))
+        by, value = names or tuple(self.request.wrt or self.inputs), parsed.statements[0].value
+        if names or option == "jvp" or len(by) == 1:
+            twice = 2 if option == "hess" and len(by) == 1 else 1
+            yield Formula(option, by * twice, parsed, self.vectors(option, by))
         elif isinstance(value, tree.Sequence) and len(value.items) == len(by) and option != "hess":
             for name, item in zip(by, value.items, strict=True):
                 alone = tree.Program(parsed.source, [tree.Statement(item, None, (0, 0), None)], None)

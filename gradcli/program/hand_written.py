@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under
+from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under, rebuild
 from .claim import (
     Arrays,
     CallError,
@@ -28,7 +28,7 @@ from .detect_framework import engine_of
 
 MOST_ELEMENTS = 2_000  # elements of a function that works element by element: its Jacobian has their square
 ELEMENTWISE = "if f works element by element, --elementwise (elementwise=True in a declaration) takes that shape"
-UNITS = 1000  # so many rounding units of an output are no change of it
+UNCHANGED_UNITS = 1000  # so many rounding units of an output are no change of it
 
 
 class HandWritten(Claim):
@@ -115,7 +115,7 @@ class HandWritten(Claim):
         if self.most_calls is not None or self.seen_apart:
             return
         beside, numbers = point_beside(arrays), np.arange(out.size).reshape(out.shape)
-        room = 10 * np.abs(self.value(arrays) - out) + UNITS * np.finfo(out.dtype).eps * np.abs(out)
+        room = 10 * np.abs(self.value(arrays) - out) + UNCHANGED_UNITS * np.finfo(out.dtype).eps * np.abs(out)
         for bit, moves in itertools.product(range((out.size - 1).bit_length()), (0, 1)):
             moved = (numbers >> bit) & 1 == moves
             mixed = {n: np.where(moved, beside[n], x) if x.shape == out.shape else x for n, x in arrays.items()}
@@ -167,9 +167,7 @@ class HandWritten(Claim):
         assert self.ahead is not None
         what = callable_name(self.ahead)
         zeros = {n: np.zeros_like(x, dtype=x.dtype if x.dtype.kind in "fc" else np.float64) for n, x in arrays.items()}
-        moved = {**zeros, **tangents}
-        ordered = tuple(moved[name] for name in arrays)
-        given = tuple(x[()] if x.ndim == 0 else x.copy() for x in ordered)
+        given = tuple(x.copy() if x.ndim else x[()] for x in (tangents.get(name, zeros[name]) for name in arrays))
         raw = plain_array(self.call(self.ahead, arrays, what, given), what)
         shape = self.value(arrays).shape if self.shape is None else self.shape
         if raw.shape != shape:
@@ -320,10 +318,8 @@ class Flattened:
             if isinstance(result, dict) and result.keys() <= set(names):
                 whole, names = tuple(result.values()), list(result)
             return Arguments(dict(zip(names, whole, strict=False))).arrays
-        if isinstance(result, tuple | list):
-            return type(result)(plain_part(x) for x in result)
-        if isinstance(result, dict):
-            return {key: plain_part(x) for key, x in result.items()}
+        if isinstance(result, tuple | list | dict):
+            return rebuild(result, [plain_part(x) for x in (result.values() if isinstance(result, dict) else result)])
         return plain_part(result)
 
 

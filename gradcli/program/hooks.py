@@ -87,23 +87,23 @@ class Hook:
         return call
 
 
-SEEN = {"": ("grad_output", "grad_input"), ".forward": ("input", "output"), ".forward_pre": ("input",)}
-"""What the hooks of a module see, by the ending of their name; the last of it is what they may replace."""
+MODULE_HOOKS = {
+    "": ("register_full_backward_hook", ("grad_output", "grad_input")),
+    ".forward": ("register_forward_hook", ("input", "output")),
+    ".forward_pre": ("register_forward_pre_hook", ("input",)),
+}
+"""By the ending of a name: what puts the hook on a module, and what it sees, of which it may replace the last."""
 
 
 def attach(name: str, module: Any, hooks: Sequence[Hook], known: dict[str, list]) -> None:
     """Put those hooks on a module that name it. known: for each name that could be meant, the modules with them."""
-    for suffix, register in (
-        ("", module.register_full_backward_hook),
-        (".forward", module.register_forward_hook),
-        (".forward_pre", module.register_forward_pre_hook),
-    ):
+    for suffix, (register, _) in MODULE_HOOKS.items():
         done = known.setdefault(name + suffix, [])
         if not any(x is module for x in done):
             done.append(module)
             for hook in hooks:
                 if hook.name == name + suffix:
-                    register(as_module_hook(hook, suffix))
+                    getattr(module, register)(as_module_hook(hook, suffix))
 
 
 def as_module_hook(hook: Hook, suffix: str) -> Callable:
@@ -111,7 +111,7 @@ def as_module_hook(hook: Hook, suffix: str) -> Callable:
         return hook.from_user
 
     def call(module: Any, *values: Any) -> Any:
-        seen = list(zip(SEEN[suffix], values if suffix else reversed(values), strict=True))
+        seen = list(zip(MODULE_HOOKS[suffix][1], values if suffix else reversed(values), strict=True))
         if hook.action == "print":
             for word, value in seen:
                 for i, x in enumerate(value if isinstance(value, tuple) else (value,)):

@@ -10,11 +10,10 @@ import numpy as np
 
 from ..errors import GradcliError, TargetError, check_known
 from ..func.reverse import functional_call
-from ..rules import entry
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .arguments import ADVICE, WHOLE, annotation_name, missing_values, named_parameters, pass_by_name
-from .base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
+from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
 from .detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from .user_code import blame_user_code, check_callable
 
@@ -25,23 +24,23 @@ if TYPE_CHECKING:
 class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
 
-    Those annotated with a type of whole numbers get such, and are not differentiated. joins: several real outputs are
-    one vector; apart: they are handed on as they are, to be told apart.
+    Those annotated with a type of whole numbers get such, and are not differentiated. apart: several outputs are handed
+    on as they are, to be told apart.
     """
 
     apart = False
     weights: Mapping[str, Any] = {}  # parameters of a module, which have values of their own
     modules: Mapping[str, Any] = {}  # by the names that their parts' names begin with
 
-    def __init__(self, function: Callable, title: str, path: str, dtype: Any, joins: bool = False):
-        self.function, self.title, self.path, self.dtype, self.joins = function, title, path, dtype, joins
+    def __init__(self, function: Callable, title: str, path: str, dtype: Any):
+        self.function, self.title, self.path, self.dtype = function, title, path, dtype
         try:
             self.parameters = named_parameters(function, title)
         except (TypeError, ValueError):
             raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE) from None
         self.whole = {p.name: kind for p in self.parameters if (kind := annotation_name(p.annotation)) in WHOLE}
 
-    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         leaves, wanted, counts = self.inputs(given, wrt, out)
         arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
         for name, module in self.modules.items():
@@ -103,11 +102,6 @@ class FunctionProgram(Program):
             result = self.result(arguments)
         if self.apart and isinstance(result, tuple | list | dict):
             return result
-        if self.joins and isinstance(result, tuple):
-            tensors = [x for x in result if isinstance(x, Tensor)]
-            floats = [x.reshape(-1) for x in tensors if x.dtype.is_floating_point]
-            if floats and not any(x.dtype.is_complex for x in tensors):
-                result = floats[0] if len(floats) == 1 else entry("concatenate").function(floats)
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
                 why = "which does not depend on its inputs through gradcli's operations"
@@ -194,7 +188,7 @@ def load_function(function: Any, target: Target) -> Program:
         return framework_program(engine, check_callable(function, title), title, dtype == "float32")
     refuse_foreign(function, title)
     if isinstance(function, type) and issubclass(function, Function):
-        return FunctionProgram(as_function(function), title, path, dtype, joins=True)
+        return FunctionProgram(as_function(function), title, path, dtype)
     if is_module(function):
         return module_program(function, title, path, dtype)
     return FunctionProgram(check_callable(function, title), title, path, dtype)

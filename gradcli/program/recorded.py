@@ -134,7 +134,7 @@ class Traced(Claim):
         with observing(calls):
             self.record_call(self.at)
         for node, function, args in calls.made:
-            single = call_alone(self, node, function, args)
+            single = call_alone(node, function, args)
             if single is not None:
                 yield single, functools.partial(describe_part, node, single, function)
 
@@ -273,7 +273,7 @@ def describe_part(node: Any, single: Traced, function: Any) -> str:
     return f"the first wrong node is {node.name()}: {place}"
 
 
-def call_alone(claim: Traced, node: Any, function: Any, args: tuple) -> Traced | None:
+def call_alone(node: Any, function: Any, args: tuple) -> Traced | None:
     """Return one call of a custom function as a claim of its own; None when nothing in it can be checked."""
     places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
     wanted = [i for i in places if node.needs_input_grad[i] and args[i]._data.dtype.kind in "fc"]

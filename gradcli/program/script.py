@@ -18,8 +18,8 @@ from ..tape.modes import Observer, enable_grad, observing, random_numbers
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
-from .base import NOTHING, Names, Prepare, Program, Run, Values, is_module, line_of
-from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
+from .base import UNPREPARED, Names, Prepare, Program, Run, Values, is_module, line_of
+from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, script_error
 
 if TYPE_CHECKING:
     from .target import Target
@@ -67,7 +67,7 @@ class ScriptProgram(Program):
         with open(os.devnull, "w") as nothing:
             yield nothing
 
-    def execute(self, given: Values, prepare: Prepare = NOTHING) -> Execution:
+    def execute(self, given: Values, prepare: Prepare = UNPREPARED) -> Execution:
         """Execute the script with values for its leaves. Raises GradcliError when it raises, or has no such leaf."""
         execution = Execution(self, given, prepare)
         execution.execute()
@@ -75,7 +75,7 @@ class ScriptProgram(Program):
             check_known(unknown, execution.leaves(every_name=True), "value")
         return execution
 
-    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         """Execute the script; its leaves are the inputs. Raises GradcliError, with exit code 3 where it raises."""
         execution = self.execute(given, prepare)
         wanted = None if wrt is None else list(wrt)
@@ -89,9 +89,9 @@ class ScriptProgram(Program):
         if wanted is not None:
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
-        if not execution.prepared:
-            prepare.tensors(execution.tensors())
         names, backwards = execution.tensors(), execution.backwards
+        if not execution.prepared:
+            prepare.tensors(names)
         modules = {n: x for n, x in vars(execution.module).items() if isinstance(n, str) and is_made_module(x)}
         ran_at = {n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at}
         return Run(leaves, output, names, out, line_of, modules=modules, backwards=backwards, ran_at=ran_at)
@@ -115,7 +115,7 @@ class Execution(Observer):
         try:
             code = instrument(script.source, script.path)
         except (SyntaxError, ValueError) as error:
-            raise python_syntax_error(error, script.path, script.source) from None
+            raise GradcliError(f"{script.path} is no Python: {error}", kind="syntax") from None
         self.module.__dict__.update(
             {"__file__": script.path, "__builtins__": __builtins__, BIND: self.bind, LAST: self.see_last}
         )

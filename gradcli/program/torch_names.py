@@ -31,17 +31,19 @@ VERSION = "2.13.0+cpu"  # the version of PyTorch whose behaviour is followed
 class TensorType(type):
     """The class torch.Tensor: every tensor is an instance, and calling it makes one of numbers or of a shape."""
 
+    _wanted: Any  # the type of the tensors, None for any
+
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, Tensor) and (cls._wanted is None or x._data.dtype == cls._wanted)  # type: ignore
+        return isinstance(x, Tensor) and (cls._wanted is None or x._data.dtype == cls._wanted)
 
     def __eq__(cls, other: object) -> bool:
-        return cls is other or (other is Tensor and cls._wanted is None)  # type: ignore[attr-defined]
+        return cls is other or (other is Tensor and cls._wanted is None)
 
     def __hash__(cls) -> int:
         return hash(cls.__name__)
 
     def __call__(cls, *args: Any) -> Any:
-        kind = cls._wanted or np.dtype(defaults.float)  # type: ignore[attr-defined]
+        kind = cls._wanted or np.dtype(defaults.float)
         if len(args) == 1 and not isinstance(args[0], int | Size):
             return gradcli.tensor(args[0], dtype=kind)
         return gradcli.zeros(*(args or (0,)), dtype=kind)
@@ -69,35 +71,33 @@ def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> 
     return tensor.detach().requires_grad_() if requires_grad else tensor
 
 
-def extras() -> dict[str, dict[str, Any]]:
-    """Return what PyTorch's modules have beside the names of ours."""
-    return {
-        "torch": {
-            "__version__": VERSION,
-            **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
-            **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
-            "get_default_device": lambda: gradcli.device("cpu"),
-            "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,
-            "compile": lambda model=None, **options: model if model is not None else lambda function: function,
-            "vmap": gradcli.func.vmap,
-            "finfo": lambda dtype=None: np.finfo(as_numpy(dtype) or defaults.float),
-            "iinfo": lambda dtype: np.iinfo(as_numpy(dtype)),
-            "is_tensor": lambda x: isinstance(x, Tensor),
-            "use_deterministic_algorithms": lambda *args, **options: None,
-            "set_num_threads": lambda n: None,
-            "get_num_threads": lambda: 1,
-        },
-        "torch.autograd": {"Variable": variable},
-    }
+EXTRAS: dict[str, dict[str, Any]] = {
+    "torch": {
+        "__version__": VERSION,
+        **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
+        **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
+        "get_default_device": lambda: gradcli.device("cpu"),
+        "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,
+        "compile": lambda model=None, **options: model if model is not None else lambda function: function,
+        "vmap": gradcli.func.vmap,
+        "finfo": lambda dtype=None: np.finfo(as_numpy(dtype) or defaults.float),
+        "iinfo": lambda dtype: np.iinfo(as_numpy(dtype)),
+        "is_tensor": lambda x: isinstance(x, Tensor),
+        "use_deterministic_algorithms": lambda *args, **options: None,
+        "set_num_threads": lambda n: None,
+        "get_num_threads": lambda: 1,
+    },
+    "torch.autograd": {"Variable": variable},
+}
+"""What PyTorch's modules have beside the names of ours."""
 
 
 class Names(ModuleType):
     """A module of PyTorch's name whose attributes are those of a module of ours, or extras."""
 
-    def __init__(self, name: str, real: Any, extras: dict[str, Any] | None = None):
+    def __init__(self, name: str, real: Any, extras: dict[str, Any]):
         super().__init__(name)
-        self.__dict__["_real"] = real
-        self.__dict__.update(extras or {})
+        self.__dict__.update({"_real": real, **extras})
         self.__path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -155,9 +155,6 @@ EMPTY: dict[str, dict[str, Any]] = {
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds torch and its modules among ours."""
 
-    def __init__(self) -> None:
-        self.extras = extras()
-
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name in MODULES or name in EMPTY:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -170,8 +167,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: Any) -> ModuleType:
         if spec.name in EMPTY:
             return Names(spec.name, ModuleType(spec.name), EMPTY[spec.name])
-        real = importlib.import_module(MODULES[spec.name])
-        return Names(spec.name, real, self.extras.get(spec.name))
+        return Names(spec.name, importlib.import_module(MODULES[spec.name]), EXTRAS.get(spec.name, {}))
 
     def exec_module(self, module: ModuleType) -> None:
         """There is nothing to execute."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import functools
 import importlib
 import importlib.util
@@ -16,7 +15,7 @@ from collections.abc import Iterator
 from importlib.machinery import PathFinder, SourceFileLoader
 from typing import Any
 
-from ..errors import ENDINGS, GradcliError, NotBatchableError, Span, TargetError, describe_error, did_you_mean, text_of
+from ..errors import ENDINGS, GradcliError, NotBatchableError, TargetError, describe_error, did_you_mean, text_of
 from ..lang.limits import as_written
 
 BIND, LAST = "__gradcli_bind__", "__gradcli_last__"
@@ -31,9 +30,9 @@ class _Binder(ast.NodeTransformer):
 
     visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # noqa: N815
 
-    def visit_Assign(self, node: ast.Assign) -> Any:
-        for target in node.targets:
-            if isinstance(target, ast.Name):
+    def visit_Assign(self, node: Any) -> Any:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Name) and node.value is not None:
                 node.value = binding_call(BIND, node.value, target.id)
             elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 for k, (name, value) in enumerate(zip(target.elts, node.value.elts, strict=False)):
@@ -41,10 +40,7 @@ class _Binder(ast.NodeTransformer):
                         node.value.elts[k] = binding_call(BIND, value, name.id)
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        if node.value is not None and isinstance(node.target, ast.Name):
-            node.value = binding_call(BIND, node.value, node.target.id)
-        return node
+    visit_AnnAssign = visit_Assign  # noqa: N815
 
 
 def binding_call(function: str, value: ast.expr, *names: str) -> ast.expr:
@@ -64,23 +60,9 @@ def instrument(source: str, path: str) -> Any:
 
 
 def last_names(source: str) -> list[str]:
-    body = ast.parse(source).body
-    if not body:
-        return []
-    last = copy.copy(body[-1])
-    read = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-    stored = [n.id for n in ast.walk(last) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return [*stored, *reversed(read)]
-
-
-def python_syntax_error(error: Exception, path: str, source: str) -> GradcliError:
-    span = None
-    if isinstance(error, SyntaxError) and error.lineno:
-        lines = source.splitlines(keepends=True)
-        start = sum(map(len, lines[: error.lineno - 1])) + max((error.offset or 1) - 1, 0)
-        span = Span(source, start, start + 1, path)
-    message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return GradcliError(f"{path} is no Python: {message}", span=span, kind="syntax")
+    names = [n for part in ast.parse(source).body[-1:] for n in ast.walk(part) if isinstance(n, ast.Name)]
+    read = [n.id for n in names if isinstance(n.ctx, ast.Load)]
+    return [*(n.id for n in names if isinstance(n.ctx, ast.Store)), *reversed(read)]
 
 
 def script_error(error: BaseException, path: str) -> GradcliError:
@@ -183,31 +165,35 @@ def users_frames(place: Any) -> list[Any]:
 
 
 @contextlib.contextmanager
-def end_forks(quiet: bool = False) -> Any:
-    """End processes that the block forks where it ends, as those of a script end with it: they have no result.
-
-    quiet: nothing is said of what one raises, as where a function is called many times.
-    """
+def end_forks() -> Any:
+    """End processes that the block forks where it ends, as those of a script end with it: they have no result."""
     process = os.getpid()
     try:
         yield
     except BaseException as error:
-        end_fork(process, error, quiet)
+        end_fork(process, error)
         raise
-    end_fork(process, None, quiet)
+    end_fork(process, None)
 
 
-def end_fork(process: int, error: BaseException | None, quiet: bool) -> None:
-    """End this process, with what its block raised, where it is another one than began the block."""
+def end_fork(process: int, error: BaseException | None, quiet: bool = False) -> None:
+    """End this process, with what its block raised, where it is another one than began the block.
+
+    quiet: nothing is said of what it raised, as where a function is called many times.
+    """
     if os.getpid() == process:
         return
     if not quiet and error is not None and not isinstance(error, SystemExit):
         os.write(2, f"error: a forked process raised {describe_error(error)}\n".encode(errors="backslashreplace"))
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
+    flush_streams()
     code = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else error is not None
     os._exit(code & 0xFF)
+
+
+def flush_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the user's code may have put anything there
+            stream.flush()
 
 
 @contextlib.contextmanager
@@ -377,7 +363,7 @@ def root_of(path: str) -> str:
     return folder
 
 
-class Fresh(SourceFileLoader):
+class TextLoader(SourceFileLoader):
     """Loads a module from its text alone: Python takes what it compiled of one of the same size and second.
 
     source: the text, where it was read already: a pipe can be read but once.
@@ -397,7 +383,7 @@ class Fresh(SourceFileLoader):
 
 def execute(name: str, path: str, source: str | None = None) -> Any:
     """Execute a file (or its text, if known) as a module of a name and return it."""
-    spec: Any = importlib.util.spec_from_file_location(name, path, loader=Fresh(name, path, source))
+    spec: Any = importlib.util.spec_from_file_location(name, path, loader=TextLoader(name, path, source))
     module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
     sys.modules[name] = module
     try:

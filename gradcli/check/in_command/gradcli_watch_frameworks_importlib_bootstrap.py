@@ -6,7 +6,7 @@ import contextlib
 import functools
 import sys
 
-from gradcli_watch_importlib_bootstrap import Use, Watch, copied, identify, judge_all
+from gradcli_watch_importlib_bootstrap import Use, Watch, copy_numbers, identify, judge_all
 
 LARGE = 100_000
 """Elements beyond which arguments of a framework's function are copied at calls number 1, 2, 4, 8, ... only."""
@@ -42,7 +42,7 @@ def watch_torch(module):
             watched = Watch.current is not None and any(wrt) and torch.is_grad_enabled() and not kwargs
             own = cls.__module__.partition(".")[0] == "torch"
             if watched and not own and is_due(cls, [x.numel() for x in args if isinstance(x, torch.Tensor)]):
-                kept = [x.detach().clone() if isinstance(x, torch.Tensor) else copied(x) for x in args]
+                kept = [x.detach().clone() if isinstance(x, torch.Tensor) else copy_numbers(x) for x in args]
         result = apply(cls, *args, **kwargs)
         if kept is not None:
             with contextlib.suppress(Exception):
@@ -90,7 +90,7 @@ def concrete(x):
         if not hasattr(x, "primal"):
             raise ValueError
         x = x.primal
-    return copied(x)
+    return copy_numbers(x)
 
 
 def is_float_tree(x):
@@ -111,13 +111,13 @@ def watch_autograd(module):
         @functools.wraps(function)
         def noted(*args, **kwargs):
             __tracebackhide__ = True
-            kept = copied(args)
+            kept = copy_numbers(args)
             result = function(*args, **kwargs)
             with contextlib.suppress(Exception):
                 if Watch.current is not None and not kwargs:
                     wrt = [is_float(x) for x in kept]
                     role = f"vjps of {getattr(function, '__name__', 'a primitive')}"
-                    note_framework("autograd", role, boxed, function, kept, wrt, [copied(result)])
+                    note_framework("autograd", role, boxed, function, kept, wrt, [copy_numbers(result)])
             return result
 
         boxed = primitive(noted)

@@ -180,10 +180,10 @@ def kind_of(x):
     return code if inspect.iscode(code) else (type(x).__module__, type(x).__qualname__)
 
 
-def copied(x):
+def copy_numbers(x):
     """Return a copy of a point or a result, as far as it is made of numbers."""
     if isinstance(x, (tuple, list)):
-        return type(x)(map(copied, x)) if type(x) in (tuple, list) else tuple(map(copied, x))
+        return type(x)(map(copy_numbers, x)) if type(x) in (tuple, list) else tuple(map(copy_numbers, x))
     return x.copy() if hasattr(x, "dtype") and hasattr(x, "copy") else x
 
 
@@ -240,10 +240,10 @@ class Solve:
         self.noted = {}
 
     def point(self, args):
-        return copied(args[1:] if self.place is None else args[self.place])
+        return copy_numbers(args[1:] if self.place is None else args[self.place])
 
     def note_value(self, args, kwargs, result):
-        self.x, self.value = self.point(args), copied(result)
+        self.x, self.value = self.point(args), copy_numbers(result)
         if self.waiting is not None:
             derivative, use = self.waiting
             if derivative.last is use and is_same(use.x, self.x):
@@ -253,7 +253,7 @@ class Solve:
 
     def note_parts(self, parts, args, kwargs, result):
         """Note a call of f that returns its derivatives, too, in order."""
-        self.x, self.value = self.point(args), copied(result[0])
+        self.x, self.value = self.point(args), copy_numbers(result[0])
         for noted, element in zip(parts, result[1:], strict=False):
             self.note(noted, args, kwargs, element)
 
@@ -267,7 +267,7 @@ class Solve:
         value = self.value if known else None
         functions = noted.function, noted.claim, noted.base
         function, claim, base = (f and functools.partial(f, **kwargs) for f in functions) if kwargs else functions
-        use = Use(derivative.calls, noted.kind, function, claim, args, self.place, x, value, copied(result),
+        use = Use(derivative.calls, noted.kind, function, claim, args, self.place, x, value, copy_numbers(result),
                   self.columns, base, first)  # fmt: skip
         number = value if getattr(value, "size", 1) == 1 else None
         rose = number is not None and self.before is not None and bool(number > self.before)
@@ -311,7 +311,7 @@ def hand_over(watch, entry, given):
     elif found:
         found[entry.function] = Handed(f, solve.note_value)
     if given.get("constraints"):
-        found["constraints"] = constraints_of(watch, given["constraints"])
+        found["constraints"] = watch_constraints(watch, given["constraints"])
     given.update(found)
 
 
@@ -323,15 +323,15 @@ def call_part(f, number, *args, **kwargs):
     return f(*args, **kwargs)[number]
 
 
-def constraints_of(watch, constraints):
+def watch_constraints(watch, constraints):
     """Return constraints, a dict or an object each, that note the calls of their derivatives."""
     several = isinstance(constraints, (list, tuple))
     listed = constraints if several else [constraints]
-    noted = [noted_constraint(watch, f"constraint {i}", x) for i, x in enumerate(listed)]
+    noted = [watch_constraint(watch, f"constraint {i}", x) for i, x in enumerate(listed)]
     return type(constraints)(noted) if several else noted[0]
 
 
-def noted_constraint(watch, role, constraint):
+def watch_constraint(watch, role, constraint):
     fields = constraint if isinstance(constraint, dict) else vars(constraint)
     if not is_function(bare(fields.get("fun"))):
         return constraint

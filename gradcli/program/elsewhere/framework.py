@@ -19,9 +19,11 @@ from ..arguments import (
     annotation_name,
     as_array,
     as_whole,
+    by_path,
     call_with,
     expand_paths,
     is_named,
+    is_under,
     is_whole,
     layout_of,
     missing_values,
@@ -30,7 +32,7 @@ from ..arguments import (
 from ..claim import Arrays, CallError, Claim, failing_as, free_name, point_beside
 from ..detect_framework import ADAPTED, FRAMEWORKS
 
-SINGLE = 2.0**-24
+SINGLE_UNIT = 2.0**-24
 
 
 class FrameworkCall(Claim):
@@ -51,10 +53,13 @@ class FrameworkCall(Claim):
         single = single or any(x.dtype in (np.float32, np.complex64, np.float16) for x in arguments.arrays.values())
         inputs = {path: to_double(x, single) for path, x in arguments.arrays.items()}
         super().__init__(title, inputs)
+        heads = list(arguments.tree)
+        unknown = (n for n in arguments.wrt or () if not any(is_under(n, head) or is_under(head, n) for head in heads))
+        check_known(unknown, heads, "--wrt")
         if not inputs:
             raise CallError(f"{title} has no inputs of floating-point numbers, so there is nothing to check")
         self.single = single
-        self.claim_unit = SINGLE if single else None
+        self.claim_unit = SINGLE_UNIT if single else None
         self.forward_mode: bool | None = None
         how = ": its derivative in float32, beside values in float64" if single else " in float64"
         self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
@@ -256,7 +261,7 @@ def framework_call(
         return made(())
     except CallError as error:
         whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or not is_named(name, wrt))]
-        for names in [*([name] for name in whole), whole] if len(whole) > 1 else [whole] * bool(whole):
+        for names in [*([name] for name in whole), *([whole] if len(whole) > 1 else [])]:
             with contextlib.suppress(CallError):
                 call = made(names)
                 call.notes = (*call.notes, f"{', '.join(names)} taken as whole, and not differentiated")
@@ -268,8 +273,12 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
     """Return arguments in the order of parameters, those annotated as whole numbers as such. Raises GradcliError."""
     signature = adapter_of(engine).signature(function, title)
     if signature is None:
-        return dict(given)
+        return by_path(given)
     parameters, others = signature
+    given = {
+        **by_path({n: x for n, x in given.items() if n not in others}),
+        **{n: given[n] for n in others if n in given},
+    }
     names = [p.name for p in parameters]
     check_known(given, [*names, *others], "value")
     missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]

@@ -21,16 +21,17 @@ from ..target import KINDS
 from . import ANSWER_SECONDS
 from .process import Process, host_words
 
-WHOLE = {
+INTEGER_TYPES = {
     "int": "int", "signed": "int", "long": "long", "short": "short", "long long": "longlong",
     "unsigned": "uint", "unsigned long": "ulong", "unsigned long long": "ulonglong", "unsigned short": "ushort",
     "size_t": "size_t", "ssize_t": "ssize_t", "ptrdiff_t": "ssize_t",
     "int32_t": "int32", "int64_t": "int64", "uint32_t": "uint32", "uint64_t": "uint64",
 }  # fmt: skip
 """Types of whole numbers, and what ctypes calls them (c_int and so on)."""
-REAL = {"double": "float64", "float": "float32"}
+REAL_TYPES = {"double": "float64", "float": "float32"}
+RESULT_TYPES = {"void": "void", **INTEGER_TYPES, **REAL_TYPES}
 DECLARATION = re.compile(r"\s*(?P<returns>[\w\s*]*?[\s*])(?P<name>[A-Za-z_]\w*)\s*\((?P<rest>.*)\)\s*;?\s*\Z", re.S)
-PARAMETER = re.compile(r"(?P<type>[\w\s]*?[\w\s])(?P<star>\*?)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<length>(?:\[\w*\])*)\Z")
+PARAMETER = re.compile(r"(?P<type>[\w\s]*?[\w\s])(?P<star>\*?)\s*\b(?P<name>[A-Za-z_]\w*)\s*(?P<length>(?:\[\w*\])*)\Z")
 QUALIFIERS = re.compile(r"\b(?:const|restrict|__restrict|__restrict__|volatile|extern|static|inline|struct)\b")
 
 
@@ -71,7 +72,7 @@ def read_declaration(text: str) -> Declaration:
         message = f"'{text}' is no declaration of a C function"
         raise GradcliError(message, hint="write the line of the header: 'double f(int n, const double *x)'")
     returns = plain_type(match["returns"])
-    if returns not in ("void", *WHOLE, *REAL):
+    if returns not in RESULT_TYPES:
         raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void")
     rest = match["rest"].strip()
     words = [] if rest in ("", "void") else rest.split(",")
@@ -79,7 +80,7 @@ def read_declaration(text: str) -> Declaration:
     names = [p.name for p in parameters]
     if len(set(names)) != len(names):
         raise GradcliError(f"'{text}': two parameters have the same name")
-    return Declaration(match["name"], "void" if returns == "void" else (WHOLE | REAL)[returns], parameters)
+    return Declaration(match["name"], RESULT_TYPES[returns], parameters)
 
 
 def read_parameter(word: str, text: str) -> Parameter:
@@ -88,14 +89,14 @@ def read_parameter(word: str, text: str) -> Parameter:
     if not match:
         raise GradcliError(f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name")
     kind, is_array = plain_type(match["type"]), bool(match["star"] or match["length"])
-    if (match["star"] and match["length"]) or match["length"].count("[") > 1 or (is_array and kind not in REAL):
+    if (match["star"] and match["length"]) or match["length"].count("[") > 1 or (is_array and kind not in REAL_TYPES):
         raise GradcliError(f"'{text}': '{word}' is no array of double or float")
-    if kind in REAL:
+    if kind in REAL_TYPES:
         is_input = bool(re.search(r"\bconst\b", match["type"]))
-        return Parameter(match["name"], ("input" if is_input else "output") if is_array else "number", REAL[kind])
-    if kind not in WHOLE:
+        return Parameter(match["name"], ("input" if is_input else "output") if is_array else "number", REAL_TYPES[kind])
+    if kind not in INTEGER_TYPES:
         raise GradcliError(f"'{text}': '{word}' has a type that is not known: {kind}")
-    return Parameter(match["name"], "whole", WHOLE[kind])
+    return Parameter(match["name"], "whole", INTEGER_TYPES[kind])
 
 
 def plain_type(words: str) -> str:
@@ -159,14 +160,14 @@ class Library(Claim):
 
     def output_of(self, out: str | None) -> Parameter:
         """Return the parameter that is the output, or what is returned, under the function's name."""
-        if self.f.returns in REAL.values():
+        written = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.at]
+        candidates = written
+        if self.f.returns in REAL_TYPES.values():
             candidates = [Parameter(self.f.name, "number", self.f.returns)]
-        else:
-            candidates = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.at]
         if out is not None:
             candidates = [p for p in candidates if p.name == out]
         if len(candidates) != 1:
-            names = ", ".join(p.name for p in self.f.parameters if p.kind == "output" and p.name not in self.at)
+            names = ", ".join(p.name for p in written)
             what = f"several outputs: {names}" if names else "no output: it returns no number, and has no double *"
             hint = f"choose one with --out: {names}" if names else None
             raise GradcliError(f"{self.f.name} has {what}", hint=hint)
@@ -227,7 +228,7 @@ class Library(Claim):
         if open_ := [name for name, role in roles.items() if not role]:
             hint = f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}"
             raise GradcliError(f"{function.name}: what '{open_[0]}' stands for is not clear", hint=hint)
-        returned = back if function.returns in REAL.values() and len(back) == 1 else []
+        returned = back if function.returns in REAL_TYPES.values() and len(back) == 1 else []
         wanted = [name for name in back if name in self.wrt or name == self.result.name]
         if lacking := [name for name in wanted if f"{name}'" not in roles.values() and name not in returned]:
             raise GradcliError(f"{function.name} gives no derivative for '{lacking[0]}'")
@@ -247,7 +248,7 @@ class Library(Claim):
         answer = self.connection.ask("call", request)
         if "error" in answer:
             raise CallError(f"{self.title}: {answer['error']}")
-        if function.returns not in ("void", *REAL.values()) and answer["returned"]:
+        if function.returns not in ("void", *REAL_TYPES.values()) and answer["returned"]:
             raise CallError(f"{function.name} returned {answer['returned']}, which is no success")
         arrays = [p for p in function.parameters if p.kind in ("input", "output")]
         after = {p.name: np.array(x, p.type) for p, x in zip(arrays, answer["arrays"], strict=True)}
@@ -263,7 +264,7 @@ class Library(Claim):
 
     def derivative(self, function: Declaration, arrays: Arrays, given: Arrays) -> dict[str, np.ndarray]:
         """Return what a derivative gives, by the names of what it belongs to; given: cotangents or tangents."""
-        roles, (into, back), values = self.roles(function), self.sides(function), {}
+        roles, (_, back), values = self.roles(function), self.sides(function), {}
         shapes = {**{name: x.shape for name, x in self.at.items()}, self.result.name: self.result_shape}
         if function is self.grad:
             shapes = {name: self.result_shape + shape for name, shape in shapes.items()}
@@ -275,11 +276,11 @@ class Library(Claim):
                 values[p.name] = arrays[role]
             elif role:
                 name = role[:-1]
-                values[p.name] = given[name] if name in into and name in given else np.zeros(shapes[name])
+                values[p.name] = given.get(name, np.zeros(shapes[name]))
         returned, after = self.call(function, values)
         gained = {name: role[:-1] for name, role in roles.items() if name in after and role.endswith("'")}
         results = {of: after[name].reshape(shapes[of]) for name, of in gained.items() if of in back}
-        if function.returns in REAL.values() and len(back) == 1 and back[0] not in results:
+        if function.returns in REAL_TYPES.values() and len(back) == 1 and back[0] not in results:
             results[back[0]] = np.array(returned, function.returns).reshape(shapes[back[0]])
         return results
 

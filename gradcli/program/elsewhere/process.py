@@ -20,11 +20,11 @@ from ..claim import GoneError
 
 MOST_BYTES = 1 << 29  # the longest answer
 HOST = os.path.join(os.path.dirname(__file__), "host.py")
-KEPT = 8  # lines of what a process printed that are shown when it dies
+LINES_KEPT = 8  # lines of what a process printed that are shown when it dies
 MOST_SHOWN = 1 << 16  # bytes on standard error after which a line is handed on even if it goes on
-LATE, WATCHED = 0.01, 8
+LATE_SECONDS, REQUESTS_WATCHED = 0.01, 8
 """Seconds to wait for a second answer to a request, and for how many requests, unless there was one."""
-GRACE = 0.5  # seconds to wait for what a process printed, and for its end, when its standard output has ended
+GRACE_SECONDS = 0.5  # seconds to wait for what a process printed, and for its end, when its standard output has ended
 
 
 class Process:
@@ -41,7 +41,7 @@ class Process:
         self.words, self.title, self.timeout = list(words), title, timeout
         self.running: subprocess.Popen | None = None
         self.owner = os.getpid()
-        self.printed: deque[str] = deque(maxlen=KEPT)
+        self.printed: deque[str] = deque(maxlen=LINES_KEPT)
         self.rest: dict[int, bytearray] = {}
         self.number = self.asked = 0
         self.surplus = False
@@ -95,8 +95,8 @@ class Process:
 
     def drop_surplus(self, process: Any) -> None:
         """Take in what came after the last answer, waiting shortly at first: it must not answer the next request."""
-        watched = self.surplus or self.asked <= WATCHED
-        while self.asked and self.exchange(process, LATE if watched else 0) is not None:
+        watched = self.surplus or self.asked <= REQUESTS_WATCHED
+        while self.asked and self.exchange(process, LATE_SECONDS if watched else 0) is not None:
             self.surplus = True
             print(f"{self.title}: more than one answer to a request; the first counts", file=sys.stderr)
 
@@ -162,8 +162,8 @@ class Process:
     def await_end(self, process: Any, method: str) -> str:
         """Return how a process ended; take in what it still printed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
-        self.exchange(process, GRACE)
+            process.wait(GRACE_SECONDS)
+        self.exchange(process, GRACE_SECONDS)
         code = process.poll()
         self.close()
         if code is None:

@@ -13,8 +13,8 @@ from ...errors import GradcliError, TargetError, check_known
 from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
-from ..arguments import by_path, is_under
-from ..base import NOTHING, Names, Prepare, Program, Run, Values, as_leaf, tensor
+from ..arguments import is_under
+from ..base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, tensor
 from ..claim import Arrays, Claim
 from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call
 
@@ -25,7 +25,7 @@ class ElsewhereProgram(Program):
     def __init__(self, make: Callable[..., Claim], title: str, names: Sequence[str] | None = None):
         self.make, self.title, self.known = make, title, names
 
-    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = NOTHING) -> Run:
+    def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         """Ask for the value; the products follow when backward, or forward mode, comes to it."""
         wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
         call = self.make(given, out, wanted)
@@ -101,7 +101,7 @@ def framework_program(engine: str, function: Any, title: str, single: bool) -> E
     def make(given: Mapping[str, Any], out: str | None, wrt: Sequence[str] | None) -> FrameworkCall:
         if out is not None:
             raise GradcliError("--out names a variable of a program; a function has one output")
-        arguments = framework_arguments(engine, function, by_path(given), title)
+        arguments = framework_arguments(engine, function, given, title)
         return framework_call(engine, function, arguments, title, wrt=wrt, single=single)
 
     signature = adapter_of(engine).signature(function, title)

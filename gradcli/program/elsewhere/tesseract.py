@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import GradcliError, unknown_name
 from ...request import Request
-from ..arguments import by_path, missing_values
+from ..arguments import by_path, missing_values, steps_of
 from ..claim import Arrays, CallError, Claim
 from .http import Server
 from .process import shorten_answer
@@ -45,7 +45,7 @@ class Tesseract(Claim):
         outlines = {name: outline for name in inputs if (outline := input_outline(name, known))}
         paths = {name: path for name, (path, _) in outlines.items()}
         if not known:  # the server has no schema
-            paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in parts_of(n)) for n in inputs}
+            paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in steps_of(n)) for n in inputs}
         self.paths = paths
         super().__init__(title, {name: as_dtype(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
         self.wrt = self.choose(known, request.wrt)
@@ -73,7 +73,7 @@ class Tesseract(Claim):
         properties, required = object_at(schema, "properties"), schema.get("required")
         if not properties:
             return
-        heads = {str(parts_of(name)[0]) for name in self.at}
+        heads = {str(steps_of(name)[0]) for name in self.at}
         for name in sorted(heads - set(properties)):
             raise unknown_name(f"{self.title} has no input '{name}'", name, properties, "the inputs are")
         missing = [name for name in (required if isinstance(required, list) else ()) if name not in heads]
@@ -183,17 +183,12 @@ def at_path(document: Mapping[str, Any], path: str) -> Any:
     if path in document:
         return document[path]
     inner: Any = document
-    for part in parts_of(own_name(path)):
+    for part in steps_of(own_name(path)):
         try:
             inner = inner[part]
         except (KeyError, IndexError, TypeError):
             raise CallError(f"the answer has no '{path}': {shorten_answer(document)}") from None
     return inner
-
-
-def parts_of(name: str) -> list[str | int]:
-    """Return the keys and numbers of a name: layers[0].w has three."""
-    return [int(number) if number else key for number, key in re.findall(r"\[(\d+)\]|([^.\[]+)", name)]
 
 
 def own_name(path: str) -> str:
@@ -203,7 +198,7 @@ def own_name(path: str) -> str:
 
 def input_outline(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None:
     """Return an input's path and outline; None without. Schemas have layers.[].w for lists, layers.{}.w for objects."""
-    parts = parts_of(name)
+    parts = steps_of(name)
     for template, outline in known.items():
         words = template.split(".")
         if len(words) != len(parts):

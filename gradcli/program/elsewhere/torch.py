@@ -50,8 +50,8 @@ class TypesComputed(TorchFunctionMode):
         return result
 
 
-SINGLE = (torch.float32, torch.complex64)
-SMALL = 10_000
+SINGLE_TYPES = (torch.float32, torch.complex64)
+SMALL_INPUTS = 10_000
 """Elements up to which several threads cost more than they bring: 9 ms instead of 60 us on a busy machine."""
 
 
@@ -87,7 +87,7 @@ class Adapter(FrameworkCall):
         default, threads = torch.get_default_dtype(), torch.get_num_threads()
         kept = [(x, x.data) for x in (() if narrow else self.reached)]
         try:
-            if sum(x.size for x in self.arguments.arrays.values()) < SMALL:
+            if sum(x.size for x in self.arguments.arrays.values()) < SMALL_INPUTS:
                 torch.set_num_threads(1)
             torch.set_default_dtype(torch.float32 if narrow else torch.float64)
             for x, data in kept:
@@ -222,23 +222,20 @@ class ModuleCall(Adapter):
     """A call of a module: inputs are those of forward and the parameters; buffers stay as they are."""
 
     def __init__(self, module: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None):
-        self.names = [name for name, p in module.named_parameters() if p.requires_grad]
-        inputs = {name: x for name, x in given.items() if name not in self.names}
         weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        inputs = {name: x for name, x in given.items() if name not in weights}
         for name in given.keys() & weights.keys():
             if np.shape(given[name]) != tuple(weights[name].shape):
                 own = f"'{name}' has shape {tuple(weights[name].shape)} in the module"
                 raise CallError(f"{own}; the given value has shape {np.shape(given[name])}")
-        arguments = Arguments(inputs, wrt)
-        single = single or any(x.dtype == np.float32 for x in arguments.arrays.values())
         self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
         values = {n: np.array(given[n] if n in given else tensor_data(p), np.float64) for n, p in weights.items()}
-        self.calling = inputs.keys()
-        super().__init__(module, Arguments({**arguments.tree, **values}, wrt), title, single=single)
+        self.calling, self.names = list(inputs), list(weights)
+        super().__init__(module, Arguments({**inputs, **values}, wrt), title, single=single)
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         filled = self.arguments.fill_in(leaves, self.array)
-        narrow = any(x.dtype in SINGLE for x in leaves.values())
+        narrow = any(x.dtype in SINGLE_TYPES for x in leaves.values())
         module = self.modules[narrow]
         weights = {name: torch.as_tensor(filled[name]) for name in self.names}
         buffers = {name: x.clone() for name, x in module.named_buffers()}
@@ -268,12 +265,12 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
             values = [*(frame.f_locals[name] for name in names), *rest]
             if not has_setup(function):
                 function = getattr(values.pop(0), "_forward_cls", function)
-            arguments = tuple(map(detached_argument, values))
+            arguments = tuple(map(detach_argument, values))
             calls.append((function, arguments, f"{function.__name__}Backward", place_of_return(function.backward)))
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
-            arguments, title = tuple(map(detached_argument, args)), f"{name} ({type(module).__name__})"
+            arguments, title = tuple(map(detach_argument, args)), f"{name} ({type(module).__name__})"
             calls.append((module, arguments, title, place_of_return(type(module).forward)))
 
         return hook
@@ -334,7 +331,7 @@ def tensors_behind(function: Any) -> list[Any]:
     tensors: dict[int, Any] = {}
     for x in reachable_from(function):
         inside = [*x.parameters(), *x.buffers()] if isinstance(x, torch.nn.Module) else [x]
-        tensors |= {id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in SINGLE}
+        tensors |= {id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in SINGLE_TYPES}
     return list(tensors.values())
 
 
@@ -355,7 +352,7 @@ def tensor(x: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.array(x))
 
 
-def detached_argument(x: Any) -> Any:
+def detach_argument(x: Any) -> Any:
     return x.detach().clone() if isinstance(x, torch.Tensor) else x
 
 

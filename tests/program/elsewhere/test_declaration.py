@@ -41,3 +41,8 @@ def test_what_is_not_read(text):
     with pytest.raises(GradcliError) as raised:
         read_declaration(text)
     assert raised.value.kind == "usage"
+
+
+def test_a_parameter_without_a_name_is_named():
+    with pytest.raises(GradcliError, match="the parameter 'double' cannot be read"):
+        read_declaration("double f(double x, double)")
