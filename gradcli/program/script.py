@@ -19,7 +19,7 @@ from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, is_module, line_of
-from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, script_error
+from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
 
 if TYPE_CHECKING:
     from .target import Target
@@ -115,7 +115,7 @@ class Execution(Observer):
         try:
             code = instrument(script.source, script.path)
         except (SyntaxError, ValueError) as error:
-            raise GradcliError(f"{script.path} is no Python: {error}", kind="syntax") from None
+            raise python_syntax_error(error, script.path, script.source) from None
         self.module.__dict__.update(
             {"__file__": script.path, "__builtins__": __builtins__, BIND: self.bind, LAST: self.see_last}
         )

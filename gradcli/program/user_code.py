@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from importlib.machinery import PathFinder, SourceFileLoader
 from typing import Any
 
-from ..errors import ENDINGS, GradcliError, NotBatchableError, TargetError, describe_error, did_you_mean, text_of
+from ..errors import ENDINGS, GradcliError, NotBatchableError, Span, TargetError, describe_error, did_you_mean, text_of
 from ..lang.limits import as_written
 
 BIND, LAST = "__gradcli_bind__", "__gradcli_last__"
@@ -63,6 +63,16 @@ def last_names(source: str) -> list[str]:
     names = [n for part in ast.parse(source).body[-1:] for n in ast.walk(part) if isinstance(n, ast.Name)]
     read = [n.id for n in names if isinstance(n.ctx, ast.Load)]
     return [*(n.id for n in names if isinstance(n.ctx, ast.Store)), *reversed(read)]
+
+
+def python_syntax_error(error: Exception, path: str, source: str) -> GradcliError:
+    span = None
+    if isinstance(error, SyntaxError) and error.lineno:
+        lines = source.splitlines(keepends=True)
+        start = sum(map(len, lines[: error.lineno - 1])) + max((error.offset or 1) - 1, 0)
+        span = Span(source, start, start + 1, path)
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return GradcliError(f"{path} is no Python: {message}", span=span, kind="syntax")
 
 
 def script_error(error: BaseException, path: str) -> GradcliError:
