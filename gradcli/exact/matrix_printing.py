@@ -315,6 +315,7 @@ class Latex(Paper):
         "bitwise_and": r"\wedge", "bitwise_or": r"\vee",
     }  # fmt: skip
     minus, times, over, negation, braces = "-", r" \odot ", r" \oslash ", r"\neg {}", r"\left({}\right)"
+    exponent = "{}^{{{}}}"
     transposed, inverse, inverse_transposed, square = r"{}^\top", "{}^{{-1}}", r"{}^{{-\top}}", "{}^{{2}}"
     fences: ClassVar = {
         "absolute": r"\left|{}\right|",
