@@ -16,8 +16,7 @@ from .graph_results import Graph, Sampled
 from .layers import FILLS, HOOKED, STROKE, edge_curves, lay_out, render_svg
 from .plot import LARGEST, extent, notes_of, with_breaks
 from .results import Jacobian
-from .studies import render_picture
-from .study_results import Mutation, Precision
+from .study_results import Precision
 
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 
@@ -179,6 +178,5 @@ PICTURES = {
     CheckSummary: render_checksummary,
     Jacobian: render_jacobian,
     Precision: render_precision,
-    Mutation: render_picture,
 }
 WRITERS = {"svg": PICTURES, "png": PICTURES}
