@@ -317,10 +317,7 @@ def c_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) ->
     """Return a C function that returns the value and stores the derivatives; arrays are flat, rows first."""
     names = UniqueNames(inputs, C_NAMES)
     printer = _C(names)
-    wanted = [f"d_{identifier(label)}" for label, _, _ in derivatives]
-    pointers = [names.free(name) for name in wanted]
-    renamed = [p for name, p in names.parameters.items() if p != identifier(name)]
-    renamed += [pointer for pointer, name in zip(pointers, wanted, strict=True) if pointer != name]
+    pointers = [names.free(f"d_{identifier(label)}") for label, _, _ in derivatives]
     parts, word, slopes = print_all(names, printer, value, derivatives)
     body = [f"    const double {name} = {part};" for name, part in parts]
     for pointer, (_, shape, _), words in zip(pointers, derivatives, slopes, strict=True):
@@ -328,8 +325,6 @@ def c_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) ->
         body += [f"    {place} = {word};" for place, word in zip(places, words, strict=True)]
     arguments = [f"const double *{names.parameters[n]}" if s else f"double {names.parameters[n]}" for n, s in inputs]
     arguments += [f"double *{pointer}" for pointer in pointers]
-    head = f"/* Value and derivatives of {doc(target)}. */\n"
-    if renamed:
-        head += f"/* An underscore ends names that were taken, by C or by others: {', '.join(renamed)}. */\n"
-    head += f"double value_and_gradient({', '.join(arguments)})\n{{\n"
-    return "#include <math.h>\n\n" + head + "\n".join([*body, f"    return {word};", "}", ""])
+    head = ["#include <math.h>", "", f"/* Value and derivatives of {doc(target)}. */"]
+    head += [f"double value_and_gradient({', '.join(arguments)})", "{"]
+    return "\n".join([*head, *body, f"    return {word};", "}", ""])

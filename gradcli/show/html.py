@@ -16,6 +16,7 @@ from ..errors import visible
 from . import Style
 from .check_results import CheckList, CheckReport, CheckSummary, Element, Elements, InputCheck, Line
 from .checks import DIGITS, basis, headline, label_part, summary_line, worst_text
+from .data import write_tsv
 from .graph_results import Pass, Trace
 from .layers import HEIGHT as BOX_HEIGHT
 from .layers import draw_layers, edge_path, text_width
@@ -189,12 +190,6 @@ def heat_map(name: str, values: np.ndarray, largest: float, verdicts: np.ndarray
 
 
 MOST_ROWS = 5000  # elements of one input beyond which the table has the worst ones only
-
-
-def render_checklist(result: CheckList, style: Style) -> str:
-    rows = [("", [escape(name), escape(place_text(file, line))]) for name, file, line in result.checks]
-    body = f"<h1>{escape(result.target)}</h1>" + table(["check", "place"], rows, set())
-    return page(f"checks of {result.target}", body)
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> str:
@@ -388,4 +383,4 @@ def drawing(boxes: dict, below: dict, about: str) -> str:
     return f'<svg {size} role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
 
 
-WRITERS = {"html": {CheckList: render_checklist, CheckSummary: render_checksummary, Trace: render_trace}}
+WRITERS = {"html": {CheckList: write_tsv, CheckSummary: render_checksummary, Trace: render_trace}}

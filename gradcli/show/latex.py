@@ -12,7 +12,7 @@ import numpy as np
 from . import Style
 from .data import NONE, number
 from .results import Block, Gradients, Hessian, Jacobian, Products, Value, labels, rows_of
-from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, Operations, bold_symbol, symbol
+from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, bold_symbol, symbol
 
 
 def value(x: Any, precision: int | None) -> str:
@@ -115,10 +115,6 @@ def render_products(result: Products, style: Style) -> str:
     return equations(result, lambda b: rf"\left({sign}\right)_{{{symbol(b.key)}}}", style)
 
 
-def render_operations(result: Operations, style: Style) -> str:
-    return "".join(rf"\item \texttt{{{op.name}}}: {op.doc}" + "\n" for op in result.entries)
-
-
 def render_formulas(result: Formulas, style: Style) -> str:
     if result.steps:
         return "".join(f"{step.latex}\n" for step in result.steps)
@@ -186,7 +182,6 @@ WRITERS = {
         Jacobian: render_jacobian,
         Hessian: render_hessian,
         Products: render_products,
-        Operations: render_operations,
         Formulas: render_formulas,
         LongNumbers: render_longnumbers,
     }

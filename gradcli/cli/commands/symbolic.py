@@ -81,7 +81,7 @@ def in_matrix_form(call: Call) -> Formulas:
 
 @target_command(
     "Examples: gradcli ops; gradcli ops tanh; gradcli ops --json",
-    formats=(*TEXT, "latex"),
+    formats=TEXT,
     common="format json output color",
     metavar="[NAME]...",
     complete="functions",
