@@ -337,7 +337,7 @@ def power(term: Term, exponent: Fraction) -> Term:
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     """Return a power of a number where it is a fraction itself, and neither number is too long."""
-    if max(base.numerator.bit_length(), base.denominator.bit_length()) * max(abs(exponent), 1) >= MOST_BITS:
+    if max(base.numerator.bit_length(), base.denominator.bit_length()) * max(abs(exponent), ONE) >= MOST_BITS:
         return None
     if exponent.denominator == 1:
         return None if base == 0 and exponent < 0 else base ** int(exponent)

@@ -273,13 +273,12 @@ class CheckReport:
 
     def rows(self) -> Rows:
         """Return every element; of a check without any one row."""
-        head, some = (self.name, self.file or "", str(self.line or "")), False
-        for item in self.inputs:
-            for row in item.rows():
-                some = True
-                output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
-                yield (*head, output, row.output_part, item.name, index, row.part, *row.cells, "")
-        if not some:
+        head = (self.name, self.file or "", str(self.line or ""))
+        elements = [(item.name, row) for item in self.inputs for row in item.rows()]
+        for name, row in elements:
+            output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
+            yield (*head, output, row.output_part, name, index, row.part, *row.cells, "")
+        if not elements:
             yield (*head, *[""] * 9, self.verdict, self.message)
 
     def document(self) -> dict[str, Any]:
@@ -301,8 +300,6 @@ class CheckReport:
         return fragment(details_of(self))
 
 
-ELEMENT = "check file line output output_part input index part claimed numeric error ratio verdict message"
-"""The columns of checks."""
 COUNTED = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "skipped": "skipped"}
 """The words of a summary, and the verdicts that they count."""
 
@@ -321,7 +318,8 @@ class CheckSummary(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(ELEMENT.split())
+        place = ("check", "file", "line", "output", "output_part", "input", "index", "part")
+        return (*place, "claimed", "numeric", "error", "ratio", "verdict", "message")
 
     @property
     def untold(self) -> tuple[CheckReport, ...]:

@@ -17,6 +17,10 @@ from .results import SCHEMA, Rows, dense_arrays, document_of_lines, rows_of
 NONE = "none"  # what is written for a gradient that is None
 
 
+def shape_text(shape: tuple[int | str, ...], scalar: str = "scalar") -> str:
+    return "×".join(map(str, shape)) or scalar
+
+
 def number(x: Any, precision: int | None = None) -> str:
     """Return a number so that it reads back equal, or with so many significant digits; complex ones as 1.5+2.0j."""
     if x is None:

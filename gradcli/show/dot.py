@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, visible
 from . import Style
-from .data import number
+from .data import number, shape_text
 from .graph_results import Graph, GraphNode
 
 SHORT = 22  # the longest value, in characters, that is shown whole
@@ -22,11 +22,6 @@ def title(node: GraphNode) -> str:
     if node.kind == "leaf":
         return node.label
     return f"{node.label} = {node.formula}"
-
-
-def shape_of(node: GraphNode, unicode: bool = True) -> str:
-    """Return a node's shape for people; nothing for a scalar."""
-    return ("×" if unicode else "x").join(map(str, node.shape)) if node.shape else ""
 
 
 def value_text(value: np.ndarray | None, precision: int | None = None) -> str:
@@ -63,8 +58,9 @@ def quote_dot(text: str) -> str:
     return f'"{escaped}"'
 
 
-def label(node: GraphNode, style: Style) -> str:
-    lines = [title(node), node.op if node.kind != "leaf" and node.operations == 1 else "", shape_of(node)]
+def box_text(node: GraphNode, style: Style) -> str:
+    lines = [title(node), node.op if node.kind != "leaf" and node.operations == 1 else ""]
+    lines.append(shape_text(node.shape or (), ""))
     for name, x in (("value", node.value), ("grad", node.grad)):
         lines.append("" if x is None else f"{name} {value_text(x, style.precision)}")
     lines.append("hooks: " + ", ".join(node.hooks) if node.hooks else "")
@@ -99,7 +95,7 @@ def render_graph(result: Graph, style: Style) -> str:
 
     def write(node: GraphNode) -> str:
         looks = ", ".join([LOOKS[node.kind], *([HOOKED] if node.hooks else [])])
-        return f"n{node.number} [label={quote_dot(label(node, style))}, {looks}];"
+        return f"n{node.number} [label={quote_dot(box_text(node, style))}, {looks}];"
 
     def begin(_: int, scope: Scope) -> list[str]:
         head = f"subgraph {quote_dot('cluster ' + '/'.join(scope))} {{"
@@ -146,7 +142,7 @@ def render_mermaid(result: Graph, style: Style) -> str:
 
     def write(node: GraphNode) -> str:
         left, right = SHAPES[node.kind]
-        return f"n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}"
+        return f"n{node.number}{left}{quote_mermaid(box_text(node, style))}{right}:::{node.kind}"
 
     def begin(i: int, scope: Scope) -> list[str]:
         return [f"subgraph s{i} [{quote_mermaid(scope[-1])}]"]

@@ -16,10 +16,9 @@ from ..errors import visible
 from . import Style
 from .check_results import CheckList, CheckReport, CheckSummary, Element, Elements, InputCheck, Line
 from .checks import DIGITS, basis, headline, label_part, summary_line, worst_text
-from .data import write_tsv
+from .data import shape_text, write_tsv
 from .graph_results import Pass, Trace
-from .layers import HEIGHT as BOX_HEIGHT
-from .layers import draw_layers, edge_path, text_width
+from .layers import draw_layers, text_width
 from .trace import Words, array_on_a_line, forward, heading, step
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -256,7 +255,7 @@ def details_of(check: CheckReport) -> str:
 
 def input_part(item: InputCheck, told: bool) -> str:
     """Return what was found for one input: its line, maps and table. told: whether its worst element was named."""
-    shape = "×".join(map(str, item.shape)) or "a number"
+    shape = shape_text(item.shape, "a number")
     parts = [f"<h3>{verdict_text(item.verdict)} {escape(item.name)} <span class='dim'>{shape}</span></h3>"]
     parts.append(f"<p>{escape(worst_text(item))}</p>" if item.worst is not None and not told else "")
     if item.verdict != "pass" and item.line is not None and item.worst is not None:
@@ -364,8 +363,8 @@ def drawing(boxes: dict, below: dict, about: str) -> str:
     }
     layers = draw_layers({node: text_width(lines) for node, (_, lines, _) in boxes.items()}, below)
     parts = [
-        f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge_path(points)}"/>'
-        for (top, bottom), points in layers.edges.items()
+        f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge.path}"/>'
+        for (top, bottom), edge in layers.edges.items()
     ]
     for node, (name, lines, look) in boxes.items():
         x, y, width = layers.boxes[node]
@@ -375,8 +374,8 @@ def drawing(boxes: dict, below: dict, about: str) -> str:
             for i, line in enumerate(lines)
             if line
         )
-        corner = f'x="{x - width / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}"'
-        rect = f'<rect class="box" {corner} width="{width:.1f}" height="{BOX_HEIGHT}" rx="4"/>'
+        corner = f'x="{x - width / 2:.1f}" y="{y - layers.height / 2:.1f}"'
+        rect = f'<rect class="box" {corner} width="{width:.1f}" height="{layers.height}" rx="4"/>'
         parts.append(f'<g id="{name}" class="{look}">{rect}{texts}</g>')
     width, height = layers.size
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'

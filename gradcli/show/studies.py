@@ -14,7 +14,8 @@ from rich.text import Text
 from ..errors import visible
 from . import Style
 from .arrays import plain_table
-from .data import NONE, write_text
+from .data import NONE, shape_text, write_text
+from .plot import stretches
 from .results import label, value_block
 from .study_results import Agreement, Formulas, Lock, LongNumbers, Loss, Mutation, Precision, Verification
 
@@ -32,7 +33,7 @@ def render_formulas(result: Formulas, style: Style) -> Group:
     if result.matrix is not None:
         return Group(*parts, formula_matrix(result, style))
     for d in result.derivatives:
-        over, sign = d.name.split("/"), "∂" if style.unicode and not result.single else "d"
+        over, sign = d.name.split("/"), "d" if result.single else "∂"
         below = (f"{sign}{name}{power_text(over.count(name), style)}" for name in dict.fromkeys(over))
         head = f"{sign}{power_text(len(over), style)}/{' '.join(below)}"
         parts += [Text(head, style="bold"), Padding(write_formula(d.formula, style, "cyan"), (0, 0, 0, 4))]
@@ -83,7 +84,7 @@ RAISED = dict(zip("0123456789abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷�
 
 def space(dims: tuple[int | str, ...]) -> str:
     """Return the exponent of ℝ: nothing for a number, raised letters where there are such."""
-    text = "×".join(map(str, dims))
+    text = shape_text(dims, "")
     letters = [RAISED.get(c, "ˣ" if c == "×" else "") for c in text]
     return "".join(letters) if all(letters) else f"^({text})"
 
@@ -222,9 +223,7 @@ def summary(result: Precision, style: Style) -> Table:
             table.add_row(name, "none")
             continue
         least = int(np.nanargmin(digits))
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], digits < bad, [False]]).astype(int)))
-        runs = [(result.x[i], result.x[j - 1]) for i, j in edges.reshape(-1, 2).tolist()]
-        texts = [f"{a:.3g}" if a == b else f"{a:.3g} to {b:.3g}" for a, b in runs]
+        texts = stretches(result.x, digits < bad, 3)
         more = [f"{len(texts) - MOST_PLACES} more"] if len(texts) > MOST_PLACES else []
         places = ", ".join(texts[:MOST_PLACES] + more)
         table.add_row(

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from ..errors import GradcliError
 from . import Style
-from .dot import cut_array, nest_values, shape_of, title, value_text
+from .data import shape_text
+from .dot import cut_array, nest_values, title, value_text
 from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
 
 SHORT = 44  # the longest array, in characters, that is shown whole
@@ -36,8 +37,7 @@ def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
     text = nest_values(x, style.precision or 6, None if style.whole else SHORT)
     if len(text) <= SHORT or style.whole:
         return text
-    shape = ("×" if style.unicode else "x").join(map(str, x.shape))
-    return f"{shape}: {cut_array(text, SHORT)}"
+    return f"{shape_text(x.shape)}: {cut_array(text, SHORT)}"
 
 
 def heading(run: Pass, number: int, several: bool) -> Line:
@@ -93,9 +93,8 @@ def flow_lines(origin: Step, flow: Flow, style: Style) -> list[Line]:
     sent = array_on_a_line(flow.grad, style)
     product = ""
     if flow.local is not None and origin.incoming is not None and not (flow.local.ndim == 0 and flow.local == 1):
-        times = "·" if style.unicode else "*"
         spread = np.broadcast(origin.incoming, flow.local).shape != flow.grad.shape
-        product = f"{array_on_a_line(origin.incoming, style)} {times} {local} = " if not spread else ""
+        product = f"{array_on_a_line(origin.incoming, style)} · {local} = " if not spread else ""
     elif origin.incoming is not None and np.shape(origin.incoming) != flow.grad.shape and flow.slope:
         product = "summed: "
     ends = [product, f"{sent} {'→' if style.unicode else '->'} {flow.to}"]
@@ -191,7 +190,7 @@ def facts(node: GraphNode, style: Style, values: bool) -> dict[str, str]:
     alone = node.operations == 1
     return {
         "operation": "" if values or not alone else "leaf" if node.kind == "leaf" else node.op,
-        "shape": shape_of(node, style.unicode),
+        "shape": shape_text(node.shape or (), ""),
         "module": node.scope[-1] if node.scope and alone else "",
         "line": f"line {node.line}" if node.line and alone and not values else "",
         "hooks": "hooks: " + ", ".join(node.hooks) if node.hooks else "",
