@@ -18,6 +18,7 @@ from sympy.printing.pycode import PythonCodePrinter
 from sympy.printing.str import StrPrinter
 
 from ..show.results import label
+from ..show.study_results import element_symbol
 
 RENAMED = {
     "Abs": "abs", "ceiling": "ceil", "loggamma": "gammaln", "Ei": "expi",
@@ -108,17 +109,8 @@ def text(expr: Any) -> str:
 
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """Return an expression in LaTeX; elements of arrays get indices below. names: how to write some symbols."""
-    latex_names = {s: latex_name(s.name) for s in expr.free_symbols} if hasattr(expr, "free_symbols") else {}
-    return sympy.latex(expr, symbol_names={**latex_names, **(names or {})})
-
-
-def latex_name(name: str) -> str:
-    """Return a symbol's name: x_{0,1} for x[0,1]."""
-    base, bracket, rest = name.partition("[")
-    greek = sympy.latex(sympy.Symbol(base))
-    if bracket and "_" not in greek:
-        return f"{greek}_{{{rest.rstrip(']')}}}"
-    return greek + bracket + rest
+    symbols = {s: element_symbol(s.name) for s in getattr(expr, "free_symbols", ())}
+    return sympy.latex(expr, symbol_names={**symbols, **(names or {})})
 
 
 def pretty(expr: Any, unicode: bool = True) -> str:

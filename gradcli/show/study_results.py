@@ -230,6 +230,15 @@ def symbol(name: str) -> str:
     return f"{word}_{{{digits}}}" if digits else word
 
 
+def element_symbol(name: str) -> str:
+    """Return the name of an element, or of a number, as LaTeX: x_{0,1} for x[0,1]."""
+    base, _, rest = name.partition("[")
+    text, index = symbol(base), rest.rstrip("]")
+    if not index:
+        return text
+    return f"{{{text}}}_{{{index}}}" if "_" in text else f"{text}_{{{index}}}"
+
+
 def bold_symbol(name: str) -> str:
     """Return the name of a vector or matrix as LaTeX: \\mathbf{x}_{1} for x1, \\boldsymbol{\\theta} for theta."""
     word, low, rest = symbol(name).partition("_{")
