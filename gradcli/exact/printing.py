@@ -39,7 +39,7 @@ class LanguagePrinter(StrPrinter):
         terms = super()._as_ordered_terms(expr, order)
         return sorted(terms, key=lambda t: self._print(t) if t.has(sympy.Piecewise) else "")
 
-    def _print_Function(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Function(self, expr: Any) -> str:
         name = type(expr).__name__
         args = ", ".join(self._print(x) for x in expr.args)
         if name == "polygamma" and expr.args[0] == 0:
@@ -59,13 +59,13 @@ class LanguagePrinter(StrPrinter):
             return f"spence({self._print(1 - expr.args[1])})"
         return f"{RENAMED.get(name, name)}({args})"
 
-    def _print_ExtremeBase(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ExtremeBase(self, expr: Any) -> str:
         args = ", ".join(self._print(x) for x in expr.args)
         return f"{type(expr).__name__}({args})" if len(expr.args) == 2 else f"{expr.short_name}([{args}])"
 
-    _print_Abs = _print_polygamma = _print_lowergamma = _print_uppergamma = _print_Function  # noqa: N815
+    _print_Abs = _print_polygamma = _print_lowergamma = _print_uppergamma = _print_Function
 
-    def _print_Piecewise(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Piecewise(self, expr: Any) -> str:
         result = self._print(expr.args[-1].expr)
         if expr.args[-1].cond is not sympy.true and expr.args[-1].cond != True:  # noqa: E712
             result = f"where({self._print(expr.args[-1].cond)}, {result}, nan)"
@@ -73,27 +73,27 @@ class LanguagePrinter(StrPrinter):
             result = f"where({self._print(piece.cond)}, {self._print(piece.expr)}, {result})"
         return result
 
-    def _print_Relational(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Relational(self, expr: Any) -> str:
         return f"{self._print(expr.lhs)} {expr.rel_op} {self._print(expr.rhs)}"
 
-    def _print_And(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_And(self, expr: Any) -> str:
         return " & ".join(f"({self._print(x)})" for x in expr.args)
 
-    def _print_Or(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Or(self, expr: Any) -> str:
         return " | ".join(f"({self._print(x)})" for x in expr.args)
 
-    def _print_Not(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Not(self, expr: Any) -> str:
         return f"~({self._print(expr.args[0])})"
 
-    def _print_ITE(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ITE(self, expr: Any) -> str:
         condition, yes, no = (self._print(x) for x in expr.args)
         return f"(({condition}) & ({yes})) | (~({condition}) & ({no}))"
 
     def _print_constant(self, expr: Any) -> str:
         return CONSTANTS[type(expr).__name__]
 
-    _print_Exp1 = _print_Infinity = _print_NegativeInfinity = _print_constant  # noqa: N815
-    _print_ComplexInfinity = _print_ImaginaryUnit = _print_constant  # noqa: N815
+    _print_Exp1 = _print_Infinity = _print_NegativeInfinity = _print_constant
+    _print_ComplexInfinity = _print_ImaginaryUnit = _print_constant
 
 
 def with_decimals(expr: Any) -> Any:
@@ -212,19 +212,19 @@ class _Python(PythonCodePrinter):
             self.called[key] = self.names.free(name)
         return self.called[key]
 
-    def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Symbol(self, expr: Any) -> str:
         parameter, index, _ = self.names.elements.get(expr.name, (expr.name, (), ()))
         return label(parameter, index)
 
-    def _print_Integer(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Integer(self, expr: Any) -> str:
         return float_text(self, expr) if abs(expr) > EXACT else super()._print_Integer(expr)
 
-    def _print_NaN(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_NaN(self, expr: Any) -> str:
         return self._module_format("math.nan")
 
-    _print_ComplexInfinity = _print_NaN  # noqa: N815
+    _print_ComplexInfinity = _print_NaN
 
-    def _print_ExtremeBase(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ExtremeBase(self, expr: Any) -> str:
         return f"{self._module_format('builtins.' + expr.short_name)}({', '.join(map(self._print, expr.args))})"
 
     def imports(self) -> str:
@@ -279,29 +279,29 @@ class _C(C99CodePrinter):
         super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}, "math_macros": {}})
         self.names = names
 
-    def _print_NumberSymbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_NumberSymbol(self, expr: Any) -> str:
         return repr(float(expr))
 
-    def _print_ExtremeBase(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ExtremeBase(self, expr: Any) -> str:
         return functools.reduce(lambda x, y: f"f{expr.short_name}({x}, {y})", map(self._print, expr.args))
 
-    def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_BooleanTrue(self, expr: Any) -> str:
         return "1"
 
-    def _print_BooleanFalse(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_BooleanFalse(self, expr: Any) -> str:
         return "0"
 
-    def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Symbol(self, expr: Any) -> str:
         parameter, index, shape = self.names.elements.get(expr.name, (expr.name, (), ()))
         return f"{parameter}[{int(np.ravel_multi_index(index, shape))}]" if index else parameter
 
-    def _print_Integer(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Integer(self, expr: Any) -> str:
         return float_text(self, expr) if abs(expr) > EXACT else super()._print_Integer(expr)
 
-    def _print_Rational(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Rational(self, expr: Any) -> str:
         return float_text(self, expr) if max(abs(expr.p), expr.q) > EXACT else super()._print_Rational(expr)
 
-    def _print_ImaginaryUnit(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ImaginaryUnit(self, expr: Any) -> str:
         raise PrintMethodNotImplementedError(">: complex numbers")
 
 

@@ -44,13 +44,16 @@ def nest_values(value: np.ndarray, digits: int, most: int | None = SHORT) -> str
     return f"[{', '.join(parts)}]"
 
 
-LOOKS = {
-    "leaf": 'shape=box, style="filled,rounded", fillcolor="#d5e8d4"',
-    "intermediate": 'shape=ellipse, style=filled, fillcolor="#f5f5f5"',
-    "output": 'shape=ellipse, style=filled, fillcolor="#ffe6cc"',
-    "folded": 'shape=box3d, style=filled, fillcolor="#dae8fc"',
+FILLS = {"leaf": "#d5e8d4", "intermediate": "#f5f5f5", "output": "#ffe6cc", "folded": "#dae8fc"}
+STROKES = {"leaf": "#82b366", "intermediate": "#999", "output": "#d79b00", "folded": "#6c8ebf"}
+HOOKED = "#b85450"
+"""The colours of nodes by kind, and of the frame of those that have hooks, in every picture of a graph."""
+FRAMES = {
+    "leaf": 'shape=box, style="filled,rounded"',
+    "intermediate": "shape=ellipse, style=filled",
+    "output": "shape=ellipse, style=filled",
+    "folded": "shape=box3d, style=filled",
 }
-HOOKED = 'peripheries=2, color="#b85450"'
 
 
 def quote_dot(text: str) -> str:
@@ -94,7 +97,8 @@ def render_graph(result: Graph, style: Style) -> str:
     """Return a digraph in which gradients flow upwards: operands below what was computed from them."""
 
     def write(node: GraphNode) -> str:
-        looks = ", ".join([LOOKS[node.kind], *([HOOKED] if node.hooks else [])])
+        looks = f'{FRAMES[node.kind]}, fillcolor="{FILLS[node.kind]}"'
+        looks += f', peripheries=2, color="{HOOKED}"' if node.hooks else ""
         return f"n{node.number} [label={quote_dot(box_text(node, style))}, {looks}];"
 
     def begin(_: int, scope: Scope) -> list[str]:
@@ -122,13 +126,6 @@ def run_graphviz(program: str, result: Graph, style: Style, kind: str) -> bytes:
     return done.stdout
 
 
-CLASSES = """\
-  classDef leaf fill:#d5e8d4,stroke:#82b366,color:#000
-  classDef intermediate fill:#f5f5f5,stroke:#999,color:#000
-  classDef output fill:#ffe6cc,stroke:#d79b00,color:#000
-  classDef folded fill:#dae8fc,stroke:#6c8ebf,color:#000
-  classDef hooked stroke:#b85450,stroke-width:3px
-"""
 SHAPES = {"leaf": ("(", ")"), "intermediate": ("[", "]"), "output": ("[[", "]]"), "folded": ("[/", "/]")}
 ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br>"})
 
@@ -149,9 +146,11 @@ def render_mermaid(result: Graph, style: Style) -> str:
 
     lines = ["flowchart BT", *nest_scopes(result, write, begin, "end")]
     lines += [f"  n{source} --> n{node.number}" for node in result.nodes for source in node.inputs]
+    lines += [f"  classDef {kind} fill:{fill},stroke:{STROKES[kind]},color:#000" for kind, fill in FILLS.items()]
+    lines.append(f"  classDef hooked stroke:{HOOKED},stroke-width:3px")
     hooked = [f"n{node.number}" for node in result.nodes if node.hooks]
-    text = "\n".join(lines) + "\n" + CLASSES
-    return text + (f"  class {','.join(hooked)} hooked\n" if hooked else "")
+    lines += [f"  class {','.join(hooked)} hooked"] if hooked else []
+    return "\n".join([*lines, ""])
 
 
 WRITERS = {"dot": {Graph: render_graph}, "mermaid": {Graph: render_mermaid}}

@@ -19,7 +19,7 @@ from .checks import DIGITS, basis, headline, label_part, summary_line, worst_tex
 from .data import shape_text, write_tsv
 from .graph_results import Pass, Trace
 from .layers import draw_layers, text_width
-from .trace import Words, array_on_a_line, forward, heading, step
+from .trace import Words, array_on_a_line, forward_lines, pass_heading, step_lines
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A page may fetch nothing, whatever a name in it says."""
@@ -267,30 +267,28 @@ def input_part(item: InputCheck, told: bool) -> str:
 
 def element_table(item: InputCheck, every: Elements) -> str:
     """Return a table of the elements, wrong ones marked; of very many the worst."""
+    elements = list(item.rows())
     with np.errstate(all="ignore"):
-        ratio = every.claimed / every.numeric
+        ratios = (every.claimed / every.numeric).ravel()
         off = np.abs(every.claimed - every.numeric) / (np.abs(every.numeric) + every.error)
-    places = [(int(j), int(i)) for j, i in np.ndindex(every.claimed.shape)]
-    caption = "The only element" if len(places) == 1 else f"All {len(places)} elements"
-    if len(places) > MOST_ROWS:
-        order = np.argsort(-np.nan_to_num(off, nan=np.inf).ravel(), kind="stable")[:MOST_ROWS]
-        caption = f"The worst {MOST_ROWS} of {len(places)} elements"
-        places = [(int(j), int(i)) for j, i in zip(*np.unravel_index(np.sort(order), off.shape), strict=True)]
+    order = np.argsort(-np.nan_to_num(off, nan=np.inf).ravel(), kind="stable")[:MOST_ROWS]
+    caption = "The only element" if len(elements) == 1 else f"All {len(elements)} elements"
+    if len(elements) > MOST_ROWS:
+        caption = f"The worst {MOST_ROWS} of {len(elements)} elements"
     several = len(every.rows) > 1
     rows = []
-    for j, i in places:
-        (out, out_part), (index, part) = every.rows[j], every.columns[i]
-        x = item.point[index] if item.point is not None else np.nan
-        x = {"re": np.real, "im": np.imag}.get(part, np.real)(x)
-        verdict = str(every.verdicts[j, i])
-        cells = [escape(label_part(item.name, index, part)), f"{x:.8g}", f"{every.claimed[j, i]:.12g}"]
-        cells += [f"{every.numeric[j, i]:.12g} ± {every.error[j, i]:.2g}", f"{ratio[j, i]:.6g}"]
-        cells += [f'<span class="{verdict}">{MARKS.get(verdict, "~")} {verdict}</span>']
-        output = [escape(label_part("out", out, out_part))] * several
-        rows.append(("wrong" if verdict == "fail" else "", [*output, *cells]))
+    for k in np.sort(order).tolist():
+        row = elements[k]
+        x = np.nan if item.point is None else item.point[row.place]
+        x = np.imag(x) if row.part == "im" else np.real(x)
+        cells = [escape(label_part(item.name, row.place, row.part)), f"{x:.8g}", f"{row.analytic:.12g}"]
+        cells += [f"{row.numeric:.12g} ± {row.numeric_error:.2g}", f"{ratios[k]:.6g}"]
+        cells += [f'<span class="{row.verdict}">{MARKS.get(row.verdict, "~")} {row.verdict}</span>']
+        output = [escape(label_part("out", row.output, row.output_part))] * several
+        rows.append(("wrong" if row.verdict == "fail" else "", [*output, *cells]))
     headings = [*["output"] * several, "element", "value", "claimed", "numeric ± error", "claimed / numeric", "verdict"]
     body = table(headings, rows, set(range(1 + several, 5 + several)))
-    opened = " open" if len(places) <= 200 else ""
+    opened = " open" if len(elements) <= 200 else ""
     return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long stack elements')}</details>"
 
 
@@ -306,8 +304,8 @@ def render_trace(result: Trace, style: Style) -> str:
     passes = [parts_of(run, i, style) for i, run in enumerate(result.passes, 1)]
     body += ['<div class="stage">', *(picture for picture, _ in passes), "<div>"]
     for i, (run, (_, steps)) in enumerate(zip(result.passes, passes, strict=True), 1):
-        body += [f"<section><h2>{markup([heading(run, i, several)])}</h2>", *steps]
-        lines = f'<pre tabindex="0">{markup(forward(run, style))}</pre>'
+        body += [f"<section><h2>{markup([pass_heading(run, i, several)])}</h2>", *steps]
+        lines = f'<pre tabindex="0">{markup(forward_lines(run, style))}</pre>'
         body.append(f"<details open><summary>forward</summary>{lines}</details>\n</section>")
     script = f"\n{template('trace.js')}\n"
     return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), LOOK, script)
@@ -330,7 +328,7 @@ def parts_of(run: Pass, number: int, style: Style) -> tuple[str, list[str]]:
         own, to = ids[each.label], [ids[flow.to] for flow in each.flows]
         edges = " ".join(f"{own}{end}" for end in to)
         marks = f'data-pass="{number}" data-node="{own}" data-to="{" ".join(to)}" data-edges="{edges}"'
-        steps.append(f"<div class='step' {marks}><pre tabindex='0'>{markup(step(each, style))}</pre></div>")
+        steps.append(f"<div class='step' {marks}><pre tabindex='0'>{markup(step_lines(each, style))}</pre></div>")
     svg = "" if len(ids) > MOST_DRAWN else scroll(draw_pass(run, ids, style), "the graph")
     return f'<div data-pass="{number}" class="picture">{svg}</div>' if svg else "", steps
 

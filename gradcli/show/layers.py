@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from ..errors import GradcliError, visible
 from . import Style
-from .dot import box_text
+from .dot import FILLS, HOOKED, box_text
 from .graph_results import Graph, GraphNode
 
 Point = tuple[float, float]
@@ -124,8 +124,7 @@ def edge_through(points: list[Point], height: float) -> Edge:
 
 MOST_DRAWN = 500  # nodes beyond which only Graphviz draws a graph
 LINE = 16  # pixels of a line of text
-FILLS = {"leaf": "#d5e8d4", "intermediate": "#f5f5f5", "output": "#ffe6cc", "folded": "#dae8fc"}
-STROKE, HOOKED = "#666666", "#b85450"
+STROKE = "#666666"
 
 
 def lay_out(result: Graph, style: Style) -> tuple[list[tuple[GraphNode, list[str]]], Drawing]:

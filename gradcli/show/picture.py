@@ -11,9 +11,9 @@ import numpy as np
 from ..errors import GradcliError, visible
 from . import Style
 from .check_results import CheckSummary
-from .dot import run_graphviz
+from .dot import FILLS, HOOKED, run_graphviz
 from .graph_results import Graph, Sampled
-from .layers import FILLS, HOOKED, STROKE, lay_out, render_svg
+from .layers import STROKE, lay_out, render_svg
 from .plot import LARGEST, extent, notes_of, with_breaks
 from .results import Jacobian
 from .study_results import Precision
