@@ -228,15 +228,11 @@ class _Python(PythonCodePrinter):
         return f"{self._module_format('builtins.' + expr.short_name)}({', '.join(map(self._print, expr.args))})"
 
     def imports(self) -> str:
-        lines = []
-        for module in sorted({module for module, _ in self.called}):
-            words = [
-                name if name == used else f"{name} as {used}"
-                for (home, name), used in sorted(self.called.items())
-                if home == module and (module != "builtins" or name != used)
-            ]
-            if words:
-                lines.append(f"from {module} import {', '.join(words)}\n")
+        words: dict[str, list[str]] = {}
+        for (module, name), used in sorted(self.called.items()):
+            if module != "builtins" or name != used:
+                words.setdefault(module, []).append(name if name == used else f"{name} as {used}")
+        lines = [f"from {module} import {', '.join(names)}\n" for module, names in words.items()]
         return "".join(lines) + "\n\n" if lines else ""
 
 

@@ -35,7 +35,7 @@ def shade(x: Any, largest: float) -> str:
     return f"bold {colour}" if ratio >= 0.5 else colour if ratio >= 0.01 else f"dim {colour}"
 
 
-def shown_positions(length: int, edge: int | None = None) -> list[int | None]:
+def shown_positions(length: int, edge: int | None) -> list[int | None]:
     """Return the positions to show along an axis; None stands for those left out. edge: how many at either end."""
     if length <= (LONG if edge is None else 2 * edge + 1):
         return list(range(length))
@@ -48,7 +48,7 @@ def is_whole(array: np.ndarray, style: Style) -> bool:
 
 
 def array_text(
-    array: np.ndarray | None, style: Style, coloured: bool, edge: int | None = None, width: int | None = None
+    array: np.ndarray | None, style: Style, coloured: bool, edge: int | None, width: int | None = None
 ) -> Text:
     """Return an array as aligned, coloured text; three axes and more are shown slice by slice. None is `none`.
 
