@@ -116,9 +116,9 @@ def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str]
     return compile(ast.fix_missing_locations(head), f"<twin {text}>", "eval"), names
 
 
-OWN_NAMES = "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not"
+CONDITIONS = "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not"
 COMPARISONS = {
-    **{getattr(np, name): name for name in [*OWN_NAMES.split(), "isnan", "isinf", "isfinite", "signbit"]},
+    **{getattr(np, name): name for name in [*CONDITIONS.split(), "isnan", "isinf", "isfinite", "signbit"]},
     np.bitwise_and: "logical_and", np.bitwise_or: "logical_or", np.invert: "logical_not",
 }  # fmt: skip
 REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", np.fmin: "minimum"}

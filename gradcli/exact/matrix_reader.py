@@ -14,6 +14,7 @@ from ..lang.limits import CONSTANTS
 from ..lang.operations import derivatives
 from ..lang.parse import parse
 from ..rules import entry
+from .field import CONDITIONS
 from .index_terms import (
     ONE,
     Atom,
@@ -38,8 +39,7 @@ from .index_terms import (
 
 BY_ELEMENTS = "'gradcli symbolic' without --matrix works by elements, and has every function"
 # Elementwise functions without a derivative.
-STEPS = {*"greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not".split()}
-STEPS |= {"bitwise_and", "bitwise_or", "invert", "heaviside"}
+STEPS = {*CONDITIONS.split(), "bitwise_and", "bitwise_or", "invert", "heaviside"}
 POWERS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
 
 

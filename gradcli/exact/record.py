@@ -220,7 +220,7 @@ def copy_exact(x: Any) -> Any:
 
 
 def name_for_users(primitive: Primitive) -> str:
-    return re.sub(r"_(outputs?|along|columns)$", "", primitive.name)
+    return re.sub(r"_(outputs?|along|columns|axis)$", "", primitive.name)
 
 
 @contextlib.contextmanager

@@ -21,9 +21,6 @@ from .graph_results import Pass, Trace
 from .layers import draw_layers, text_width
 from .trace import Words, array_on_a_line, forward_lines, pass_heading, step_lines
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""A page may fetch nothing, whatever a name in it says."""
-
 
 def template(name: str) -> str:
     """Return a file that stands next to this one, without the end of its last line."""
@@ -39,13 +36,9 @@ def escape(text: Any) -> str:
 
 
 def page(title: str, body: str, style: str = "", script: str = "") -> str:
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{STYLE}\n{style}</style>\n</head>\n"
-        f'<body class="gradcli">\n{body}\n{f"<script>{script}</script>" if script else ""}\n</body>\n</html>\n'
-    )
+    """Return a page, which may fetch nothing, whatever a name in it says."""
+    script = f"<script>{script}</script>" if script else ""
+    return template("page.html").format(title=escape(title), style=f"{STYLE}\n{style}", body=body, script=script) + "\n"
 
 
 def fragment(body: str) -> str:
