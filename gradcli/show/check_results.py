@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Rows, label, present
+from .results import Rows, fields, label, present
 
 SHORT = {"": "", "re": "Re ", "im": "Im "}
 
@@ -50,14 +50,9 @@ class Element(NamedTuple):
         return f"d {SHORT[self.output_part]}{label('out', self.output)}/d {place}"
 
     def document(self) -> dict[str, Any]:
-        return {
-            "output": self.output,
-            "index": self.place,
-            "analytic": self.analytic,
-            "numeric": self.numeric,
-            "numeric_error": self.numeric_error,
-            **present(output_part=self.output_part, part=self.part, one_sided=self.sides, verdict=self.verdict),
-        }
+        numbers = {"output": self.output, "index": self.place, **fields(self, "analytic numeric numeric_error")}
+        more = present(output_part=self.output_part, part=self.part, one_sided=self.sides, verdict=self.verdict)
+        return {**numbers, **more}
 
 
 class Elements(NamedTuple):
@@ -146,8 +141,7 @@ class InputCheck:
             "digits": round(self.digits, 2),
             "resolution": self.resolution,
             "not_decidable": self.hidden,
-            "counts": self.counts,
-            "worst": self.worst,
+            **fields(self, "counts worst"),
             **({} if self.elements is None else {"elements": list(self.rows())}),
         }
 
@@ -177,7 +171,7 @@ class Evidence(NamedTuple):
     def document(self) -> dict[str, Any]:
         words = ("analytic", "numeric", "numeric_error")
         directions = [dict(zip(words, row, strict=True)) for row in self.directions]
-        counts = {"elements": self.elements, "closely": self.closely, "points": self.points}
+        counts = fields(self, "elements closely points")
         return {**counts, **present(directions=directions, calls_needed=self.needed)}
 
 
@@ -207,7 +201,7 @@ class Taylor(NamedTuple):
     rate: float | None
 
     def document(self) -> dict[str, Any]:
-        return {"rate": self.rate, "rows": self.rows}
+        return fields(self, "rate rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,13 +277,12 @@ class CheckReport:
 
     def document(self) -> dict[str, Any]:
         return {
-            **{name: getattr(self, name) for name in ("name", "file", "line", "verdict")},
+            **fields(self, "name file line verdict"),
             "seconds": round(self.seconds, 4),
             "inputs": {item.name: item for item in self.inputs},
-            **{name: getattr(self, name) for name in ("diagnosis", "message", "notes", "replay", "blame")},
+            **fields(self, "diagnosis message notes replay blame"),
             "trace": self.trace or None,
-            "hint": self.hint,
-            "evidence": self.evidence,
+            **fields(self, "hint evidence"),
             "witnesses": {name: round(digits, 2) for name, digits in self.witnesses},
             **present(taylor=self.taylor, found=self.found),
         }

@@ -109,6 +109,11 @@ def present(**parts: Any) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part not in (None, "", (), [], {})}
 
 
+def fields(part: Any, names: str) -> dict[str, Any]:
+    """Return attributes by name: `names` has these between blanks."""
+    return {name: getattr(part, name) for name in names.split()}
+
+
 def value_document(result: Any, **parts: Any) -> dict[str, Any]:
     """Return the value of the output, some parts, and what else there is to say of a result of arrays."""
     value = None if result.value is None else np.asarray(result.value)

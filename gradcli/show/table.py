@@ -316,21 +316,22 @@ def cells_of(row: Element, name: str, digits: int, headings: tuple[str, ...]) ->
     return tuple(cells[heading] for heading in headings)
 
 
-TABLES = {
-    Gradients: render_gradients,
-    Value: render_value,
-    Tabulated: render_values,
-    Jacobian: render_jacobian,
-    Hessian: render_hessian,
-    Products: render_products,
-    Operations: render_operations,
-    CheckList: render_checklist,
-    CheckSummary: render_checksummary,
-    CheckReport: render_checkreport,
-    WatchSummary: render_watchsummary,
-    Sampled: render_sampled,
-    Graph: render_graph,
-    Trace: render_trace,
-    **STUDIES,
+WRITERS = {
+    "table": {
+        Gradients: render_gradients,
+        Value: render_value,
+        Tabulated: render_values,
+        Jacobian: render_jacobian,
+        Hessian: render_hessian,
+        Products: render_products,
+        Operations: render_operations,
+        CheckList: render_checklist,
+        CheckSummary: render_checksummary,
+        CheckReport: render_checkreport,
+        WatchSummary: render_watchsummary,
+        Sampled: render_sampled,
+        Graph: render_graph,
+        Trace: render_trace,
+        **STUDIES,
+    }
 }
-WRITERS = {"table": TABLES}
