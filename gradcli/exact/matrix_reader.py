@@ -169,7 +169,9 @@ class TermReader:
             return self.names[node.name]
         if node.name in self.dims:
             return Term((), [size_of(node.name)])
-        if node.name in CONSTANTS and node.name not in ("inf", "nan"):
+        if node.name in ("inf", "nan"):
+            self.refuse(node, f"'{node.name}'")
+        if node.name in CONSTANTS:
             return term_of(Factor(Atom("constant", detail=node.name)))
         raise self.error(node, f"'{node.name}' has no value", advice_for(node.name), "name")
 
