@@ -5,7 +5,6 @@ Local derivatives are written with ∂, those of the output with d: dz/dx = dz/d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -23,7 +22,7 @@ from ..program.expression import ExpressionProgram
 from ..request import Request
 from ..rules.exact import without_field
 from ..show.graph_results import Flow, Pass, Step
-from ..show.study_results import Derivative, Formula
+from ..show.study_results import Derivative, Formula, element_symbol
 from .trace import trace_program
 
 LONGEST = 100  # formulas with more characters are not put into others: the derivative's symbol stands for them
@@ -46,7 +45,7 @@ def chain_rule(
     chains = [Chain(run, results, at_point, last=len(passes) == 1) for run in passes]
     lines = [line for chain in chains for line in chain.lines()]
     for d in derivatives if len(chains) > 1 else ():
-        left = Formula(f"{d.name}.grad", rf"\left({printing.latex_name(d.name)}\right)_{{\mathrm{{grad}}}}")
+        left = Formula(f"{d.name}.grad", rf"\left({element_symbol(d.name)}\right)_{{\mathrm{{grad}}}}")
         lines.append(equation(left, d.formula, value_text(d)))
     return tuple(lines)
 
@@ -80,7 +79,7 @@ class Chain:
         for step in self.run.steps:
             if not step.leaf:
                 value = self.number(self.values.get(step.label), step.formula)
-                left = Formula(step.label, latex_name(step.label))
+                left = Formula(step.label, element_symbol(step.label))
                 lines.append(equation(left, Formula(step.formula, write_latex(step.formula)), value))
             lines += self.total(step) if step.label in self.shown else []
             flows = [flow for flow in step.flows if flow.to in self.shown]
@@ -179,18 +178,12 @@ def product(texts: list[str], factors: tuple[Any, ...], brackets: str, times: st
 
 
 def quotient(sign: str, latex_sign: str, above: str, below: str) -> Formula:
-    latex = rf"\frac{{{latex_sign} {latex_name(above)}}}{{{latex_sign} {latex_name(below)}}}"
+    latex = rf"\frac{{{latex_sign} {element_symbol(above)}}}{{{latex_sign} {element_symbol(below)}}}"
     return Formula(f"{sign}{above}/{sign}{below}", latex)
 
 
 local = partial(quotient, "∂", r"\partial")  # the derivative of one operation's result for its operand
 total = partial(quotient, "d", "d")  # the derivative of the output for a result, along all ways
-
-
-def latex_name(label: str) -> str:
-    """Return a label as LaTeX: v_{1} for v1."""
-    match = re.fullmatch(r"([A-Za-z])(\d+)", label)
-    return f"{match[1]}_{{{match[2]}}}" if match else printing.latex_name(label)
 
 
 def expression_of(formula: str) -> Any:

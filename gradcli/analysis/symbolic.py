@@ -18,7 +18,7 @@ from ..errors import GradcliError, TimeIsUp, describe_error
 from ..exact import printing
 from ..exact.field import ExactArray
 from ..exact.record import exactly
-from ..exact.symbolic import Symbolic, is_own, resolve_unknown
+from ..exact.symbolic import Symbolic, resolve_unknown, was_raised_by_sympy
 from ..lang.limits import SHORTEST, any_length, time_left, within
 from ..program.base import Program, Run, check_output, check_vector, line_span, silence_prints
 from ..request import Request
@@ -135,7 +135,7 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
     except RecursionError:
         raise GradcliError("the formulas are nested too deeply", hint=NUMBERS_INSTEAD, kind="limit") from None
     except (TypeError, ValueError, AttributeError, NotImplementedError, ArithmeticError, IndexError) as error:
-        if not is_own(error):
+        if not was_raised_by_sympy(error):
             raise
         message = f"sympy cannot do this: {describe_error(error)}"
         raise GradcliError(message, hint=NUMBERS_INSTEAD, kind="exact") from None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules.exact import NoTwinError, map_elements
+from ..rules.exact import NoTwinError, box, map_elements
 from ..rules.table import BY_NUMPY, Primitive
 from ..tape.record import recorder
 
@@ -116,9 +116,9 @@ def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str]
     return compile(ast.fix_missing_locations(head), f"<twin {text}>", "eval"), names
 
 
-OWN_NAMES = "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not"
+CONDITIONS = "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not"
 COMPARISONS = {
-    **{getattr(np, name): name for name in [*OWN_NAMES.split(), "isnan", "isinf", "isfinite", "signbit"]},
+    **{getattr(np, name): name for name in [*CONDITIONS.split(), "isnan", "isinf", "isfinite", "signbit"]},
     np.bitwise_and: "logical_and", np.bitwise_or: "logical_or", np.invert: "logical_not",
 }  # fmt: skip
 REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", np.fmin: "minimum"}
@@ -220,16 +220,12 @@ def exact(x: Any) -> Any:
     if isinstance(x, tuple):
         return type(x)(*(exact(part) for part in x))
     field = recorder().field
-    if field is not None and field.is_element(x):
-        boxed = np.empty((), object)
-        boxed[()] = x
-        return boxed.view(ExactArray)
-    return x
+    return box(x).view(ExactArray) if field is not None and field.is_element(x) else x
 
 
 def unbox(x: np.ndarray) -> np.ndarray:
     """Return an object array whose elements are numbers: NumPy stores 0-d arrays as elements."""
-    flat = x.ravel().tolist() if x.ndim else [x[()]]
+    flat = x.ravel().tolist()
     if not any(isinstance(e, np.ndarray) for e in flat):
         return x
     out = np.empty(x.shape, object)
@@ -239,18 +235,15 @@ def unbox(x: np.ndarray) -> np.ndarray:
 
 
 def settle_conditions(conditions: np.ndarray) -> np.ndarray:
-    flat = conditions.ravel().tolist()
-    if all(isinstance(c, bool | np.bool_) for c in flat):
-        return conditions.astype(bool)
-    return conditions
+    """Return conditions as truth values where all are decided."""
+    decided = all(isinstance(c, bool | np.bool_) for c in conditions.ravel().tolist())
+    return conditions.astype(bool) if decided else conditions
 
 
 def exact_numbers(field: Field, values: Any) -> ExactArray:
     """Return numbers (nested lists, arrays, a number) as an exact array."""
-    if isinstance(values, float) and type(values) is not float and not isinstance(values, np.floating):
-        plain = np.empty((), object)
-        plain[()] = field.number(values)
-        return plain.view(ExactArray)
+    if isinstance(values, Literal):
+        return box(field.number(values)).view(ExactArray)
     raw = np.asarray(values)
     if raw.dtype == object:
         return exact(map_elements(lambda x: x if field.is_element(x) else field.number(x), (unbox(as_plain(raw)),)))

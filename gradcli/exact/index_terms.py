@@ -19,6 +19,7 @@ Dim = int | str  # the length of an axis: a number, or a name that stands for an
 ONE = Fraction(1)
 MOST_ORDERS = 720
 """Orders of indices that look alike in a product, among which the one with the smallest key is looked for."""
+MOST_BITS = 1024  # numbers that take more are no floats, and are not computed
 
 
 class Index:
@@ -327,13 +328,17 @@ def power(term: Term, exponent: Fraction) -> Term:
             return Term(term.axes, [Product(root, factors)])
     if not term.products:
         return term
-    content, atom = group(term, signed=whole)
-    coefficient = content ** int(exponent) if whole else ONE
+    content, atom = group(term)
+    coefficient = exact_power(content, exponent) if whole else None
+    if coefficient is None:
+        coefficient, (_, atom) = ONE, group(term, signed=False)
     return Term(term.axes, [Product(coefficient, (Factor(atom, term.present(), exponent),))])
 
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """Return a power of a number where it is a fraction itself."""
+    """Return a power of a number where it is a fraction itself, and neither number is too long."""
+    if max(base.numerator.bit_length(), base.denominator.bit_length()) * max(abs(exponent), ONE) >= MOST_BITS:
+        return None
     if exponent.denominator == 1:
         return None if base == 0 and exponent < 0 else base ** int(exponent)
     if base <= 0:

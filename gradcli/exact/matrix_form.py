@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ..errors import GradcliError
-from .index_terms import ONE, Atom, Factor, Index, Product, Term, common_factor, expand
+from .index_terms import ONE, Atom, Factor, Index, Product, Term, common_factor, exact_power, expand
 from .matrix_reader import BY_ELEMENTS
 
 
@@ -48,8 +48,9 @@ def product(coefficient: Fraction, parts: Sequence[tuple[Form, Fraction]]) -> Fo
             coefficient *= form.detail
             continue
         inner = [(form, ONE)]
-        if form.op == "product" and exponent.denominator == 1:
-            coefficient *= form.detail[0] ** int(exponent)
+        outer = exact_power(form.detail[0], exponent) if form.op == "product" and exponent.denominator == 1 else None
+        if outer is not None:
+            coefficient *= outer
             inner = list(zip(form.parts, form.detail[1], strict=True))
         for part, power in inner:
             joined[part] = joined.get(part, Fraction(0)) + power * exponent

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import ClassVar
 
 from ..show.study_results import bold_symbol, symbol
@@ -315,6 +315,7 @@ class Latex(Paper):
         "bitwise_and": r"\wedge", "bitwise_or": r"\vee",
     }  # fmt: skip
     minus, times, over, negation, braces = "-", r" \odot ", r" \oslash ", r"\neg {}", r"\left({}\right)"
+    exponent = "{}^{{{}}}"
     transposed, inverse, inverse_transposed, square = r"{}^\top", "{}^{{-1}}", r"{}^{{-\top}}", "{}^{{2}}"
     fences: ClassVar = {
         "absolute": r"\left|{}\right|",
@@ -390,10 +391,10 @@ def name_parts(
     forms: Sequence[Form], taken: Collection[str], length: Callable[[Form], int] | None = None
 ) -> tuple[list[tuple[str, Form]], list[Form]]:
     """Return names for parts that come twice, and formulas in terms of these. length: name if that shortens all."""
-    parts: list[tuple[Form, Form]] = []
-    forms = list(forms)
+    names: list[Form] = []
+    lines = list(forms)  # the named parts, each before what needs it, then the formulas
     while True:
-        counts = Counter(inner for form in (*(f for _, f in parts), *forms) for inner in subforms(form))
+        counts = Counter(inner for form in lines for inner in subforms(form))
         repeated = [f for f, n in counts.items() if n > 1 and f.op in ("sum", "product", "matmul", "call")]
         gain = [
             len(subforms(f)) if length is None else (counts[f] - 1) * length(f) - 2 * counts[f] - 7 for f in repeated
@@ -401,14 +402,13 @@ def name_parts(
         if max(gain, default=0) <= 0:
             break
         best = repeated[gain.index(max(gain))]
-        own = Form("name", (), f"\0{len(parts)}", best.rank, best.symmetric)
-        parts = [(name, replace(f, best, own)) for name, f in parts]
-        place = next((k for k, (_, f) in enumerate(parts) if own in subforms(f)), len(parts))
-        parts.insert(place, (own, best))
-        forms = [replace(f, best, own) for f in forms]
-    names = [name for name in (f"t{k}" for k in range(len(parts) + len(taken))) if name not in taken]
-    for k, (old, _) in enumerate(parts):
-        new = old._replace(detail=names[k])
-        parts = [(new if name == old else name, replace(f, old, new)) for name, f in parts]
-        forms = [replace(f, old, new) for f in forms]
-    return [(name.detail, f) for name, f in parts], forms
+        own = Form("name", (), f"\0{len(names)}", best.rank, best.symmetric)
+        lines = [replace(f, best, own) for f in lines]
+        place = next(k for k, f in enumerate(lines) if k == len(names) or own in subforms(f))
+        names.insert(place, own)
+        lines.insert(place, best)
+    free = (name for name in map("t{}".format, count()) if name not in taken)
+    for k, own in enumerate(names):
+        names[k] = own._replace(detail=next(free))
+        lines = [replace(f, own, names[k]) for f in lines]
+    return [(name.detail, f) for name, f in zip(names, lines, strict=False)], lines[len(names) :]

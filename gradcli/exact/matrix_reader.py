@@ -14,6 +14,7 @@ from ..lang.limits import CONSTANTS
 from ..lang.operations import derivatives
 from ..lang.parse import parse
 from ..rules import entry
+from .field import CONDITIONS
 from .index_terms import (
     ONE,
     Atom,
@@ -38,8 +39,7 @@ from .index_terms import (
 
 BY_ELEMENTS = "'gradcli symbolic' without --matrix works by elements, and has every function"
 # Elementwise functions without a derivative.
-STEPS = {*"greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not".split()}
-STEPS |= {"bitwise_and", "bitwise_or", "invert", "heaviside"}
+STEPS = {*CONDITIONS.split(), "bitwise_and", "bitwise_or", "invert", "heaviside"}
 POWERS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
 
 
@@ -169,7 +169,9 @@ class TermReader:
             return self.names[node.name]
         if node.name in self.dims:
             return Term((), [size_of(node.name)])
-        if node.name in CONSTANTS and node.name not in ("inf", "nan"):
+        if node.name in ("inf", "nan"):
+            self.refuse(node, f"'{node.name}'")
+        if node.name in CONSTANTS:
             return term_of(Factor(Atom("constant", detail=node.name)))
         raise self.error(node, f"'{node.name}' has no value", advice_for(node.name), "name")
 
@@ -423,12 +425,20 @@ ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "
 
 def derive(term: Term, name: str, seeds: Sequence[Index]) -> Term:
     """Return the derivative for an input, whose indices are seeds: they come behind the term's axes."""
-    products = []
+
+    def derive_at(x: Term, indices: Sequence[Index]) -> Iterator[Product]:
+        return derive(x, name, [Index(i.dim) for i in seeds]).at((*indices, *seeds))
+
+    products: list[Product] = []
     for one in term.products:
         for k, f in enumerate(one.factors):
+            if f.atom.op == "input" and f.atom.detail == name:
+                pairs = zip(f.indices, seeds, strict=True)
+                inner: Iterable[Product] = [Product(ONE, tuple(Factor(Atom("delta"), pair) for pair in pairs))]
+            else:
+                inner = derive_atom(f.atom, f.indices, derive_at) if depends(f.atom, name) else ()
             rest = (*one.factors[:k], f._replace(exponent=f.exponent - 1), *one.factors[k + 1 :])
-            outer = Product(one.coefficient * f.exponent, rest)
-            products += [product_of([outer, d]) for d in derive_atom(f.atom, f.indices, name, seeds)]
+            products += times(one.coefficient * f.exponent, rest, inner)
     return Term((*term.axes, *seeds), products)
 
 
@@ -439,60 +449,54 @@ def depends(atom: Atom, name: str) -> bool:
     return any(depends(f.atom, name) for x in atom.args for one in x.products for f in one.factors)
 
 
-def derive_atom(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
-    """Yield the products whose sum is the derivative of an atom at its indices."""
-    if not depends(atom, name):
-        return
-    if atom.op == "input":
-        yield Product(ONE, tuple(Factor(Atom("delta"), pair) for pair in zip(indices, seeds, strict=True)))
-    elif atom.op == "group":
-        yield from at_indices(atom.args[0], indices, name, seeds)
+DeriveAt = Callable[[Term, Sequence[Index]], Iterator[Product]]  # yields the derivative of a term at some indices
+
+
+def derive_atom(atom: Atom, indices: tuple[Index, ...], derive_at: DeriveAt) -> Iterator[Product]:
+    """Yield the products whose sum is the derivative of a function of terms at its indices."""
+    if atom.op == "group":
+        yield from derive_at(atom.args[0], indices)
     elif atom.op in ("inv", "det", "logdet", "logabsdet", "signdet"):
         (x,) = atom.args
         k, m = (Index(d) for d in x.dims)
         if atom.op == "inv":
             factors = tuple(Factor(Atom("inv", atom.args), pair) for pair in ((indices[0], k), (m, indices[1])))
-            yield from times(-ONE, factors, at_indices(x, (k, m), name, seeds))
+            yield from times(-ONE, factors, derive_at(x, (k, m)))
         elif atom.op != "signdet":
             own = (Factor(atom),) if atom.op == "det" else ()
             (inv_product,) = inverse(x).at((m, k))
             factors = (*own, *inv_product.factors)
-            yield from times(inv_product.coefficient, factors, at_indices(x, (k, m), name, seeds))
+            yield from times(inv_product.coefficient, factors, derive_at(x, (k, m)))
     elif atom.op in ("softmax", "logsumexp"):
-        yield from derive_lanes(atom, indices, name, seeds)
+        yield from derive_lanes(atom, indices, derive_at)
     else:
-        yield from derive_elementwise(atom, indices, name, seeds)
+        yield from derive_elementwise(atom, indices, derive_at)
 
 
-def at_indices(term: Term, indices: Sequence[Index], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
-    own = [Index(i.dim) for i in seeds]
-    return derive(term, name, own).at((*indices, *seeds))
-
-
-def times(coefficient: Fraction, factors: tuple[Factor, ...], products: Iterator[Product]) -> Iterator[Product]:
+def times(coefficient: Fraction, factors: tuple[Factor, ...], products: Iterable[Product]) -> Iterator[Product]:
     return (product_of([Product(coefficient, factors), one]) for one in products)
 
 
-def derive_lanes(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
+def derive_lanes(atom: Atom, indices: tuple[Index, ...], derive_at: DeriveAt) -> Iterator[Product]:
     """softmax: s (du - sum(s du)); logsumexp: sum(s du) with s = softmax(u)."""
     (x,), place = atom.args, atom.detail
     soft = Atom("softmax", atom.args, place)
     bound = Index(x.dims[place])
     if atom.op == "logsumexp":
         lane = (*indices[:place], bound, *indices[place:])
-        yield from times(ONE, (Factor(soft, lane),), at_indices(x, lane, name, seeds))
+        yield from times(ONE, (Factor(soft, lane),), derive_at(x, lane))
         return
     lane = (*indices[:place], bound, *indices[place + 1 :])
-    yield from times(ONE, (Factor(soft, indices),), at_indices(x, indices, name, seeds))
-    yield from times(-ONE, (Factor(soft, indices), Factor(soft, lane)), at_indices(x, lane, name, seeds))
+    yield from times(ONE, (Factor(soft, indices),), derive_at(x, indices))
+    yield from times(-ONE, (Factor(soft, indices), Factor(soft, lane)), derive_at(x, lane))
 
 
-def derive_elementwise(atom: Atom, indices: tuple[Index, ...], name: str, seeds: Sequence[Index]) -> Iterator[Product]:
+def derive_elementwise(atom: Atom, indices: tuple[Index, ...], derive_at: DeriveAt) -> Iterator[Product]:
     for position, x in enumerate(atom.args):
-        formula = slope(atom.op, position)
-        if formula is None or not any(depends(f.atom, name) for one in x.products for f in one.factors):
+        formula, inner = slope(atom.op, position), list(derive_at(x, indices))
+        if formula is None or not inner:
             continue
         partial = TermReader(formula, dict(zip("xyz", atom.args, strict=False))).run()
         whole = as_product(partial)
         factors = renamed(whole.factors, dict(zip(partial.axes, indices, strict=False)))
-        yield from times(whole.coefficient, factors, at_indices(x, indices, name, seeds))
+        yield from times(whole.coefficient, factors, inner)

@@ -18,6 +18,7 @@ from sympy.printing.pycode import PythonCodePrinter
 from sympy.printing.str import StrPrinter
 
 from ..show.results import label
+from ..show.study_results import element_symbol
 
 RENAMED = {
     "Abs": "abs", "ceiling": "ceil", "loggamma": "gammaln", "Ei": "expi",
@@ -38,7 +39,7 @@ class LanguagePrinter(StrPrinter):
         terms = super()._as_ordered_terms(expr, order)
         return sorted(terms, key=lambda t: self._print(t) if t.has(sympy.Piecewise) else "")
 
-    def _print_Function(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Function(self, expr: Any) -> str:
         name = type(expr).__name__
         args = ", ".join(self._print(x) for x in expr.args)
         if name == "polygamma" and expr.args[0] == 0:
@@ -58,13 +59,13 @@ class LanguagePrinter(StrPrinter):
             return f"spence({self._print(1 - expr.args[1])})"
         return f"{RENAMED.get(name, name)}({args})"
 
-    def _print_ExtremeBase(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ExtremeBase(self, expr: Any) -> str:
         args = ", ".join(self._print(x) for x in expr.args)
         return f"{type(expr).__name__}({args})" if len(expr.args) == 2 else f"{expr.short_name}([{args}])"
 
-    _print_Abs = _print_polygamma = _print_lowergamma = _print_uppergamma = _print_Function  # noqa: N815
+    _print_Abs = _print_polygamma = _print_lowergamma = _print_uppergamma = _print_Function
 
-    def _print_Piecewise(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Piecewise(self, expr: Any) -> str:
         result = self._print(expr.args[-1].expr)
         if expr.args[-1].cond is not sympy.true and expr.args[-1].cond != True:  # noqa: E712
             result = f"where({self._print(expr.args[-1].cond)}, {result}, nan)"
@@ -72,27 +73,27 @@ class LanguagePrinter(StrPrinter):
             result = f"where({self._print(piece.cond)}, {self._print(piece.expr)}, {result})"
         return result
 
-    def _print_Relational(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Relational(self, expr: Any) -> str:
         return f"{self._print(expr.lhs)} {expr.rel_op} {self._print(expr.rhs)}"
 
-    def _print_And(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_And(self, expr: Any) -> str:
         return " & ".join(f"({self._print(x)})" for x in expr.args)
 
-    def _print_Or(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Or(self, expr: Any) -> str:
         return " | ".join(f"({self._print(x)})" for x in expr.args)
 
-    def _print_Not(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Not(self, expr: Any) -> str:
         return f"~({self._print(expr.args[0])})"
 
-    def _print_ITE(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ITE(self, expr: Any) -> str:
         condition, yes, no = (self._print(x) for x in expr.args)
         return f"(({condition}) & ({yes})) | (~({condition}) & ({no}))"
 
     def _print_constant(self, expr: Any) -> str:
         return CONSTANTS[type(expr).__name__]
 
-    _print_Exp1 = _print_Infinity = _print_NegativeInfinity = _print_constant  # noqa: N815
-    _print_ComplexInfinity = _print_ImaginaryUnit = _print_constant  # noqa: N815
+    _print_Exp1 = _print_Infinity = _print_NegativeInfinity = _print_constant
+    _print_ComplexInfinity = _print_ImaginaryUnit = _print_constant
 
 
 def with_decimals(expr: Any) -> Any:
@@ -108,17 +109,8 @@ def text(expr: Any) -> str:
 
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """Return an expression in LaTeX; elements of arrays get indices below. names: how to write some symbols."""
-    latex_names = {s: latex_name(s.name) for s in expr.free_symbols} if hasattr(expr, "free_symbols") else {}
-    return sympy.latex(expr, symbol_names={**latex_names, **(names or {})})
-
-
-def latex_name(name: str) -> str:
-    """Return a symbol's name: x_{0,1} for x[0,1]."""
-    base, bracket, rest = name.partition("[")
-    greek = sympy.latex(sympy.Symbol(base))
-    if bracket and "_" not in greek:
-        return f"{greek}_{{{rest.rstrip(']')}}}"
-    return greek + bracket + rest
+    symbols = {s: element_symbol(s.name) for s in getattr(expr, "free_symbols", ())}
+    return sympy.latex(expr, symbol_names={**symbols, **(names or {})})
 
 
 def pretty(expr: Any, unicode: bool = True) -> str:
@@ -220,31 +212,27 @@ class _Python(PythonCodePrinter):
             self.called[key] = self.names.free(name)
         return self.called[key]
 
-    def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Symbol(self, expr: Any) -> str:
         parameter, index, _ = self.names.elements.get(expr.name, (expr.name, (), ()))
         return label(parameter, index)
 
-    def _print_Integer(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Integer(self, expr: Any) -> str:
         return float_text(self, expr) if abs(expr) > EXACT else super()._print_Integer(expr)
 
-    def _print_NaN(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_NaN(self, expr: Any) -> str:
         return self._module_format("math.nan")
 
-    _print_ComplexInfinity = _print_NaN  # noqa: N815
+    _print_ComplexInfinity = _print_NaN
 
-    def _print_ExtremeBase(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ExtremeBase(self, expr: Any) -> str:
         return f"{self._module_format('builtins.' + expr.short_name)}({', '.join(map(self._print, expr.args))})"
 
     def imports(self) -> str:
-        lines = []
-        for module in sorted({module for module, _ in self.called}):
-            words = [
-                name if name == used else f"{name} as {used}"
-                for (home, name), used in sorted(self.called.items())
-                if home == module and (module != "builtins" or name != used)
-            ]
-            if words:
-                lines.append(f"from {module} import {', '.join(words)}\n")
+        words: dict[str, list[str]] = {}
+        for (module, name), used in sorted(self.called.items()):
+            if module != "builtins" or name != used:
+                words.setdefault(module, []).append(name if name == used else f"{name} as {used}")
+        lines = [f"from {module} import {', '.join(names)}\n" for module, names in words.items()]
         return "".join(lines) + "\n\n" if lines else ""
 
 
@@ -287,29 +275,29 @@ class _C(C99CodePrinter):
         super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}, "math_macros": {}})
         self.names = names
 
-    def _print_NumberSymbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_NumberSymbol(self, expr: Any) -> str:
         return repr(float(expr))
 
-    def _print_ExtremeBase(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ExtremeBase(self, expr: Any) -> str:
         return functools.reduce(lambda x, y: f"f{expr.short_name}({x}, {y})", map(self._print, expr.args))
 
-    def _print_BooleanTrue(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_BooleanTrue(self, expr: Any) -> str:
         return "1"
 
-    def _print_BooleanFalse(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_BooleanFalse(self, expr: Any) -> str:
         return "0"
 
-    def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Symbol(self, expr: Any) -> str:
         parameter, index, shape = self.names.elements.get(expr.name, (expr.name, (), ()))
         return f"{parameter}[{int(np.ravel_multi_index(index, shape))}]" if index else parameter
 
-    def _print_Integer(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Integer(self, expr: Any) -> str:
         return float_text(self, expr) if abs(expr) > EXACT else super()._print_Integer(expr)
 
-    def _print_Rational(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_Rational(self, expr: Any) -> str:
         return float_text(self, expr) if max(abs(expr.p), expr.q) > EXACT else super()._print_Rational(expr)
 
-    def _print_ImaginaryUnit(self, expr: Any) -> str:  # noqa: N802 - sympy looks for this name
+    def _print_ImaginaryUnit(self, expr: Any) -> str:
         raise PrintMethodNotImplementedError(">: complex numbers")
 
 
@@ -317,10 +305,7 @@ def c_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) ->
     """Return a C function that returns the value and stores the derivatives; arrays are flat, rows first."""
     names = UniqueNames(inputs, C_NAMES)
     printer = _C(names)
-    wanted = [f"d_{identifier(label)}" for label, _, _ in derivatives]
-    pointers = [names.free(name) for name in wanted]
-    renamed = [p for name, p in names.parameters.items() if p != identifier(name)]
-    renamed += [pointer for pointer, name in zip(pointers, wanted, strict=True) if pointer != name]
+    pointers = [names.free(f"d_{identifier(label)}") for label, _, _ in derivatives]
     parts, word, slopes = print_all(names, printer, value, derivatives)
     body = [f"    const double {name} = {part};" for name, part in parts]
     for pointer, (_, shape, _), words in zip(pointers, derivatives, slopes, strict=True):
@@ -328,8 +313,6 @@ def c_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) ->
         body += [f"    {place} = {word};" for place, word in zip(places, words, strict=True)]
     arguments = [f"const double *{names.parameters[n]}" if s else f"double {names.parameters[n]}" for n, s in inputs]
     arguments += [f"double *{pointer}" for pointer in pointers]
-    head = f"/* Value and derivatives of {doc(target)}. */\n"
-    if renamed:
-        head += f"/* An underscore ends names that were taken, by C or by others: {', '.join(renamed)}. */\n"
-    head += f"double value_and_gradient({', '.join(arguments)})\n{{\n"
-    return "#include <math.h>\n\n" + head + "\n".join([*body, f"    return {word};", "}", ""])
+    head = ["#include <math.h>", "", f"/* Value and derivatives of {doc(target)}. */"]
+    head += [f"double value_and_gradient({', '.join(arguments)})", "{"]
+    return "\n".join([*head, *body, f"    return {word};", "}", ""])

@@ -192,10 +192,10 @@ class Exact(Engine):
 
     def whole_numbers(self, x: Tensor) -> Any:
         """Return an index that was computed as integers, or a mask. Raises GradcliError for other numbers."""
-        if x._data.size and self.is_condition(x._data):
-            decided = [self.field.decide(e) for e in without_field(x._data).ravel().tolist()]
-            return np.array(decided, bool).reshape(x._data.shape)
-        numbers = [self.field.as_float(e) for e in without_field(x._data).ravel().tolist()]
+        elements = without_field(x._data).ravel().tolist()
+        if elements and self.is_condition(x._data):
+            return np.array([self.field.decide(e) for e in elements], bool).reshape(x._data.shape)
+        numbers = [self.field.as_float(e) for e in elements]
         if not all(e is not None and e.is_integer() and abs(e) < 2**62 for e in numbers):
             raise GradcliError("an index must be made of whole numbers in the array's range", kind="shape")
         integers = np.array(numbers, np.intp).reshape(x._data.shape)
@@ -220,7 +220,7 @@ def copy_exact(x: Any) -> Any:
 
 
 def name_for_users(primitive: Primitive) -> str:
-    return re.sub(r"_(outputs?|along|columns)$", "", primitive.name)
+    return re.sub(r"_(outputs?|along|columns|axis)$", "", primitive.name)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -230,11 +231,9 @@ class Symbolic(Field):
         return result if name == "power" or self.is_nan(result) else result + self.unknown()
 
 
-def is_own(error: BaseException) -> bool:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("sympy.")
+def was_raised_by_sympy(error: BaseException) -> bool:
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__", "")).startswith("sympy.")
 
 
 def in_floats(primitive: Primitive, numbers: tuple, params: dict) -> Any:

@@ -25,10 +25,13 @@ def map_elements(function: Callable, operands: tuple) -> Any:
     """Apply a function of elements over broadcast object arrays; a 0-d result is an array, too."""
     with np.errstate(all="ignore"):
         result = np.frompyfunc(function, len(operands), 1)(*operands)
-    if isinstance(result, np.ndarray):
-        return result
+    return result if isinstance(result, np.ndarray) else box(result)
+
+
+def box(x: Any) -> np.ndarray:
+    """Return an element as a 0-d object array."""
     boxed = np.empty((), object)
-    boxed[()] = result
+    boxed[()] = x
     return boxed
 
 

@@ -13,17 +13,13 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from . import Style
-from .data import NONE, number
+from .data import NONE, number, shape_text
 from .plot import SHADES, SHADES_PLAIN
 from .results import Block, labels
 
 SHOWN_WHOLE = 20  # elements up to which an array is never elided: lines that are too long are wrapped
 EDGE = 3  # elements shown at either end of an elided axis
 LONG = 8  # axes longer than this are elided
-
-
-def shape_text(array: np.ndarray) -> str:
-    return "×".join(map(str, array.shape)) if array.ndim else "scalar"
 
 
 def shade(x: Any, largest: float) -> str:
@@ -39,7 +35,7 @@ def shade(x: Any, largest: float) -> str:
     return f"bold {colour}" if ratio >= 0.5 else colour if ratio >= 0.01 else f"dim {colour}"
 
 
-def shown_positions(length: int, edge: int | None = None) -> list[int | None]:
+def shown_positions(length: int, edge: int | None) -> list[int | None]:
     """Return the positions to show along an axis; None stands for those left out. edge: how many at either end."""
     if length <= (LONG if edge is None else 2 * edge + 1):
         return list(range(length))
@@ -52,7 +48,7 @@ def is_whole(array: np.ndarray, style: Style) -> bool:
 
 
 def array_text(
-    array: np.ndarray | None, style: Style, coloured: bool, edge: int | None = None, width: int | None = None
+    array: np.ndarray | None, style: Style, coloured: bool, edge: int | None, width: int | None = None
 ) -> Text:
     """Return an array as aligned, coloured text; three axes and more are shown slice by slice. None is `none`.
 
@@ -157,29 +153,27 @@ def plain_table(*headings: str | Column, look: str = "bold", gap: int = 2) -> Ta
 
 
 class Row(NamedTuple):
-    """A name, an array whose shape is shown, and arrays, each with whether it is coloured.
+    """A name, a shape, and arrays, each with whether it is coloured.
 
     An array that is None is shown as none, a pair that is None not at all.
     """
 
     name: Text
-    like: np.ndarray
+    shape: tuple[int, ...]
     arrays: list[tuple[np.ndarray | None, bool] | None]
 
 
 def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) -> list[Any]:
     """Return a table of arrays by name; where it does not fit, the arrays stand below their name."""
-    shapes = [shape_text(row.like) for row in rows]
+    shapes = [shape_text(row.shape) for row in rows]
     fixed = max([len(headings[0]), *(len(row.name) for row in rows)]) + max(map(len, [headings[1], *shapes])) + 2
     for edge in EDGES:
         cells = [
             [Text() if pair is None else array_text(pair[0], style, pair[1], edge) for pair in row.arrays]
             for row in rows
         ]
-        columns = list(zip(*cells, strict=True)) if cells else [()] * len(headings[2:])
-        widths = [
-            max([len(heading), *map(width_of, column)]) for heading, column in zip(headings[2:], columns, strict=True)
-        ]
+        columns = zip(map(Text, headings[2:]), *cells, strict=True)
+        widths = [max(map(width_of, column)) for column in columns]
         if fixed + sum(widths) + 2 * len(widths) <= style.size[0]:
             table = plain_table(*(Column(heading, no_wrap=True) for heading in headings))
             for row, shape, texts in zip(rows, shapes, cells, strict=True):
@@ -217,9 +211,8 @@ def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: li
     (row_name, row_shape), (column_name, column_shape) = block.axes
     rows, columns = math.prod(row_shape), math.prod(column_shape)
     flat = block.array.reshape((rows, columns))
-    plain = over if style.unicode else over.replace("∂²", "d2").replace("∂", "d")
-    sides = f"   {shape_text(np.empty(row_shape))} by {shape_text(np.empty(column_shape))}"
-    title = Text().append(plain, "bold").append(sides, "dim")
+    sides = f"   {shape_text(row_shape)} by {shape_text(column_shape)}"
+    title = Text().append(over, "bold").append(sides, "dim")
     if not flat.size:
         return Group(title, *([] if drawn else [Text("empty", style="dim")]))
     if drawn or (max(rows, columns) > LARGE and not is_whole(flat, style)):

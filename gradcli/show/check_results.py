@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Rows, label, present
+from .results import Rows, fields, label, present
 
 SHORT = {"": "", "re": "Re ", "im": "Im "}
 
@@ -50,14 +50,9 @@ class Element(NamedTuple):
         return f"d {SHORT[self.output_part]}{label('out', self.output)}/d {place}"
 
     def document(self) -> dict[str, Any]:
-        return {
-            "output": self.output,
-            "index": self.place,
-            "analytic": self.analytic,
-            "numeric": self.numeric,
-            "numeric_error": self.numeric_error,
-            **present(output_part=self.output_part, part=self.part, one_sided=self.sides, verdict=self.verdict),
-        }
+        numbers = {"output": self.output, "index": self.place, **fields(self, "analytic numeric numeric_error")}
+        more = present(output_part=self.output_part, part=self.part, one_sided=self.sides, verdict=self.verdict)
+        return {**numbers, **more}
 
 
 class Elements(NamedTuple):
@@ -146,8 +141,7 @@ class InputCheck:
             "digits": round(self.digits, 2),
             "resolution": self.resolution,
             "not_decidable": self.hidden,
-            "counts": self.counts,
-            "worst": self.worst,
+            **fields(self, "counts worst"),
             **({} if self.elements is None else {"elements": list(self.rows())}),
         }
 
@@ -177,7 +171,7 @@ class Evidence(NamedTuple):
     def document(self) -> dict[str, Any]:
         words = ("analytic", "numeric", "numeric_error")
         directions = [dict(zip(words, row, strict=True)) for row in self.directions]
-        counts = {"elements": self.elements, "closely": self.closely, "points": self.points}
+        counts = fields(self, "elements closely points")
         return {**counts, **present(directions=directions, calls_needed=self.needed)}
 
 
@@ -207,7 +201,7 @@ class Taylor(NamedTuple):
     rate: float | None
 
     def document(self) -> dict[str, Any]:
-        return {"rate": self.rate, "rows": self.rows}
+        return fields(self, "rate rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,24 +267,22 @@ class CheckReport:
 
     def rows(self) -> Rows:
         """Return every element; of a check without any one row."""
-        head, some = (self.name, self.file or "", str(self.line or "")), False
-        for item in self.inputs:
-            for row in item.rows():
-                some = True
-                output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
-                yield (*head, output, row.output_part, item.name, index, row.part, *row.cells, "")
-        if not some:
+        head = (self.name, self.file or "", str(self.line or ""))
+        elements = [(item.name, row) for item in self.inputs for row in item.rows()]
+        for name, row in elements:
+            output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
+            yield (*head, output, row.output_part, name, index, row.part, *row.cells, "")
+        if not elements:
             yield (*head, *[""] * 9, self.verdict, self.message)
 
     def document(self) -> dict[str, Any]:
         return {
-            **{name: getattr(self, name) for name in ("name", "file", "line", "verdict")},
+            **fields(self, "name file line verdict"),
             "seconds": round(self.seconds, 4),
             "inputs": {item.name: item for item in self.inputs},
-            **{name: getattr(self, name) for name in ("diagnosis", "message", "notes", "replay", "blame")},
+            **fields(self, "diagnosis message notes replay blame"),
             "trace": self.trace or None,
-            "hint": self.hint,
-            "evidence": self.evidence,
+            **fields(self, "hint evidence"),
             "witnesses": {name: round(digits, 2) for name, digits in self.witnesses},
             **present(taylor=self.taylor, found=self.found),
         }
@@ -301,8 +293,6 @@ class CheckReport:
         return fragment(details_of(self))
 
 
-ELEMENT = "check file line output output_part input index part claimed numeric error ratio verdict message"
-"""The columns of checks."""
 COUNTED = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "skipped": "skipped"}
 """The words of a summary, and the verdicts that they count."""
 
@@ -321,7 +311,8 @@ class CheckSummary(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(ELEMENT.split())
+        place = ("check", "file", "line", "output", "output_part", "input", "index", "part")
+        return (*place, "claimed", "numeric", "error", "ratio", "verdict", "message")
 
     @property
     def untold(self) -> tuple[CheckReport, ...]:

@@ -12,9 +12,13 @@ import numpy as np
 from .. import __version__
 from ..errors import GradcliError, visible
 from . import Style
-from .results import SCHEMA, Rows, dense_arrays, document_of_lines, rows_of
+from .results import SCHEMA, Rows, dense_arrays, document_of_lines, fields, rows_of
 
 NONE = "none"  # what is written for a gradient that is None
+
+
+def shape_text(shape: tuple[int | str, ...], scalar: str = "scalar") -> str:
+    return "×".join(map(str, shape)) or scalar
 
 
 def number(x: Any, precision: int | None = None) -> str:
@@ -132,16 +136,9 @@ def json_line(document: Any) -> str:
 
 
 def error_document(problem: GradcliError) -> str:
-    span = problem.span
-    keys = {"start": "start", "end": "end", "line": "line", "column": "column", "text": "text", "file": "origin"}
-    parts = {
-        "kind": problem.kind,
-        "message": problem.message,
-        "span": span and {key: getattr(span, name) for key, name in keys.items()},
-        "hint": problem.hint,
-        "exit": problem.exit_code,
-    }
-    return json_line({"error": parts})
+    span = problem.span and {**fields(problem.span, "start end line column text"), "file": problem.span.origin}
+    more = {"span": span, "hint": problem.hint, "exit": problem.exit_code}
+    return json_line({"error": {**fields(problem, "kind message"), **more}})
 
 
 def write_npz(result: Any, style: Style) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, visible
 from . import Style
-from .data import number
+from .data import number, shape_text
 from .graph_results import Graph, GraphNode
 
 SHORT = 22  # the longest value, in characters, that is shown whole
@@ -22,11 +22,6 @@ def title(node: GraphNode) -> str:
     if node.kind == "leaf":
         return node.label
     return f"{node.label} = {node.formula}"
-
-
-def shape_of(node: GraphNode, unicode: bool = True) -> str:
-    """Return a node's shape for people; nothing for a scalar."""
-    return ("×" if unicode else "x").join(map(str, node.shape)) if node.shape else ""
 
 
 def value_text(value: np.ndarray | None, precision: int | None = None) -> str:
@@ -49,13 +44,16 @@ def nest_values(value: np.ndarray, digits: int, most: int | None = SHORT) -> str
     return f"[{', '.join(parts)}]"
 
 
-LOOKS = {
-    "leaf": 'shape=box, style="filled,rounded", fillcolor="#d5e8d4"',
-    "intermediate": 'shape=ellipse, style=filled, fillcolor="#f5f5f5"',
-    "output": 'shape=ellipse, style=filled, fillcolor="#ffe6cc"',
-    "folded": 'shape=box3d, style=filled, fillcolor="#dae8fc"',
+FILLS = {"leaf": "#d5e8d4", "intermediate": "#f5f5f5", "output": "#ffe6cc", "folded": "#dae8fc"}
+STROKES = {"leaf": "#82b366", "intermediate": "#999", "output": "#d79b00", "folded": "#6c8ebf"}
+HOOKED = "#b85450"
+"""The colours of nodes by kind, and of the frame of those that have hooks, in every picture of a graph."""
+FRAMES = {
+    "leaf": 'shape=box, style="filled,rounded"',
+    "intermediate": "shape=ellipse, style=filled",
+    "output": "shape=ellipse, style=filled",
+    "folded": "shape=box3d, style=filled",
 }
-HOOKED = 'peripheries=2, color="#b85450"'
 
 
 def quote_dot(text: str) -> str:
@@ -63,8 +61,9 @@ def quote_dot(text: str) -> str:
     return f'"{escaped}"'
 
 
-def label(node: GraphNode, style: Style) -> str:
-    lines = [title(node), node.op if node.kind != "leaf" and node.operations == 1 else "", shape_of(node)]
+def box_text(node: GraphNode, style: Style) -> str:
+    lines = [title(node), node.op if node.kind != "leaf" and node.operations == 1 else ""]
+    lines.append(shape_text(node.shape or (), ""))
     for name, x in (("value", node.value), ("grad", node.grad)):
         lines.append("" if x is None else f"{name} {value_text(x, style.precision)}")
     lines.append("hooks: " + ", ".join(node.hooks) if node.hooks else "")
@@ -98,8 +97,9 @@ def render_graph(result: Graph, style: Style) -> str:
     """Return a digraph in which gradients flow upwards: operands below what was computed from them."""
 
     def write(node: GraphNode) -> str:
-        looks = ", ".join([LOOKS[node.kind], *([HOOKED] if node.hooks else [])])
-        return f"n{node.number} [label={quote_dot(label(node, style))}, {looks}];"
+        looks = f'{FRAMES[node.kind]}, fillcolor="{FILLS[node.kind]}"'
+        looks += f', peripheries=2, color="{HOOKED}"' if node.hooks else ""
+        return f"n{node.number} [label={quote_dot(box_text(node, style))}, {looks}];"
 
     def begin(_: int, scope: Scope) -> list[str]:
         head = f"subgraph {quote_dot('cluster ' + '/'.join(scope))} {{"
@@ -126,13 +126,6 @@ def run_graphviz(program: str, result: Graph, style: Style, kind: str) -> bytes:
     return done.stdout
 
 
-CLASSES = """\
-  classDef leaf fill:#d5e8d4,stroke:#82b366,color:#000
-  classDef intermediate fill:#f5f5f5,stroke:#999,color:#000
-  classDef output fill:#ffe6cc,stroke:#d79b00,color:#000
-  classDef folded fill:#dae8fc,stroke:#6c8ebf,color:#000
-  classDef hooked stroke:#b85450,stroke-width:3px
-"""
 SHAPES = {"leaf": ("(", ")"), "intermediate": ("[", "]"), "output": ("[[", "]]"), "folded": ("[/", "/]")}
 ENTITIES = str.maketrans({'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": "<br>"})
 
@@ -146,16 +139,18 @@ def render_mermaid(result: Graph, style: Style) -> str:
 
     def write(node: GraphNode) -> str:
         left, right = SHAPES[node.kind]
-        return f"n{node.number}{left}{quote_mermaid(label(node, style))}{right}:::{node.kind}"
+        return f"n{node.number}{left}{quote_mermaid(box_text(node, style))}{right}:::{node.kind}"
 
     def begin(i: int, scope: Scope) -> list[str]:
         return [f"subgraph s{i} [{quote_mermaid(scope[-1])}]"]
 
     lines = ["flowchart BT", *nest_scopes(result, write, begin, "end")]
     lines += [f"  n{source} --> n{node.number}" for node in result.nodes for source in node.inputs]
+    lines += [f"  classDef {kind} fill:{fill},stroke:{STROKES[kind]},color:#000" for kind, fill in FILLS.items()]
+    lines.append(f"  classDef hooked stroke:{HOOKED},stroke-width:3px")
     hooked = [f"n{node.number}" for node in result.nodes if node.hooks]
-    text = "\n".join(lines) + "\n" + CLASSES
-    return text + (f"  class {','.join(hooked)} hooked\n" if hooked else "")
+    lines += [f"  class {','.join(hooked)} hooked"] if hooked else []
+    return "\n".join([*lines, ""])
 
 
 WRITERS = {"dot": {Graph: render_graph}, "mermaid": {Graph: render_mermaid}}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Block, Rows, own_block, present
+from .results import Block, Rows, fields, own_block, present
 
 
 class GraphNode(NamedTuple):
@@ -36,9 +36,9 @@ class GraphNode(NamedTuple):
     label: str = ""
 
     def document(self, values: bool) -> dict[str, Any]:
-        names = "kind op name formula shape dtype inputs file line hooks scope".split()
-        names += ["operations"] * (self.operations > 1) + ["value", "grad"] * values
-        return {"id": self.number, **{name: getattr(self, name) for name in names}}
+        names = "kind op name formula shape dtype inputs file line hooks scope"
+        names += " operations" * (self.operations > 1) + " value grad" * values
+        return {"id": self.number, **fields(self, names)}
 
 
 class Graph(NamedTuple):
@@ -120,8 +120,7 @@ class Step(NamedTuple):
             yield from ((str(self.number), self.op, self.label, *cells) for cells in rows)
 
     def document(self) -> dict[str, Any]:
-        names = ("op", "label", "formula", "line", "incoming", "hooks")
-        head = {"step": self.number, **{name: getattr(self, name) for name in names}}
+        head = {"step": self.number, **fields(self, "op label formula line incoming hooks")}
         if self.leaf:
             return {**head, "grad": {"before": self.before, "after": self.after}}
         return {**head, "sends": self.flows}
@@ -177,7 +176,7 @@ class Break(NamedTuple):
     sides: tuple[tuple[float, float, float], ...]
 
     def document(self) -> dict[str, Any]:
-        return {"kind": self.kind, "at": self.at}
+        return fields(self, "kind at")
 
 
 class Sampled(NamedTuple):

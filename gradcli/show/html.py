@@ -16,13 +16,10 @@ from ..errors import visible
 from . import Style
 from .check_results import CheckList, CheckReport, CheckSummary, Element, Elements, InputCheck, Line
 from .checks import DIGITS, basis, headline, label_part, summary_line, worst_text
+from .data import shape_text, write_tsv
 from .graph_results import Pass, Trace
-from .layers import HEIGHT as BOX_HEIGHT
-from .layers import draw_layers, edge_path, text_width
-from .trace import Words, array_on_a_line, forward, heading, step
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""A page may fetch nothing, whatever a name in it says."""
+from .layers import draw_layers, text_width
+from .trace import Words, array_on_a_line, forward_lines, pass_heading, step_lines
 
 
 def template(name: str) -> str:
@@ -39,13 +36,9 @@ def escape(text: Any) -> str:
 
 
 def page(title: str, body: str, style: str = "", script: str = "") -> str:
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{STYLE}\n{style}</style>\n</head>\n"
-        f'<body class="gradcli">\n{body}\n{f"<script>{script}</script>" if script else ""}\n</body>\n</html>\n'
-    )
+    """Return a page, which may fetch nothing, whatever a name in it says."""
+    script = f"<script>{script}</script>" if script else ""
+    return template("page.html").format(title=escape(title), style=f"{STYLE}\n{style}", body=body, script=script) + "\n"
 
 
 def fragment(body: str) -> str:
@@ -191,12 +184,6 @@ def heat_map(name: str, values: np.ndarray, largest: float, verdicts: np.ndarray
 MOST_ROWS = 5000  # elements of one input beyond which the table has the worst ones only
 
 
-def render_checklist(result: CheckList, style: Style) -> str:
-    rows = [("", [escape(name), escape(place_text(file, line))]) for name, file, line in result.checks]
-    body = f"<h1>{escape(result.target)}</h1>" + table(["check", "place"], rows, set())
-    return page(f"checks of {result.target}", body)
-
-
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     details = [
         f'<section id="check{i}" aria-label="{escape(check.name)}">{details_of(check)}</section>'
@@ -261,7 +248,7 @@ def details_of(check: CheckReport) -> str:
 
 def input_part(item: InputCheck, told: bool) -> str:
     """Return what was found for one input: its line, maps and table. told: whether its worst element was named."""
-    shape = "×".join(map(str, item.shape)) or "a number"
+    shape = shape_text(item.shape, "a number")
     parts = [f"<h3>{verdict_text(item.verdict)} {escape(item.name)} <span class='dim'>{shape}</span></h3>"]
     parts.append(f"<p>{escape(worst_text(item))}</p>" if item.worst is not None and not told else "")
     if item.verdict != "pass" and item.line is not None and item.worst is not None:
@@ -273,30 +260,28 @@ def input_part(item: InputCheck, told: bool) -> str:
 
 def element_table(item: InputCheck, every: Elements) -> str:
     """Return a table of the elements, wrong ones marked; of very many the worst."""
+    elements = list(item.rows())
     with np.errstate(all="ignore"):
-        ratio = every.claimed / every.numeric
+        ratios = (every.claimed / every.numeric).ravel()
         off = np.abs(every.claimed - every.numeric) / (np.abs(every.numeric) + every.error)
-    places = [(int(j), int(i)) for j, i in np.ndindex(every.claimed.shape)]
-    caption = "The only element" if len(places) == 1 else f"All {len(places)} elements"
-    if len(places) > MOST_ROWS:
-        order = np.argsort(-np.nan_to_num(off, nan=np.inf).ravel(), kind="stable")[:MOST_ROWS]
-        caption = f"The worst {MOST_ROWS} of {len(places)} elements"
-        places = [(int(j), int(i)) for j, i in zip(*np.unravel_index(np.sort(order), off.shape), strict=True)]
+    order = np.argsort(-np.nan_to_num(off, nan=np.inf).ravel(), kind="stable")[:MOST_ROWS]
+    caption = "The only element" if len(elements) == 1 else f"All {len(elements)} elements"
+    if len(elements) > MOST_ROWS:
+        caption = f"The worst {MOST_ROWS} of {len(elements)} elements"
     several = len(every.rows) > 1
     rows = []
-    for j, i in places:
-        (out, out_part), (index, part) = every.rows[j], every.columns[i]
-        x = item.point[index] if item.point is not None else np.nan
-        x = {"re": np.real, "im": np.imag}.get(part, np.real)(x)
-        verdict = str(every.verdicts[j, i])
-        cells = [escape(label_part(item.name, index, part)), f"{x:.8g}", f"{every.claimed[j, i]:.12g}"]
-        cells += [f"{every.numeric[j, i]:.12g} ± {every.error[j, i]:.2g}", f"{ratio[j, i]:.6g}"]
-        cells += [f'<span class="{verdict}">{MARKS.get(verdict, "~")} {verdict}</span>']
-        output = [escape(label_part("out", out, out_part))] * several
-        rows.append(("wrong" if verdict == "fail" else "", [*output, *cells]))
+    for k in np.sort(order).tolist():
+        row = elements[k]
+        x = np.nan if item.point is None else item.point[row.place]
+        x = np.imag(x) if row.part == "im" else np.real(x)
+        cells = [escape(label_part(item.name, row.place, row.part)), f"{x:.8g}", f"{row.analytic:.12g}"]
+        cells += [f"{row.numeric:.12g} ± {row.numeric_error:.2g}", f"{ratios[k]:.6g}"]
+        cells += [f'<span class="{row.verdict}">{MARKS.get(row.verdict, "~")} {row.verdict}</span>']
+        output = [escape(label_part("out", row.output, row.output_part))] * several
+        rows.append(("wrong" if row.verdict == "fail" else "", [*output, *cells]))
     headings = [*["output"] * several, "element", "value", "claimed", "numeric ± error", "claimed / numeric", "verdict"]
     body = table(headings, rows, set(range(1 + several, 5 + several)))
-    opened = " open" if len(places) <= 200 else ""
+    opened = " open" if len(elements) <= 200 else ""
     return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long stack elements')}</details>"
 
 
@@ -312,8 +297,8 @@ def render_trace(result: Trace, style: Style) -> str:
     passes = [parts_of(run, i, style) for i, run in enumerate(result.passes, 1)]
     body += ['<div class="stage">', *(picture for picture, _ in passes), "<div>"]
     for i, (run, (_, steps)) in enumerate(zip(result.passes, passes, strict=True), 1):
-        body += [f"<section><h2>{markup([heading(run, i, several)])}</h2>", *steps]
-        lines = f'<pre tabindex="0">{markup(forward(run, style))}</pre>'
+        body += [f"<section><h2>{markup([pass_heading(run, i, several)])}</h2>", *steps]
+        lines = f'<pre tabindex="0">{markup(forward_lines(run, style))}</pre>'
         body.append(f"<details open><summary>forward</summary>{lines}</details>\n</section>")
     script = f"\n{template('trace.js')}\n"
     return page(f"backward through {result.target}", "\n".join([*body, "</div></div></main>"]), LOOK, script)
@@ -336,7 +321,7 @@ def parts_of(run: Pass, number: int, style: Style) -> tuple[str, list[str]]:
         own, to = ids[each.label], [ids[flow.to] for flow in each.flows]
         edges = " ".join(f"{own}{end}" for end in to)
         marks = f'data-pass="{number}" data-node="{own}" data-to="{" ".join(to)}" data-edges="{edges}"'
-        steps.append(f"<div class='step' {marks}><pre tabindex='0'>{markup(step(each, style))}</pre></div>")
+        steps.append(f"<div class='step' {marks}><pre tabindex='0'>{markup(step_lines(each, style))}</pre></div>")
     svg = "" if len(ids) > MOST_DRAWN else scroll(draw_pass(run, ids, style), "the graph")
     return f'<div data-pass="{number}" class="picture">{svg}</div>' if svg else "", steps
 
@@ -369,8 +354,8 @@ def drawing(boxes: dict, below: dict, about: str) -> str:
     }
     layers = draw_layers({node: text_width(lines) for node, (_, lines, _) in boxes.items()}, below)
     parts = [
-        f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge_path(points)}"/>'
-        for (top, bottom), points in layers.edges.items()
+        f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge.path}"/>'
+        for (top, bottom), edge in layers.edges.items()
     ]
     for node, (name, lines, look) in boxes.items():
         x, y, width = layers.boxes[node]
@@ -380,12 +365,12 @@ def drawing(boxes: dict, below: dict, about: str) -> str:
             for i, line in enumerate(lines)
             if line
         )
-        corner = f'x="{x - width / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}"'
-        rect = f'<rect class="box" {corner} width="{width:.1f}" height="{BOX_HEIGHT}" rx="4"/>'
+        corner = f'x="{x - width / 2:.1f}" y="{y - layers.height / 2:.1f}"'
+        rect = f'<rect class="box" {corner} width="{width:.1f}" height="{layers.height}" rx="4"/>'
         parts.append(f'<g id="{name}" class="{look}">{rect}{texts}</g>')
     width, height = layers.size
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return f'<svg {size} role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
 
 
-WRITERS = {"html": {CheckList: render_checklist, CheckSummary: render_checksummary, Trace: render_trace}}
+WRITERS = {"html": {CheckList: write_tsv, CheckSummary: render_checksummary, Trace: render_trace}}

@@ -12,7 +12,7 @@ import numpy as np
 from . import Style
 from .data import NONE, number
 from .results import Block, Gradients, Hessian, Jacobian, Products, Value, labels, rows_of
-from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, Operations, bold_symbol, symbol
+from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, bold_symbol, element_symbol, symbol
 
 
 def value(x: Any, precision: int | None) -> str:
@@ -68,19 +68,9 @@ def render_gradients(result: Gradients, style: Style) -> str:
     return text + equations(result, lambda b: rf"\frac{{\partial {output}}}{{\partial {symbol(b.key)}}}", style)
 
 
-def element(name: str) -> str:
-    """Return the name of an element as LaTeX: x_{0,1} for x[0,1]."""
-    base, _, rest = name.partition("[")
-    index = rest.rstrip("]")
-    text = symbol(base)
-    if not index:
-        return text
-    return f"{{{text}}}_{{{index}}}" if "_" in text else f"{text}_{{{index}}}"
-
-
 def names(name: str, shape: tuple[int, ...]) -> str:
     """Return an array by the names of its elements: (x_{0}, x_{1})."""
-    parts = [element(part) for part in labels(name, shape)]
+    parts = [element_symbol(part) for part in labels(name, shape)]
     if len(parts) > 12:
         parts = [*parts[:3], r"\dots", parts[-1]]
     return ", ".join(parts) if len(parts) == 1 else "(" + ", ".join(parts) + ")"
@@ -115,10 +105,6 @@ def render_products(result: Products, style: Style) -> str:
     return equations(result, lambda b: rf"\left({sign}\right)_{{{symbol(b.key)}}}", style)
 
 
-def render_operations(result: Operations, style: Style) -> str:
-    return "".join(rf"\item \texttt{{{op.name}}}: {op.doc}" + "\n" for op in result.entries)
-
-
 def render_formulas(result: Formulas, style: Style) -> str:
     if result.steps:
         return "".join(f"{step.latex}\n" for step in result.steps)
@@ -139,7 +125,7 @@ def formula_matrix(matrix: FormulaMatrix, function: str) -> str:
         left = rf"\nabla^{{2}} {function}"
     else:
         above, below = (
-            ", ".join(element(name) for name in names)
+            ", ".join(element_symbol(name) for name in names)
             for names in ([f"{function}{row}" for row in matrix.rows], matrix.columns)
         )
         left = rf"\frac{{\partial ({above})}}{{\partial {below if len(matrix.columns) == 1 else f'({below})'}}}"
@@ -152,7 +138,7 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
     parts = name.split("/")
     power = f"^{{{len(parts)}}}" if len(parts) > 1 else ""
     counts = {part: parts.count(part) for part in parts}
-    below = r" \,".join(rf"{sign} {element(p)}" + (f"^{{{n}}}" if n > 1 else "") for p, n in counts.items())
+    below = r" \,".join(rf"{sign} {element_symbol(p)}" + (f"^{{{n}}}" if n > 1 else "") for p, n in counts.items())
     return rf"\frac{{{sign}{power} {function}}}{{{below}}}"
 
 
@@ -186,7 +172,6 @@ WRITERS = {
         Jacobian: render_jacobian,
         Hessian: render_hessian,
         Products: render_products,
-        Operations: render_operations,
         Formulas: render_formulas,
         LongNumbers: render_longnumbers,
     }

@@ -12,20 +12,35 @@ from xml.sax.saxutils import escape
 
 from ..errors import GradcliError, visible
 from . import Style
-from .dot import label
+from .dot import FILLS, HOOKED, box_text
 from .graph_results import Graph, GraphNode
 
 Point = tuple[float, float]
+Node = Any
 BETWEEN, GAP, HEIGHT, LETTER = 42, 24, 54, 7.4
 """Pixels between layers and between neighbours, of a box, and of a letter."""
 SWEEPS = 6
 
 
-class Drawing(NamedTuple):
-    """Where boxes stand (their middle and their width), the points of each edge, and the size of the whole."""
+class Edge(NamedTuple):
+    """Where an edge starts, below a box, and Bézier curves to the top of another: two controls and an end."""
 
-    boxes: dict[Any, tuple[float, float, float]]
-    edges: dict[tuple[Any, Any], list[Point]]
+    start: Point
+    curves: list[tuple[Point, Point, Point]]
+
+    @property
+    def path(self) -> str:
+        (x, y), curves = self
+        parts = ("C" + " ".join(f"{a:.1f} {b:.1f}" for a, b in curve) for curve in curves)
+        return f"M{x:.1f} {y:.1f}{''.join(parts)}"
+
+
+class Drawing(NamedTuple):
+    """Where boxes stand (their middle and their width), their height, the edges, and the size of the whole."""
+
+    boxes: dict[Node, tuple[float, float, float]]
+    height: float
+    edges: dict[tuple[Node, Node], Edge]
     size: tuple[float, float]
 
 
@@ -33,7 +48,7 @@ def text_width(lines: Sequence[str]) -> float:
     return max([60.0, *(len(text) * LETTER + 20 for text in lines)])
 
 
-def draw_layers(widths: Mapping[Any, float], below: Mapping[Any, Sequence[Any]], height: float = HEIGHT) -> Drawing:
+def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node]], height: float = HEIGHT) -> Drawing:
     """Return a drawing. widths: of each node, tops first; below: the operands of each; height: of all boxes."""
     depth = dict.fromkeys(widths, 0)  # the longest way down from a top: the nodes come in an order of the graph
     for node in widths:
@@ -88,12 +103,11 @@ def place_rows(
             spots[node] = (x + width / 2, GAP + height / 2 + level * (height + BETWEEN))
             x += width + GAP
     boxes = {node: (*spots[node], width) for node, width in widths.items()}
-    edges = {ends: [spots[n] for n in chain] for ends, chain in chains.items()}
-    return Drawing(boxes, edges, (total, len(rows) * (height + BETWEEN) + GAP))
+    edges = {ends: edge_through([spots[n] for n in chain], height) for ends, chain in chains.items()}
+    return Drawing(boxes, height, edges, (total, len(rows) * (height + BETWEEN) + GAP))
 
 
-def edge_curves(points: list[Point], height: float = HEIGHT) -> tuple[Point, list[tuple[Point, Point, Point]]]:
-    """Return where an edge starts, below a box, and Bézier curves to the top of another: two controls and an end."""
+def edge_through(points: list[Point], height: float) -> Edge:
     (x, y), *rest = points
     half = height / 2
     start = x, y + half
@@ -105,41 +119,32 @@ def edge_curves(points: list[Point], height: float = HEIGHT) -> tuple[Point, lis
         if i < len(rest) - 1:  # straight through a layer, between its boxes
             curves.append((top, bottom, bottom))
         x, y = bottom
-    return start, curves
-
-
-def edge_path(points: list[Point], height: float = HEIGHT) -> str:
-    (x, y), curves = edge_curves(points, height)
-    parts = ("C" + " ".join(f"{a:.1f} {b:.1f}" for a, b in curve) for curve in curves)
-    return f"M{x:.1f} {y:.1f}{''.join(parts)}"
+    return Edge(start, curves)
 
 
 MOST_DRAWN = 500  # nodes beyond which only Graphviz draws a graph
 LINE = 16  # pixels of a line of text
-FILLS = {"leaf": "#d5e8d4", "intermediate": "#f5f5f5", "output": "#ffe6cc", "folded": "#dae8fc"}
-STROKE, HOOKED = "#666666", "#b85450"
+STROKE = "#666666"
 
 
-def lay_out(result: Graph, style: Style) -> tuple[list[tuple[GraphNode, list[str]]], Drawing, float]:
-    """Return a graph's nodes with the lines of their boxes, where all stands, and the height of boxes.
-
-    Raises GradcliError for too many nodes.
-    """
+def lay_out(result: Graph, style: Style) -> tuple[list[tuple[GraphNode, list[str]]], Drawing]:
+    """Return a graph's nodes with the lines of their boxes, and where all stands. Raises GradcliError for too many."""
     if len(result.nodes) > MOST_DRAWN:
         raise GradcliError(
             f"{len(result.nodes)} nodes are drawn by Graphviz only, whose program 'dot' is not installed",
             hint="install the package graphviz of your system, leave out --all, or use -f dot",
         )
-    nodes = [(node, [*label(node, style).split("\n"), *node.scope[-1:]]) for node in reversed(result.nodes)]
+    nodes = [(node, [*box_text(node, style).split("\n"), *node.scope[-1:]]) for node in reversed(result.nodes)]
     nodes = [(node, [visible(line) for line in lines if line]) for node, lines in nodes]
     height = LINE * max((len(lines) for _, lines in nodes), default=1) + 8
     widths = {node.number: text_width(lines) for node, lines in nodes}
     below = {node.number: list(node.inputs) for node, _ in nodes}
-    return nodes, draw_layers(widths, below, height), height
+    return nodes, draw_layers(widths, below, height)
 
 
 def render_svg(result: Graph, style: Style) -> bytes:
-    nodes, drawing, height = lay_out(result, style)
+    nodes, drawing = lay_out(result, style)
+    height = drawing.height
     size = 'width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}"'.format(*drawing.size)
     parts = [
         '<?xml version="1.0" encoding="utf-8"?>',
@@ -147,9 +152,9 @@ def render_svg(result: Graph, style: Style) -> bytes:
         f"<title>{escape(visible(result.target))}</title>",
         '<rect width="100%" height="100%" fill="white"/>',
     ]
-    for points in drawing.edges.values():
-        x, y = edge_curves(points, height)[0]
-        parts.append(f'<path d="{edge_path(points, height)}" fill="none" stroke="{STROKE}"/>')
+    for edge in drawing.edges.values():
+        x, y = edge.start
+        parts.append(f'<path d="{edge.path}" fill="none" stroke="{STROKE}"/>')
         parts.append(f'<path d="M{x:.1f} {y:.1f}l-4 9h8z" fill="{STROKE}"/>')
     for node, lines in nodes:
         x, y, width = drawing.boxes[node.number]

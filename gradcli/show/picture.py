@@ -11,13 +11,12 @@ import numpy as np
 from ..errors import GradcliError, visible
 from . import Style
 from .check_results import CheckSummary
-from .dot import run_graphviz
+from .dot import FILLS, HOOKED, run_graphviz
 from .graph_results import Graph, Sampled
-from .layers import FILLS, HOOKED, STROKE, edge_curves, lay_out, render_svg
+from .layers import STROKE, lay_out, render_svg
 from .plot import LARGEST, extent, notes_of, with_breaks
 from .results import Jacobian
-from .studies import render_picture
-from .study_results import Mutation, Precision
+from .study_results import Precision
 
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 
@@ -59,13 +58,12 @@ def draw_graph(result: Graph, style: Style) -> bytes:
             hint="install the package graphviz of your system, or pip install matplotlib (the extra gradcli[plot]); "
             "-o FILE.svg needs neither",
         ) from None
-    nodes, drawing, height = lay_out(result, style)
-    size = drawing.size
+    nodes, drawing = lay_out(result, style)
+    height, size = drawing.height, drawing.size
     picture = figure((size[0] / 72, size[1] / 72), layout="none")
     axes = picture.add_axes((0, 0, 1, 1), xlim=(0, size[0]), ylim=(size[1], 0))
     axes.set_axis_off()
-    for points in drawing.edges.values():
-        start, curves = edge_curves(points, height)
+    for start, curves in drawing.edges.values():
         places = [start, *(point for curve in curves for point in curve)]
         path = Path(places, [Path.MOVETO] + [Path.CURVE4] * 3 * len(curves))
         axes.add_patch(PathPatch(path, fill=False, edgecolor=STROKE))
@@ -75,18 +73,18 @@ def draw_graph(result: Graph, style: Style) -> bytes:
         looks = {"facecolor": FILLS[node.kind], "edgecolor": HOOKED if node.hooks else STROKE}
         round_ = f"round,pad=0,rounding_size={14 if node.kind == 'leaf' else 3}"
         axes.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, boxstyle=round_, **looks))
-        axes.text(x, y, label("\n".join(lines)), family="monospace", size=12, ha="center", va="center")
+        axes.text(x, y, plain_text("\n".join(lines)), family="monospace", size=12, ha="center", va="center")
     return save_figure(picture, style.form)
 
 
-def label(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return text in which matplotlib sees no formula."""
     return visible(text).replace("$", r"\$")
 
 
 def render_sampled(result: Sampled, style: Style) -> bytes:
     picture = figure()
-    (curves if len(result.axes) == 1 else contours)(picture, result, label(result.output or result.target))
+    (curves if len(result.axes) == 1 else contours)(picture, result, plain_text(result.output or result.target))
     return save_figure(picture, style.form)
 
 
@@ -94,7 +92,7 @@ def curves(picture: Any, result: Sampled, title: str) -> None:
     ((name, _),), (slopes,) = result.axes.items(), result.slopes
     x, value, slope = with_breaks(result)
     upper, lower = picture.subplots(2, sharex=True)
-    derivative = label(f"∂/∂{name}")
+    derivative = plain_text(f"∂/∂{name}")
     kinks = [(each.at, each.sides[0][1]) for each in result.breaks if each.kind == "kink"]
     for axes, y, heights, text, colour in (
         (upper, value, extent(result.value), title, "C0"),
@@ -107,7 +105,7 @@ def curves(picture: Any, result: Sampled, title: str) -> None:
         axes.legend()
     if kinks:
         upper.plot(*zip(*kinks, strict=True), "D", color="C3")
-    lower.set_xlabel("\n".join([label(name), *map(label, notes_of(result))]))
+    lower.set_xlabel("\n".join([plain_text(name), *map(plain_text, notes_of(result))]))
 
 
 def contours(picture: Any, result: Sampled, title: str) -> None:
@@ -117,7 +115,7 @@ def contours(picture: Any, result: Sampled, title: str) -> None:
     i, j = (np.linspace(0, len(side) - 1, min(len(side), 16) + 2).astype(int)[1:-1] for side in (x, y))
     right, up = (slope[np.ix_(i, j)].T for slope in result.slopes)
     axes.quiver(x[i], y[j], right, up, color="white", angles="xy")
-    axes.set(title=title, xlabel=label(name), ylabel=label(other))
+    axes.set(title=title, xlabel=plain_text(name), ylabel=plain_text(other))
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> bytes:
@@ -128,14 +126,14 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
         steps, sizes = np.array([row.step for row in taylor.rows]), np.array([row.remainder for row in taylor.rows])
         spoilt = np.array([row.spoilt for row in taylor.rows])
         rate = "rounding" if taylor.rate is None else f"rate {taylor.rate:.2f}"
-        axes.loglog(steps[~spoilt], sizes[~spoilt], "o-", color=f"C{k}", label=label(f"{check.name}: {rate}"))
+        axes.loglog(steps[~spoilt], sizes[~spoilt], "o-", color=f"C{k}", label=plain_text(f"{check.name}: {rate}"))
         axes.loglog(steps[spoilt], np.maximum(sizes[spoilt], 1e-300), "x", color=f"C{k}", alpha=0.4)
         if not spoilt.all():
             for power, look, means in ((2, ":", "right"), (1, "--", "wrong")):
                 ideal = sizes[~spoilt][0] * (steps / steps[~spoilt][0]) ** power
                 told = None if k else f"slope {power}: {means}"
                 axes.loglog(steps, ideal, look, color="gray", alpha=0.6, label=told)
-    axes.set(xlabel="step h", ylabel=label("|f(x + h d) - f(x) - h g.d|"))
+    axes.set(xlabel="step h", ylabel=plain_text("|f(x + h d) - f(x) - h g.d|"))
     axes.grid(alpha=0.3)
     if drawn:
         axes.legend()
@@ -150,7 +148,7 @@ def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
         flat = np.real(x).reshape(jacobian.value.size, -1)
         largest = np.abs(flat[np.isfinite(flat)]).max(initial=0) or 1.0
         shown = axes.imshow(flat, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
-        axes.set_title(label(f"∂{jacobian.output or 'out'}/∂{name}"))
+        axes.set_title(plain_text(f"∂{jacobian.output or 'out'}/∂{name}"))
         picture.colorbar(shown, ax=axes)
     return save_figure(picture, style.form)
 
@@ -159,11 +157,11 @@ def render_precision(result: Precision, style: Style) -> bytes:
     picture = figure()
     axes = picture.subplots()
     for name, digits in result.curves.items():
-        axes.plot(result.x, digits, label=label(name), marker=".")
+        axes.plot(result.x, digits, label=plain_text(name), marker=".")
     grows = result.x[0] > 0 and result.x[-1] > 100 * result.x[0]
     axes.set(
-        title=label(result.output or result.target),
-        xlabel=label(result.name),
+        title=plain_text(result.output or result.target),
+        xlabel=plain_text(result.name),
         ylabel="right digits",
         ylim=(-0.5, result.full + 0.5),
         xscale="log" if grows else "symlog" if result.x[0] <= 0 <= result.x[-1] else "linear",
@@ -179,6 +177,5 @@ PICTURES = {
     CheckSummary: render_checksummary,
     Jacobian: render_jacobian,
     Precision: render_precision,
-    Mutation: render_picture,
 }
 WRITERS = {"svg": PICTURES, "png": PICTURES}

@@ -180,11 +180,17 @@ def notes_of(result: Sampled) -> list[str]:
             notes.append(f"{kind}{'s' * (len(places) > 1)} at {name} = {shown}{more}")
     gaps = ~np.isfinite(result.value)
     if gaps.any():
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], gaps, [False]]).astype(int))).reshape(-1, 2).tolist()
-        runs = [f"{x[i]:.6g}" if j - i == 1 else f"{x[i]:.6g} to {x[j - 1]:.6g}" for i, j in edges]
+        runs = stretches(x, gaps, 6)
         shown = ", ".join(runs[:MOST_PLACES]) + (" and elsewhere" if len(runs) > MOST_PLACES else "")
         notes.append(f"no value at {int(gaps.sum())} of {gaps.size} points: {name} = {shown}")
     return notes
+
+
+def stretches(x: np.ndarray, holds: np.ndarray, digits: int) -> list[str]:
+    """Return where along an axis something holds: a text for each point alone, or first and last of neighbours."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(int))).reshape(-1, 2)
+    ends = [(f"{x[i]:.{digits}g}", f"{x[j - 1]:.{digits}g}") for i, j in edges.tolist()]
+    return [first if first == last else f"{first} to {last}" for first, last in ends]
 
 
 def head(result: Sampled, style: Style) -> Text:

@@ -60,20 +60,17 @@ def one_line(check: CheckReport, style: Style) -> str:
     return " ".join(f"{check.name}: {'; '.join(reasons)}".split())
 
 
-SEVERITIES = {"fail": "major", "error": "major", "inconclusive": "minor"}
-
-
 def write_gitlab(result: CheckSummary, style: Style) -> str:
     issues = [
         {
             "description": one_line(check, style),
             "check_name": rule_of(check),
             "fingerprint": fingerprint_of(check),
-            "severity": SEVERITIES[check.verdict],
+            "severity": "major" if LEVELS[check.verdict] == "error" else "minor",
             "location": {"path": relative_path(check.file or check.name), "lines": {"begin": check.line or 1}},
         }
         for check in result.checks
-        if check.verdict in SEVERITIES
+        if check.verdict in LEVELS
     ]
     return json_line(issues)
 

@@ -59,11 +59,8 @@ class Block(NamedTuple):
         """Return the name of one of the elements: x[1], out[0]/x[1]."""
         if self.is_sparse:
             return f"row {self.array.row[index[0]]}, column {self.array.col[index[0]]}"
-        parts, begin = [], 0
-        for name, shape in self.axes:
-            parts.append(label(name, index[begin : begin + len(shape)]))
-            begin += len(shape)
-        return "/".join(parts)
+        rest = iter(index)
+        return "/".join(label(name, [*itertools.islice(rest, len(shape))]) for name, shape in self.axes)
 
     def rows(self, symbolic: tuple[Any, ...] = ()) -> Rows:
         """Return name and number of every element, the last axis fastest; with formulas, the element's as well."""
@@ -110,6 +107,11 @@ def document_of_lines(head: Mapping[str, Any], key: str, entries: Iterable[Mappi
 def present(**parts: Any) -> dict[str, Any]:
     """Return the parts that there are: neither None nor empty."""
     return {name: part for name, part in parts.items() if part not in (None, "", (), [], {})}
+
+
+def fields(part: Any, names: str) -> dict[str, Any]:
+    """Return attributes by name: `names` has these between blanks."""
+    return {name: getattr(part, name) for name in names.split()}
 
 
 def value_document(result: Any, **parts: Any) -> dict[str, Any]:
@@ -204,12 +206,9 @@ class Value(NamedTuple):
     def document(self) -> dict[str, Any]:
         return value_document(self)
 
-    def rows(self) -> Rows:
-        return value_block(self, "value").rows()
-
     @property
     def arrays(self) -> tuple[Block, ...]:
-        return (value_block(self),)
+        return (value_block(self, "value"),)
 
 
 class Jacobian(NamedTuple):

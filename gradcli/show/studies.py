@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-from xml.sax.saxutils import escape
 
 import numpy as np
 from rich.cells import cell_len
@@ -16,7 +14,8 @@ from rich.text import Text
 from ..errors import visible
 from . import Style
 from .arrays import plain_table
-from .data import NONE, write_text
+from .data import NONE, shape_text, write_text
+from .plot import stretches
 from .results import label, value_block
 from .study_results import Agreement, Formulas, Lock, LongNumbers, Loss, Mutation, Precision, Verification
 
@@ -34,7 +33,7 @@ def render_formulas(result: Formulas, style: Style) -> Group:
     if result.matrix is not None:
         return Group(*parts, formula_matrix(result, style))
     for d in result.derivatives:
-        over, sign = d.name.split("/"), "∂" if style.unicode and not result.single else "d"
+        over, sign = d.name.split("/"), "d" if result.single else "∂"
         below = (f"{sign}{name}{power_text(over.count(name), style)}" for name in dict.fromkeys(over))
         head = f"{sign}{power_text(len(over), style)}/{' '.join(below)}"
         parts += [Text(head, style="bold"), Padding(write_formula(d.formula, style, "cyan"), (0, 0, 0, 4))]
@@ -85,7 +84,7 @@ RAISED = dict(zip("0123456789abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷�
 
 def space(dims: tuple[int | str, ...]) -> str:
     """Return the exponent of ℝ: nothing for a number, raised letters where there are such."""
-    text = "×".join(map(str, dims))
+    text = shape_text(dims, "")
     letters = [RAISED.get(c, "ˣ" if c == "×" else "") for c in text]
     return "".join(letters) if all(letters) else f"^({text})"
 
@@ -151,11 +150,6 @@ def render_verification(result: Verification, style: Style) -> Group:
     return Group(*lines)
 
 
-ROW, LEFT, WIDTH, HEAD = 18, 420, 300, 56
-"""Sizes in the picture: the height of a row, the width of names and of the axis, and where rows begin."""
-LEAST = -13.0  # the exponent at the left end of the axis
-
-
 def summary_of(result: Mutation) -> str:
     smallest = result.smallest_noticed
     noticed = "no factor" if smallest is None else f"errors of a factor from {smallest:.0e} on"
@@ -199,44 +193,6 @@ def render_mutation(result: Mutation, style: Style) -> Group:
     return Group(*parts)
 
 
-def render_picture(result: Mutation, style: Style) -> bytes:
-    """Return a picture: a row per mutant, its error on a logarithmic axis, filled where it was noticed."""
-
-    def place(error: float | None) -> float:
-        exponent = 1.0 if not error else min(max(math.log10(error), LEAST), 1.0)
-        return LEFT + WIDTH * (exponent - LEAST) / (1.0 - LEAST)
-
-    height = HEAD + ROW * len(result.mutants) + 40
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 120}" height="{height}" '
-        'font-family="sans-serif" font-size="12">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="10" y="20" font-size="15">{escape(visible(result.target))}</text>',
-        f'<text x="10" y="40">{escape(summary_of(result))}</text>',
-    ]
-    bottom = HEAD + ROW * len(result.mutants)
-    for exponent in range(-12, 1, 3):
-        x = place(10.0**exponent)
-        parts.append(f'<path d="M{x:.1f} {HEAD}V{bottom}" stroke="#ccc"/>')
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">1e{exponent}</text>')
-    limit = place(result.at_least)
-    parts.append(f'<path d="M{limit:.1f} {HEAD}V{bottom}" stroke="#555" stroke-dasharray="4 3"/>')
-    parts.append(f'<text x="{LEFT}" y="{bottom + 34}">relative error; dashed: --at-least {result.at_least:g}</text>')
-    for k, run in enumerate(result.mutants):
-        y = HEAD + ROW * k + ROW / 2
-        colour = "#1a7f37" if run.killed else "#cf222e" if run in result.survivors else "#bf8700"
-        fill = colour if run.killed else "white"
-        name = escape(visible(run.name))
-        parts.append(f'<text x="{LEFT - 12}" y="{y + 4:.1f}" text-anchor="end">{name}</text>')
-        parts.append(
-            f'<circle cx="{place(run.relative_error):.1f}" cy="{y:.1f}" r="5" fill="{fill}" stroke="{colour}" '
-            f'stroke-width="2"><title>{name}</title></circle>'
-        )
-        word = "killed" if run.killed else "survived"
-        parts.append(f'<text x="{LEFT + WIDTH + 16}" y="{y + 4:.1f}" fill="{colour}">{word}</text>')
-    return ("\n".join([*parts, "</svg>"]) + "\n").encode()
-
-
 BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"  # what stands for no digits up to all of them
 SHARE = 0.75  # of the digits of the type: with fewer, a point is called bad
 MOST_PLACES = 3
@@ -267,9 +223,7 @@ def summary(result: Precision, style: Style) -> Table:
             table.add_row(name, "none")
             continue
         least = int(np.nanargmin(digits))
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], digits < bad, [False]]).astype(int)))
-        runs = [(result.x[i], result.x[j - 1]) for i, j in edges.reshape(-1, 2).tolist()]
-        texts = [f"{a:.3g}" if a == b else f"{a:.3g} to {b:.3g}" for a, b in runs]
+        texts = stretches(result.x, digits < bad, 3)
         more = [f"{len(texts) - MOST_PLACES} more"] if len(texts) > MOST_PLACES else []
         places = ", ".join(texts[:MOST_PLACES] + more)
         table.add_row(

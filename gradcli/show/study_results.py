@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, visible
 from .check_results import CheckReport, CheckSummary
-from .results import Block, Rows, label, own_block, present
+from .results import Block, Rows, fields, label, own_block, present
 
 
 class Formula(NamedTuple):
@@ -230,6 +230,15 @@ def symbol(name: str) -> str:
     return f"{word}_{{{digits}}}" if digits else word
 
 
+def element_symbol(name: str) -> str:
+    """Return the name of an element, or of a number, as LaTeX: x_{0,1} for x[0,1]."""
+    base, _, rest = name.partition("[")
+    text, index = symbol(base), rest.rstrip("]")
+    if not index:
+        return text
+    return f"{{{text}}}_{{{index}}}" if "_" in text else f"{text}_{{{index}}}"
+
+
 def bold_symbol(name: str) -> str:
     """Return the name of a vector or matrix as LaTeX: \\mathbf{x}_{1} for x1, \\boldsymbol{\\theta} for theta."""
     word, low, rest = symbol(name).partition("_{")
@@ -360,8 +369,7 @@ class Mutation(NamedTuple):
             yield ("killed" if run.killed else "survived", error, f"{run.seconds:.3f}", run.name)
 
     def document(self) -> dict[str, Any]:
-        names = ("mutants", "score", "smallest_noticed", "at_least", "equal", "calls", "seconds")
-        return {name: getattr(self, name) for name in names}
+        return fields(self, "mutants score smallest_noticed at_least equal calls seconds")
 
     @property
     def killed(self) -> int:
@@ -402,7 +410,7 @@ class WatchedDerivative(NamedTuple):
         return f"{points} of {calls} call{'s' * (calls != 1)}"
 
     def document(self) -> dict[str, Any]:
-        mine = {"role": self.role, "function": self.name, "points": self.points, "calls": self.calls}
+        mine = {"role": self.role, "function": self.name, **fields(self, "points calls")}
         return {**self.report.document(), **mine}
 
 

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from ..errors import visible
 from . import Style
-from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, shape_text, table_of_arrays
+from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
 from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck
 from .checks import basis, headline, input_lines, summary_line, taylor_lines
-from .data import NONE, number, write_tsv
+from .data import NONE, number, shape_text, write_tsv
 from .graph_results import Graph, Sampled, Tabulated, Trace
 from .plot import render_sampled
 from .results import Block, Gradients, Hessian, Jacobian, Products, Value
@@ -27,12 +27,12 @@ from .trace import render_graph, render_trace
 
 def render_gradients(result: Gradients, style: Style) -> Group:
     rows = [
-        Row(Text(item.name, style="bold"), item.value, [(item.value, False), (item.grad, True)])
+        Row(Text(item.name, style="bold"), item.value.shape, [(item.value, False), (item.grad, True)])
         for item in result.inputs
         if not result.summary
     ]
     rows += [
-        Row(Text(name, style="italic"), np.zeros(()) if grad is None else grad, [None, (grad, True)])
+        Row(Text(name, style="italic"), () if grad is None else grad.shape, [None, (grad, True)])
         for name, grad in result.retained.items()
     ]
     head = head_of(result, style) if result.value is not None else []
@@ -45,7 +45,7 @@ def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
     sizes = (Column(heading, justify="right", no_wrap=True) for heading in ("norm", "least", "greatest", "zeros"))
     table = plain_table("input", Column("shape", no_wrap=True), *sizes)
     for item in result.inputs:
-        name, shape = Text(item.name, style="bold"), Text(shape_text(item.value), style="dim")
+        name, shape = Text(item.name, style="bold"), Text(shape_text(item.value.shape), style="dim")
         if item.grad is None or not item.grad.size:
             table.add_row(name, shape, Text("empty" if item.grad is not None else NONE, style="dim"))
             continue
@@ -125,7 +125,7 @@ def render_hessian(result: Hessian, style: Style) -> Group:
 
 
 def render_products(result: Products, style: Style) -> Group:
-    rows = [Row(Text(name, style="bold"), x, [(x, True)]) for name, x in result.parts.items()]
+    rows = [Row(Text(name, style="bold"), x.shape, [(x, True)]) for name, x in result.parts.items()]
     headings = ("output" if result.kind == "jvp" else "input", "shape", result.kind)
     return Group(*head_of(result, style), *table_of_arrays(headings, rows, style), *more_of(result, style))
 
@@ -316,21 +316,22 @@ def cells_of(row: Element, name: str, digits: int, headings: tuple[str, ...]) ->
     return tuple(cells[heading] for heading in headings)
 
 
-TABLES = {
-    Gradients: render_gradients,
-    Value: render_value,
-    Tabulated: render_values,
-    Jacobian: render_jacobian,
-    Hessian: render_hessian,
-    Products: render_products,
-    Operations: render_operations,
-    CheckList: render_checklist,
-    CheckSummary: render_checksummary,
-    CheckReport: render_checkreport,
-    WatchSummary: render_watchsummary,
-    Sampled: render_sampled,
-    Graph: render_graph,
-    Trace: render_trace,
-    **STUDIES,
+WRITERS = {
+    "table": {
+        Gradients: render_gradients,
+        Value: render_value,
+        Tabulated: render_values,
+        Jacobian: render_jacobian,
+        Hessian: render_hessian,
+        Products: render_products,
+        Operations: render_operations,
+        CheckList: render_checklist,
+        CheckSummary: render_checksummary,
+        CheckReport: render_checkreport,
+        WatchSummary: render_watchsummary,
+        Sampled: render_sampled,
+        Graph: render_graph,
+        Trace: render_trace,
+        **STUDIES,
+    }
 }
-WRITERS = {"table": TABLES}

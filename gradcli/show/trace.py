@@ -12,7 +12,8 @@ from rich.text import Text
 
 from ..errors import GradcliError
 from . import Style
-from .dot import cut_array, nest_values, shape_of, title, value_text
+from .data import shape_text
+from .dot import cut_array, nest_values, title, value_text
 from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
 
 SHORT = 44  # the longest array, in characters, that is shown whole
@@ -36,11 +37,10 @@ def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
     text = nest_values(x, style.precision or 6, None if style.whole else SHORT)
     if len(text) <= SHORT or style.whole:
         return text
-    shape = ("×" if style.unicode else "x").join(map(str, x.shape))
-    return f"{shape}: {cut_array(text, SHORT)}"
+    return f"{shape_text(x.shape)}: {cut_array(text, SHORT)}"
 
 
-def heading(run: Pass, number: int, several: bool) -> Line:
+def pass_heading(run: Pass, number: int, several: bool) -> Line:
     called = {"backward": "backward", "grad": "autograd.grad"}[run.kind]
     text = f"{called} from {run.output}"
     if several:
@@ -48,7 +48,7 @@ def heading(run: Pass, number: int, several: bool) -> Line:
     return [Words(text, "step"), Words(f"  line {run.line}" if run.line else "", "dim")]
 
 
-def forward(run: Pass, style: Style) -> list[Line]:
+def forward_lines(run: Pass, style: Style) -> list[Line]:
     """Return the lines of the forward part: what every result is and how it came about."""
     left = [f"{item.label} = {item.formula}" if item.formula else item.label for item in run.forward]
     width = min(max(map(len, left), default=0), 40)
@@ -58,29 +58,29 @@ def forward(run: Pass, style: Style) -> list[Line]:
     ]
 
 
-def step(step_: Step, style: Style) -> list[Line]:
-    head = step_.label if step_.leaf else f"{step_.label} = {step_.formula}"
-    operation = f"   {step_.op}" + (f"  line {step_.line}" if step_.line else "")
-    lines = [[Words(f"{step_.number:>3}  {head}", "step"), Words(operation, "dim")]]
+def step_lines(step: Step, style: Style) -> list[Line]:
+    head = step.label if step.leaf else f"{step.label} = {step.formula}"
+    operation = f"   {step.op}" + (f"  line {step.line}" if step.line else "")
+    lines = [[Words(f"{step.number:>3}  {head}", "step"), Words(operation, "dim")]]
 
     def add(*words: Words) -> None:
         lines.append([Words("     "), *words])
 
-    for hook in step_.hooks:
+    for hook in step.hooks:
         same = np.array_equal(hook.before, hook.after, equal_nan=True)
         change = "" if same else f" becomes {array_on_a_line(hook.after, style)}"
         add(Words(f"hook {hook.name}: {array_on_a_line(hook.before, style)}{change}", "hook"))
-    if step_.incoming is not None and not step_.leaf:
-        add(Words("gradient in  ", "dim"), Words(array_on_a_line(step_.incoming, style)))
-    for flow in step_.flows:
-        lines.extend(flow_lines(step_, flow, style))
-    if step_.captured:
-        add(Words(f"returned for {step_.label}: {array_on_a_line(step_.incoming, style)}", "leaf"))
-    elif step_.leaf:
+    if step.incoming is not None and not step.leaf:
+        add(Words("gradient in  ", "dim"), Words(array_on_a_line(step.incoming, style)))
+    for flow in step.flows:
+        lines.extend(flow_lines(step, flow, style))
+    if step.captured:
+        add(Words(f"returned for {step.label}: {array_on_a_line(step.incoming, style)}", "leaf"))
+    elif step.leaf:
         sum_of = ""
-        if step_.before is not None and step_.incoming is not None:
-            sum_of = f"{array_on_a_line(step_.before, style)} + {array_on_a_line(step_.incoming, style)} = "
-        add(Words(f"{step_.label}.grad = {sum_of}{array_on_a_line(step_.after, style)}", "leaf"))
+        if step.before is not None and step.incoming is not None:
+            sum_of = f"{array_on_a_line(step.before, style)} + {array_on_a_line(step.incoming, style)} = "
+        add(Words(f"{step.label}.grad = {sum_of}{array_on_a_line(step.after, style)}", "leaf"))
     return lines
 
 
@@ -93,9 +93,8 @@ def flow_lines(origin: Step, flow: Flow, style: Style) -> list[Line]:
     sent = array_on_a_line(flow.grad, style)
     product = ""
     if flow.local is not None and origin.incoming is not None and not (flow.local.ndim == 0 and flow.local == 1):
-        times = "·" if style.unicode else "*"
         spread = np.broadcast(origin.incoming, flow.local).shape != flow.grad.shape
-        product = f"{array_on_a_line(origin.incoming, style)} {times} {local} = " if not spread else ""
+        product = f"{array_on_a_line(origin.incoming, style)} · {local} = " if not spread else ""
     elif origin.incoming is not None and np.shape(origin.incoming) != flow.grad.shape and flow.slope:
         product = "summed: "
     ends = [product, f"{sent} {'→' if style.unicode else '->'} {flow.to}"]
@@ -133,10 +132,10 @@ def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
         return Text("\n").join(Text.assemble(*[(part.text, EMPHASIS[part.what]) for part in line]) for line in lines)
 
     for i, run in enumerate(result.passes, result.first):
-        yield joined([*([[]] if i > result.first else []), [Words("forward", "step")], *forward(run, style), []])
-        yield joined([heading(run, i, result.total > 1)])
+        yield joined([*([[]] if i > result.first else []), [Words("forward", "step")], *forward_lines(run, style), []])
+        yield joined([pass_heading(run, i, result.total > 1)])
         for each in run.steps:
-            yield joined([[], *step(each, style)])
+            yield joined([[], *step_lines(each, style)])
 
 
 MOST_CHARACTERS = 50_000_000  # a tree with more indentation than this is refused
@@ -191,7 +190,7 @@ def facts(node: GraphNode, style: Style, values: bool) -> dict[str, str]:
     alone = node.operations == 1
     return {
         "operation": "" if values or not alone else "leaf" if node.kind == "leaf" else node.op,
-        "shape": shape_of(node, style.unicode),
+        "shape": shape_text(node.shape or (), ""),
         "module": node.scope[-1] if node.scope and alone else "",
         "line": f"line {node.line}" if node.line and alone and not values else "",
         "hooks": "hooks: " + ", ".join(node.hooks) if node.hooks else "",

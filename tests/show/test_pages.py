@@ -199,7 +199,8 @@ def test_of_very_many_elements_the_worst_are_shown():
     claimed[0, -1] = 3
     names = tuple(((i,), "") for i in range(n))
     every = Elements((((), ""),), names, claimed, numeric, np.full((1, n), 1e-9), np.full((1, n), "pass"))
-    text = element_table(InputCheck("x", (n,), "fail", 2.0, 2.0, 0.0, 1e-9, None, point=np.ones(n)), every)
+    item = InputCheck("x", (n,), "fail", 2.0, 2.0, 0.0, 1e-9, None, elements=every, point=np.ones(n))
+    text = element_table(item, every)
     assert f"The worst {MOST_ROWS} of {n} elements" in text and f"x[{n - 1}]" in text
     assert text.count("<tr") == MOST_ROWS + 1
 

@@ -20,7 +20,6 @@ from ..output import output_of, results_to_stderr
 if TYPE_CHECKING:
     from ...show.study_results import Lock, Verification
 
-MUTATION = (*TEXT, "svg")
 TARGET = ("words", "expression", "engine", "config", "torch")
 CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
 """The options that a lock keeps, so that it is verified without naming them again."""
@@ -99,7 +98,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
     callback=as_positive,
 )
 @OPTIONS["quiet"]
-@format_option(MUTATION)
+@format_option(TEXT)
 @OPTIONS["json"]
 @OPTIONS["output"]
 @OPTIONS["color"]
@@ -116,7 +115,7 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool, **s
     """
     from ...check.mutate import mutate as run_mutants
 
-    output, command = output_of("mutate", MUTATION, quiet=quiet, **shown), click.get_current_context().obj
+    output, command = output_of("mutate", TEXT, quiet=quiet, **shown), click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
     return show_result(output, run_mutants(target, command, at_least, timeout, progress))

@@ -57,7 +57,7 @@ def symbolic(call: Call) -> Formulas:
 
 @target_command(
     "Examples: gradcli ops; gradcli ops tanh; gradcli ops --json",
-    formats=(*TEXT, "latex"),
+    formats=TEXT,
     common="format json output color",
     metavar="[NAME]...",
     complete="functions",
