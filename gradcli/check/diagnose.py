@@ -43,7 +43,8 @@ SLIGHT = 1e-4  # factors so near to 1 have no name
 class Case:
     """One input's block: claimed a and reference r, as (rows, elements), with the room that r's error leaves."""
 
-    def __init__(self, flat: Flat, judgement: Judgement, k: int):
+    def __init__(self, judgement: Judgement, k: int):
+        self.flat = flat = judgement.flat
         columns = flat.columns(k)
         self.first = columns.start
         self.name, self.array = flat.claim.wrt[k], flat.arrays[k]
@@ -52,7 +53,6 @@ class Case:
         self.error = judgement.error[:, columns]
         self.wrong = judgement.state[:, columns] == FAIL
         self.x = flat.parts[k].astype(float)
-        self.flat = flat
         self.out_size = len(flat.f0)
 
     def index_of(self, column: int) -> str:
@@ -414,12 +414,12 @@ BEFORE_FITTED = (not_finite, zero, float32, whole_factor, rearranged)
 PATTERNS = (*BEFORE_FITTED, part_factor, *FITTED, mostly_sign)  # what may have been mistaken, the most telling first
 
 
-def cases_of(flat: Flat, judgement: Judgement) -> list[Case]:
-    return [Case(flat, judgement, k) for k in range(len(flat.claim.wrt))]
+def cases_of(judgement: Judgement) -> list[Case]:
+    return [Case(judgement, k) for k in range(len(judgement.flat.claim.wrt))]
 
 
-def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
-    cases = cases_of(flat, judgement)
+def diagnose(judgement: Judgement) -> tuple[Finding, ...]:
+    cases = cases_of(judgement)
     swapped = swap(cases)
     if swapped is not None:
         return (swapped,)
@@ -435,8 +435,8 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(findings))
 
 
-def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
-    cases = (case for case in cases_of(flat, judgement) if case.wrong.any())
+def place_in(judgement: Judgement) -> tuple[Finding, ...]:
+    cases = (case for case in cases_of(judgement) if case.wrong.any())
     return tuple(finding for case in cases for finding in places_of_wrong(case))
 
 

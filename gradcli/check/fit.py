@@ -6,6 +6,7 @@ Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3,
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,10 @@ class Estimate:
 
     def put(self, where: np.ndarray, value: Any, error: Any, kind: str) -> None:
         self.value[where], self.error[where], self.kind[where] = value[where], error[where], kind
+
+    def entry(self, k: int) -> Any:
+        """Return derivative k alone: the same names, with numbers."""
+        return SimpleNamespace(**{name: array.item(k) for name, array in vars(self).items()})
 
 
 class SmallSteps:

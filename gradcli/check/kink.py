@@ -72,8 +72,9 @@ MOSTLY = 0.8
 MOST_SUPPORTS = 60
 
 
-def settle_kinks(flat: Flat, judgement: Judgement, rows: set[int], seed: int) -> None:
+def settle_kinks(judgement: Judgement, rows: set[int], seed: int) -> None:
     """Decide rows in which several elements have kinks, or seem wrong where kinks may meet."""
+    flat = judgement.flat
     slopes = Slopes(flat, np.random.default_rng(seed))
     for j in sorted(rows):
         row = KinkRow(slopes, judgement, j)
@@ -158,7 +159,7 @@ class KinkRow:
         flat, error = slopes.flat, judgement.error[j]
         self.slopes, self.flat, self.j = slopes, flat, j
         self.claimed = judgement.analytic[j] * flat.scales
-        sides = [judgement.reference.sides(j, i) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
+        sides = [judgement.reference.sides.get((j, i)) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
         self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
         kinked = judgement.kinks.get(j, [])
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales

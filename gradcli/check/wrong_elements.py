@@ -306,7 +306,7 @@ class WrongElements:
             known = self.claimed.rows is not None
             from .diagnose import diagnose, place_in
 
-            findings = diagnose(flat, cases) if known else place_in(flat, cases)  # type: ignore[arg-type]
+            findings = diagnose(cases) if known else place_in(cases)  # type: ignore[arg-type]
         notes = ("the budget of calls (--calls) ended the search for more wrong elements",) if short else ()
         findings = findings if explained else findings or self.count()
         return Outcome("fail", tuple(checks), products, "", findings, notes, len(self.elements))
@@ -321,7 +321,7 @@ class WrongElements:
             element = worst if i == place else self.elements[i]
             a[0, i], value[0, i], error[0, i], state[0, i] = element[:4]
             value[0, i] = np.nan if element.sides else element.value
-        return SimpleNamespace(analytic=a, value=value, error=error, state=state)
+        return SimpleNamespace(flat=self.flat, analytic=a, value=value, error=error, state=state)
 
     def factors(self) -> tuple[Finding, ...]:
         """Return by which factor all of an input is off, where every part of it that was looked at is off by that."""
