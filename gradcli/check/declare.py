@@ -15,6 +15,7 @@ from ..program.target import open_address
 from ..request import Request
 from ..show.check_results import CheckReport
 from .check import Check
+from .run import source_place
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""
@@ -80,9 +81,9 @@ def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[
 
 def declared_address(text: str, at: Any, *, name: str | None = None, config: Any = None, **options: Any) -> Check:
     """Return the check of an address that a file declares, opened when it is first run. grad, vjp, jvp: in C."""
-    declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
     import json
 
+    declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
     document = None if config is None else json.dumps(config)
 
     @functools.cache
@@ -114,11 +115,6 @@ def place_of_declaration() -> tuple[str, int]:
             break
         outer = outer.f_back
     return frame.f_code.co_filename, frame.f_lineno
-
-
-def source_place(function: Callable) -> tuple[str, int] | None:
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return None if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def check_gradient(

@@ -31,8 +31,6 @@ CONSTANTS = {
     np.sqrt(2 * np.pi): "sqrt(2 pi)",
     180 / np.pi: "180 / pi (degrees)",
 }
-
-
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave
 ELSEWHERE = 1e-2
@@ -265,10 +263,9 @@ def rolled(case: Case) -> Iterator[tuple[str, str, np.ndarray]]:
     r = case.r.reshape((len(case.r), *case.array.shape))
     for axis in range(1, r.ndim):
         n = r.shape[axis]
-        for shift in [s for s in (1, -1, 2, -2) if abs(s) < n]:
+        for shift in [s for s in (1, -1, 2, -2) if abs(s) < n > 2]:
             text = f"rolled index: every element is {shift:+d} places off along axis {axis - 1}"
-            if n > 2:
-                yield "rolled", text, np.roll(r, shift, axis).reshape(case.r.shape)
+            yield "rolled", text, np.roll(r, shift, axis).reshape(case.r.shape)
         if n > 1:
             text = f"rolled index: the elements are in reverse order along axis {axis - 1}"
             yield "reversed", text, np.flip(r, axis).reshape(case.r.shape)
@@ -342,21 +339,10 @@ def place_text(case: Case, columns: np.ndarray) -> str:
 def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
     """Yield quantities that a forgotten factor or term is often made of, one value per element."""
     x = case.x
-    own = {
-        case.name: x,
-        f"{case.name}**2": x**2,
-        f"1/{case.name}": 1 / x,
-        f"1/{case.name}**2": x**-2.0,
-        f"exp({case.name})": np.exp(x),
-        f"exp(-{case.name})": np.exp(-x),
-        f"sin({case.name})": np.sin(x),
-        f"cos({case.name})": np.cos(x),
-        f"log({case.name})": np.log(x),
-        f"tanh({case.name})": np.tanh(x),
-        f"sqrt({case.name})": np.sqrt(x),
-        f"sign({case.name})": np.sign(x),
-    }
-    yield from own.items()
+    yield from {case.name: x, f"{case.name}**2": x**2, f"1/{case.name}": 1 / x, f"1/{case.name}**2": x**-2.0}.items()
+    for function in (np.exp, np.sin, np.cos, np.log, np.tanh, np.sqrt, np.sign):
+        yield f"{function.__name__}({case.name})", function(x)
+    yield f"exp(-{case.name})", np.exp(-x)
     if case.array.ndim == 2 and len({*case.array.shape}) == 1 and np.isfinite(x).all():
         with contextlib.suppress(np.linalg.LinAlgError):
             yield f"inv({case.name}).T (a log-determinant)", np.linalg.inv(case.array).T.reshape(-1).astype(float)

@@ -126,7 +126,7 @@ class Directions:
     are no more than directions.
     """
 
-    def __init__(self, flat: Flat, seed: int, steps: np.ndarray | None = None):
+    def __init__(self, flat: Flat, seed: int, steps: np.ndarray | None):
         """Take steps of their own, where given, along a single direction."""
         self.seed, self.wanted = seed, steps
         self.begin(flat)
@@ -198,6 +198,11 @@ class Directions:
         room = self.claimed.room(direction, claimed, slope.error, min(self.noise(), 1e-6))
         return claimed, np.abs(claimed - slope.value), room
 
+    def excess(self, k: int) -> np.ndarray:
+        """Return how far products along direction k are off, in units of what they may be."""
+        _, gap, room = self.compare(k)
+        return np.nan_to_num(gap / np.maximum(room, TINY), nan=np.inf)
+
     def agrees(self, k: int) -> bool:
         claimed, gap, most = self.compare(k)
         return bool(np.isfinite(claimed).all() and (gap <= most).all() and not self.slopes[k].kinked.any())
@@ -259,7 +264,7 @@ class Directions:
         """Return claimed and numeric product and numeric error along each direction, at the furthest apart."""
         rows = []
         for k, slope in enumerate(self.slopes):
-            claimed, worst = self.compare(k)[0], int(np.argmax(excess(self, k)))
+            claimed, worst = self.compare(k)[0], int(np.argmax(self.excess(k)))
             rows.append((float(claimed[worst]), float(slope.value[worst]), float(slope.error[worst])))
         return tuple(rows)
 
@@ -292,7 +297,7 @@ class Directions:
         if not self.axes or i >= len(self.lines):
             return None
         claimed, _, _ = self.compare(i)
-        j, scale, slope = int(np.argmax(excess(self, i))), float(self.flat.scales[i]), self.slopes[i]
+        j, scale, slope = int(np.argmax(self.excess(i))), float(self.flat.scales[i]), self.slopes[i]
         values = float(claimed[j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
         return self.flat.worst(j if self.claimed.single else None, i, *values)
 
@@ -305,12 +310,6 @@ class Directions:
 
     def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
         return Outcome(verdict, self.inputs(verdict), self.products(), message, needed=needed)
-
-
-def excess(look: Directions, k: int) -> np.ndarray:
-    """Return how far products along direction k are off, in units of what they may be."""
-    _, gap, room = look.compare(k)
-    return np.nan_to_num(gap / np.maximum(room, TINY), nan=np.inf)
 
 
 def is_cheap(flat: Flat) -> bool:

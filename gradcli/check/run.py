@@ -55,13 +55,17 @@ def source_at(file: str | None, line: int | None) -> str:
         return lines[0]
 
 
+def source_place(function: Callable) -> tuple[str, int] | None:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else (code.co_filename, code.co_firstlineno)
+
+
 def sources_of(place: Place) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return the function's text and, of each derivative by hand that is not a part of it, where it is and its text."""
     source, others = source_at(place.file, place.line), []
-    for claim in place.claims:
-        code = getattr(inspect.unwrap(claim), "__code__", None)
-        if code is not None and (text := source_at(code.co_filename, code.co_firstlineno)).strip() not in source:
-            others.append((f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}", text))
+    for file, line in filter(None, map(source_place, place.claims)):
+        if (text := source_at(file, line)).strip() not in source:
+            others.append((f"{os.path.relpath(file)}:{line}", text))
     return source, tuple(others)
 
 

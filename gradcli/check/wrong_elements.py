@@ -15,7 +15,7 @@ import numpy as np
 
 from ..program.claim import OutOfCallsError
 from ..show.check_results import ElementCounts, Finding, InputCheck
-from .directions import DRIFT, PLAN, TINY, Directions, Outcome, excess, is_cheap, short_of_calls, too_few, too_noisy
+from .directions import DRIFT, PLAN, TINY, Directions, Outcome, is_cheap, short_of_calls, too_few, too_noisy
 from .flat import Flat
 from .jacobian import MARGIN, PAIRS, REACH, SURE, SampledLine, Slope
 from .line import Fits
@@ -42,11 +42,17 @@ class Compared(NamedTuple):
 
 
 class WrongElements:
-    """The search for wrong elements in one combination of outputs. parts: of directions, by number, begin and end."""
+    """The search for wrong elements in one combination of outputs: the row that is furthest off.
+
+    order: the directions, those furthest off first. elements: those looked at. parts: of directions, by number, begin
+    and end.
+    """
 
     def __init__(self, look: Directions):
         self.look, self.flat, self.claimed = look, look.flat, look.claimed
-        self.row = int(np.argmax(np.max([excess(look, k) for k in range(len(look.lines))], axis=0)))
+        excess = np.array([look.excess(k) for k in range(len(look.lines))])
+        self.row = int(np.argmax(excess.max(axis=0)))
+        self.order = np.argsort(-excess[:, self.row], kind="stable").tolist()
         self.weights = self.claimed.weights[self.row : self.row + 1]
         self.elements: dict[int, Compared] = {}
         self.lines: dict[int, SampledLine] = {}
@@ -61,7 +67,7 @@ class WrongElements:
 
     def search(self) -> bool:
         """Look at elements until what is off is explained; return whether it is. Raises OutOfCallsError."""
-        for k in sorted(range(len(self.look.lines)), key=lambda k: -excess(self.look, k)[self.row]):
+        for k in self.order:
             while self.is_off(k, 0, self.flat.size):
                 place = self.descend(k) if self.elements else self.choose_first()
                 if place is None or place in self.elements or len(self.wrong) >= MOST_WRONG:
@@ -85,7 +91,7 @@ class WrongElements:
         """Return the element to look at first: the largest one where all products are off by one factor."""
         if self.claimed.rows is not None and self.common is not None:
             return int(np.argmax(self.claimed.effects(np.zeros(0))[self.row]))
-        return self.descend(int(np.argmax([excess(self.look, k)[self.row] for k in range(len(self.look.lines))])))
+        return self.descend(self.order[0])
 
     def factor(self, parts: list[Compared]) -> float | None:
         """Return c where all claimed products are c times the numeric ones; None where they are not, or c is 1."""
