@@ -123,7 +123,7 @@ class Directions:
     """Directions in which a claim is compared with values: lines, and the slopes along them.
 
     drift: how much two calls at the point differ, by output. axes: the directions are the elements, of which there
-    are no more than directions.
+    are no more than directions. along: the claimed products with each.
     """
 
     def __init__(self, flat: Flat, seed: int, steps: np.ndarray | None):
@@ -170,6 +170,7 @@ class Directions:
         values = [line.pairs(h) for line, h in zip(self.lines, steps, strict=True)]
         up, down = values[0]
         self.claimed = ClaimedRows(flat, self.rng, np.abs(up[0] - down[0]) + 1e6 * self.rounding())
+        self.along = [self.claimed.along(line.direction) for line in self.lines]
         for line in self.lines:
             line.weights = self.claimed.weights
         for k, (line, h) in enumerate(zip(self.lines, steps, strict=True)):
@@ -193,9 +194,8 @@ class Directions:
 
     def compare(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return claimed products along direction k, how far they are off, and how far they may be."""
-        direction, slope = self.lines[k].direction, self.slopes[k]
-        claimed = self.claimed.along(direction)
-        room = self.claimed.room(direction, claimed, slope.error, min(self.noise(), 1e-6))
+        claimed, slope = self.along[k], self.slopes[k]
+        room = self.claimed.room(self.lines[k].direction, claimed, slope.error, min(self.noise(), 1e-6))
         return claimed, np.abs(claimed - slope.value), room
 
     def excess(self, k: int) -> np.ndarray:
@@ -218,7 +218,7 @@ class Directions:
         return np.max(hidden, axis=0) if self.axes else np.min(hidden, axis=0)
 
     def effects(self) -> np.ndarray:
-        return self.claimed.effects(self.compare(0)[0])
+        return self.claimed.effects(self.along[0])
 
     def needed(self) -> np.ndarray:
         """Return what may hide at most: 2 % of every element that matters beside the largest: (R,)."""
@@ -264,8 +264,8 @@ class Directions:
         """Return claimed and numeric product and numeric error along each direction, at the furthest apart."""
         rows = []
         for k, slope in enumerate(self.slopes):
-            claimed, worst = self.compare(k)[0], int(np.argmax(self.excess(k)))
-            rows.append((float(claimed[worst]), float(slope.value[worst]), float(slope.error[worst])))
+            worst = int(np.argmax(self.excess(k)))
+            rows.append((float(self.along[k][worst]), float(slope.value[worst]), float(slope.error[worst])))
         return tuple(rows)
 
     def inputs(self, verdict: str) -> tuple[InputCheck, ...]:
@@ -296,9 +296,8 @@ class Directions:
         """Return what is known of one element, where a direction is along it."""
         if not self.axes or i >= len(self.lines):
             return None
-        claimed, _, _ = self.compare(i)
         j, scale, slope = int(np.argmax(self.excess(i))), float(self.flat.scales[i]), self.slopes[i]
-        values = float(claimed[j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
+        values = float(self.along[i][j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
         return self.flat.worst(j if self.claimed.single else None, i, *values)
 
     def tell_found(self, begin: int, end: int) -> None:
@@ -362,8 +361,7 @@ BEYOND_NOISE = 10.0  # how many times the noise of the values a remainder is bey
 
 def taylor_of(look: Directions) -> Taylor:
     """Return the remainders along the first direction, and the rate of those that noise does not spoil."""
-    line, flat = look.lines[0], look.flat
-    claimed = look.claimed.along(line.direction)
+    line, flat, claimed = look.lines[0], look.flat, look.along[0]
     up, down = (values @ line.weights.T for values in line.pairs(TAYLOR_STEPS))
     base = line.weights @ flat.f0
     remainders = np.linalg.norm(up - base - TAYLOR_STEPS[:, None] * claimed, axis=1)

@@ -58,7 +58,7 @@ class WrongElements:
         self.lines: dict[int, SampledLine] = {}
         self.parts: dict[tuple[int, int, int], Compared] = {}
         for k, slope in enumerate(look.slopes):
-            claimed = float(look.compare(k)[0][self.row])
+            claimed = float(look.along[k][self.row])
             part = Compared(claimed, float(slope.value[self.row]), float(slope.error[self.row]))
             self.parts[k, 0, self.flat.size] = part
             if look.axes and is_certain(look, k)[self.row]:

@@ -65,6 +65,18 @@ def test_a_pair_that_agrees_needs_twelve_calls(n, m, products):
     assert report.inputs[0].digits > 6
 
 
+def test_a_forward_derivative_is_asked_once_along_each_direction():
+    asked = []
+
+    class Counted(Far):
+        def jvp(self, arrays, tangents):
+            asked.append(tangents)
+            return super().jvp(arrays, tangents)
+
+    assert judged(Counted(50, products="jvp")).verdict == "pass"
+    assert len(asked) <= 9  # seven of them for the laws of products
+
+
 @pytest.mark.parametrize("noise", [0.0, 1e-9])
 def test_a_wrong_element_among_a_thousand_is_found_by_halves(noise):
     program = Far(1000, off={(0, 437): 1.05}, noise=noise)
