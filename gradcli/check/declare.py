@@ -55,12 +55,10 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
+        refuse_unknown("check", options, {*KNOWN, "config"})
         REGISTRY.append(declared_address(f, at, file=file, line=line, **options))
         return f
-    unknown = set(options) - KNOWN
-    if unknown:
-        words = f"check() got an unexpected argument {sorted(unknown)[0]!r}; it takes at, {', '.join(sorted(KNOWN))}"
-        raise TypeError(words)
+    refuse_unknown("check", options, KNOWN)
 
     def declare(function: Callable) -> Callable:
         place = source_place(function) if f is None else None
@@ -69,6 +67,12 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
         return function
 
     return declare if f is None else declare(f)
+
+
+def refuse_unknown(name: str, options: Mapping[str, Any], known: set[str]) -> None:
+    for option in sorted(options.keys() - known):
+        takes = f"it takes at, {', '.join(sorted(known))}"
+        raise TypeError(f"{name}() got an unexpected argument {option!r}; {takes}")
 
 
 def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
@@ -131,6 +135,7 @@ def check_gradient(
     f and grad are called positionally in the order of `at`, with plain ndarrays; without grad, vjp and jvp, the
     derivative of the engine is checked that f is written for. at and the options as in `check`.
     """
+    refuse_unknown("check_gradient", options, KNOWN)
     if at is not None and not callable(at) and not isinstance(at, Mapping):
         try:
             names = list(inspect.signature(f).parameters) or ["x"]

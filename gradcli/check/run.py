@@ -23,7 +23,19 @@ from .flat import Flat
 from .jacobian import Reference
 from .noise import roughness, scatter_of_claim
 from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
-from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, judge_by_tolerances, rounding_slack
+from .verdict import (
+    AT_KINK,
+    CAP,
+    FAIL,
+    HIDDEN,
+    OWN_NOISE,
+    UNSURE,
+    Judgement,
+    differ_by,
+    digits_of,
+    judge_by_tolerances,
+    rounding_slack,
+)
 
 DEFECT = "a defect of gradcli, please report it"  # what is said where nobody foresaw an error
 SCATTER_LIMIT = 200_000
@@ -163,14 +175,17 @@ class Judging:
     def run(self) -> CheckReport:
         """Return the report: by directions where these are enough, else by elements."""
         flat, request = self.flat, self.request
+        reason = not_finite(flat)
+        if reason is not None:
+            return self.report("inconclusive", reason)
         along = request.tolerances is None and request.show != "all" and len(flat.f0) * flat.size > 0
         along = along and bool(request.looks_along or self.claim.most_calls or is_costly(flat))
         checked = self.by_directions() if along else None
         if checked is not None:
             return checked
-        reason = undecidable(flat)
-        if reason is not None:
-            return self.report("inconclusive", reason)
+        drift, size = np.abs(flat.f0 - flat.value_again()), np.abs(flat.f0)
+        if (drift > 1e3 * flat.unit * size).any():
+            return self.report("inconclusive", differ_by((drift / np.maximum(size, 1e-300)).max()))
         if not along:
             self.broken_law = find_broken_law(flat, request.seed)
         return self.by_elements()
@@ -239,14 +254,14 @@ class Judging:
         inputs = tuple(input_check(judgement, k, request.show == "all") for k in range(len(claim.wrt)))
         if verdict == "pass" and analytic.size and sum(item.hidden for item in inputs) == analytic.size:
             verdict, message = "inconclusive", "no element is decidable: all are below the function's own rounding"
-        kink = ["a kink: the claimed value lies between the one-sided derivatives"]
-        notes = [*claim.notes, *(kink if judgement.kinks and verdict == "pass" else []), *judgement.notes]
+        at_kink = [AT_KINK] if judgement.kinks and verdict == "pass" else []
+        notes = [*claim.notes, *at_kink, *judgement.notes, *undecided_notes(inputs)]
         checked = self.report(
             verdict,
             message,
             inputs=inputs,
             diagnosis=tuple(findings),
-            notes=tuple(dict.fromkeys([*notes, *undecided_notes(inputs)])),
+            notes=tuple(dict.fromkeys(notes)),
             evidence=Evidence(analytic.size, judgement.closely, flat.calls),
         )
         matrices = any(x.ndim > 1 for x in flat.arrays)
@@ -288,27 +303,19 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             yield f"{item.name}: {count} not decidable, {reason}"
 
 
-def undecidable(flat: Flat) -> str | None:
-    """Return why nothing can be said of a function at this point; None where something can."""
-    again = flat.value_again()
+def not_finite(flat: Flat) -> str | None:
+    """Return what is not finite, so that nothing can be said of a function at this point."""
     if not np.isfinite(flat.f0).all():
         return "the function is not finite at this point"
     strange = [name for name in flat.claim.wrt if not np.isfinite(flat.claim.at[name]).all()]
-    if strange:
-        return f"the input {', '.join(strange)} holds nan or infinity"
-    drift, size = np.abs(flat.f0 - again), np.abs(flat.f0)
-    if (drift > 1e3 * flat.unit * size).any():
-        worst = float((drift / np.maximum(size, 1e-300)).max())
-        return f"non-deterministic: two calls at the same point differ by {worst:.2g} relative"
-    return None
+    return f"the input {', '.join(strange)} holds nan or infinity" if strange else None
 
 
 def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float) -> Judgement:
     """Decide every element by its own derivative, then what excuses it. coarse: the part that is not certain."""
     asked = analytic.size <= SCATTER_LIMIT and not flat.claim.traced
     scatter = scatter_of_claim(flat, analytic) if asked else np.zeros_like(analytic)
-    slack, floor = rounding_slack(analytic, scatter, flat.claim_unit)
-    judgement = Judgement(analytic, Reference(flat), slack + coarse * np.abs(analytic), floor)
+    judgement = Judgement(analytic, Reference(flat), *rounding_slack(analytic, scatter, flat.claim_unit, coarse))
     steady = np.where(scatter <= JUMPS * np.abs(analytic), scatter, 0.0)
     judgement.excusable = OWN_NOISE * steady
     if not analytic.size:  # without elements the verdict is a pass in every way of checking

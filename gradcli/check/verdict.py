@@ -15,6 +15,13 @@ from .line import STAIR
 CAP = 15.95  # the digits that float64 has
 
 
+AT_KINK = "a kink: the claimed value lies between the one-sided derivatives"
+
+
+def differ_by(relative: float) -> str:
+    return f"non-deterministic: two calls at the same point differ by {relative:.2g} relative"
+
+
 def digits_of(relative: float) -> float:
     """Return to how many digits numbers agree that differ by so much, relative to their size: 0 to CAP."""
     return float(np.clip(-np.log10(max(relative, 10**-CAP)), 0, CAP)) + 0.0
@@ -142,7 +149,7 @@ class Judgement:
         passed = (self.state == PASS) & np.isfinite(self.error)
         return np.where(passed, np.abs(self.value) - self.margin * self.error, 0.0) * self.flat.scales
 
-    def cheap(self) -> None:
+    def settle(self) -> None:
         """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
         ref = self.reference
         self.take_in()
@@ -152,8 +159,8 @@ class Judgement:
         if self.analytic.size >= MANY_ENTRIES:
             self.hide(ref.limited)
 
-    def order(self) -> np.ndarray:
-        """Return the columns that are still open, the most suspicious first."""
+    def open_columns(self) -> np.ndarray:
+        """Return the columns with open entries, the most suspicious first."""
         a = self.analytic
         off = np.abs(a - self.value) / (self.error + self.slack + np.finfo(float).tiny)
         off = np.where(np.isfinite(off), off, 1.0)
@@ -166,16 +173,16 @@ class Judgement:
     def run(self) -> None:
         """Take the cheap look at all columns, then look closely at open ones until the verdict is clear."""
         self.reference.look()
-        self.cheap()
+        self.settle()
         self.tell_wrong()
         for reach in OTHER_REACHES:
-            columns = self.order()
+            columns = self.open_columns()
             columns = columns[~self.surely_wrong()[:, columns].any(axis=0)]
             if len(columns):
                 self.reference.look(columns, reach)
-                self.cheap()
+                self.settle()
         wrong = 0
-        columns = self.order()
+        columns = self.open_columns()
         for count, i in enumerate(columns):
             self.flat.claim.tell("element", count, len(columns))
             if wrong >= ENOUGH and count >= ENOUGH:
@@ -199,8 +206,11 @@ class Judgement:
             claim.tell_found(f"elements wrong so far in {' and '.join(names)}")
 
     def surely_wrong(self) -> np.ndarray:
-        off = np.abs(self.analytic - self.value)
-        return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
+        """Return which open entries need no close look: far off, or not finite where the derivative is known."""
+        finite = np.isfinite(self.analytic)
+        off = np.where(finite, np.abs(self.analytic - self.value), np.inf)
+        known = finite | (self.error <= COARSE * np.abs(self.value))
+        return (self.state == UNSURE) & known & (off > SURE * self.error + self.slack + self.floor)
 
     def settle_kinks(self, answers: Mapping[tuple[int, ...], bool | None], j: int) -> None:
         """Take in whether the values of row j at columns that share kinks lie in the generalized gradient."""
@@ -314,15 +324,20 @@ class Judgement:
         return "inconclusive" if (self.state == UNSURE).any() else "pass"
 
 
-def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far a value may be off by its rounding, and its floor. scatter: its change at neighbouring points."""
+def rounding_slack(
+    analytic: np.ndarray, scatter: np.ndarray, unit: float, coarse: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far a value may be off by its rounding, and its floor.
+
+    scatter: its change at neighbouring points; coarse: the part of it that is not certain.
+    """
     size = np.where(np.isfinite(analytic), np.abs(analytic), 0.0)
     largest = size.max(axis=1, keepdims=True, initial=0.0)
     noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
     slack = noisy + ROUNDING * unit * size
     if unit > 1e-5:
         slack = np.minimum(slack, HALF_COARSE * size)
-    return slack, floor_of(unit) * size
+    return slack + coarse * size, floor_of(unit) * size
 
 
 EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3

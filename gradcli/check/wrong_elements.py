@@ -20,7 +20,7 @@ from .flat import Flat
 from .jacobian import MARGIN, PAIRS, REACH, SURE, SampledLine, Slope
 from .line import Fits
 from .symmetric import restrict_to_symmetric
-from .verdict import COARSE, FAIL, PASS, UNSURE, digits_of
+from .verdict import AT_KINK, COARSE, FAIL, PASS, UNSURE, differ_by, digits_of
 
 MOST_WRONG = 4
 STEPS = PAIRS * REACH
@@ -170,8 +170,7 @@ class WrongElements:
         scale = float(self.flat.scales[i])
         line, claimed = self.line_of(i), float(self.claimed.along(self.unit(i))[self.row]) / scale
         first = line.romberg(STEPS)
-        gap = abs(claimed * scale - float(first.value[0]))
-        slope = line.search(np.array([gap / (4 * SURE)]))
+        slope = line.search(np.abs(claimed * scale - first.value) / (4 * SURE))
         if slope.resolved[0] and not (first.kinked[0] and not line.is_straight()[0]):
             return self.compare(i, claimed, float(slope.value[0]) / scale, float(slope.error[0]) / scale)
         if self.flat.claim.most_calls is not None:
@@ -248,7 +247,7 @@ class WrongElements:
         claimed, value, error = max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
         products = f"the claimed product is {claimed:.9g}, the numeric one {value:.9g} ± {error:.2g}"
         text = f"along a random direction {products}"
-        needed = look.for_search() if short else None
+        needed = look.calls_for_search() if short else None
         if certain(look, all if short and not self.factors() else any):
             more = f"; {needed} calls (--calls) would name the element" if short else "; no single element shows it"
             return look.outcome("fail", text + more, needed)._replace(findings=self.factors())
@@ -260,16 +259,14 @@ class WrongElements:
     def report_pass(self) -> Outcome:
         """Return that what disagreed lies within the one-sided derivatives at kinks, or within the noise."""
         look = self.look
-        open_ = [(i, element) for i, element in self.elements.items() if element.state == UNSURE]
-        unsure = {element.reason: self.flat.label(i)[:2] for i, element in open_}
+        unsure = {x.reason: self.flat.label(i) for i, x in self.elements.items() if x.state == UNSURE}
         if unsure:
-            texts = [f"{name}{list(index) or ''}: {reason}" for reason, (name, index) in unsure.items()]
+            texts = [f"{name}{list(index) or ''}: {reason}" for reason, (name, index, _) in unsure.items()]
             return look.outcome("inconclusive", "; ".join(texts))
         self.correct()
-        kinks = [element for element in self.elements.values() if element.reason == "a kink"]
-        note = ("a kink: the claimed value lies between the one-sided derivatives",) if kinks else ()
         if look.settled:
-            return look.outcome("pass")._replace(notes=note, closely=len(self.elements))
+            kinks = any(element.reason == "a kink" for element in self.elements.values())
+            return look.outcome("pass")._replace(notes=(AT_KINK,) * kinks, closely=len(self.elements))
         return look.outcome("inconclusive", "not all of what disagrees along a direction could be explained")
 
     def correct(self) -> None:
@@ -390,8 +387,7 @@ def judge_along(look: Directions) -> Outcome | None:
     look.tell_found(0, flat.size)
     drift = look.drift / np.maximum(np.abs(flat.f0), TINY)
     if (drift > DRIFT).any():
-        text = f"non-deterministic: two calls at the same point differ by {drift.max():.2g} relative"
-        return look.outcome("inconclusive", text)
+        return look.outcome("inconclusive", differ_by(drift.max()))
     try:
         narrower = None if look.agree else restrict_to_symmetric(flat)
     except OutOfCallsError:
