@@ -340,6 +340,17 @@ class SampledLine:
         room = errors.sum(axis=0)
         return (np.abs(right - left) <= room) & (room <= KINK_GAP * np.maximum(np.abs(left), np.abs(right)))
 
+    def sides_confirm(self, claimed: np.ndarray | float, gap: np.ndarray) -> np.ndarray:
+        """Return where slopes from the sides, known to half the gap that claims are off by, explain it: (R,).
+
+        The odd part of a kink next to the point is smooth, so that symmetric fits take the mean of both sides. Claims
+        lie between the sides, or, of several kinks, beyond them by what the sides are apart.
+        """
+        (left, right), errors = self.one_sided()
+        room = MARGIN * errors.max(axis=0)
+        inside = (claimed >= np.minimum(left, right) - room) & (claimed <= np.maximum(left, right) + room)
+        return (room <= gap / 2) & (inside | (np.abs(right - left) > gap / 2))
+
     def search(self, enough: np.ndarray) -> Slope:
         """Return the best of fits of falling widths, down to where noise, and not their degree, limits them.
 

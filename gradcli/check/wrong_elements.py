@@ -171,7 +171,9 @@ class WrongElements:
         line, claimed = self.line_of(i), float(self.claimed.along(self.unit(i))[self.row]) / scale
         first = line.romberg(STEPS)
         slope = line.search(np.abs(claimed * scale - first.value) / (4 * SURE))
-        if slope.resolved[0] and not (first.kinked[0] and not line.is_straight()[0]):
+        gap = np.abs(claimed * scale - slope.value)
+        kinked = (first.kinked & ~line.is_straight()) | line.sides_confirm(claimed * scale, gap)
+        if slope.resolved[0] and not kinked[0]:
             return self.compare(i, claimed, float(slope.value[0]) / scale, float(slope.error[0]) / scale)
         if self.flat.claim.most_calls is not None:
             (left, right), errors = (x[:, 0] / scale for x in line.one_sided())
@@ -370,9 +372,9 @@ def certain(look: Directions, enough: Callable = any) -> bool:
 
 def is_certain(look: Directions, k: int) -> np.ndarray:
     """Return which products along direction k are wrong beyond doubt: by fits, or by far more than steps differ."""
-    slope, (_, gap, room) = look.slopes[k], look.compare(k)
+    slope, (claimed, gap, room) = look.slopes[k], look.compare(k)
     beyond = (slope.resolved & (gap > SURE / MARGIN * room)) | (gap > SURE * MARGIN * slope.rough)
-    return ~slope.kinked & (gap > room) & beyond
+    return ~slope.kinked & (gap > room) & beyond & ~look.lines[k].sides_confirm(claimed, gap)
 
 
 def judge_along(look: Directions) -> Outcome | None:

@@ -131,6 +131,25 @@ def test_noise_is_never_called_wrong(noise, calls, seed):
     assert judged(Far(20, noise=noise), calls, seed).verdict in ("pass", "inconclusive")
 
 
+@pytest.mark.parametrize("calls", [40, 100, 200, 500])
+@pytest.mark.parametrize("distance", [1e-4, -1e-5, 1e-6, -1e-8])
+@pytest.mark.parametrize("height", [0.003, 0.05, 1.0])
+def test_a_right_gradient_beside_a_kink_is_not_accused(height, distance, calls):
+    """Symmetric fits take the mean of both sides where they do not resolve how far the kink is."""
+    x = np.array([0.7, -1.2, 0.4, -1.1])
+    weights, place = np.array([0.9, -0.7, 1.3, 1.1]), x[0] - distance
+
+    def f(x):
+        return weights @ np.sin(3 * x) + height * max(x[0] - place, 0)
+
+    def grad(x):
+        return 3 * weights * np.cos(3 * x) + height * np.array([x[0] > place, 0, 0, 0])
+
+    assert check_gradient(f, grad, at={"x": x}, calls=calls).verdict != "fail"
+    wrong = check_gradient(f, lambda x: grad(x) * [1, 1, 1.1, 1], at={"x": x}, calls=calls)
+    assert wrong.verdict != "pass"
+
+
 @pytest.mark.parametrize("off, verdict", [(1.0, "pass"), (1.05, "fail")])
 def test_small_arguments_are_moved_further_where_noise_hides_the_slope(off, verdict):
     rng = np.random.default_rng(0)
