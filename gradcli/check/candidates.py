@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
+import itertools
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,17 +45,14 @@ def is_input_number(x: Any) -> bool:
 
 def constants_of(functions: Iterable[Callable]) -> list[float]:
     """Return the numbers in the source of functions and of what they call, and the numbers that they refer to."""
-    constants: dict[float, None] = {}
-    for function in functions:
-        for x in reachable_from(function):
-            if is_input_number(x):
-                constants[float(x)] = None
-            if hasattr(x, "__code__"):
-                try:
-                    constants.update(dict.fromkeys(constants_in(inspect.getsource(x.__code__))))
-                except (OSError, TypeError):
-                    continue
-    return list(constants)
+    constants: list[float] = []
+    for x in itertools.chain.from_iterable(map(reachable_from, functions)):
+        if is_input_number(x):
+            constants.append(float(x))
+        if hasattr(x, "__code__"):
+            with contextlib.suppress(OSError, TypeError):
+                constants += constants_in(inspect.getsource(x.__code__))
+    return constants
 
 
 def candidates(base: Mapping[str, np.ndarray], constants: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
@@ -138,12 +137,11 @@ def joined_inputs(point: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
-    edges = np.cumsum([0, *(x.size for x in like.values())])
-    parts = {}
-    for k, (name, x) in enumerate(like.items()):
-        part = flat[edges[k] : edges[k + 1]]
-        parts[name] = (part if x.dtype.kind == "c" else part.real).reshape(x.shape)
-    return parts
+    point, begin = {}, 0
+    for name, x in like.items():
+        part = flat[begin : (begin := begin + x.size)]
+        point[name] = (part if x.dtype.kind == "c" else part.real).reshape(x.shape)
+    return point
 
 
 LARGE_STEP, HALF_STEP = 0.05, 0.025
@@ -267,25 +265,26 @@ def shrink(point: Point, fails: Callable[[Point], bool], varied: Mapping[str, np
     varied: the inputs whose values may change; the others lose elements together with these. fails is called at most
     MOST_CALLS times.
     """
-    shrinking = Shrinking(point, fails, set(varied))
+    shrinking = Shrinking(point, fails, varied)
     for _ in range(ROUNDS):
-        before = complexity(shrinking.values()), len(shrinking.values())
+        before = shrinking.values()
         shrinking.shorten()
-        shrinking.simplify()
-        if (complexity(shrinking.values()), len(shrinking.values())) == before:
+        for value in dict.fromkeys(shrinking.values().tolist()):
+            shrinking.simplify(value)
+        if np.array_equal(shrinking.values(), before):
             break
     return shrinking.point
 
 
 class Shrinking:
-    def __init__(self, point: Point, fails: Callable[[Point], bool], varied: set[str]):
+    def __init__(self, point: Point, fails: Callable[[Point], bool], varied: Container[str]):
         self.point, self.fails, self.varied, self.calls = point, fails, varied, 0
-
-    def values(self) -> np.ndarray:
-        return joined_inputs(self.part())
 
     def part(self) -> Point:
         return {name: x for name, x in self.point.items() if name in self.varied}
+
+    def values(self) -> np.ndarray:
+        return joined_inputs(self.part())
 
     def accept(self, point: Point) -> bool:
         if self.calls >= MOST_CALLS:
@@ -319,11 +318,8 @@ class Shrinking:
             arrays[name] = x
         return arrays
 
-    def simplify(self) -> None:
-        for value in dict.fromkeys(self.values().tolist()):
-            self.replace_value(value)
-
-    def replace_value(self, value: complex) -> None:
+    def simplify(self, value: complex) -> None:
+        """Put something simpler wherever the value is: a special number, fewer digits, or a smaller number."""
         places = self.values() == value
         if not places.any():
             return

@@ -28,7 +28,7 @@ from .run import Place, run_check
 
 BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
 WHOLE_NUMBERS = "--arg NAME='[2, 0]' gives whole numbers, as does a parameter annotated with int or NDArray[np.int64]"
-MOST_SHOWN = 12  # elements of an array that a report writes out
+MOST_SHOWN = 12  # elements of an array that a report, or a command line that repeats it, writes out
 
 
 @contextlib.contextmanager
@@ -92,7 +92,8 @@ class Check:
         self.repeated, self.arguments = "", ""
 
     def point(self, rng: np.random.Generator) -> dict[str, Any]:
-        at = self.at
+        """Return the inputs by name, those drawn that `at` gives shapes of. Raises CallError."""
+        at, limit = self.at, self.request.max_elements
         if callable(at) and not isinstance(at, Mapping):
             try:
                 at = at(rng)
@@ -100,7 +101,23 @@ class Check:
                 raise
             except BaseException as error:
                 raise call_failed(callable_name(self.at), error) from error
-        return point_of(at, rng, self.request.max_elements)
+        if at is not None and not isinstance(at, Mapping):
+            raise CallError(f"at must be a dict of arrays by name, got {type(at).__name__}")
+        if not at:
+            raise CallError("no inputs: at names no array")
+        for name, x in at.items():
+            if not isinstance(name, str):
+                raise CallError(f"at must be a dict of arrays by name; {name!r} is no name")
+            if not is_shape(x):
+                continue
+            if any(n < 0 for n in x):
+                raise CallError(f"at: '{name}' has the shape {x}, with a negative length")
+            if len(x) > MOST_AXES:
+                raise CallError(f"at: '{name}' has {len(x)} axes; NumPy has {MOST_AXES}")
+            if (size := math.prod(map(int, x))) > limit:
+                limited = f"the limit is {limit} (see --max-elements)"
+                raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
+        return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
 
     @property
     def random(self) -> bool:
@@ -257,7 +274,7 @@ def replay_command(target: Target, request: Request) -> str:
     for name, x in request.values.items():
         typed = request.typed.get(name, "")
         drawn = "rand" in typed
-        again = typed and (np.size(x) > 12 or (several and drawn)) and not (request.shapes and drawn)
+        again = typed and (np.size(x) > MOST_SHOWN or (several and drawn)) and not (request.shapes and drawn)
         words.append(f"{name}={typed if again else np.asarray(x).tolist()}")
     return " ".join(["gradcli gradcheck", *map(shlex.quote, words), request.repeated]).rstrip()
 
@@ -305,25 +322,3 @@ def complaints(check: Any) -> Iterator[str]:
         number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
         if x is not None and not (number and math.isfinite(x) and x >= 0 and (x > 0 or name != "eps")):
             yield f"{name} must be a {'positive' if name == 'eps' else 'nonnegative'} finite number, got {x!r}"
-
-
-def point_of(at: Any, rng: np.random.Generator, limit: int) -> dict[str, Any]:
-    if at is None:
-        at = {}
-    if not isinstance(at, Mapping):
-        raise CallError(f"at must be a dict of arrays by name, got {type(at).__name__}")
-    if not at:
-        raise CallError("no inputs: at names no array")
-    for name, x in at.items():
-        if not isinstance(name, str):
-            raise CallError(f"at must be a dict of arrays by name; {name!r} is no name")
-        if not is_shape(x):
-            continue
-        if any(n < 0 for n in x):
-            raise CallError(f"at: '{name}' has the shape {x}, with a negative length")
-        if len(x) > MOST_AXES:
-            raise CallError(f"at: '{name}' has {len(x)} axes; NumPy has {MOST_AXES}")
-        if (size := math.prod(map(int, x))) > limit:
-            limited = f"the limit is {limit} (see --max-elements)"
-            raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
-    return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}

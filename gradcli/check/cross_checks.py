@@ -6,7 +6,7 @@ It does not use the table's rules at all, so that a relative error of 1e-13 in a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -119,8 +119,8 @@ class Sharp:
         at = {name: x for name, x in arrays.items() if name != vector}
         total = sum(np.size(at[name]) for name in first.wrt)
         if total > MOST_COLUMNS:
-            text = f"the inputs have {total} elements; second derivatives are taken of at most {MOST_COLUMNS}"
-            raise ValueError(text)
+            many = f"the inputs have {total} elements"
+            raise ValueError(f"{many}; second derivatives are taken of at most {MOST_COLUMNS}")
         weights = self.convert(vector, arrays[vector]).ravel()
         products = []
         for direction in directions_of(first, 0):
@@ -138,14 +138,14 @@ class Sharp:
         return arrays
 
     def along(self, at: dict[str, np.ndarray], direction: dict[str, np.ndarray], middle: np.ndarray) -> np.ndarray:
-        """Return the derivative of every output along a direction; None at kinks."""
+        """Return the derivative of every output along a direction; nan at kinks."""
         up, down = (self.value(self.move(at, direction, sign)) for sign in (1, -1))
         out = np.empty(len(middle), object)
         for k, (a, b, c) in enumerate(zip(up, middle, down, strict=True)):
             right, left = (a - b) / self.step, (b - c) / self.step
             tolerance = (abs(right) + abs(left) + 1) * self.mp.sqrt(self.step)
             smooth = self.mp.isfinite(right) and self.mp.isfinite(left) and abs(right - left) <= tolerance
-            out[k] = (a - c) / (2 * self.step) if smooth else None
+            out[k] = (a - c) / (2 * self.step) if smooth else self.mp.nan
         return out
 
 
@@ -159,7 +159,7 @@ def directions_of(claim: Traced, seed: int) -> list[dict[str, np.ndarray]]:
     return [{name: rng.choice([-1.0, 1.0], np.shape(claim.at[name])) for name in claim.wrt} for _ in range(DIRECTIONS)]
 
 
-def nearby(at: dict[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
+def nearby(at: Mapping[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Return a point about NEARBY away, where rounding falls otherwise, but a wrong rule is as wrong as here."""
     near = dict(at)
     for name in wrt:
@@ -176,18 +176,16 @@ def compare_with_digits(
     sharp = Sharp(claim, digits)
     directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)
-    here = dict(claim.at)
-    points = [here, *(nearby(here, claim.wrt, rng) for _ in range(POINTS))]
+    points = [dict(claim.at), *(nearby(claim.at, claim.wrt, rng) for _ in range(POINTS))]
     errors, exact_values = [], []
-    for at in points:
-        engine = blocks if at is here else claim.whole(at)
+    for k, at in enumerate(points):
+        engine = claim.whole(at) if k else blocks
         value = sharp.value(at)
         for direction in directions:
             claimed = sum(engine[name].reshape((-1, v.size)) @ v.ravel() for name, v in direction.items())
             truth = sharp.along(at, direction, value)
-            pairs = list(zip(np.ravel(claimed), truth, strict=True))
-            errors.append([np.nan if t is None else float(sharp.mp.mpf(float(c)) - t) for c, t in pairs])
-            exact_values.append([np.nan if t is None else float(t) for t in truth])
+            errors.append([float(sharp.mp.mpf(float(c)) - t) for c, t in zip(np.ravel(claimed), truth, strict=True)])
+            exact_values.append(truth.astype(float))
     shape = (len(points), len(directions), len(value))
     judge_digits(np.reshape(errors, shape), np.reshape(exact_values, shape), directions, digits, checks)
 
@@ -198,8 +196,7 @@ def judge_digits(
     """Note to how many digits the engine agrees, and accuse what is off by more than its rounding."""
     size = np.maximum(np.abs(truth), 1e-3 * np.nanmax(np.abs(truth), axis=(1, 2), keepdims=True, initial=0.0))
     relative = errors / np.where(size == 0, 1.0, size)
-    worst = float(np.nanmax(np.abs(relative[0]), initial=0.0))
-    right = digits_of(worst)
+    right = digits_of(float(np.nanmax(np.abs(relative[0]), initial=0.0)))
     checks.digits.append((f"{digits}-digit", right))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -15,6 +15,7 @@ from ..program.target import open_address
 from ..request import Request
 from ..show.check_results import CheckReport
 from .check import Check
+from .run import source_place
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""
@@ -54,12 +55,10 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
+        refuse_unknown("check", options, {*KNOWN, "config"})
         REGISTRY.append(declared_address(f, at, file=file, line=line, **options))
         return f
-    unknown = set(options) - KNOWN
-    if unknown:
-        words = f"check() got an unexpected argument {sorted(unknown)[0]!r}; it takes at, {', '.join(sorted(KNOWN))}"
-        raise TypeError(words)
+    refuse_unknown("check", options, KNOWN)
 
     def declare(function: Callable) -> Callable:
         place = source_place(function) if f is None else None
@@ -68,6 +67,12 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
         return function
 
     return declare if f is None else declare(f)
+
+
+def refuse_unknown(name: str, options: Mapping[str, Any], known: set[str]) -> None:
+    for option in sorted(options.keys() - known):
+        takes = f"it takes at, {', '.join(sorted(known))}"
+        raise TypeError(f"{name}() got an unexpected argument {option!r}; {takes}")
 
 
 def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
@@ -80,9 +85,9 @@ def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[
 
 def declared_address(text: str, at: Any, *, name: str | None = None, config: Any = None, **options: Any) -> Check:
     """Return the check of an address that a file declares, opened when it is first run. grad, vjp, jvp: in C."""
-    declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
     import json
 
+    declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
     document = None if config is None else json.dumps(config)
 
     @functools.cache
@@ -116,11 +121,6 @@ def place_of_declaration() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def source_place(function: Callable) -> tuple[str, int] | None:
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return None if code is None else (code.co_filename, code.co_firstlineno)
-
-
 def check_gradient(
     f: Callable,
     grad: Callable | None = None,
@@ -135,6 +135,7 @@ def check_gradient(
     f and grad are called positionally in the order of `at`, with plain ndarrays; without grad, vjp and jvp, the
     derivative of the engine is checked that f is written for. at and the options as in `check`.
     """
+    refuse_unknown("check_gradient", options, KNOWN)
     if at is not None and not callable(at) and not isinstance(at, Mapping):
         try:
             names = list(inspect.signature(f).parameters) or ["x"]

@@ -31,8 +31,6 @@ CONSTANTS = {
     np.sqrt(2 * np.pi): "sqrt(2 pi)",
     180 / np.pi: "180 / pi (degrees)",
 }
-
-
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave
 ELSEWHERE = 1e-2
@@ -43,7 +41,8 @@ SLIGHT = 1e-4  # factors so near to 1 have no name
 class Case:
     """One input's block: claimed a and reference r, as (rows, elements), with the room that r's error leaves."""
 
-    def __init__(self, flat: Flat, judgement: Judgement, k: int):
+    def __init__(self, judgement: Judgement, k: int):
+        self.flat = flat = judgement.flat
         columns = flat.columns(k)
         self.first = columns.start
         self.name, self.array = flat.claim.wrt[k], flat.arrays[k]
@@ -52,7 +51,6 @@ class Case:
         self.error = judgement.error[:, columns]
         self.wrong = judgement.state[:, columns] == FAIL
         self.x = flat.parts[k].astype(float)
-        self.flat = flat
         self.out_size = len(flat.f0)
 
     def index_of(self, column: int) -> str:
@@ -265,10 +263,9 @@ def rolled(case: Case) -> Iterator[tuple[str, str, np.ndarray]]:
     r = case.r.reshape((len(case.r), *case.array.shape))
     for axis in range(1, r.ndim):
         n = r.shape[axis]
-        for shift in [s for s in (1, -1, 2, -2) if abs(s) < n]:
+        for shift in [s for s in (1, -1, 2, -2) if abs(s) < n > 2]:
             text = f"rolled index: every element is {shift:+d} places off along axis {axis - 1}"
-            if n > 2:
-                yield "rolled", text, np.roll(r, shift, axis).reshape(case.r.shape)
+            yield "rolled", text, np.roll(r, shift, axis).reshape(case.r.shape)
         if n > 1:
             text = f"rolled index: the elements are in reverse order along axis {axis - 1}"
             yield "reversed", text, np.flip(r, axis).reshape(case.r.shape)
@@ -342,21 +339,10 @@ def place_text(case: Case, columns: np.ndarray) -> str:
 def forgotten_quantities(case: Case) -> Iterator[tuple[str, np.ndarray]]:
     """Yield quantities that a forgotten factor or term is often made of, one value per element."""
     x = case.x
-    own = {
-        case.name: x,
-        f"{case.name}**2": x**2,
-        f"1/{case.name}": 1 / x,
-        f"1/{case.name}**2": x**-2.0,
-        f"exp({case.name})": np.exp(x),
-        f"exp(-{case.name})": np.exp(-x),
-        f"sin({case.name})": np.sin(x),
-        f"cos({case.name})": np.cos(x),
-        f"log({case.name})": np.log(x),
-        f"tanh({case.name})": np.tanh(x),
-        f"sqrt({case.name})": np.sqrt(x),
-        f"sign({case.name})": np.sign(x),
-    }
-    yield from own.items()
+    yield from {case.name: x, f"{case.name}**2": x**2, f"1/{case.name}": 1 / x, f"1/{case.name}**2": x**-2.0}.items()
+    for function in (np.exp, np.sin, np.cos, np.log, np.tanh, np.sqrt, np.sign):
+        yield f"{function.__name__}({case.name})", function(x)
+    yield f"exp(-{case.name})", np.exp(-x)
     if case.array.ndim == 2 and len({*case.array.shape}) == 1 and np.isfinite(x).all():
         with contextlib.suppress(np.linalg.LinAlgError):
             yield f"inv({case.name}).T (a log-determinant)", np.linalg.inv(case.array).T.reshape(-1).astype(float)
@@ -414,12 +400,12 @@ BEFORE_FITTED = (not_finite, zero, float32, whole_factor, rearranged)
 PATTERNS = (*BEFORE_FITTED, part_factor, *FITTED, mostly_sign)  # what may have been mistaken, the most telling first
 
 
-def cases_of(flat: Flat, judgement: Judgement) -> list[Case]:
-    return [Case(flat, judgement, k) for k in range(len(flat.claim.wrt))]
+def cases_of(judgement: Judgement) -> list[Case]:
+    return [Case(judgement, k) for k in range(len(judgement.flat.claim.wrt))]
 
 
-def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
-    cases = cases_of(flat, judgement)
+def diagnose(judgement: Judgement) -> tuple[Finding, ...]:
+    cases = cases_of(judgement)
     swapped = swap(cases)
     if swapped is not None:
         return (swapped,)
@@ -435,8 +421,8 @@ def diagnose(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(findings))
 
 
-def place_in(flat: Flat, judgement: Judgement) -> tuple[Finding, ...]:
-    cases = (case for case in cases_of(flat, judgement) if case.wrong.any())
+def place_in(judgement: Judgement) -> tuple[Finding, ...]:
+    cases = (case for case in cases_of(judgement) if case.wrong.any())
     return tuple(finding for case in cases for finding in places_of_wrong(case))
 
 

@@ -123,12 +123,12 @@ class Directions:
     """Directions in which a claim is compared with values: lines, and the slopes along them.
 
     drift: how much two calls at the point differ, by output. axes: the directions are the elements, of which there
-    are no more than directions.
+    are no more than directions. along: the claimed products with each.
     """
 
-    def __init__(self, flat: Flat, seed: int, steps: np.ndarray | None = None):
-        """Take steps of their own, where given, along a single direction."""
-        self.seed, self.wanted = seed, steps
+    def __init__(self, flat: Flat, seed: int, steps: np.ndarray | None):
+        """steps: along a single direction, instead of those that are usual."""
+        self.seed, self.own_steps = seed, steps
         self.begin(flat)
 
     def begin(self, flat: Flat) -> None:
@@ -138,7 +138,7 @@ class Directions:
         self.lines: list[SampledLine] = []
         self.slopes: list[Slope] = []
         self.searched = False
-        self.axes = flat.size == 1 or (self.wanted is None and (flat.size == 2 and self.left >= PLAN - 2))
+        self.axes = flat.size == 1 or (self.own_steps is None and (flat.size == 2 and self.left >= PLAN - 2))
         self.plan = PLAN + flat.claim.calls - 1 + flat.claim.claim_calls
 
     @property
@@ -156,11 +156,11 @@ class Directions:
     def first_look(self) -> None:
         """Take the calls that are enough for a derivative that agrees. Raises OutOfCallsError."""
         flat = self.flat
-        if self.wanted is None and self.left >= PLAN - 1:
+        if self.own_steps is None and self.left >= PLAN - 1:
             self.drift = np.abs(flat.f0 - flat.value_again())
         steps = [PAIRS * REACH if self.left >= 6 else PAIRS[1:] * REACH / 10]
-        if self.wanted is not None:
-            steps = [self.wanted]
+        if self.own_steps is not None:
+            steps = [self.own_steps]
         elif not flat.claim.costly and self.left == math.inf:
             steps *= CHEAP_DIRECTIONS
         elif self.left >= PLAN - 2:
@@ -170,6 +170,7 @@ class Directions:
         values = [line.pairs(h) for line, h in zip(self.lines, steps, strict=True)]
         up, down = values[0]
         self.claimed = ClaimedRows(flat, self.rng, np.abs(up[0] - down[0]) + 1e6 * self.rounding())
+        self.along = [self.claimed.along(line.direction) for line in self.lines]
         for line in self.lines:
             line.weights = self.claimed.weights
         for k, (line, h) in enumerate(zip(self.lines, steps, strict=True)):
@@ -193,10 +194,14 @@ class Directions:
 
     def compare(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return claimed products along direction k, how far they are off, and how far they may be."""
-        direction, slope = self.lines[k].direction, self.slopes[k]
-        claimed = self.claimed.along(direction)
-        room = self.claimed.room(direction, claimed, slope.error, min(self.noise(), 1e-6))
+        claimed, slope = self.along[k], self.slopes[k]
+        room = self.claimed.room(self.lines[k].direction, claimed, slope.error, min(self.noise(), 1e-6))
         return claimed, np.abs(claimed - slope.value), room
+
+    def excess(self, k: int) -> np.ndarray:
+        """Return how far products along direction k are off, in units of what they may be."""
+        _, gap, room = self.compare(k)
+        return np.nan_to_num(gap / np.maximum(room, TINY), nan=np.inf)
 
     def agrees(self, k: int) -> bool:
         claimed, gap, most = self.compare(k)
@@ -213,10 +218,10 @@ class Directions:
         return np.max(hidden, axis=0) if self.axes else np.min(hidden, axis=0)
 
     def effects(self) -> np.ndarray:
-        return self.claimed.effects(self.compare(0)[0])
+        return self.claimed.effects(self.along[0])
 
-    def needed(self) -> np.ndarray:
-        """Return what may hide at most: 2 % of every element that matters beside the largest: (R,)."""
+    def tolerable(self) -> np.ndarray:
+        """Return the largest change that may hide: 2 % of every element that matters beside the largest: (R,)."""
         effects = self.effects()
         matter = effects > SMALL_EFFECT * effects.max(axis=1, keepdims=True, initial=0.0)
         least = COARSE * np.where(matter, effects, np.inf).min(axis=1, initial=np.inf)
@@ -227,13 +232,13 @@ class Directions:
     @property
     def settled(self) -> bool:
         """Whether the claim is right: it agrees, and nothing that matters could hide."""
-        return self.agree and bool((self.hideable() <= self.needed()).all())
+        return self.agree and bool((self.hideable() <= self.tolerable()).all())
 
     def look_longer(self) -> None:
         """Look with more calls along the directions that do not settle it. Raises OutOfCallsError."""
-        enough = self.needed() * LEAST_MOVE / (4 * MARGIN)
+        enough = self.tolerable() * LEAST_MOVE / (4 * MARGIN)
         for k, line in enumerate(self.lines):
-            if self.agrees(k) and (self.hideable() <= self.needed()).all():
+            if self.agrees(k) and (self.hideable() <= self.tolerable()).all():
                 continue
             self.searched = True
             slope = line.search(enough if self.agrees(k) else np.maximum(enough, self.compare(k)[1] / 100))
@@ -241,16 +246,16 @@ class Directions:
             merged = Slope(*(np.where(use, b, a) for a, b in zip(self.slopes[k], slope, strict=True)))
             self.slopes[k] = merged._replace(kinked=self.slopes[k].kinked & ~(slope.resolved & line.is_straight()))
 
-    def for_noise(self) -> int | None:
+    def calls_for_noise(self) -> int | None:
         """Return how many calls would average noise as far as is needed; None where no number would.
 
         Fits, before they were made, are taken to know eight times as much as the first look.
         """
-        wanted = float((self.hideable() / np.maximum(self.needed(), TINY)).max()) / (1 if self.searched else 8)
+        wanted = float((self.hideable() / np.maximum(self.tolerable(), TINY)).max()) / (1 if self.searched else 8)
         calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + AVERAGED_FITS + 3 * min(wanted, LIMIT) ** 2)
         return int(float(f"{calls:.1e}")) if calls < LIMIT else None
 
-    def for_search(self) -> int:
+    def calls_for_search(self) -> int:
         """Return how many calls are enough to find a wrong element."""
         rounds = math.ceil(math.log2(max(self.flat.size, 2)))
         return self.plan + PER_FIT * (len(self.lines) * (len(WIDTHS) + 3) + 2 * rounds + len(WIDTHS) + 4)
@@ -259,8 +264,8 @@ class Directions:
         """Return claimed and numeric product and numeric error along each direction, at the furthest apart."""
         rows = []
         for k, slope in enumerate(self.slopes):
-            claimed, worst = self.compare(k)[0], int(np.argmax(excess(self, k)))
-            rows.append((float(claimed[worst]), float(slope.value[worst]), float(slope.error[worst])))
+            worst = int(np.argmax(self.excess(k)))
+            rows.append((float(self.along[k][worst]), float(slope.value[worst]), float(slope.error[worst])))
         return tuple(rows)
 
     def inputs(self, verdict: str) -> tuple[InputCheck, ...]:
@@ -291,9 +296,8 @@ class Directions:
         """Return what is known of one element, where a direction is along it."""
         if not self.axes or i >= len(self.lines):
             return None
-        claimed, _, _ = self.compare(i)
-        j, scale, slope = int(np.argmax(excess(self, i))), float(self.flat.scales[i]), self.slopes[i]
-        values = float(claimed[j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
+        j, scale, slope = int(np.argmax(self.excess(i))), float(self.flat.scales[i]), self.slopes[i]
+        values = float(self.along[i][j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
         return self.flat.worst(j if self.claimed.single else None, i, *values)
 
     def tell_found(self, begin: int, end: int) -> None:
@@ -305,12 +309,6 @@ class Directions:
 
     def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
         return Outcome(verdict, self.inputs(verdict), self.products(), message, needed=needed)
-
-
-def excess(look: Directions, k: int) -> np.ndarray:
-    """Return how far products along direction k are off, in units of what they may be."""
-    _, gap, room = look.compare(k)
-    return np.nan_to_num(gap / np.maximum(room, TINY), nan=np.inf)
 
 
 def is_cheap(flat: Flat) -> bool:
@@ -334,13 +332,13 @@ def could_hide(look: Directions) -> str:
 
 def short_of_calls(look: Directions) -> Outcome:
     most = look.flat.claim.most_calls or 0
-    needed: int | None = look.plan if look.plan > most else look.for_search()
-    if not look.agree and most >= look.for_search():  # what that takes was had: averages took it
+    needed: int | None = look.plan if look.plan > most else look.calls_for_search()
+    if not look.agree and most >= look.calls_for_search():  # what that takes was had: averages took it
         needed = None
     elif look.agree:
-        needed = look.for_noise()
+        needed = look.calls_for_noise()
         if most < look.plan:  # of noise nothing is known yet
-            needed = max(look.plan, min(needed or LIMIT, look.for_search()))
+            needed = max(look.plan, min(needed or LIMIT, look.calls_for_search()))
     needed = needed if needed is None else max(needed, most + PLAN)
     digits = min((item.digits for item in look.inputs("inconclusive")), default=0.0)
     bought = f": directions agree to {digits:.1f} digits, {could_hide(look)}"
@@ -349,7 +347,7 @@ def short_of_calls(look: Directions) -> Outcome:
 
 def too_noisy(look: Directions) -> Outcome:
     """Return that noise hides what matters, and how many calls would average it."""
-    needed = look.for_noise()
+    needed = look.calls_for_noise()
     more = f"; averaged over about {needed} calls (--calls) it would" if needed else ""
     noise = f"values scatter by about {look.noise():.1g} relative"
     text = f"{noise}: {could_hide(look)}, so that it does not decide{more}"
@@ -363,8 +361,7 @@ BEYOND_NOISE = 10.0  # how many times the noise of the values a remainder is bey
 
 def taylor_of(look: Directions) -> Taylor:
     """Return the remainders along the first direction, and the rate of those that noise does not spoil."""
-    line, flat = look.lines[0], look.flat
-    claimed = look.claimed.along(line.direction)
+    line, flat, claimed = look.lines[0], look.flat, look.along[0]
     up, down = (values @ line.weights.T for values in line.pairs(TAYLOR_STEPS))
     base = line.weights @ flat.f0
     remainders = np.linalg.norm(up - base - TAYLOR_STEPS[:, None] * claimed, axis=1)

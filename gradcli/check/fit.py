@@ -6,6 +6,7 @@ Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3,
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,6 @@ AT_END = np.arange(NODES) ** 2.0 * np.where(np.arange(NODES) % 2 == 1, 1.0, -1.0
 def rounding_of(size: np.ndarray, unit: float) -> np.ndarray:
     """Return how far values of some size are off by rounding, and by underflow: a few of the smallest numbers."""
     return unit * size + 16 * float(np.finfo(np.float32 if unit > 1e-10 else np.float64).smallest_subnormal)
-
-
-Line = Callable[[np.ndarray], np.ndarray]  # a function of offsets (k,) that returns values (k, m)
 
 
 class Fit:
@@ -87,21 +85,26 @@ def chebyshev_matrix(places: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=-1)
 
 
-def representable(x: Any, offsets: np.ndarray) -> np.ndarray:
-    """Return the offsets that x + offset really has in x's type."""
-    kind = np.asarray(x).dtype.type if np.asarray(x).dtype.kind == "f" else float
-    return ((kind(x) + offsets.astype(kind)) - kind(x)).astype(float)
+class Line:
+    """A function along a line through x: `values` takes offsets (k,) and returns values (k, m), rounded to `unit`."""
 
+    def __init__(self, values: Callable[[np.ndarray], np.ndarray], x: np.floating, unit: float):
+        self.values, self.x, self.unit = values, x, unit
 
-def fit_centred(line: Line, x: Any, width: float, unit: float) -> Fit:
-    offsets = representable(x, POINTS * width)
-    return Fit(offsets / width, line(offsets), width, unit, AT_CENTRE / width)
+    def representable(self, offsets: np.ndarray) -> np.ndarray:
+        """Return the offsets that x + offset really has in x's type."""
+        kind = self.x.dtype.type
+        return ((self.x + offsets.astype(kind)) - self.x).astype(float)
 
+    def fit(self, width: float) -> Fit:
+        offsets = self.representable(POINTS * width)
+        return Fit(offsets / width, self.values(offsets), width, self.unit, AT_CENTRE / width)
 
-def one_sided(line: Line, x: Any, width: float, unit: float, side: int) -> Fit:
-    """Fit a line on [0, width] (side 1) or [-width, 0] (side -1), and differentiate at 0."""
-    offsets = representable(x, side * (1 + POINTS) / 2 * width)
-    return Fit(side * offsets * 2 / width - 1, line(offsets), width, unit, AT_END * (side * 2 / width))
+    def fit_side(self, width: float, side: int) -> Fit:
+        """Fit on [0, width] (side 1) or [-width, 0] (side -1), and differentiate at 0."""
+        offsets = self.representable(side * (1 + POINTS) / 2 * width)
+        weights = AT_END * (side * 2 / width)
+        return Fit(side * offsets * 2 / width - 1, self.values(offsets), width, self.unit, weights)
 
 
 def mean_of_fits(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -134,20 +137,24 @@ class Estimate:
     def put(self, where: np.ndarray, value: Any, error: Any, kind: str) -> None:
         self.value[where], self.error[where], self.kind[where] = value[where], error[where], kind
 
+    def entry(self, k: int) -> Any:
+        """Return derivative k alone: the same names, with numbers."""
+        return SimpleNamespace(**{name: array.item(k) for name, array in vars(self).items()})
+
 
 class SmallSteps:
     """Slopes over small symmetric steps: steps (k,), central, right and left slopes (k, m), visible error (k, m)."""
 
-    def __init__(self, line: Line, x: Any, scale: float, least: float, f0: np.ndarray, unit: float):
+    def __init__(self, line: Line, scale: float, least: float, f0: np.ndarray):
         steps = np.geomspace(max(least / 4, 4 * np.finfo(float).tiny), 0.01 * scale, 13)
-        self.steps = np.abs(representable(x, (-1.0 if float(x) < 0 else 1.0) * steps))
-        up, down = np.split(line(np.concatenate([self.steps, -self.steps])), 2)
+        self.steps = np.abs(line.representable((-1.0 if line.x < 0 else 1.0) * steps))
+        up, down = np.split(line.values(np.concatenate([self.steps, -self.steps])), 2)
         column = self.steps[:, None]
         self.central = (up - down) / (2 * column)
         self.right = (up - f0) / column
         self.left = (f0 - down) / column
         self.largest = np.fmax(np.fmax(np.abs(up), np.abs(down)), np.abs(f0))
-        self.visible = 2 * rounding_of(self.largest, unit) / column
+        self.visible = 2 * rounding_of(self.largest, line.unit) / column
         self.constant = (up == f0) & (down == f0)
         self.up_gap, self.down_gap = up - f0, f0 - down
 

@@ -91,8 +91,7 @@ class Flat:
     def label(self, i: int) -> tuple[str, tuple[int, ...], str]:
         """Return the input, the index, and the part ("", "re" or "im") of element i."""
         k = self.input_of(i)
-        place, x = i - int(self.edges[k]), self.arrays[k]
-        part = ""
+        x, place, part = self.arrays[k], i - int(self.edges[k]), ""
         if x.dtype.kind == "c":
             place, part = place // 2, "im" if place % 2 else "re"
         return self.claim.wrt[k], tuple(int(j) for j in np.unravel_index(place, x.shape)), part
@@ -110,7 +109,7 @@ class Flat:
 
     def along(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return f where element elements[k] of x is changed by offsets[k]: shape (points, m)."""
-        per_point = 8 * (sum(p.nbytes for p in self.parts) // 8 + 4 * len(self.f0)) + 64
+        per_point = sum(p.nbytes for p in self.parts) + 32 * len(self.f0) + 64
         step = max(1, MOST_BYTES // per_point)
         parts = (slice(start, start + step) for start in range(0, len(elements), step))
         return np.concatenate([self._points(elements[part], offsets[part]) for part in parts])

@@ -214,7 +214,7 @@ class HessianClaim(HandWritten):
         at = {name: np.asarray(x) for name, x in zip(self.at, arrays, strict=True)}
         middle = self.sharp.value(at)
         slopes = [self.sharp.along(at, unit, middle)[0] for unit in self.directions]
-        return np.array([np.nan if x is None else float(x) for x in slopes]).reshape(self.at[self.by].shape)
+        return np.array(slopes, float).reshape(self.at[self.by].shape)
 
     def slopes(self, *arrays: np.ndarray) -> dict[str, np.ndarray]:
         values = self.claim.evaluate_formulas(list(self.slope_formulas.values()), arrays, {})

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fit import FLAT, NODES, POINTS, SAFETY, Estimate, chebyshev_matrix, mean_of_fits, rounding_of
+from .fit import AT_CENTRE, FLAT, NODES, POINTS, SAFETY, Estimate, chebyshev_matrix, mean_of_fits, rounding_of
 from .flat import Flat
 from .line import Fits
 from .noise import scatter_of_values
@@ -95,9 +95,9 @@ class Reference:
     """The reference Jacobian of a Flat: arrays of shape (m, n), and what is special about single elements.
 
     value, error: the reference and the half-width of its interval, infinite where nothing is known or looks
-    contradict each other. estimates: what close looks found, by column. same: where the function does not change at
-    all; limited: where the error is the rounding of the function. changes: by output, how much it is seen to change
-    at most when an element changes by its scale.
+    contradict each other. sides: left and right derivatives at the kinks that close looks found. same: where the
+    function does not change at all; limited: where the error is the rounding of the function. changes: by output, how
+    much it is seen to change at most when an element changes by its scale.
     """
 
     def __init__(self, flat: Flat):
@@ -108,7 +108,7 @@ class Reference:
         self.changes = np.zeros(m)
         self.same = np.zeros((m, n), bool)
         self.limited = np.zeros((m, n), bool)
-        self.estimates: dict[int, tuple[np.ndarray, Estimate]] = {}
+        self.sides: dict[tuple[int, int], tuple[float, float]] = {}
 
     @functools.cached_property
     def noise(self) -> np.ndarray:
@@ -181,7 +181,8 @@ class Reference:
     def look_closely(self, i: int, rows: np.ndarray) -> Estimate:
         """Sample some rows along element i as closely as their derivatives need; entry k is that of rows[k]."""
         fit = Fits(self.flat, i, lambda values: values[:, rows]).result()
-        self.estimates[i] = (rows, fit)
+        for k in np.flatnonzero(fit.kind == "kink"):
+            self.sides[int(rows[k]), i] = float(fit.left[k]), float(fit.right[k])
         use = fit.kind != "none"
         self.value[rows[use], i] = fit.value[use]
         self.error[rows, i] = np.where(use, fit.error, np.inf)
@@ -206,20 +207,11 @@ class Reference:
             largest = max(largest, float(np.abs(around[np.isfinite(around)]).max(initial=0.0)))
         return flat.unit * largest
 
-    def sides(self, j: int, i: int) -> tuple[float, float] | None:
-        """Return the left and the right derivative of entry (j, i), None where no kink was seen."""
-        rows, fit = self.estimates.get(i, (np.zeros(0, int), None))
-        for k in np.flatnonzero(rows == j):
-            if fit is not None and fit.kind[k] == "kink":
-                return float(fit.left[k]), float(fit.right[k])
-        return None
-
 
 WIDTHS = tuple(0.3 / 4**k for k in range(7))
 POSITIVE_NODES = POINTS[: NODES // 2]
 CHEBYSHEV = np.linalg.inv(chebyshev_matrix(POSITIVE_NODES)[:, 1::2])
 """From odd values at positive nodes to odd coefficients."""
-AT_CENTRE = np.array([k if k % 4 == 1 else -k for k in range(1, NODES, 2)], float)
 NEAREST_NODES = POINTS[NODES // 2 - 1 : NODES // 2 - 6 : -1]
 """The nodes next to the point, by which one side of it is judged ..."""
 TO_POINT = tuple(np.linalg.inv(np.vander(nodes, increasing=True))[0] for nodes in (NEAREST_NODES, NEAREST_NODES[:-1]))
@@ -282,10 +274,10 @@ class SampledLine:
         largest = np.maximum(np.maximum(np.abs(up), np.abs(down)).max(axis=0), np.abs(self.flat.f0))
         return np.abs(self.weights) @ np.maximum(rounding_of(largest, self.flat.unit), self.noise)
 
-    def displacement(self, h: float) -> np.ndarray:
+    def displacement(self, h: float) -> float:
         """Return how far slopes are off because x + h d is rounded, for inputs narrower than double precision."""
         unit = self.flat.input_unit
-        return np.zeros(len(self.weights)) if unit < 1e-12 else np.full(len(self.weights), SAFETY * unit / h)
+        return 0.0 if unit < 1e-12 else SAFETY * unit / h
 
     def romberg(self, h: np.ndarray, trust: np.ndarray | float | None = None) -> Slope:
         """Extrapolate the slopes over falling steps h. trust: for two steps, the part of the last change to fear."""
@@ -320,7 +312,7 @@ class SampledLine:
         last = np.where(above.any(axis=0), len(size) - 1 - np.argmax(above[::-1], axis=0), 0)
         last = np.minimum(np.maximum(last, 1) + more, len(size) - 1)
         used = np.arange(len(size))[:, None] <= last
-        slopes = AT_CENTRE[:, None] / width
+        slopes = AT_CENTRE[1::2, None] / width
         value = (slopes * coefficients * used).sum(axis=0)
         spread = np.sqrt(((slopes * used) ** 2).sum(axis=0))
         following = np.abs(slopes[np.minimum(last + 1, len(size) - 1), 0])
@@ -347,6 +339,17 @@ class SampledLine:
         (left, right), errors = self.one_sided()
         room = errors.sum(axis=0)
         return (np.abs(right - left) <= room) & (room <= KINK_GAP * np.maximum(np.abs(left), np.abs(right)))
+
+    def sides_confirm(self, claimed: np.ndarray | float, gap: np.ndarray) -> np.ndarray:
+        """Return where slopes from the sides, known to half the gap that claims are off by, explain it: (R,).
+
+        The odd part of a kink next to the point is smooth, so that symmetric fits take the mean of both sides. Claims
+        lie between the sides, or, of several kinks, beyond them by what the sides are apart.
+        """
+        (left, right), errors = self.one_sided()
+        room = MARGIN * errors.max(axis=0)
+        inside = (claimed >= np.minimum(left, right) - room) & (claimed <= np.maximum(left, right) + room)
+        return (room <= gap / 2) & (inside | (np.abs(right - left) > gap / 2))
 
     def search(self, enough: np.ndarray) -> Slope:
         """Return the best of fits of falling widths, down to where noise, and not their degree, limits them.

@@ -72,8 +72,9 @@ MOSTLY = 0.8
 MOST_SUPPORTS = 60
 
 
-def settle_kinks(flat: Flat, judgement: Judgement, rows: set[int], seed: int) -> None:
+def settle_kinks(judgement: Judgement, rows: set[int], seed: int) -> None:
     """Decide rows in which several elements have kinks, or seem wrong where kinks may meet."""
+    flat = judgement.flat
     slopes = Slopes(flat, np.random.default_rng(seed))
     for j in sorted(rows):
         row = KinkRow(slopes, judgement, j)
@@ -94,7 +95,6 @@ class Slopes:
 
     def __init__(self, flat: Flat, rng: np.random.Generator):
         self.flat, self.rng = flat, rng
-        self.x = flat.x
 
     def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return one-sided derivatives and their errors: shapes (directions, m).
@@ -106,7 +106,7 @@ class Slopes:
         ratios = np.array([1.0, 0.5, 0.25])
         steps = (STEP_SIZES[:, None] * ratios).reshape(-1)
         moves = (steps[:, None, None] * (directions * flat.scales)).reshape((-1, flat.size))
-        values = flat.points(self.x + moves).reshape((len(STEP_SIZES), 3, len(directions), -1))
+        values = flat.points(flat.x + moves).reshape((len(STEP_SIZES), 3, len(directions), -1))
         quotients = (values - flat.f0) / (STEP_SIZES[:, None, None, None] * ratios[:, None, None])
         first = 2 * quotients[:, 1:] - quotients[:, :-1]
         best = (4 * first[:, 1] - first[:, 0]) / 3
@@ -141,7 +141,7 @@ class Slopes:
         flat, k = self.flat, len(columns)
         slopes = []
         for radius in (RADIUS, RADIUS / 2):
-            points = np.repeat((self.x + radius * directions * flat.scales)[:, None], 2 * k, axis=1)
+            points = np.repeat((flat.x + radius * directions * flat.scales)[:, None], 2 * k, axis=1)
             places, step = np.arange(k), radius / 100 * flat.scales[columns]
             points[:, places, columns] += step
             points[:, k + places, columns] -= step
@@ -158,7 +158,7 @@ class KinkRow:
         flat, error = slopes.flat, judgement.error[j]
         self.slopes, self.flat, self.j = slopes, flat, j
         self.claimed = judgement.analytic[j] * flat.scales
-        sides = [judgement.reference.sides(j, i) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
+        sides = [judgement.reference.sides.get((j, i)) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
         self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
         kinked = judgement.kinks.get(j, [])
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
@@ -192,14 +192,13 @@ class KinkRow:
 
     def meeting_columns(self) -> np.ndarray | None:
         """Return the elements in which gradients close by differ; None where they are too many, or none is known."""
-        if self.flat.size > MOST_MEETING and not self.is_round(np.flatnonzero(self.left != self.right)):
+        kinked, candidates = np.flatnonzero(self.left != self.right), np.arange(self.flat.size)
+        if len(candidates) > MOST_MEETING:
+            if self.is_round(kinked):
+                return kinked
             candidates = np.flatnonzero((self.left != self.right) | (self.claimed != self.right))
             if len(candidates) > MOST_MEETING:
                 return None
-        else:
-            candidates = np.arange(self.flat.size)
-        if len(candidates) > MOST_MEETING:
-            return np.flatnonzero(self.left != self.right)
         gradients = self.slopes.gradients(self.slopes.random(16, candidates), candidates)[..., self.j]
         spread = np.ptp(gradients, axis=0) + np.abs(self.left - self.right)[candidates]
         meeting = candidates[spread > 100 * KNOWN_WITHIN * np.abs(gradients).max(initial=0.0)]
@@ -311,9 +310,10 @@ class KinkRow:
         first, second, both = value.reshape((3, -1))
         excess = both - first - second
         room = 10 * KNOWN_WITHIN * (np.abs(first) + np.abs(second)) + 10 * error.reshape((3, -1)).sum(axis=0)
-        if not (excess <= room).all() and not (excess >= -room).all():
+        convex, concave = (excess <= room).all(), (excess >= -room).all()
+        if not (convex or concave):
             return None
-        sign = 1.0 if (excess <= room).all() else -1.0
+        sign = 1.0 if convex else -1.0
         close = 10 * KNOWN_WITHIN * np.abs(gradients).max()
         for _ in range(MOST_SUPPORTS):
             gap = claimed - nearest(gradients, claimed)

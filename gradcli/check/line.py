@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .fit import FLAT, Estimate, Fit, Line, SmallSteps, fit_centred, limit, mean_of_fits, one_sided
+from .fit import FLAT, Estimate, Fit, Line, SmallSteps, limit, mean_of_fits
 from .flat import Flat
 
 SINGLE = 5e-7  # the noise, relative to the value, that intermediate results in float32 may leave
@@ -68,15 +68,16 @@ class Fits:
 
     def __init__(self, flat: Flat, i: int, combine: Callable[[np.ndarray], np.ndarray]):
         """Fit along element i of x; `far` fits are wider than its scale. combine: takes outputs (points, m)."""
-        self.line: Line = lambda offsets: combine(flat.along(np.full(len(offsets), i), offsets))
         self.x, self.scale, self.unit = flat.coordinate(i), float(flat.scales[i]), flat.unit
+        values = lambda offsets: combine(flat.along(np.full(len(offsets), i), offsets))  # noqa: E731
+        self.line = Line(values, self.x, self.unit)
         self.f0 = f0 = combine(flat.f0[None])[0]
         narrowest = max(self.unit, float(np.finfo(self.x.dtype).eps) / 2)
         # the least width still spans enough numbers around x
         self.least = 64 * narrowest * (abs(float(self.x)) or self.scale * narrowest**0.5)
         fits = self.fit_downward()
         self.far = self.fit_upward(fits)
-        self.small = SmallSteps(self.line, self.x, self.scale, self.least, f0, self.unit)
+        self.small = SmallSteps(self.line, self.scale, self.least, f0)
         self.hiding = np.zeros(len(f0), bool)
         self.columns = np.arange(len(f0))
         self.values = np.stack([fit.value for fit in fits])
@@ -103,7 +104,7 @@ class Fits:
         width, worse = FIRST_WIDTH * self.scale, 0
         best = np.full(len(self.f0), np.inf)
         while width >= self.least and len(fits) < MOST_FITS and not (np.isfinite(best).all() and worse >= 2):
-            fit = fit_centred(self.line, self.x, width, self.unit)
+            fit = self.line.fit(width)
             fits.append(fit)
             usable = np.where(fit.rounded, fit.error, np.inf)
             worse = 0 if (usable < best).any() else worse + 1
@@ -123,7 +124,7 @@ class Fits:
             if not (top.finite & ((top.rounded & coarse) | top.constant | over_noise)).any():
                 break
             width *= RATIO
-            fits.insert(0, fit_centred(self.line, self.x, width, self.unit))
+            fits.insert(0, self.line.fit(width))
         return len(fits) - first
 
     def refuse_contradicted(self) -> None:
@@ -276,7 +277,7 @@ class Fits:
         where = noisy & clear.any(axis=0) & self.curved[first, self.columns]
         for k in np.unique(first[where]):
             mine = where & (first == k)
-            twice = fit_centred(self.line, self.x, 2 * self.widths[k], self.unit)
+            twice = self.line.fit(2 * self.widths[k])
             goes_on = twice.finite & (twice.noise <= SUDDEN_GROWTH * self.noise[k])
             resolved |= mine & goes_on & ~(self.noise[max(k - 1, 0)] > SUDDEN_GROWTH * twice.noise)
         curved = self.curved & (np.arange(len(self.errors))[:, None] >= first)
@@ -315,8 +316,7 @@ class Fits:
         poor = plain & near & ~self.hiding & (result.error > PRECISE * np.abs(result.value))
         for width in np.unique(result.width[poor])[:3]:
             mine = poor & (result.width == width)
-            widths = width * np.linspace(0.55, 0.95, AVERAGED_FITS)
-            more = [fit_centred(self.line, self.x, w, self.unit) for w in widths]
+            more = [self.line.fit(width * part) for part in np.linspace(0.55, 0.95, AVERAGED_FITS)]
             values = np.stack([result.value, *(fit.value for fit in more)])
             errors = np.stack([result.error, *(fit.error for fit in more)])
             mean, error, agree = mean_of_fits(values, errors)
@@ -389,7 +389,7 @@ class Fits:
         for _ in range(MOST_FITS):
             if width < self.least or (np.isfinite(error[where]).all() and worse >= 2):
                 break
-            fit = one_sided(self.line, self.x, width, self.unit, side)
+            fit = self.line.fit_side(width, side)
             joined = np.abs(fit.at_end - self.f0) <= 20 * fit.noise
             usable = np.where(fit.rounded & fit.finite & joined, fit.error, np.inf)
             better = usable < error

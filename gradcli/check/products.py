@@ -33,14 +33,13 @@ def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckRep
     if agreement >= least:
         return checked
     text = f"forward and reverse mode agree to {agreement:.1f} digits only"
-    if checked.verdict == "pass" and claim.claims == "jvp":
-        text += "; the values confirm forward mode, so reverse mode (vjp) is wrong"
-    elif checked.verdict == "pass":
-        text += "; the values confirm reverse mode, so forward mode (jvp) is wrong"
+    if checked.verdict == "pass":
+        forward, reverse = ("forward mode", "reverse mode (vjp)"), ("reverse mode", "forward mode (jvp)")
+        right, wrong = forward if claim.claims == "jvp" else reverse
+        text += f"; the values confirm {right}, so {wrong} is wrong"
+    message = checked.message if checked.verdict == "fail" else text
     findings = (*checked.diagnosis, Finding("modes disagree", text))
-    if checked.verdict == "fail":
-        return replace(checked, diagnosis=findings)
-    return replace(checked, verdict="fail", message=text, diagnosis=findings)
+    return replace(checked, verdict="fail", message=message, diagnosis=findings)
 
 
 def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,19 @@ from .flat import Flat
 from .jacobian import Reference
 from .noise import roughness, scatter_of_claim
 from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
-from .verdict import CAP, FAIL, HIDDEN, OWN_NOISE, UNSURE, Judgement, digits_of, judge_by_tolerances, rounding_slack
-
-if TYPE_CHECKING:
-    from .directions import Outcome
+from .verdict import (
+    AT_KINK,
+    CAP,
+    FAIL,
+    HIDDEN,
+    OWN_NOISE,
+    UNSURE,
+    Judgement,
+    differ_by,
+    digits_of,
+    judge_by_tolerances,
+    rounding_slack,
+)
 
 DEFECT = "a defect of gradcli, please report it"  # what is said where nobody foresaw an error
 SCATTER_LIMIT = 200_000
@@ -36,7 +45,7 @@ SPARSE_FROM = 20_000  # elements of a Jacobian from which on its pattern is look
 SLOW_SECONDS = 2.0  # seconds that one call per element may take for all elements to be looked at
 DISTURBED = 0.05  # seconds by which other work on the machine delays a call at most, mostly
 RETRIALS = 3  # further calls to tell a slow function from a delayed call
-EXCUSE_LIMIT = 5_000_000  # elements up to which that is done once more for what was held against it
+EXCUSE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
 
 
 class Place(NamedTuple):
@@ -58,14 +67,17 @@ def source_at(file: str | None, line: int | None) -> str:
         return lines[0]
 
 
+def source_place(function: Callable) -> tuple[str, int] | None:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else (code.co_filename, code.co_firstlineno)
+
+
 def sources_of(place: Place) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return the function's text and, of each derivative by hand that is not a part of it, where it is and its text."""
     source, others = source_at(place.file, place.line), []
-    for claim in place.claims:
-        code = getattr(inspect.unwrap(claim), "__code__", None)
-        text = "" if code is None else source_at(code.co_filename, code.co_firstlineno)
-        if code is not None and text.strip() not in source:
-            others.append((f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}", text))
+    for file, line in filter(None, map(source_place, place.claims)):
+        if (text := source_at(file, line)).strip() not in source:
+            others.append((f"{os.path.relpath(file)}:{line}", text))
     return source, tuple(others)
 
 
@@ -144,103 +156,132 @@ def run_check(
 
 
 def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
-    """Return the report on a claim, by directions where these are enough, else by elements. Raises CallError."""
-    if claim.doubt:
-        return report("inconclusive", claim.doubt)
-    claim.most_calls = request.calls or claim.most_calls
-    flat = Flat(claim)
-    at_other = claim_at_other_point(flat)
-    few = request.show != "all" and (request.looks_along or claim.most_calls or is_costly(flat))
-    along = bool(request.tolerances is None and len(flat.f0) * flat.size and few)
-    if along:
+    return report("inconclusive", claim.doubt) if claim.doubt else Judging(claim, request, report).run()
+
+
+class Judging:
+    """The judgement of one claim. All methods raise CallError.
+
+    report: makes a report of a verdict, a message, and more of its fields. at_other: the claim at another point.
+    broken_law: what products with it do not satisfy, or that two calls differ.
+    """
+
+    def __init__(self, claim: Claim, request: Request, report: Callable[..., CheckReport]):
+        claim.most_calls = request.calls or claim.most_calls
+        self.claim, self.request, self.report, self.flat = claim, request, report, Flat(claim)
+        self.at_other = claim_at_other_point(self.flat)
+        self.broken_law: Finding | None = None
+
+    def run(self) -> CheckReport:
+        """Return the report: by directions where these are enough, else by elements."""
+        flat, request = self.flat, self.request
+        reason = not_finite(flat)
+        if reason is not None:
+            return self.report("inconclusive", reason)
+        along = request.tolerances is None and request.show != "all" and len(flat.f0) * flat.size > 0
+        along = along and bool(request.looks_along or self.claim.most_calls or is_costly(flat))
+        checked = self.by_directions() if along else None
+        if checked is not None:
+            return checked
+        drift, size = np.abs(flat.f0 - flat.value_again()), np.abs(flat.f0)
+        if (drift > 1e3 * flat.unit * size).any():
+            return self.report("inconclusive", differ_by((drift / np.maximum(size, 1e-300)).max()))
+        if not along:
+            self.broken_law = find_broken_law(flat, request.seed)
+        return self.by_elements()
+
+    def by_directions(self) -> CheckReport | None:
         from .directions import PLAN, TAYLOR_STEPS, Directions, taylor_of
         from .wrong_elements import judge_along
 
-        most = claim.most_calls
-        affords_laws = most is None or claim.calls + 2 * claim.claim_calls + PLAN <= most
-        broken_law = find_broken_law(flat, request.seed) if affords_laws else None
-        look = Directions(flat, request.seed, TAYLOR_STEPS if request.taylor else None)
+        claim, request, most = self.claim, self.request, self.claim.most_calls
+        if most is None or claim.calls + 2 * claim.claim_calls + PLAN <= most:
+            self.broken_law = find_broken_law(self.flat, request.seed)
+        look = Directions(self.flat, request.seed, TAYLOR_STEPS if request.taylor else None)
         outcome = judge_along(look)
         if request.taylor and look.slopes:
-            report = functools.partial(report, taylor=taylor_of(look))
-        if outcome is not None:
-            rows = look.claimed if look.slopes else None
-            if broken_law is None and rows is not None and rows.whole is not None and rows.again is not None:
-                broken_law = find_unsteady(rows.whole, rows.again, at_other)
-            return report_along(look.flat, outcome, broken_law, request, report)
-    reason = undecidable(flat)
-    if reason is not None:
-        return report("inconclusive", reason)
-    if not along:
-        broken_law = find_broken_law(flat, request.seed)
-    return judge_elements(flat, broken_law, at_other, request, report)
+            self.report = functools.partial(self.report, taylor=taylor_of(look))
+        if outcome is None:
+            return None
+        rows = look.claimed if look.slopes else None
+        if self.broken_law is None and rows is not None and rows.whole is not None and rows.again is not None:
+            self.broken_law = find_unsteady(rows.whole, rows.again, self.at_other)
+        verdict, message, findings = outcome.verdict, outcome.message, outcome.findings
+        if self.broken_law is not None:
+            verdict, message = "fail", message if verdict == "fail" else self.broken_law.text
+            findings = (self.broken_law, *findings)
+        claim = look.flat.claim  # perhaps restricted to symmetric matrices
+        checked = self.report(
+            verdict,
+            message or claim.restriction,
+            inputs=outcome.inputs,
+            diagnosis=findings,
+            notes=(*claim.notes, *outcome.notes, *undecided_notes(outcome.inputs)),
+            evidence=outcome.evidence(look.flat),
+        )
+        with contextlib.suppress(OutOfCallsError):
+            return with_adjoint_test(checked, claim, request.seed)
+        return checked
 
+    def by_elements(self) -> CheckReport:
+        flat, claim, request = self.flat, self.claim, self.request
+        by_error = request.tolerances is None
+        large = claim.traced and len(flat.f0) * flat.size >= SPARSE_FROM
+        if self.broken_law is None and by_error and request.show != "all" and large:
+            from .sparse_jacobian import all_right
 
-def judge_elements(
-    flat: Flat,
-    broken_law: Finding | None,
-    at_other: np.ndarray | None,
-    request: Request,
-    report: Callable[..., CheckReport],
-) -> CheckReport:
-    """Return the report on a claim, by elements. broken_law: of its products. at_other: the claim at another point."""
-    claim, by_error = flat.claim, request.tolerances is None
-    large = claim.traced and len(flat.f0) * flat.size >= SPARSE_FROM
-    if broken_law is None and by_error and request.show != "all" and large:
-        from .sparse_jacobian import all_right
+            right = all_right(flat)
+            if right is not None:
+                evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
+                return with_adjoint_test(self.report("pass", inputs=right, evidence=evidence), claim, request.seed)
+        analytic = flat.matrix()
+        again = analytic if analytic.size > SCATTER_LIMIT or claim.traced else flat.matrix()
+        coarse = 0.0
+        if self.broken_law is None and by_error:
+            coarse, self.broken_law = coarseness(flat, analytic, request.seed)
+        unsteady = find_unsteady(analytic, again, self.at_other)
+        findings = [finding for finding in (self.broken_law, unsteady) if finding is not None]
+        if analytic.size and request.tolerances is not None:
+            judgement = judge_by_tolerances(flat, analytic, request.tolerances)
+        else:
+            judgement = judge_closely(flat, analytic, request.seed, coarse)
+        verdict = "fail" if findings else judgement.verdict
+        message = judgement.reason() if verdict == "inconclusive" else claim.restriction
+        if judgement.verdict == "fail":
+            findings += self.find_mistakes(judgement)
+        elif findings:
+            message = findings[0].text
+        inputs = tuple(input_check(judgement, k, request.show == "all") for k in range(len(claim.wrt)))
+        if verdict == "pass" and analytic.size and sum(item.hidden for item in inputs) == analytic.size:
+            verdict, message = "inconclusive", "no element is decidable: all are below the function's own rounding"
+        at_kink = [AT_KINK] if judgement.kinks and verdict == "pass" else []
+        notes = [*claim.notes, *at_kink, *judgement.notes, *undecided_notes(inputs)]
+        checked = self.report(
+            verdict,
+            message,
+            inputs=inputs,
+            diagnosis=tuple(findings),
+            notes=tuple(dict.fromkeys(notes)),
+            evidence=Evidence(analytic.size, judgement.closely, flat.calls),
+        )
+        matrices = any(x.ndim > 1 for x in flat.arrays)
+        if judgement.verdict != "pass" and self.broken_law is None and by_error and matrices:
+            from .symmetric import restrict_to_symmetric
 
-        right = all_right(flat)
-        if right is not None:
-            evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
-            return with_adjoint_test(report("pass", inputs=right, evidence=evidence), claim, request.seed)
-    analytic = flat.matrix()
-    again = analytic if analytic.size > SCATTER_LIMIT or claim.traced else flat.matrix()
-    coarse = 0.0
-    if broken_law is None and by_error:
-        coarse, broken_law = coarseness(flat, analytic, request.seed)
-    findings = [finding for finding in (broken_law, find_unsteady(analytic, again, at_other)) if finding is not None]
-    if analytic.size and request.tolerances is not None:
-        judgement = judge_by_tolerances(flat, analytic, request.tolerances)
-    else:
-        judgement = judge_closely(flat, analytic, request.seed, coarse)
-    verdict = "fail" if findings else judgement.verdict
-    message = judgement.reason() if verdict == "inconclusive" else claim.restriction
-    if judgement.verdict == "fail":
-        findings += find_mistakes(flat, judgement, at_other)
-    elif findings:
-        message = findings[0].text
-    inputs = tuple(input_check(flat, judgement, k, request.show == "all") for k in range(len(claim.wrt)))
-    if verdict == "pass" and analytic.size and sum(item.hidden for item in inputs) == analytic.size:
-        verdict, message = "inconclusive", "no element is decidable: all are below the function's own rounding"
-    kink = ["a kink: the claimed value lies between the one-sided derivatives"]
-    notes = [*claim.notes, *(kink if judgement.kinks and verdict == "pass" else []), *judgement.notes]
-    checked = report(
-        verdict,
-        message,
-        inputs=inputs,
-        diagnosis=tuple(findings),
-        notes=tuple(dict.fromkeys([*notes, *undecided_notes(inputs)])),
-        evidence=Evidence(analytic.size, judgement.closely, flat.calls),
-    )
-    matrices = any(x.ndim > 1 for x in flat.arrays)
-    if judgement.verdict != "pass" and broken_law is None and by_error and matrices:
-        from .symmetric import restrict_to_symmetric
+            narrower = restrict_to_symmetric(flat)
+            on_symmetric = None if narrower is None else judge(narrower, request, self.report)
+            if on_symmetric is not None and all(item.verdict == "pass" for item in on_symmetric.inputs):
+                return on_symmetric
+        return with_adjoint_test(checked, claim, request.seed)
 
-        narrower = restrict_to_symmetric(flat)
-        on_symmetric = None if narrower is None else judge(narrower, request, report)
-        if on_symmetric is not None and all(item.verdict == "pass" for item in on_symmetric.inputs):
-            return on_symmetric
-    return with_adjoint_test(checked, claim, request.seed)
+    def find_mistakes(self, judgement: Judgement) -> tuple[Finding, ...]:
+        from .diagnose import diagnose
 
-
-def find_mistakes(flat: Flat, judgement: Judgement, at_other: np.ndarray | None) -> tuple[Finding, ...]:
-    from .diagnose import diagnose
-
-    mistakes = diagnose(flat, judgement)
-    only_places = all(finding.kind in PLACES for finding in mistakes)
-    if only_places and at_other is not None and np.array_equal(at_other, judgement.analytic):
-        mistakes, only_places = (KEPT,), False
-    return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
+        mistakes = diagnose(judgement)
+        only_places = all(finding.kind in PLACES for finding in mistakes)
+        if only_places and self.at_other is not None and np.array_equal(self.at_other, judgement.analytic):
+            return (KEPT,)
+        return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
 
 
 def is_costly(flat: Flat) -> bool:
@@ -254,26 +295,6 @@ def is_costly(flat: Flat) -> bool:
     return flat.size * flat.seconds > SLOW_SECONDS
 
 
-def report_along(
-    flat: Flat, outcome: Outcome, broken_law: Finding | None, request: Request, report: Callable[..., CheckReport]
-) -> CheckReport:
-    verdict, message, findings = outcome.verdict, outcome.message, outcome.findings
-    if broken_law is not None:
-        verdict, message = "fail", message if verdict == "fail" else broken_law.text
-        findings = (broken_law, *findings)
-    checked = report(
-        verdict,
-        message or flat.claim.restriction,
-        inputs=outcome.inputs,
-        diagnosis=findings,
-        notes=(*flat.claim.notes, *outcome.notes, *undecided_notes(outcome.inputs)),
-        evidence=outcome.evidence(flat),
-    )
-    with contextlib.suppress(OutOfCallsError):
-        return with_adjoint_test(checked, flat.claim, request.seed)
-    return checked
-
-
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
     for item in inputs:
         if item.hidden:
@@ -282,27 +303,19 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             yield f"{item.name}: {count} not decidable, {reason}"
 
 
-def undecidable(flat: Flat) -> str | None:
-    """Return why nothing can be said of a function at this point; None where something can."""
-    again = flat.value_again()
+def not_finite(flat: Flat) -> str | None:
+    """Return what is not finite, so that nothing can be said of a function at this point."""
     if not np.isfinite(flat.f0).all():
         return "the function is not finite at this point"
     strange = [name for name in flat.claim.wrt if not np.isfinite(flat.claim.at[name]).all()]
-    if strange:
-        return f"the input {', '.join(strange)} holds nan or infinity"
-    drift, size = np.abs(flat.f0 - again), np.abs(flat.f0)
-    if (drift > 1e3 * flat.unit * size).any():
-        worst = float((drift / np.maximum(size, 1e-300)).max())
-        return f"non-deterministic: two calls at the same point differ by {worst:.2g} relative"
-    return None
+    return f"the input {', '.join(strange)} holds nan or infinity" if strange else None
 
 
-def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0.0) -> Judgement:
+def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float) -> Judgement:
     """Decide every element by its own derivative, then what excuses it. coarse: the part that is not certain."""
     asked = analytic.size <= SCATTER_LIMIT and not flat.claim.traced
     scatter = scatter_of_claim(flat, analytic) if asked else np.zeros_like(analytic)
-    slack, floor = rounding_slack(analytic, scatter, flat.claim_unit)
-    judgement = Judgement(analytic, Reference(flat), slack + coarse * np.abs(analytic), floor)
+    judgement = Judgement(analytic, Reference(flat), *rounding_slack(analytic, scatter, flat.claim_unit, coarse))
     steady = np.where(scatter <= JUMPS * np.abs(analytic), scatter, 0.0)
     judgement.excusable = OWN_NOISE * steady
     if not analytic.size:  # without elements the verdict is a pass in every way of checking
@@ -313,17 +326,17 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float = 0
     if rows and flat.size > 1:
         from .kink import settle_kinks
 
-        settle_kinks(flat, judgement, rows, seed)
+        settle_kinks(judgement, rows, seed)
     if judgement.verdict != "fail" or analytic.size > EXCUSE_LIMIT:
         return judgement
     if flat.claim.traced:
         scatter = scatter_of_claim(flat, analytic)
     from .solver import is_rough, solver_tolerance
 
-    judgement.rough = is_rough(flat, judgement, scatter)
+    judgement.rough = is_rough(judgement, scatter)
     if not judgement.rough:
         judgement.excuse(np.fmax(roughness(flat, analytic), steady))
-    solver = solver_tolerance(flat, judgement, scatter) if judgement.verdict == "fail" and not judgement.rough else None
+    solver = solver_tolerance(judgement, scatter) if judgement.verdict == "fail" and not judgement.rough else None
     if solver is not None:
         for j, i in np.argwhere(judgement.state == FAIL):
             judgement.state[j, i] = judgement.unsure(int(j), int(i), solver)
@@ -338,7 +351,7 @@ ROUGH = Finding(
 PLACES = ("single element", "some elements")  # findings that say where a mistake is, and not which
 
 
-def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None = None) -> Finding | None:
+def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None) -> Finding | None:
     """Return in what a second call of the derivative differs. at_other: what it gave at another point before."""
     if first is second or np.allclose(first, second, rtol=1e-12, atol=0, equal_nan=True):
         return None
@@ -356,12 +369,12 @@ LINE = 81  # points of the function along the worst element
 VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden"])
 
 
-def input_check(flat: Flat, judgement: Judgement, k: int, every: bool) -> InputCheck:
+def input_check(judgement: Judgement, k: int, every: bool) -> InputCheck:
     """Return what was found for input k; where every element is wanted, with all of them, and a line."""
-    item = one_input(flat, judgement, k)
+    item = one_input(judgement, k)
     if not every:
         return item
-    columns = flat.columns(k)
+    flat, columns = judgement.flat, judgement.flat.columns(k)
     elements = Elements(
         tuple(flat.row(j) for j in range(len(flat.f0))),
         tuple(flat.label(i)[1:] for i in range(columns.start, columns.stop)),
@@ -379,8 +392,8 @@ def input_check(flat: Flat, judgement: Judgement, k: int, every: bool) -> InputC
     return replace(item, elements=elements, point=np.array(flat.arrays[k]), line=line)
 
 
-def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
-    columns = flat.columns(k)
+def one_input(judgement: Judgement, k: int) -> InputCheck:
+    flat, columns = judgement.flat, judgement.flat.columns(k)
     name, shape = flat.claim.wrt[k], flat.arrays[k].shape
     state, a = judgement.state[:, columns], judgement.analytic[:, columns]
     value, error = judgement.value[:, columns], judgement.error[:, columns]
@@ -405,7 +418,7 @@ def one_input(flat: Flat, judgement: Judgement, k: int) -> InputCheck:
     counted = known | (wrong & ~np.isnan(gap))
     most = float(relative[counted].max()) if counted.any() else 0.0
     column = columns.start + int(i)
-    sides = judgement.reference.sides(int(j), column)
+    sides = judgement.reference.sides.get((int(j), column))
     worst = flat.worst(int(j), column, a[j, i], value[j, i], float(judgement.margin * error[j, i]), sides)
     return InputCheck(
         name,

@@ -7,7 +7,7 @@ decomposition").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -40,9 +40,6 @@ class Symmetrized(Claim):
     def calls(self) -> int:  # type: ignore[override]
         return self.claim.calls
 
-    def require(self, calls: int) -> None:
-        self.claim.require(calls)
-
     def symmetrize(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """Return arrays with the means of those that are symmetric matrices; the point itself as it is."""
         if arrays is self.at:
@@ -66,9 +63,6 @@ class Symmetrized(Claim):
 
     def push(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         return self.claim.push(self.symmetrize(arrays), self.symmetrize(tangents))
-
-    def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
-        return self.claim.parts()
 
 
 def restrict_to_symmetric(flat: Flat) -> Symmetrized | None:

@@ -95,20 +95,17 @@ def bound_of_import(timeout: float | None) -> Bound | None:
     return None if timeout is None else Bound(max(PATIENCE * timeout, LEAST_SECONDS))
 
 
-def import_checks(
-    path: str, folders: Folders, stdout: Any = None, timeout: float | None = None
-) -> list[Check] | CheckReport:
+def import_checks(path: str, folders: Folders, stdout: Any, timeout: float | None) -> list[Check] | CheckReport:
     """Import a file and return the checks that it, or a file that it imports, declares; a report where it fails."""
-    before = len(REGISTRY)
-    start = time.perf_counter()
+    before, start = len(REGISTRY), time.perf_counter()
     try:
         with enforce(bound_of_import(timeout)):
             load_module(path, stdout, folders)
     except GradcliError as error:
-        del REGISTRY[before:]
         return error_report(path, path, start, error)
-    declared = REGISTRY[before:]
-    del REGISTRY[before:]
+    finally:
+        declared = REGISTRY[before:]
+        del REGISTRY[before:]
     if not any(belongs(check, path) for check in declared):  # the file was imported before, for a function of it
         declared += [check for check in REGISTRY if belongs(check, path)]
         REGISTRY[:] = [check for check in REGISTRY if not belongs(check, path)]
@@ -156,17 +153,17 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
     checks: list[Check | CheckReport] = []
     folders = Folders()
     for target in targets:
-        if (
-            len(targets) == 1
-            or target.inline
-            or not (target.text.endswith(".py") and os.path.isfile(target.text) and not declares_checks(target.text))
-        ):
+        if len(targets) == 1 or not is_python_file(target) or declares_checks(target.text):
             checks += of_target(target._replace(folders=folders), request)
     if not checks:
         names = ", ".join(target.text for target in targets)
         hint = "declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g"
         raise GradcliError(f"nothing to check in {names}", hint=hint, kind="file")
     return checks
+
+
+def is_python_file(target: Target) -> bool:
+    return not target.inline and target.text.endswith(".py") and os.path.isfile(target.text)
 
 
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
@@ -183,7 +180,7 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
         return [hand_written_check(target, request)]
     if target.name is not None and request.engine != "gradcli" and (check := by_framework(target, request)) is not None:
         return [check]
-    if not target.inline and text.endswith(".py") and os.path.isfile(text) and declares_checks(text):
+    if is_python_file(target) and declares_checks(text):
         return of_file(text, target, request)
     if by_hand:
         from .formula_check import formula_checks

@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .fit import Estimate
 from .flat import Flat
 from .jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
 from .line import STAIR
 
 CAP = 15.95  # the digits that float64 has
+
+
+AT_KINK = "a kink: the claimed value lies between the one-sided derivatives"
+
+
+def differ_by(relative: float) -> str:
+    return f"non-deterministic: two calls at the same point differ by {relative:.2g} relative"
 
 
 def digits_of(relative: float) -> float:
@@ -77,6 +83,7 @@ class Judgement:
 
     def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray, floor: np.ndarray):
         self.analytic, self.reference, self.slack, self.floor = analytic, reference, slack, floor
+        self.flat = reference.flat
         self.value, self.error = reference.value.copy(), reference.error.copy()
         self.excusable = np.zeros(analytic.shape)
         self.other = np.zeros(analytic.shape, bool)
@@ -109,8 +116,8 @@ class Judgement:
         """
         ref = self.reference
         a, value, error = self.analytic[where], self.value[where], self.error[where]
-        scale = np.broadcast_to(ref.flat.scales, self.state.shape)[where]
-        changes = np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * ref.flat.unit * np.abs(ref.flat.f0))
+        scale = np.broadcast_to(self.flat.scales, self.state.shape)[where]
+        changes = np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * self.flat.unit * np.abs(self.flat.f0))
         change = np.broadcast_to(changes[:, None], self.state.shape)[where]
         room = self.room(error, where)
         agrees = np.isfinite(a) & np.isfinite(error) & (np.abs(a - value) <= room)
@@ -132,7 +139,7 @@ class Judgement:
         a, effects = self.analytic, self.known_effects()
         room = self.room(self.error)
         agrees = (self.state == UNSURE) & np.isfinite(self.error) & (np.abs(a - self.value) <= room)
-        effect = (np.abs(a) + self.margin * self.error) * self.reference.flat.scales
+        effect = (np.abs(a) + self.margin * self.error) * self.flat.scales
         small = effect <= SMALL_EFFECT * effects.max(axis=1, initial=0.0)[:, None]
         nothing = effect <= NO_EFFECT * effects.max(axis=0, initial=0.0)
         self.state[where & agrees & (small | nothing)] = HIDDEN
@@ -140,9 +147,9 @@ class Judgement:
     def known_effects(self) -> np.ndarray:
         """Return by how much elements that passed change outputs over their scale, at least; 0 for others."""
         passed = (self.state == PASS) & np.isfinite(self.error)
-        return np.where(passed, np.abs(self.value) - self.margin * self.error, 0.0) * self.reference.flat.scales
+        return np.where(passed, np.abs(self.value) - self.margin * self.error, 0.0) * self.flat.scales
 
-    def cheap(self) -> None:
+    def settle(self) -> None:
         """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
         ref = self.reference
         self.take_in()
@@ -152,8 +159,8 @@ class Judgement:
         if self.analytic.size >= MANY_ENTRIES:
             self.hide(ref.limited)
 
-    def order(self) -> np.ndarray:
-        """Return the columns that are still open, the most suspicious first."""
+    def open_columns(self) -> np.ndarray:
+        """Return the columns with open entries, the most suspicious first."""
         a = self.analytic
         off = np.abs(a - self.value) / (self.error + self.slack + np.finfo(float).tiny)
         off = np.where(np.isfinite(off), off, 1.0)
@@ -166,18 +173,18 @@ class Judgement:
     def run(self) -> None:
         """Take the cheap look at all columns, then look closely at open ones until the verdict is clear."""
         self.reference.look()
-        self.cheap()
+        self.settle()
         self.tell_wrong()
         for reach in OTHER_REACHES:
-            columns = self.order()
+            columns = self.open_columns()
             columns = columns[~self.surely_wrong()[:, columns].any(axis=0)]
             if len(columns):
                 self.reference.look(columns, reach)
-                self.cheap()
+                self.settle()
         wrong = 0
-        columns = self.order()
+        columns = self.open_columns()
         for count, i in enumerate(columns):
-            self.reference.flat.claim.tell("element", count, len(columns))
+            self.flat.claim.tell("element", count, len(columns))
             if wrong >= ENOUGH and count >= ENOUGH:
                 self.state[self.surely_wrong()] = FAIL  # enough are confirmed: the cheap look decides the rest
                 self.confirm(self.state == UNSURE)
@@ -187,20 +194,23 @@ class Judgement:
             self.take_in((rows, i))
             self.closely += len(rows)
             for k, j in enumerate(rows):
-                self.state[j, i] = self.entry(int(j), int(i), k, estimate)
+                self.state[j, i] = self.entry(int(j), int(i), estimate.entry(k))
             wrong += int((self.state[rows, i] == FAIL).any())
             self.tell_wrong()
         self.hide()
 
     def tell_wrong(self) -> None:
-        flat, wrong = self.reference.flat, ((self.state == FAIL) | self.surely_wrong()).any(axis=0)
-        names = [name for k, name in enumerate(flat.claim.wrt) if wrong[flat.columns(k)].any()]
+        claim, wrong = self.flat.claim, ((self.state == FAIL) | self.surely_wrong()).any(axis=0)
+        names = [name for k, name in enumerate(claim.wrt) if wrong[self.flat.columns(k)].any()]
         if names:
-            flat.claim.tell_found(f"elements wrong so far in {' and '.join(names)}")
+            claim.tell_found(f"elements wrong so far in {' and '.join(names)}")
 
     def surely_wrong(self) -> np.ndarray:
-        off = np.abs(self.analytic - self.value)
-        return (self.state == UNSURE) & (off > SURE * self.error + self.slack + self.floor)
+        """Return which open entries need no close look: far off, or not finite where the derivative is known."""
+        finite = np.isfinite(self.analytic)
+        off = np.where(finite, np.abs(self.analytic - self.value), np.inf)
+        known = finite | (self.error <= COARSE * np.abs(self.value))
+        return (self.state == UNSURE) & known & (off > SURE * self.error + self.slack + self.floor)
 
     def settle_kinks(self, answers: Mapping[tuple[int, ...], bool | None], j: int) -> None:
         """Take in whether the values of row j at columns that share kinks lie in the generalized gradient."""
@@ -222,7 +232,7 @@ class Judgement:
         """Take back what was held against entries that are off by no more than they are seen to scatter."""
         off = np.abs(self.analytic - self.value)
         own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
-        effect = (off + scatter) * self.reference.flat.scales
+        effect = (off + scatter) * self.flat.scales
         small = effect <= SMALL_EFFECT**3 * self.reference.changes[:, None]
         small |= effect <= NO_EFFECT * self.known_effects().max(axis=0, initial=0.0)
         known = off + scatter <= COARSE * np.abs(self.value)
@@ -234,14 +244,13 @@ class Judgement:
             self.state[j, i] = settled if small[j, i] else self.unsure(j, i, reason)
         self.excusable = np.where(own, np.fmax(self.excusable, OWN_NOISE * scatter), self.excusable)
 
-    def entry(self, j: int, i: int, k: int, estimate: Estimate) -> int:
-        """Return what is to be said about entry (j, i), whose estimate is the k-th."""
-        a, kind = float(self.analytic[j, i]), estimate.kind[k]
-        value, error = float(estimate.value[k]), float(estimate.error[k])
+    def entry(self, j: int, i: int, fit: Any) -> int:
+        """Return what is to be said about entry (j, i). fit: its estimate, see `Estimate.entry`."""
+        a, kind, value, error = float(self.analytic[j, i]), fit.kind, fit.value, fit.error
         if kind == "jump":
             return self.unsure(j, i, "the function jumps at this point")
         if kind == "none":
-            trouble = self.reference.flat.claim.trouble
+            trouble = self.flat.claim.trouble
             why = f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach"
             return self.unsure(j, i, f"no numeric derivative can be had here: {why}")
         if np.isinf(value) and (kind != "kink" or a == value):
@@ -251,19 +260,18 @@ class Judgement:
         if not np.isfinite(a):
             return FAIL
         if kind == "kink":
-            return self.entry_at_kink(j, i, k, estimate)
-        other, other_error = float(estimate.other[k]), float(estimate.other_error[k])
+            return self.entry_at_kink(j, i, fit)
+        scale, other, other_error = float(self.flat.scales[i]), fit.other, fit.other_error
         informed = np.isfinite(other) and self.room(other_error, (j, i)) <= COARSE * abs(other)
         contradicts = informed and abs(other - value) > CONTRADICTION * other_error
         close = contradicts and abs(other - value) <= COARSE * abs(value)
         apart = 2 * abs(other - value) / self.margin if close else 0.0
         if abs(a - value) <= self.room(error, (j, i)):
-            width = float(estimate.width[k])
-            step = abs(value) <= error and STAIR_WIDTHS[0] < width / self.reference.flat.scales[i] < STAIR_WIDTHS[1]
             reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
-            reason = f"the function stands still over ±{width:.1g} alone, too little" if step else reason
+            if abs(value) <= error and STAIR_WIDTHS[0] < fit.width / scale < STAIR_WIDTHS[1]:
+                reason = f"the function stands still over ±{fit.width:.1g} alone, too little"
             state = self.entry_within(j, i, reason)
-            hidden = self.margin * other_error * self.reference.flat.scales[i]
+            hidden = self.margin * other_error * scale
             still = abs(other) <= self.room(other_error, (j, i)) and hidden <= SMALL_EFFECT * self.reference.changes[j]
             if state == UNSURE and a == 0 and still:
                 return self.pass_by_other((j, i), 0.0, other_error)  # it stands still between edges close by
@@ -271,19 +279,18 @@ class Judgement:
             return state
         if contradicts and abs(a - other) <= self.room(other_error, (j, i)):
             return self.pass_by_other((j, i), other, max(other_error, apart))
-        reach = max(float(self.reference.flat.scales[i]), 1.0)
-        if max(abs(a), abs(value)) * reach <= HIDDEN_UNITS * self.reference.rounding_at(j, i):
+        if max(abs(a), abs(value)) * max(scale, 1.0) <= HIDDEN_UNITS * self.reference.rounding_at(j, i):
             return HIDDEN
         noise = float(self.reference.scatter[:, j].min())
-        stair = STAIR * noise / float(estimate.width[k])
-        if noise > STAIR * estimate.noise[k] and abs(a - value) <= self.room(stair, (j, i)):
+        stair = STAIR * noise / fit.width
+        if noise > STAIR * fit.noise and abs(a - value) <= self.room(stair, (j, i)):
             self.error[j, i] = stair
             return self.entry_within(j, i, "rounding hides the derivative")
         return FAIL
 
-    def entry_at_kink(self, j: int, i: int, k: int, estimate: Estimate) -> int:
-        low, high = sorted((float(estimate.left[k]), float(estimate.right[k])))
-        room = float(self.room(max(float(estimate.left_error[k]), float(estimate.right_error[k])), (j, i)))
+    def entry_at_kink(self, j: int, i: int, fit: Any) -> int:
+        low, high = sorted((fit.left, fit.right))
+        room = float(self.room(max(fit.left_error, fit.right_error), (j, i)))
         if not low - room <= self.analytic[j, i] <= high + room:
             return FAIL
         if room > COARSE * (high - low):
@@ -296,7 +303,7 @@ class Judgement:
         state = int(self.states((j, i)))
         if state != UNSURE:
             return state
-        value, error, trouble = self.value[j, i], self.error[j, i], self.reference.flat.claim.trouble
+        value, error, trouble = self.value[j, i], self.error[j, i], self.flat.claim.trouble
         beside = f"; beside the point {trouble}" if trouble else ""
         return self.unsure(j, i, f"{reason} to say more than {value:.3g} ± {self.margin * error:.2g}{beside}")
 
@@ -317,15 +324,20 @@ class Judgement:
         return "inconclusive" if (self.state == UNSURE).any() else "pass"
 
 
-def rounding_slack(analytic: np.ndarray, scatter: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far a value may be off by its rounding, and its floor. scatter: its change at neighbouring points."""
+def rounding_slack(
+    analytic: np.ndarray, scatter: np.ndarray, unit: float, coarse: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far a value may be off by its rounding, and its floor.
+
+    scatter: its change at neighbouring points; coarse: the part of it that is not certain.
+    """
     size = np.where(np.isfinite(analytic), np.abs(analytic), 0.0)
     largest = size.max(axis=1, keepdims=True, initial=0.0)
     noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
     slack = noisy + ROUNDING * unit * size
     if unit > 1e-5:
         slack = np.minimum(slack, HALF_COARSE * size)
-    return slack, floor_of(unit) * size
+    return slack + coarse * size, floor_of(unit) * size
 
 
 EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3
@@ -334,17 +346,11 @@ EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3
 def judge_by_tolerances(flat: Flat, analytic: np.ndarray, tolerances: Sequence[float | None]) -> Judgement:
     """Decide by PyTorch's rule. tolerances: eps, atol, rtol, None for the usual."""
     eps, atol, rtol = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
-    reference, none = Reference(flat), np.zeros(analytic.shape)
-    reference.value = central(flat, np.arange(flat.size), eps)
+    reference, none, n = Reference(flat), np.zeros(analytic.shape), flat.size
+    values = flat.along(np.repeat(np.arange(n), 2), np.tile([eps, -eps], n)).reshape((n, 2, -1))
+    reference.value = ((values[:, 0] - values[:, 1]) / (2 * eps)).T
     reference.error = atol + rtol * np.abs(reference.value)
     judgement = Judgement(analytic, reference, none, none)
     judgement.margin = 1.0
     judgement.state = np.where(np.abs(analytic - judgement.value) <= judgement.error, PASS, FAIL)
     return judgement
-
-
-def central(flat: Flat, elements: np.ndarray, eps: float) -> np.ndarray:
-    """Return central differences of all outputs with one step along some elements: shape (m, elements)."""
-    n = len(elements)
-    values = flat.along(np.repeat(elements, 2), np.tile([eps, -eps], n)).reshape((n, 2, len(flat.f0)))
-    return ((values[:, 0] - values[:, 1]) / (2 * eps)).T

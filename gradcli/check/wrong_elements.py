@@ -15,12 +15,12 @@ import numpy as np
 
 from ..program.claim import OutOfCallsError
 from ..show.check_results import ElementCounts, Finding, InputCheck
-from .directions import DRIFT, PLAN, TINY, Directions, Outcome, excess, is_cheap, short_of_calls, too_few, too_noisy
+from .directions import DRIFT, PLAN, TINY, Directions, Outcome, is_cheap, short_of_calls, too_few, too_noisy
 from .flat import Flat
 from .jacobian import MARGIN, PAIRS, REACH, SURE, SampledLine, Slope
 from .line import Fits
 from .symmetric import restrict_to_symmetric
-from .verdict import COARSE, FAIL, PASS, UNSURE, digits_of
+from .verdict import AT_KINK, COARSE, FAIL, PASS, UNSURE, differ_by, digits_of
 
 MOST_WRONG = 4
 STEPS = PAIRS * REACH
@@ -42,17 +42,23 @@ class Compared(NamedTuple):
 
 
 class WrongElements:
-    """The search for wrong elements in one combination of outputs. parts: of directions, by number, begin and end."""
+    """The search for wrong elements in one combination of outputs: the row that is furthest off.
+
+    order: the directions, those furthest off first. elements: those looked at. parts: of directions, by number, begin
+    and end.
+    """
 
     def __init__(self, look: Directions):
         self.look, self.flat, self.claimed = look, look.flat, look.claimed
-        self.row = int(np.argmax(np.max([excess(look, k) for k in range(len(look.lines))], axis=0)))
+        excess = np.array([look.excess(k) for k in range(len(look.lines))])
+        self.row = int(np.argmax(excess.max(axis=0)))
+        self.order = np.argsort(-excess[:, self.row], kind="stable").tolist()
         self.weights = self.claimed.weights[self.row : self.row + 1]
         self.elements: dict[int, Compared] = {}
         self.lines: dict[int, SampledLine] = {}
         self.parts: dict[tuple[int, int, int], Compared] = {}
         for k, slope in enumerate(look.slopes):
-            claimed = float(look.compare(k)[0][self.row])
+            claimed = float(look.along[k][self.row])
             part = Compared(claimed, float(slope.value[self.row]), float(slope.error[self.row]))
             self.parts[k, 0, self.flat.size] = part
             if look.axes and is_certain(look, k)[self.row]:
@@ -61,7 +67,7 @@ class WrongElements:
 
     def search(self) -> bool:
         """Look at elements until what is off is explained; return whether it is. Raises OutOfCallsError."""
-        for k in sorted(range(len(self.look.lines)), key=lambda k: -excess(self.look, k)[self.row]):
+        for k in self.order:
             while self.is_off(k, 0, self.flat.size):
                 place = self.descend(k) if self.elements else self.choose_first()
                 if place is None or place in self.elements or len(self.wrong) >= MOST_WRONG:
@@ -85,7 +91,7 @@ class WrongElements:
         """Return the element to look at first: the largest one where all products are off by one factor."""
         if self.claimed.rows is not None and self.common is not None:
             return int(np.argmax(self.claimed.effects(np.zeros(0))[self.row]))
-        return self.descend(int(np.argmax([excess(self.look, k)[self.row] for k in range(len(self.look.lines))])))
+        return self.descend(self.order[0])
 
     def factor(self, parts: list[Compared]) -> float | None:
         """Return c where all claimed products are c times the numeric ones; None where they are not, or c is 1."""
@@ -164,9 +170,10 @@ class WrongElements:
         scale = float(self.flat.scales[i])
         line, claimed = self.line_of(i), float(self.claimed.along(self.unit(i))[self.row]) / scale
         first = line.romberg(STEPS)
-        gap = abs(claimed * scale - float(first.value[0]))
-        slope = line.search(np.array([gap / (4 * SURE)]))
-        if slope.resolved[0] and not (first.kinked[0] and not line.is_straight()[0]):
+        slope = line.search(np.abs(claimed * scale - first.value) / (4 * SURE))
+        gap = np.abs(claimed * scale - slope.value)
+        kinked = (first.kinked & ~line.is_straight()) | line.sides_confirm(claimed * scale, gap)
+        if slope.resolved[0] and not kinked[0]:
             return self.compare(i, claimed, float(slope.value[0]) / scale, float(slope.error[0]) / scale)
         if self.flat.claim.most_calls is not None:
             (left, right), errors = (x[:, 0] / scale for x in line.one_sided())
@@ -242,7 +249,7 @@ class WrongElements:
         claimed, value, error = max(look.products(), key=lambda p: abs(p[0] - p[1]) / max(p[2], 1e-300))
         products = f"the claimed product is {claimed:.9g}, the numeric one {value:.9g} ± {error:.2g}"
         text = f"along a random direction {products}"
-        needed = look.for_search() if short else None
+        needed = look.calls_for_search() if short else None
         if certain(look, all if short and not self.factors() else any):
             more = f"; {needed} calls (--calls) would name the element" if short else "; no single element shows it"
             return look.outcome("fail", text + more, needed)._replace(findings=self.factors())
@@ -254,16 +261,14 @@ class WrongElements:
     def report_pass(self) -> Outcome:
         """Return that what disagreed lies within the one-sided derivatives at kinks, or within the noise."""
         look = self.look
-        open_ = [(i, element) for i, element in self.elements.items() if element.state == UNSURE]
-        unsure = {element.reason: self.flat.label(i)[:2] for i, element in open_}
+        unsure = {x.reason: self.flat.label(i) for i, x in self.elements.items() if x.state == UNSURE}
         if unsure:
-            texts = [f"{name}{list(index) or ''}: {reason}" for reason, (name, index) in unsure.items()]
+            texts = [f"{name}{list(index) or ''}: {reason}" for reason, (name, index, _) in unsure.items()]
             return look.outcome("inconclusive", "; ".join(texts))
         self.correct()
-        kinks = [element for element in self.elements.values() if element.reason == "a kink"]
-        note = ("a kink: the claimed value lies between the one-sided derivatives",) if kinks else ()
         if look.settled:
-            return look.outcome("pass")._replace(notes=note, closely=len(self.elements))
+            kinks = any(element.reason == "a kink" for element in self.elements.values())
+            return look.outcome("pass")._replace(notes=(AT_KINK,) * kinks, closely=len(self.elements))
         return look.outcome("inconclusive", "not all of what disagrees along a direction could be explained")
 
     def correct(self) -> None:
@@ -306,7 +311,7 @@ class WrongElements:
             known = self.claimed.rows is not None
             from .diagnose import diagnose, place_in
 
-            findings = diagnose(flat, cases) if known else place_in(flat, cases)  # type: ignore[arg-type]
+            findings = diagnose(cases) if known else place_in(cases)  # type: ignore[arg-type]
         notes = ("the budget of calls (--calls) ended the search for more wrong elements",) if short else ()
         findings = findings if explained else findings or self.count()
         return Outcome("fail", tuple(checks), products, "", findings, notes, len(self.elements))
@@ -321,7 +326,7 @@ class WrongElements:
             element = worst if i == place else self.elements[i]
             a[0, i], value[0, i], error[0, i], state[0, i] = element[:4]
             value[0, i] = np.nan if element.sides else element.value
-        return SimpleNamespace(analytic=a, value=value, error=error, state=state)
+        return SimpleNamespace(flat=self.flat, analytic=a, value=value, error=error, state=state)
 
     def factors(self) -> tuple[Finding, ...]:
         """Return by which factor all of an input is off, where every part of it that was looked at is off by that."""
@@ -367,9 +372,9 @@ def certain(look: Directions, enough: Callable = any) -> bool:
 
 def is_certain(look: Directions, k: int) -> np.ndarray:
     """Return which products along direction k are wrong beyond doubt: by fits, or by far more than steps differ."""
-    slope, (_, gap, room) = look.slopes[k], look.compare(k)
+    slope, (claimed, gap, room) = look.slopes[k], look.compare(k)
     beyond = (slope.resolved & (gap > SURE / MARGIN * room)) | (gap > SURE * MARGIN * slope.rough)
-    return ~slope.kinked & (gap > room) & beyond
+    return ~slope.kinked & (gap > room) & beyond & ~look.lines[k].sides_confirm(claimed, gap)
 
 
 def judge_along(look: Directions) -> Outcome | None:
@@ -384,8 +389,7 @@ def judge_along(look: Directions) -> Outcome | None:
     look.tell_found(0, flat.size)
     drift = look.drift / np.maximum(np.abs(flat.f0), TINY)
     if (drift > DRIFT).any():
-        text = f"non-deterministic: two calls at the same point differ by {drift.max():.2g} relative"
-        return look.outcome("inconclusive", text)
+        return look.outcome("inconclusive", differ_by(drift.max()))
     try:
         narrower = None if look.agree else restrict_to_symmetric(flat)
     except OutOfCallsError:

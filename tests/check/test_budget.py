@@ -65,6 +65,18 @@ def test_a_pair_that_agrees_needs_twelve_calls(n, m, products):
     assert report.inputs[0].digits > 6
 
 
+def test_a_forward_derivative_is_asked_once_along_each_direction():
+    asked = []
+
+    class Counted(Far):
+        def jvp(self, arrays, tangents):
+            asked.append(tangents)
+            return super().jvp(arrays, tangents)
+
+    assert judged(Counted(50, products="jvp")).verdict == "pass"
+    assert len(asked) <= 9  # seven of them for the laws of products
+
+
 @pytest.mark.parametrize("noise", [0.0, 1e-9])
 def test_a_wrong_element_among_a_thousand_is_found_by_halves(noise):
     program = Far(1000, off={(0, 437): 1.05}, noise=noise)
@@ -117,6 +129,25 @@ def test_what_a_budget_leaves_open_names_the_calls_that_decide(n, noise, off):
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_is_never_called_wrong(noise, calls, seed):
     assert judged(Far(20, noise=noise), calls, seed).verdict in ("pass", "inconclusive")
+
+
+@pytest.mark.parametrize("calls", [40, 100, 200, 500])
+@pytest.mark.parametrize("distance", [1e-4, -1e-5, 1e-6, -1e-8])
+@pytest.mark.parametrize("height", [0.003, 0.05, 1.0])
+def test_a_right_gradient_beside_a_kink_is_not_accused(height, distance, calls):
+    """Symmetric fits take the mean of both sides where they do not resolve how far the kink is."""
+    x = np.array([0.7, -1.2, 0.4, -1.1])
+    weights, place = np.array([0.9, -0.7, 1.3, 1.1]), x[0] - distance
+
+    def f(x):
+        return weights @ np.sin(3 * x) + height * max(x[0] - place, 0)
+
+    def grad(x):
+        return 3 * weights * np.cos(3 * x) + height * np.array([x[0] > place, 0, 0, 0])
+
+    assert check_gradient(f, grad, at={"x": x}, calls=calls).verdict != "fail"
+    wrong = check_gradient(f, lambda x: grad(x) * [1, 1, 1.1, 1], at={"x": x}, calls=calls)
+    assert wrong.verdict != "pass"
 
 
 @pytest.mark.parametrize("off, verdict", [(1.0, "pass"), (1.05, "fail")])

@@ -81,6 +81,25 @@ def test_one_element_is_and_two_are(count, words):
     assert words in check_gradient(lambda x: (x**2).sum(), lambda x: claim, {"x": X}).diagnosis[0].text
 
 
+def test_all_elements_that_are_nan_are_counted():
+    """Ten are looked at closely; nan needs no close look where the derivative is known."""
+    report = check_gradient(lambda x: (x**2).sum(), lambda x: np.nan * x, at={"x": np.ones(30)})
+    assert "30 elements are nan" in report.diagnosis[0].text
+    assert report.inputs[0].counts.wrong == 30
+
+
+@pytest.mark.parametrize("options", [{"fast": True}, {"calls": 30}, {"taylor": True}, {}], ids=str)
+@pytest.mark.parametrize("claimed", [2.0, np.nan])
+def test_a_function_without_a_value_is_told_however_it_is_looked_at(options, claimed):
+    report = check_gradient(lambda x: np.nan * x.sum(), lambda x: claimed * x, at={"x": np.ones(30)}, **options)
+    assert (report.verdict, report.message) == ("inconclusive", "the function is not finite at this point")
+
+
+def test_an_unknown_option_is_named():
+    with pytest.raises(TypeError, match=r"check_gradient\(\) got an unexpected argument 'rounds'; it takes at, atol"):
+        check_gradient(np.sin, np.cos, 1.0, rounds=3)
+
+
 def test_a_pass_tells_small_elements_from_the_largest():
     x = np.r_[np.linspace(-1, 1, 9), 14.0]
     report = check_gradient(lambda x: np.tanh(x).sum(), lambda x: 1 / np.cosh(x) ** 2, at={"x": x})
