@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,15 +34,17 @@ def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | N
     return places.astype(np.intp, copy=False)
 
 
-def as_vector(x: Any) -> Any:
-    """Return a 0-d tensor with one axis; everything else as it is."""
-    return x.reshape((1,)) if isinstance(x, Tensor | np.ndarray | np.generic) and x.ndim == 0 else x
+def positions_along(input: Tensor, dim: int, index: Any, name: str) -> tuple[int, np.ndarray]:
+    """Return dim as a negative axis, and the positions along it. Raises RuntimeError for a tensor without axes."""
+    if not input.ndim:
+        raise RuntimeError(f"{name}() needs a tensor with an axis, not a single number")
+    axis = negative_axis(dim, input.ndim)
+    return axis, positions(index, input.shape[axis], name, dim=axis + input.ndim)
 
 
 def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits, per lane along dim, the positions given by an index tensor."""
-    axis = negative_axis(dim, input.ndim)
-    places = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    axis, places = positions_along(input, dim, index, name)
     if not places.size:
         return Index((np.zeros(places.shape, np.intp),) * input.ndim, tuple(input.shape))
     if places.ndim != input.ndim:
@@ -62,38 +62,22 @@ def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
 
 def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits slices along dim."""
-    axis = negative_axis(dim, input.ndim)
-    places = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    axis, places = positions_along(input, dim, index, name)
     if places.ndim != 1:
         raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {places.ndim} axes")
     return Index(at_axis(axis, places), tuple(input.shape))
 
 
-def takes_scalars(function: Callable) -> Callable:
-    """Let a function of tensors with axes take 0-d tensors as well."""
-
-    @functools.wraps(function)
-    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if input.ndim:
-            return function(input, *args, **kwargs)
-        return function(as_vector(input), *args, **kwargs).reshape(())
-
-    return call
-
-
 def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
     """Return src as the elements for an index: cut to its shape. Raises RuntimeError for another type or rank."""
-    shape = index.result_shape()
     if not isinstance(src, Tensor):
         return src
+    shape = index.result_shape()
     if src.dtype != input.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype} and {src.dtype}")
-    src = as_vector(src) if shape else src
     if tuple(src.shape) == shape:
         return src
     if src.ndim != len(shape) or any(n > m for n, m in zip(shape, src.shape, strict=True)):
-        if 0 in shape:
-            return np.zeros(shape, src.dtype.dtype)
         raise RuntimeError(f"{name}(): src of shape {list(src.shape)} does not cover index of shape {list(shape)}")
     return src[tuple(slice(n) for n in shape)]
 
@@ -109,17 +93,11 @@ def add_at(value: Any, index: Index) -> Tensor:
 @public
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """input[index[i, j], j] and the like along dim."""
-    x = as_vector(input)
-    if not index.numel():
-        return x.reshape((-1,))[:0].reshape(tuple(index.shape))
-    picked = dispatch(
-        entry("getitem"), (x,), {"index": lane_index(x, dim, index, "gather"), "label": "GatherBackward0"}
-    )
-    return picked.reshape(tuple(index.shape)) if picked.ndim != index.ndim else picked
+    places = lane_index(input, dim, index, "gather")
+    return dispatch(entry("getitem"), (input,), {"index": places, "label": "GatherBackward0"})
 
 
 @public
-@takes_scalars
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
     """input with src (a tensor or a number) put at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter")
@@ -128,7 +106,6 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
 
 
 @public(node="ScatterAddBackward0")
-@takes_scalars
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter_add")
@@ -141,14 +118,11 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 @public
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Slices at integer positions along dim."""
-    if input.ndim == 0:
-        return as_vector(input)[as_vector(positions(index, 1, "index_select", dim=0))].reshape(())
     places = slice_index(input, dim, index, "index_select")
     return dispatch(entry("getitem"), (input,), {"index": places, "label": "IndexSelectBackward0"})
 
 
 @public(node="IndexAddBackward0")
-@takes_scalars
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """input with alpha * source added to its slices."""
     places = slice_index(input, dim, index, "index_add")
@@ -165,8 +139,6 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 @public
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a diagonal."""
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     result = entry("diag").function(input, diagonal)
     return result.clone() if input.ndim == 2 else result
 

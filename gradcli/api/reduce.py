@@ -66,11 +66,6 @@ def enter_extreme(name: str, word: str) -> None:
     def extreme(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
         x = operand(input)
         if dim is None:
-            if not x._data.size:
-                raise RuntimeError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
-                    "dim with the 'dim' argument."
-                )
             whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
             return relabel(whole, f"{name.title()}Backward1")
         if isinstance(dim, Tensor):

@@ -18,10 +18,12 @@ def join_signature(xs, axis=0):
         raise ValueError("concatenate needs at least one array")
     if axis is None:
         return tuple(ravel(x) for x in xs), {"axis": -1}
-    ranks = {rank(x) for x in xs}
-    if 0 in ranks:
+    ranks = sorted({rank(x) for x in xs})
+    if not ranks[0]:
         raise ValueError("zero-dimensional arrays cannot be concatenated; use stack")
-    return xs, {"axis": negative_axis(axis, max(ranks))}
+    if len(ranks) > 1:
+        raise ValueError(f"concatenate: the arrays have {' and '.join(map(str, ranks))} axes; they need as many each")
+    return xs, {"axis": negative_axis(axis, ranks[0])}
 
 
 def join_vjp(g, position, _, xs_shapes, *, axis):

@@ -123,7 +123,6 @@ internal.general(
     node="Median",
     complex=False,
     samples=(*REDUCTIONS, Sample(A(5), ignore_nan=True)),
-    subgradient="shared equally among ties",
 )
 
 

@@ -36,7 +36,6 @@ TAKEN = [
     ("gather", lambda x: x.gather(0, t(INDEX)), (X,), np.take_along_axis(X, INDEX, 0)),
     ("gather short", lambda x: x.gather(1, t(INDEX[:1, :2])), (X,), np.take_along_axis(X[:1], INDEX[:1, :2], 1)),
     ("gather nothing", lambda x: x.gather(0, t(np.zeros((2, 0), int))), (X,), np.zeros((2, 0))),
-    ("gather 0-d", lambda x: x.gather(0, t(np.array([0, 0]))), (np.array(1.5),), [1.5, 1.5]),
     ("take", lambda x: x.take(t(np.array([[1, -1], [5, 1]]))), (X,), X.take([[1, -1], [5, 1]])),
     ("index_select", lambda x: x.index_select(1, t(ROWS)), (X,), X[:, ROWS]),
     ("masked_select", lambda x: x.masked_select(t(MASK[:, :1])), (X,), X[np.broadcast_to(MASK[:, :1], X.shape)]),
