@@ -184,7 +184,6 @@ full_turns = constant(
     lambda x, *, discont, axis, period: np.unwrap(x, discont, axis, period=period) - x,
     name="full_turns",
     samples=(),
-    bind=lambda x, *, discont, axis, period: ((x,), {"discont": discont, "axis": axis, "period": period}),
     public=False,
     doc="What unwrap adds.",
 )
@@ -250,6 +249,8 @@ def correlate(a, v, mode="valid"):
 def interp(x, xp, fp, left=None, right=None):
     """Straight lines between the points (xp, fp), xp rising, read at x; left and right of them constant."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
+    if rank(xp) != 1 or shape_of(xp) != shape_of(fp):
+        raise ValueError(f"interp needs a value for each point, got shapes {shape_of(xp)} and {shape_of(fp)}")
     flat, n = x.reshape((-1,)), shape_of(xp)[0]
     xp, fp = in_type_of(x, xp), in_type_of(x, fp)
     places = interval_of(xp, flat)
@@ -268,13 +269,7 @@ def interval_forward(knots, x):
 
 
 interval_of = constant(
-    interval_forward,
-    name="interval_of",
-    arity=2,
-    bind=lambda knots, x: ((knots, x), {}),
-    samples=(),
-    public=False,
-    doc="Number of the interval between knots that each element of a vector lies in.",
+    interval_forward, name="interval_of", arity=2, bind=lambda knots, x: ((knots, x), {}), samples=(), public=False
 )
 
 

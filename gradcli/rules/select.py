@@ -28,12 +28,19 @@ def repeat(x, repeats, axis=None):
     """Each element repeated along axis."""
     if axis is None:
         x, axis = x.reshape((-1,)), 0
-    axis = negative_axis(axis, rank(x))
-    return take(x, np.repeat(np.arange(shape_of(x)[axis]), raw(repeats).astype(np.intp)), axis)
+    axis, counts = negative_axis(axis, rank(x)), raw(repeats).astype(np.intp)
+    if (counts != raw(repeats)).any():
+        raise ValueError("repeat: each element is repeated a whole number of times")
+    return take(x, np.repeat(np.arange(shape_of(x)[axis]), counts), axis)
 
 
 def lanes(shape, indices, axis) -> Index:
-    """Return the index that picks, per lane along a negative axis, the elements at integer positions."""
+    """Return the index that picks, per lane along a negative axis, the elements at integer positions.
+
+    Raises IndexError for numbers that are not whole.
+    """
+    if indices.dtype.kind not in "iub":
+        raise IndexError(f"positions must be whole numbers, not {indices.dtype}")
     grid = [lay_along(np.arange(n), i - len(shape)) for i, n in enumerate(indices.shape)]
     grid[axis] = indices.astype(np.intp)
     return Index(tuple(grid), tuple(shape))
