@@ -212,17 +212,11 @@ def scaled_elu_dx(_, x, *, alpha, scale, rate):
     return np.where(x <= 0, (scale * alpha * rate) * np.exp(below_zero(x) * rate), scale)
 
 
-def celu_signature(x, alpha=1.0):
-    if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return (x,), {"alpha": alpha, "scale": 1.0, "rate": 1.0 / alpha}
-
-
 real_elementwise(
     scaled_elu,
     scaled_elu_dx,
     name="celu",
-    bind=celu_signature,
+    bind=lambda x, alpha=1.0: ((x,), {"alpha": alpha, "scale": 1.0, "rate": 1.0 / alpha}),
     samples=(Sample(A(3, 4)), Sample(A(5), alpha=0.5)),
     twin="Piecewise((x, x > 0), (alpha * (exp(x / alpha) - 1), True))",
     doc="x where positive, alpha (exp(x / alpha) - 1) elsewhere.",

@@ -10,7 +10,18 @@ from .join import concatenate
 from .movement import clone
 from .scan import cumprod_along
 from .select import diag
-from .shapes import as_array, as_int, as_shape, count_product, count_shape, count_steps, rank, shape_of, size_of
+from .shapes import (
+    as_array,
+    as_int,
+    as_shape,
+    count_product,
+    count_shape,
+    count_steps,
+    lay_along,
+    rank,
+    shape_of,
+    size_of,
+)
 from .table import A, Sample, composition, constant, numpy_function
 
 MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros of a shape."), (np.ones, "Ones of a shape.")]
@@ -95,12 +106,10 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     order = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         order[:2] = 1, 0
-    sizes = [int(np.prod(shape_of(xs[i]), dtype=int)) for i in order]
     grids = []
     for i, x in enumerate(xs):
-        shape = tuple(n if not sparse or k == i else 1 for k, n in zip(order, sizes, strict=True))
-        place = order.index(i)
-        line = as_array(x).reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1))
+        shape = tuple(size_of(xs[k]) if not sparse or k == i else 1 for k in order)
+        line = lay_along(as_array(x), order.index(i) - len(xs))
         grids.append(clone(np.broadcast_to(line, shape)))
     return tuple(grids)
 
