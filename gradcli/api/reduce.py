@@ -31,7 +31,7 @@ def enter_variance(name: str, doc: str) -> None:
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
         axis = negative_axes(None if dim == () or dim == [] else dim, max(x.ndim, 1) if dim is not None else x.ndim)
-        params = {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, "correction": correction}
+        params = {"axis": axis[: x.ndim], "keepdims": keepdim, "correction": correction}
         return dispatch(entry(name), (x,), params)
 
     offer(name, function, doc)

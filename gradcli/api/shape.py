@@ -16,7 +16,7 @@ from ..tape.dtypes import DType, as_numpy
 from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
-from .wrap import METHOD_FORMS, METHODS, offer, operand, public
+from .wrap import offer, operand, public
 
 
 @public
@@ -76,10 +76,6 @@ def t(input: Tensor) -> Tensor:
     same = input.ndim < 2
     view = entry("reshape").function(input, tuple(input.shape)) if same else entry("transpose").function(input)
     return relabel(view, "TBackward0")
-
-
-METHOD_FORMS["resize"] = view
-METHODS.add("resize")
 
 
 @public

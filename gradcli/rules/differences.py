@@ -18,6 +18,7 @@ from .shapes import (
     count_product,
     dtype_of,
     in_type_of,
+    kept_shape,
     lay_along,
     negative_axes,
     negative_axis,
@@ -102,14 +103,9 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
 
 def slice_like(y, x, axis):
     """Return a number as a slice of x along axis; arrays as they are."""
-    shape = list(shape_of(x))
-    shape[axis] = 1
-    return np.broadcast_to(number_like(y, x), tuple(shape)) if rank(y) == 0 else as_array(y)
-
-
-def number_like(y, x):
-    """Return a Python number in the type of x; arrays as they are."""
-    return as_array(y) if hasattr(y, "dtype") else np.asarray(y, dtype_of(x))
+    if rank(y):
+        return as_array(y)
+    return np.broadcast_to(y if hasattr(y, "dtype") else np.asarray(y, dtype_of(x)), kept_shape(shape_of(x), (axis,)))
 
 
 @numpy_function(

@@ -122,7 +122,6 @@ def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
 @numpy_function(*REDUCED)
 def ptp(x, axis=None, *, keepdims=False):
     """Largest minus smallest element over axis."""
-    axis = negative_axes(axis, rank(x))
     return np.max(x, axis=axis, keepdims=keepdims) - np.min(x, axis=axis, keepdims=keepdims)
 
 

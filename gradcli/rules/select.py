@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .index import Index, getitem, put
-from .movement import moveaxis
+from .movement import check_rank, moveaxis
 from .shapes import as_array, as_int, at_axis, count_repeated, lay_along, negative_axis, rank, raw, shape_of, size_of
 from .table import TEST, A, Sample, constant, internal, no_gradient, numpy_function, rule, selection
 
@@ -192,15 +192,10 @@ def trace(x, offset=0, axis1=0, axis2=1):
     return diagonal(x, offset, axis1, axis2).sum(axis=-1)
 
 
-def triangle_signature(name):
-    """Return what binds triu or tril."""
-
-    def bind(x, k=0):
-        if rank(x) < 2:
-            raise ValueError(f"{name}: input tensor must have at least 2 dimensions")
-        return (x,), {"k": as_int(k)}
-
-    return bind
+def triangle_signature(x, k=0):
+    """Bind triu and tril. Raises ValueError for vectors."""
+    check_rank(x, "a triangle", 2)
+    return (x,), {"k": as_int(k)}
 
 
 for function, doc in [
@@ -211,7 +206,7 @@ for function, doc in [
         function.__name__,
         lambda x, *, k, function=function: function(x, k),
         rule("The same triangle of g", lambda g, _, _x, *, k, function=function: function(g, k)),
-        bind=triangle_signature(function.__name__),
+        bind=triangle_signature,
         numpy=(function,),
         samples=(Sample(A(3, 4)), Sample(A(3, 3), 1), Sample(A(2, 3, 3), -1)),
         doc=doc,
