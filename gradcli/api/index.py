@@ -15,7 +15,7 @@ from ..tape.record import dispatch, relabel
 from ..tape.shape_errors import BoundsError
 from ..tape.tensor import Tensor, as_operand, as_raw
 from .shape import expand
-from .wrap import METHOD_FORMS, public
+from .wrap import METHOD_FORMS, operand, public
 
 
 def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
@@ -205,10 +205,5 @@ def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
     """The different elements (or slices along dim) in rising order; with their places and counts where asked."""
-    values = entry("unique_outputs")(input, axis=dim)
-    if not (return_inverse or return_counts):
-        return values
-    _, inverse, counts = np.unique(as_raw(input), return_inverse=True, return_counts=True, axis=dim)
-    inverse = inverse.reshape(input.shape if dim is None else -1)
-    wanted = [inverse] * return_inverse + [counts] * return_counts
-    return (values, *(Tensor._wrap(x, None) for x in wanted))
+    results = entry("unique").function(input, False, return_inverse, return_counts, dim)
+    return tuple(map(operand, results)) if isinstance(results, tuple) else results

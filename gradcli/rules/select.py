@@ -244,21 +244,6 @@ argpartition = constant(
 )
 
 
-def unique_vjp(_g, _, _x, *, axis):
-    """Raises NotImplementedError, as PyTorch does."""
-    name = "_unique2" if axis is None else "unique_dim"
-    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-
-internal.general(
-    "unique_outputs",
-    lambda x, *, axis: np.unique(x, axis=axis),
-    unique_vjp,
-    node=lambda _, params: "Unique2" if params["axis"] is None else "UniqueDim",
-    doc="The different elements (slices along axis) in rising order, as PyTorch has them: without a gradient.",
-)
-
-
 @numpy_function(public=False)
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None):
     """The different elements (slices along axis) in rising order, with places and counts where asked."""

@@ -42,6 +42,7 @@ TAKEN = [
     ("where method", lambda x, y: x.where(t(MASK), y[:1]), (X, Y), np.where(MASK, X, Y[:1])),
     ("select", lambda x: x.select(1, -1), (X,), X[:, -1]),
     ("narrow", lambda x: x.narrow(1, -3, 2), (X,), X[:, 1:3]),
+    ("unique", lambda x: x.unique(dim=1), (X,), np.unique(X, axis=1)),
 ]
 REPLACED = [
     ("scatter", lambda x, y: x.scatter(1, t(ONCE), y), (X, Y), changed(X, (np.arange(2)[:, None], ONCE), Y[:, :3])),
@@ -73,8 +74,8 @@ def test_value_and_slopes(call, arrays, expected):
 
 
 def test_results_of_no_gradient():
-    values, counts = gc.unique(t([3.0, 1.0, 3.0]), return_counts=True)
-    assert (values.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 2])
+    values, places, counts = gc.unique(t([3.0, 1.0, 3.0]), return_inverse=True, return_counts=True)
+    assert (values.tolist(), places.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 0, 1], [1, 2])
 
 
 @pytest.mark.parametrize(
