@@ -67,10 +67,6 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if dtype is None and not hasattr(data, "dtype"):
         dtype = {"f": defaults.float, "c": np.result_type(defaults.float, np.complex64)}.get(raw.dtype.kind)
         dtype = defaults.float if raw.size == 0 else dtype
-    if raw.dtype.kind in "US":
-        raise TypeError("new(): invalid data type 'str'")
-    if raw.dtype.kind == "O" and any(x is None for x in raw.flat):
-        raise RuntimeError("Could not infer dtype of NoneType")
     if raw.dtype.kind not in "fciub":
         raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
     return make_leaf(raw, dtype, requires_grad, device)
@@ -200,11 +196,9 @@ def draw_normal(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
     kind = as_numpy(dtype) or defaults.float
-    if kind.kind == "c":
-        raw = random_numbers.rng.random((*lengths(size), 2)).view(np.complex128)[..., 0]
-    else:
-        raw = random_numbers.rng.random(lengths(size))
-    return make_leaf(raw, kind, requires_grad, device)
+    is_complex = kind.kind == "c"
+    raw = random_numbers.rng.random((*lengths(size), 2) if is_complex else lengths(size))
+    return make_leaf(raw.view(np.complex128)[..., 0] if is_complex else raw, kind, requires_grad, device)
 
 
 @public(method=False)

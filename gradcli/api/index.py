@@ -28,8 +28,6 @@ def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | N
         bad = places.max() if places.max() >= size else places.min()
         if dim is None:
             raise IndexError(f"out of range: tried to access index {bad} on a tensor of {size} elements.")
-        if name == "index_select":
-            raise IndexError("index out of range in self")
         raise BoundsError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
     return places.astype(np.intp, copy=False)
 
@@ -51,11 +49,6 @@ def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as input tensor ({name}), "
             f"got {places.ndim} and {input.ndim}"
-        )
-    if any(n > m for i, (n, m) in enumerate(zip(places.shape, input.shape, strict=True)) if i - input.ndim != axis):
-        raise RuntimeError(
-            f"Size does not match at some dimension: expected index {list(places.shape)} to be smaller than self "
-            f"{list(input.shape)} apart from dimension {dim} ({name})"
         )
     return lanes(tuple(input.shape), places, axis)
 

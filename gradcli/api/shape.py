@@ -197,11 +197,9 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     size, begin = input.shape[dim], int(start)
-    if not -size <= begin <= size:
-        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {begin})")
     begin += size if begin < 0 else 0
-    if length < 0 or begin + length > size:
-        raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
+    if not 0 <= begin <= begin + length <= size:
+        raise RuntimeError(f"narrow: an axis of length {size} has no {length} elements from {start} on")
     return at(input, dim, slice(begin, begin + length))
 
 
@@ -256,10 +254,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     else:
         sizes = [int(n) for n in split_size_or_sections]
         if sum(sizes) != length or min(sizes, default=0) < 0:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at "
-                f"dimension {dim}), but got split_sizes={sizes}"
-            )
+            raise RuntimeError(f"split: sizes must add up to the length of the axis, {length}, but are {sizes}")
     edges = [0, *np.cumsum(sizes).tolist()]
     label = "Split" if isinstance(split_size_or_sections, int) else "SplitWithSizes"
     return tuple(at(tensor, dim, slice(a, b), label) for a, b in pairwise(edges))

@@ -175,13 +175,13 @@ def bessel(name: str, before: float, after: float, doc: str, twin: str, scale: A
 
     def slope(out, x, *, order):
         (v,) = order
-        neighbours = function(x, order=(v - 1,)) * before + function(x, order=(v + 1,)) * after
+        neighbours = itself(x, order=(v - 1,)) * before + itself(x, order=(v + 1,)) * after
         return neighbours if scale is None else neighbours + scale(out, x)
 
     shown = {"ive": " - sign(x) * ive(v, x)", "kve": " + kve(v, x)"}.get(name, "")
     slope.__doc__ = f"{before} * {name}(v - 1, x) {'+' if after > 0 else '-'} {abs(after)} * {name}(v + 1, x){shown}"
-    function: Any = of_order(name, slope, doc, {"v": 1.5}, twin=twin, **options)
-    return function
+    itself: Any = of_order(name, slope, doc, {"v": 1.5}, twin=twin, **options)
+    return itself
 
 
 def iv_forward(v, x):
