@@ -60,8 +60,6 @@ def advice_for(name: str) -> str:
 
 
 MOST_ROUNDS = 10_000
-
-
 RANDOM = {"rand": count_shape, "randn": count_shape}
 WORKING = ("convolve", "correlate")  # calls whose estimate is the space that they work in, not their result
 
