@@ -67,10 +67,6 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if dtype is None and not hasattr(data, "dtype"):
         dtype = {"f": defaults.float, "c": np.result_type(defaults.float, np.complex64)}.get(raw.dtype.kind)
         dtype = defaults.float if raw.size == 0 else dtype
-    if raw.dtype.kind in "US":
-        raise TypeError("new(): invalid data type 'str'")
-    if raw.dtype.kind == "O" and any(x is None for x in raw.flat):
-        raise RuntimeError("Could not infer dtype of NoneType")
     if raw.dtype.kind not in "fciub":
         raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
     return make_leaf(raw, dtype, requires_grad, device)
@@ -104,21 +100,12 @@ def lengths(size: tuple) -> tuple[int, ...]:
     return tuple(int(n) for n in size)
 
 
-def new_shape(size: tuple) -> tuple[int, ...]:
-    """Return the lengths of the axes of a new tensor. Raises RuntimeError for negative ones."""
-    shape = lengths(size)
-    negative = [n for n in shape if n < 0]
-    if negative:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {negative[0]}: {list(shape)}")
-    return shape
-
-
 def filler(name: str, value: int, doc: str) -> Any:
     """Enter a function that makes tensors of one value."""
 
     def function(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = as_numpy(dtype) or defaults.float
-        return make_leaf(np.full(new_shape(size), value, kind), None, requires_grad, device)
+        return make_leaf(np.full(lengths(size), value, kind), None, requires_grad, device)
 
     return offer(name, function, doc, method=False)
 
@@ -138,7 +125,7 @@ def full(
     if dtype is None and not isinstance(fill_value, builtins.float):
         dtype = np.asarray(fill_value).dtype
     kind = as_numpy(dtype) or defaults.float
-    return make_leaf(np.full(new_shape((size,)), fill_value, kind), None, requires_grad, device)
+    return make_leaf(np.full(lengths((size,)), fill_value, kind), None, requires_grad, device)
 
 
 @public(method=False)
@@ -173,8 +160,6 @@ def linspace(
     start: Number, end: Number, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Evenly spaced numbers, both ends included."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
     return make_leaf(np.linspace(start, end, steps), dtype or defaults.float, requires_grad, device)
 
 
@@ -190,8 +175,6 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from base**start to base**end, evenly spaced in the exponent."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
     return make_leaf(np.logspace(start, end, steps, base=base), dtype or defaults.float, requires_grad, device)
 
 
@@ -213,20 +196,16 @@ def draw_normal(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
     kind = as_numpy(dtype) or defaults.float
-    shape = new_shape(size)
-    raw = (
-        random_numbers.rng.random((*shape, 2)).view(np.complex128)[..., 0]
-        if kind.kind == "c"
-        else random_numbers.rng.random(shape)
-    )
-    return make_leaf(raw, kind, requires_grad, device)
+    is_complex = kind.kind == "c"
+    raw = random_numbers.rng.random((*lengths(size), 2) if is_complex else lengths(size))
+    return make_leaf(raw.view(np.complex128)[..., 0] if is_complex else raw, kind, requires_grad, device)
 
 
 @public(method=False)
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal random numbers (both parts of complex ones with variance 1/2)."""
     kind = as_numpy(dtype) or defaults.float
-    return make_leaf(draw_normal(new_shape(size), kind), kind, requires_grad, device)
+    return make_leaf(draw_normal(lengths(size), kind), kind, requires_grad, device)
 
 
 @public(method=False)
@@ -235,8 +214,6 @@ def randint(
 ) -> Tensor:
     """Random integers from low (0) up to, not including, high."""
     low, high, size = (0, low, high) if size is None else (low, high, size)
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     return make_leaf(random_numbers.rng.integers(low, high, lengths((size,))), dtype, requires_grad, device)
 
 
@@ -285,7 +262,7 @@ def normal(
         raise RuntimeError(f"normal expects std >= 0.0, but found std {np.min(as_raw(std)):g}")
     kinds = [x._data.dtype for x in (mean, std) if isinstance(x, Tensor)]
     kind = as_numpy(dtype) or (kinds[0] if kinds else defaults.float)
-    shape = np.broadcast_shapes(as_raw(mean).shape, as_raw(std).shape) if size is None else new_shape((size,))
+    shape = np.broadcast_shapes(as_raw(mean).shape, as_raw(std).shape) if size is None else lengths((size,))
     raw = draw_normal(shape, kind) * as_raw(std) + as_raw(mean)
     return make_leaf(np.asarray(raw), kind, requires_grad, device)
 

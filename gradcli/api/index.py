@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from ..tape.record import dispatch, relabel
 from ..tape.shape_errors import BoundsError
 from ..tape.tensor import Tensor, as_operand, as_raw
 from .shape import expand
-from .wrap import METHOD_FORMS, public
+from .wrap import METHOD_FORMS, operand, public
 
 
 def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
@@ -30,21 +28,21 @@ def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | N
         bad = places.max() if places.max() >= size else places.min()
         if dim is None:
             raise IndexError(f"out of range: tried to access index {bad} on a tensor of {size} elements.")
-        if name == "index_select":
-            raise IndexError("index out of range in self")
         raise BoundsError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
     return places.astype(np.intp, copy=False)
 
 
-def as_vector(x: Any) -> Any:
-    """Return a 0-d tensor with one axis; everything else as it is."""
-    return x.reshape((1,)) if isinstance(x, Tensor | np.ndarray | np.generic) and x.ndim == 0 else x
+def positions_along(input: Tensor, dim: int, index: Any, name: str) -> tuple[int, np.ndarray]:
+    """Return dim as a negative axis, and the positions along it. Raises RuntimeError for a tensor without axes."""
+    if not input.ndim:
+        raise RuntimeError(f"{name}() needs a tensor with an axis, not a single number")
+    axis = negative_axis(dim, input.ndim)
+    return axis, positions(index, input.shape[axis], name, dim=axis + input.ndim)
 
 
 def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits, per lane along dim, the positions given by an index tensor."""
-    axis = negative_axis(dim, input.ndim)
-    places = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    axis, places = positions_along(input, dim, index, name)
     if not places.size:
         return Index((np.zeros(places.shape, np.intp),) * input.ndim, tuple(input.shape))
     if places.ndim != input.ndim:
@@ -52,48 +50,27 @@ def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
             f"Index tensor must have the same number of dimensions as input tensor ({name}), "
             f"got {places.ndim} and {input.ndim}"
         )
-    if any(n > m for i, (n, m) in enumerate(zip(places.shape, input.shape, strict=True)) if i - input.ndim != axis):
-        raise RuntimeError(
-            f"Size does not match at some dimension: expected index {list(places.shape)} to be smaller than self "
-            f"{list(input.shape)} apart from dimension {dim} ({name})"
-        )
     return lanes(tuple(input.shape), places, axis)
 
 
 def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits slices along dim."""
-    axis = negative_axis(dim, input.ndim)
-    places = as_vector(positions(index, input.shape[axis], name, dim=axis + input.ndim))
+    axis, places = positions_along(input, dim, index, name)
     if places.ndim != 1:
         raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {places.ndim} axes")
     return Index(at_axis(axis, places), tuple(input.shape))
 
 
-def takes_scalars(function: Callable) -> Callable:
-    """Let a function of tensors with axes take 0-d tensors as well."""
-
-    @functools.wraps(function)
-    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if input.ndim:
-            return function(input, *args, **kwargs)
-        return function(as_vector(input), *args, **kwargs).reshape(())
-
-    return call
-
-
 def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
     """Return src as the elements for an index: cut to its shape. Raises RuntimeError for another type or rank."""
-    shape = index.result_shape()
     if not isinstance(src, Tensor):
         return src
+    shape = index.result_shape()
     if src.dtype != input.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype} and {src.dtype}")
-    src = as_vector(src) if shape else src
     if tuple(src.shape) == shape:
         return src
     if src.ndim != len(shape) or any(n > m for n, m in zip(shape, src.shape, strict=True)):
-        if 0 in shape:
-            return np.zeros(shape, src.dtype.dtype)
         raise RuntimeError(f"{name}(): src of shape {list(src.shape)} does not cover index of shape {list(shape)}")
     return src[tuple(slice(n) for n in shape)]
 
@@ -109,17 +86,11 @@ def add_at(value: Any, index: Index) -> Tensor:
 @public
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """input[index[i, j], j] and the like along dim."""
-    x = as_vector(input)
-    if not index.numel():
-        return x.reshape((-1,))[:0].reshape(tuple(index.shape))
-    picked = dispatch(
-        entry("getitem"), (x,), {"index": lane_index(x, dim, index, "gather"), "label": "GatherBackward0"}
-    )
-    return picked.reshape(tuple(index.shape)) if picked.ndim != index.ndim else picked
+    places = lane_index(input, dim, index, "gather")
+    return dispatch(entry("getitem"), (input,), {"index": places, "label": "GatherBackward0"})
 
 
 @public
-@takes_scalars
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
     """input with src (a tensor or a number) put at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter")
@@ -128,7 +99,6 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
 
 
 @public(node="ScatterAddBackward0")
-@takes_scalars
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter_add")
@@ -141,14 +111,11 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 @public
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Slices at integer positions along dim."""
-    if input.ndim == 0:
-        return as_vector(input)[as_vector(positions(index, 1, "index_select", dim=0))].reshape(())
     places = slice_index(input, dim, index, "index_select")
     return dispatch(entry("getitem"), (input,), {"index": places, "label": "IndexSelectBackward0"})
 
 
 @public(node="IndexAddBackward0")
-@takes_scalars
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """input with alpha * source added to its slices."""
     places = slice_index(input, dim, index, "index_add")
@@ -165,8 +132,6 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 @public
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a diagonal."""
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     result = entry("diag").function(input, diagonal)
     return result.clone() if input.ndim == 2 else result
 
@@ -233,10 +198,5 @@ def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
     """The different elements (or slices along dim) in rising order; with their places and counts where asked."""
-    values = entry("unique_outputs")(input, axis=dim)
-    if not (return_inverse or return_counts):
-        return values
-    _, inverse, counts = np.unique(as_raw(input), return_inverse=True, return_counts=True, axis=dim)
-    inverse = inverse.reshape(input.shape if dim is None else -1)
-    wanted = [inverse] * return_inverse + [counts] * return_counts
-    return (values, *(Tensor._wrap(x, None) for x in wanted))
+    results = entry("unique").function(input, False, return_inverse, return_counts, dim)
+    return tuple(map(operand, results)) if isinstance(results, tuple) else results

@@ -46,17 +46,8 @@ def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
         if isinstance(error, np.exceptions.AxisError):
             raise as_pytorch(error) from None
         kind = LinAlgError if isinstance(error, np.linalg.LinAlgError) else RuntimeError
-        if kind is LinAlgError and title in REASONS:
-            raise kind(REASONS[title].format(title)) from None
         text = str(error)
         raise kind(text if text.startswith(f"{title.split('.')[-1]}:") else f"{title}: {text}") from None
-
-
-REASONS = {
-    "linalg.inv": "{}: The inversion could not be completed because the input matrix is singular.",
-    "linalg.cholesky": "{}: The factorization could not be completed because the input is not positive-definite.",
-    "linalg.solve": "torch.{}: The solver failed because the input matrix is singular.",
-}
 
 
 def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
@@ -72,27 +63,18 @@ def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
     return x
 
 
-def rank_text(name: str, ranks: tuple[int, int], first: int, second: int) -> str:
-    if name == "mm":
-        return "self must be a matrix" if first != 2 else "mat2 must be a matrix"
-    if name == "bmm":
-        return "batch1 must be a 3D tensor" if first != 3 else "batch2 must be a 3D tensor"
-    if name == "mv":
-        return f"vector + matrix @ vector expected, got {second}, {first}, {second}"
-    return f"{ranks[0]}D tensors expected, but got {first}D and {second}D tensors"
-
-
 def of_ranks(name: str, ranks: tuple[int, int]) -> None:
     """Enter matmul for operands of fixed ranks, such as mm."""
 
     def function(input: Tensor, other: Tensor) -> Tensor:
         if (input.ndim, other.ndim) != ranks:
-            raise RuntimeError(rank_text(name, ranks, input.ndim, other.ndim))
+            wanted, got = (f"{first}D and {second}D tensors" for first, second in (ranks, (input.ndim, other.ndim)))
+            raise RuntimeError(f"{name}: {wanted} expected, but got {got}")
         if ranks == (3, 3) and input.shape[0] != other.shape[0]:
             raise RuntimeError(stacks_text(input.shape, other.shape))
         if allowed.float_of_grad and input.dtype != other.dtype:
             raise types_error(input, other)
-        return multiply_matrices(input, other)
+        return multiply(input, other)
 
     offer(name, function, f"Matrix product of tensors with {ranks[0]} and {ranks[1]} axes.")
 
@@ -101,21 +83,16 @@ for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.
     of_ranks(_name, _ranks)
 
 
-def multiply_matrices(input: Any, other: Any) -> Tensor:
-    """Matrix product; raises RuntimeError naming the shapes that do not fit."""
-    return multiply(operand(input), operand(other))
-
-
 @public
 def matmul(input: Any, other: Any) -> Tensor:
     """Matrix product of vectors, matrices and stacks of matrices."""
-    return multiply_matrices(input, other)
+    return multiply(operand(input), operand(other))
 
 
 @public(node="AddmmBackward0")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2."""
-    product = multiply_matrices(mat1, mat2)
+    product = multiply(operand(mat1), operand(mat2))
     product = product if alpha == 1 else product * alpha
     if beta == 0:  # nan in the input does not count
         return product + np.where(True, 0.0, input)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -56,11 +55,9 @@ def pow_(input: Any, exponent: Any) -> Tensor:
 @public(names=("clip",))
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Elements limited to [min, max]; numbers or tensors, either may be None."""
-    if min is None and max is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    low, high = -math.inf if min is None else min, math.inf if max is None else max
+    clip: Any = entry("clip")
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
-    return relabel(dispatch(entry("clip"), (input, low, high)), f"ClampBackward{int(not tensors)}")
+    return relabel(dispatch(clip, clip.bind(input, min, max)[0]), f"ClampBackward{int(not tensors)}")
 
 
 offer("clamp_min", lambda input, min: clamp(input, min=min), "Elements not below min.", node="ClampMinBackward0")
@@ -82,12 +79,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 @public
 def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Nearest number with so many decimals, halves to even."""
-    rounded = entry("round")
-    if input.dtype.kind in "iu":
-        return input.clone()
-    if not decimals:
-        return dispatch(rounded, (input,))
-    return dispatch(rounded, (input * 10.0**decimals,)) / 10.0**decimals
+    return input.clone() if input.dtype.kind in "iu" else entry("around").function(input, decimals)
 
 
 @public

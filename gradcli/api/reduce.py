@@ -31,7 +31,7 @@ def enter_variance(name: str, doc: str) -> None:
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
         axis = negative_axes(None if dim == () or dim == [] else dim, max(x.ndim, 1) if dim is not None else x.ndim)
-        params = {"axis": axis[: x.ndim] if x.ndim else (), "keepdims": keepdim, "correction": correction}
+        params = {"axis": axis[: x.ndim], "keepdims": keepdim, "correction": correction}
         return dispatch(entry(name), (x,), params)
 
     offer(name, function, doc)
@@ -66,11 +66,6 @@ def enter_extreme(name: str, word: str) -> None:
     def extreme(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
         x = operand(input)
         if dim is None:
-            if not x._data.size:
-                raise RuntimeError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
-                    "dim with the 'dim' argument."
-                )
             whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
             return relabel(whole, f"{name.title()}Backward1")
         if isinstance(dim, Tensor):

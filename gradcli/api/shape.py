@@ -16,7 +16,7 @@ from ..tape.dtypes import DType, as_numpy
 from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
-from .wrap import METHOD_FORMS, METHODS, offer, operand, public
+from .wrap import offer, operand, public
 
 
 @public
@@ -78,22 +78,10 @@ def t(input: Tensor) -> Tensor:
     return relabel(view, "TBackward0")
 
 
-METHOD_FORMS["resize"] = view
-METHODS.add("resize")
-
-
 @public
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Axes in another order."""
-    axes = lengths(order if dims is None else (dims,))
-    if len(axes) != input.ndim:
-        raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(axes)}"
-        )
-    if len({negative_axis(a, input.ndim) for a in axes}) != len(axes):
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return entry("transpose").function(input, axes)
+    return entry("transpose").function(input, lengths(order if dims is None else (dims,)))
 
 
 @public
@@ -200,8 +188,6 @@ def at(x: Tensor, dim: int, item: Any, label: str | None = None) -> Tensor:
 @public
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """One slice along an axis."""
-    if input.ndim == 0:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
     return at(input, dim, int(index))
 
 
@@ -211,11 +197,9 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     size, begin = input.shape[dim], int(start)
-    if not -size <= begin <= size:
-        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {begin})")
     begin += size if begin < 0 else 0
-    if length < 0 or begin + length > size:
-        raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
+    if not 0 <= begin <= begin + length <= size:
+        raise RuntimeError(f"narrow: an axis of length {size} has no {length} elements from {start} on")
     return at(input, dim, slice(begin, begin + length))
 
 
@@ -223,17 +207,8 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def join_by_entry(name: str, tensors: Any, *dim: int) -> Tensor:
-    """Join tensors by an entry of the table. Raises RuntimeError where shapes do not fit."""
-    parts = [operand(x) for x in tensors]
-    try:
-        return entry(name).function(parts, *dim)
-    except ValueError as error:
-        if isinstance(error, IndexError):
-            raise
-        if str(error).startswith("stack expects"):
-            raise RuntimeError(str(error)) from None
-        shapes = ", ".join(str(list(x.shape)) for x in parts)
-        raise RuntimeError(f"{name}: {error} (shapes {shapes or 'none'})") from None
+    """Join tensors by an entry of the table."""
+    return entry(name).function([operand(x) for x in tensors], *dim)
 
 
 @public(names=("concat", "concatenate"), method=False)
@@ -243,20 +218,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     if not len(tensors):
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    parts = [x for x in map(operand, tensors) if tuple(x.shape) != (0,)]
-    ranks = {x.ndim for x in parts}
-    if len(ranks) > 1:
-        raise RuntimeError(f"Tensors must have same number of dimensions: got {' and '.join(map(str, ranks))}")
-    for x in parts[:1]:
-        negative_axis(dim, x.ndim)
-    for place, x in enumerate(parts[1:], 1):
-        for axis, (n, m) in enumerate(zip(parts[0].shape, x.shape, strict=True)):
-            if n != m and axis != dim % x.ndim:
-                raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {dim % x.ndim}. Expected size {n} but got "
-                    f"size {m} for tensor number {place} in the list."
-                )
-    return join_by_entry("concatenate", parts or tensors, dim)
+    return join_by_entry("concatenate", [x for x in tensors if np.shape(x) != (0,)] or tensors, dim)
 
 
 @public(method=False)
@@ -292,10 +254,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     else:
         sizes = [int(n) for n in split_size_or_sections]
         if sum(sizes) != length or min(sizes, default=0) < 0:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at "
-                f"dimension {dim}), but got split_sizes={sizes}"
-            )
+            raise RuntimeError(f"split: sizes must add up to the length of the axis, {length}, but are {sizes}")
     edges = [0, *np.cumsum(sizes).tolist()]
     label = "Split" if isinstance(split_size_or_sections, int) else "SplitWithSizes"
     return tuple(at(tensor, dim, slice(a, b), label) for a, b in pairwise(edges))
@@ -321,8 +280,6 @@ def unbind(input: Tensor, dim: int = 0) -> tuple:
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     """Coordinate grids of vectors."""
     vectors = tuple(operand(x) for x in unpack_sequence(tensors))
-    if not vectors:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
-    if any(x.ndim > 1 for x in vectors):
+    if not vectors or any(x.ndim > 1 for x in vectors):
         raise RuntimeError(f"meshgrid expects 0D or 1D tensors, got shapes {[list(x.shape) for x in vectors]}")
     return entry("meshgrid").function(*vectors, indexing=indexing)

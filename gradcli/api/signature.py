@@ -114,7 +114,7 @@ def from_signature(primitive: Primitive, signature: str, name: str) -> Callable:
         if dtype is not None:
             x = x.to(dtype)
         elif x._data.dtype.kind in "biu":
-            x = take_whole_numbers(primitive, x, dim, adds_up)
+            x = take_whole_numbers(primitive, x, adds_up)
         if is_composition:
             result = primitive.forward(x, *others, **params)
             return name_nodes(result, nodes[0], (x, *others)) if nodes[0] else result
@@ -157,10 +157,9 @@ def place_dim(primitive: Primitive, x: Tensor, dim: Any) -> dict[str, Any]:
     return {} if is_every else {word: dim}
 
 
-def take_whole_numbers(primitive: Primitive, x: Tensor, dim: Any, adds_up: bool) -> Tensor:
+def take_whole_numbers(primitive: Primitive, x: Tensor, adds_up: bool) -> Tensor:
     """Return whole numbers in the type in which they are added up. Raises RuntimeError where PyTorch refuses them."""
     if primitive.floats_only:
-        last = "lastdim_" if dim in (None, -1, max(x.ndim, 1) - 1) else ""
-        text = primitive.floats_only.format(type=x.dtype.title, dtype=x.dtype, last=last)
+        text = primitive.floats_only.format(type=x.dtype.title, dtype=x.dtype)
         raise (NotImplementedError if "not implemented" in text else RuntimeError)(text)
     return cast(x, np.dtype(np.int64)) if adds_up and x._data.dtype.kind in "bu" else x

@@ -104,7 +104,7 @@ def offer(names: str, function: Callable, doc: str, method: bool = True, node: s
     return public(rename_function(function, name, doc), names=tuple(aliases), method=method, node=node)
 
 
-RESERVED = {"max_", "min_", "sum_", "all_", "any_", "pow_", "round_", "complex_", "type_"}
+RESERVED = {"pow_", "round_", "complex_", "type_"}
 """Functions here that carry an underscore only because Python has a builtin of their name."""
 
 

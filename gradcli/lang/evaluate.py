@@ -60,8 +60,6 @@ def advice_for(name: str) -> str:
 
 
 MOST_ROUNDS = 10_000
-
-
 RANDOM = {"rand": count_shape, "randn": count_shape}
 WORKING = ("convolve", "correlate")  # calls whose estimate is the space that they work in, not their result
 
@@ -157,8 +155,6 @@ def on_numbers(name: str, operands: tuple) -> Any:
     """Apply an operator to Python numbers, in floating point: no big integers, no ZeroDivisionError."""
     if any(isinstance(x, tuple) or x is None or x is Ellipsis for x in operands):
         raise TypeError(f"{name} needs numbers or arrays")
-    if name == "matmul":
-        raise ValueError("matmul: a scalar has no axis to sum over; use *")
     is_boolean = all(isinstance(x, bool) for x in operands)
     values: tuple[Any, ...] = operands
     if name in ("logical_not", "logical_and", "logical_or"):
@@ -335,12 +331,11 @@ class Evaluator:
     def call_entry(self, name: str, operands: tuple, place: Any) -> Any:
         """Apply an operator. place: a part of the program, or a span."""
         tensors = [x for x in operands if isinstance(x, Tensor)]
-        if not tensors:
-            if recorder().field is None or any(isinstance(x, bool | tuple) or x is None for x in operands):
-                return self.guard(place, on_numbers, name, operands)
-            operands = tuple(lift_number(x) for x in operands)
-        if name == "matmul":
-            operands = tuple(lift_number(x) for x in operands)
+        is_plain = recorder().field is None or any(isinstance(x, bool | tuple) or x is None for x in operands)
+        if not tensors and is_plain and name != "matmul":
+            return self.guard(place, on_numbers, name, operands)
+        if not tensors or name == "matmul":
+            operands = tuple(self.guard(place, lift_number, x) for x in operands)
         self.guard(place, check_call, name, operands, {}, self.request.max_elements)
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
             raise self.error("a tuple is no array; write a list: [1, 2]", place)

@@ -116,11 +116,9 @@ def time_left(seconds: float) -> float:
     return max(min(seconds, 0.8 * (deadline.end - time.monotonic())), SHORTEST)
 
 
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Raise TimeIsUp in the block after so many seconds, where the system can (no threads). Blocks may be nested."""
-    with alarm(seconds, "REAL", "SIGALRM"):
-        yield
+def timer_of(cpu: bool) -> Any:
+    """Return the system's timer of CPU or of the clock, None where there is none."""
+    return getattr(signal, "ITIMER_PROF" if cpu else "ITIMER_REAL", None)
 
 
 @contextlib.contextmanager
@@ -131,12 +129,12 @@ def enforce(bound: Bound | None) -> Iterator[None]:
         return
     outer, deadline.end = deadline.end, math.inf if bound.cpu else time.monotonic() + bound.seconds
     done = deadline.watch = threading.Event()
-    deadline.timer = getattr(signal, "ITIMER_PROF" if bound.cpu else "ITIMER_REAL", None)
+    deadline.timer = timer_of(bound.cpu)
     watcher = threading.Thread(target=watch, args=(bound, done), daemon=True)
     if deadline.give_up is not None:
         watcher.start()
     try:
-        with alarm(bound.seconds, *(("PROF", "SIGPROF") if bound.cpu else ("REAL", "SIGALRM"))):
+        with within(bound.seconds, bound.cpu):
             yield
     except TimeIsUp:
         raise bound.error() from None
@@ -166,9 +164,12 @@ def watch(bound: Bound, done: threading.Event) -> None:
 
 
 @contextlib.contextmanager
-def alarm(seconds: float, kind: str, name: str) -> Iterator[None]:
-    """Raise TimeIsUp in the block when a timer of the system says so."""
-    timer: Any = getattr(signal, f"ITIMER_{kind}", None)
+def within(seconds: float, cpu: bool = False) -> Iterator[None]:
+    """Raise TimeIsUp in the block after so many seconds, of CPU if so, where the system can (only in the main thread).
+
+    Blocks may be nested.
+    """
+    timer = timer_of(cpu)
     if timer is None or threading.current_thread() is not threading.main_thread() or seconds <= 0:
         yield
         return
@@ -176,7 +177,7 @@ def alarm(seconds: float, kind: str, name: str) -> Iterator[None]:
     def late(*_: object) -> None:
         raise TimeIsUp
 
-    number = getattr(signal, name)
+    number = signal.SIGPROF if cpu else signal.SIGALRM
     start = time.monotonic()
     outer, _ = signal.getitimer(timer)
     before = signal.signal(number, late)

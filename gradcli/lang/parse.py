@@ -42,7 +42,6 @@ NAMES_OF_NODES = {
     "AnnAssign": "an annotated assignment", "NamedExpr": "an assignment inside an expression",
     "AugAssign": "an augmented assignment (write `x = x + 1`)",
     "JoinedStr": "a string", "Dict": "a dictionary", "Set": "a set", "Starred": "a starred argument",
-    "Await": "await", "Yield": "yield", "Delete": "del", "Assert": "an assertion",
     "BitXor": "the operator ^", "LShift": "the operator <<", "RShift": "the operator >>",
     "Is": "the operator `is`", "IsNot": "the operator `is not`",
     "In": "the operator `in`", "NotIn": "the operator `not in`",

@@ -170,10 +170,12 @@ OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimu
 
 
 def call_hint(place: object) -> str | None:
-    name = place.function if isinstance(place, Call) else ""
-    if name in OF_TWO and isinstance(place, Call) and len(place.args) > 1:
+    if not isinstance(place, Call):
+        return None
+    name, has_second = place.function, len(place.args) > 1
+    if name in OF_TWO and has_second:
         return f"of two operands: {OF_TWO[name]}(x, y); the second operand of {name} is an axis"
-    if name == "log" and isinstance(place, Call) and (len(place.args) > 1 or place.keywords):
+    if name == "log" and (has_second or place.keywords):
         return "log is the natural logarithm; to the base 2 it is log(x)/log(2)"
     if name == "diff":
         return f"diff(x) is the difference of neighbours; {DERIVATIVE}"

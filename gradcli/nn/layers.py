@@ -13,7 +13,6 @@ import numpy as np
 from ..api import method
 from ..api.create import empty
 from ..api.index import where
-from ..api.matrices import multiply_matrices
 from ..api.shape import flatten
 from ..api.signature import resolve
 from ..api.wrap import operand, records_as
@@ -23,7 +22,7 @@ from ..tape.dtypes import as_dtype
 from ..tape.modes import allowed, no_grad, random_numbers
 from ..tape.record import dispatch
 from ..tape.shape_errors import types_error
-from ..tape.tensor import Parameter, Tensor
+from ..tape.tensor import Parameter, Tensor, multiply
 from . import init
 from .module import Module
 
@@ -218,7 +217,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     fits = input.shape[-1:] == weight.shape[1:] and bias is not None and bias.shape == weight.shape[:1]
     if fits and input.ndim == weight.ndim == 2:
         return dispatch(entry("affine"), (bias, input, weight))
-    result = multiply_matrices(input, weight.t() if weight.ndim == 2 else weight)
+    result = multiply(input, weight.t() if weight.ndim == 2 else weight)
     return result if bias is None else result + bias
 
 

@@ -212,18 +212,11 @@ def scaled_elu_dx(_, x, *, alpha, scale, rate):
     return np.where(x <= 0, (scale * alpha * rate) * np.exp(below_zero(x) * rate), scale)
 
 
-def celu_signature(x, alpha=1.0):
-    if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return (x,), {"alpha": alpha, "scale": 1.0, "rate": 1.0 / alpha}
-
-
 real_elementwise(
     scaled_elu,
     scaled_elu_dx,
     name="celu",
-    node="Celu",
-    bind=celu_signature,
+    bind=lambda x, alpha=1.0: ((x,), {"alpha": alpha, "scale": 1.0, "rate": 1.0 / alpha}),
     samples=(Sample(A(3, 4)), Sample(A(5), alpha=0.5)),
     twin="Piecewise((x, x > 0), (alpha * (exp(x / alpha) - 1), True))",
     doc="x where positive, alpha (exp(x / alpha) - 1) elsewhere.",
@@ -388,7 +381,6 @@ def softmax_signature(x, axis=-1):
     return (x,), {"axis": negative_axes(axis, rank(x)) if rank(x) else ()}
 
 
-WHOLE_NUMBERS = "\"{name}_{{last}}kernel_impl\" not implemented for '{{type}}'"
 SOFTMAXES = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=1), Sample(A()))
 softmax = general(
     "softmax",
@@ -396,7 +388,7 @@ softmax = general(
     softmax_vjp,
     bind=softmax_signature,
     torch="softmax(input, dim=None, *, dtype=None)",
-    floats_only=WHOLE_NUMBERS.format(name="softmax"),
+    floats_only="softmax is not implemented for '{type}'",
     samples=SOFTMAXES,
     exact=lambda _field, x, *, axis: softmax_of(x, axis),
     pattern=LANES,
@@ -408,16 +400,14 @@ finite_softmax = internal.general(
     softmax_vjp,
     node="Softmax",
     exact=lambda _field, x, *, axis: softmax_of(x, axis),
-    doc="Softmax as the slope of logsumexp, with zeros beside an infinite element.",
 )
 general(
     "log_softmax",
     log_softmax_forward,
     log_softmax_vjp,
     bind=softmax_signature,
-    node="LogSoftmax",
     torch="log_softmax(input, dim=None, *, dtype=None)",
-    floats_only=WHOLE_NUMBERS.format(name="log_softmax"),
+    floats_only="log_softmax is not implemented for '{type}'",
     samples=SOFTMAXES,
     exact=lambda _field, x, *, axis: x - np.log(np.add.reduce(np.exp(x), axis=axis, keepdims=True)),
     pattern=LANES,

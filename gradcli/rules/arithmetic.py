@@ -315,23 +315,22 @@ elementwise(
     doc="Absolute value (modulus of a complex number).",
     subgradient="0 at 0",
 )
-ROUNDING: list[tuple[np.ufunc, str]] = [
-    (np.sign, "Sign of x: -1, 0 or 1 (x/|x| for complex numbers)."),
-    (np.floor, "Largest integer not above x."),
-    (np.ceil, "Smallest integer not below x."),
-    (np.rint, "Nearest integer, halves to even."),
-    (np.trunc, "Integer part."),
+ROUNDING: list[tuple[str, tuple, tuple[str, ...], str]] = [
+    ("sign", (np.sign,), (), "Sign of x: -1, 0 or 1 (x/|x| for complex numbers)."),
+    ("floor", (np.floor,), (), "Largest integer not above x."),
+    ("ceil", (np.ceil,), (), "Smallest integer not below x."),
+    ("round", (np.rint,), ("rint",), "Nearest integer, halves to even."),
+    ("trunc", (np.trunc, np.fix), ("fix",), "Integer part."),
 ]
-for ufunc, doc in ROUNDING:
-    short = {"rint": "round"}.get(ufunc.__name__, ufunc.__name__)
+for name, functions, aliases, doc in ROUNDING:
     real_elementwise(
-        ufunc,
+        functions[0],
         0,
-        name=short,
-        aliases={"round": ("rint",), "trunc": ("fix",)}.get(short, ()),
-        numpy={"round": (np.rint,), "trunc": (np.trunc, np.fix)}.get(short, (ufunc,)),
+        name=name,
+        aliases=aliases,
+        numpy=functions,
         domain=((1.05, 1.45),),
-        twin=f"{short}(x)",
+        twin=f"{name}(x)",
         doc=doc,
         subgradient="0 everywhere",
     )
@@ -361,7 +360,6 @@ real_elementwise(
     np.floor_divide,
     0,
     0,
-    node="FloorDivide",
     domain=BETWEEN_JUMPS,
     twin="floor(x / y)",
     doc="Quotient rounded down, as Python's //.",
@@ -378,14 +376,7 @@ def trunc_divide_forward(x, y):
 
 
 trunc_divide: Any = internal.elementwise(
-    trunc_divide_forward,
-    0,
-    0,
-    name="trunc_divide",
-    node="Div",
-    domain=BETWEEN_JUMPS,
-    twin="trunc(x / y)",
-    subgradient="0 everywhere",
+    trunc_divide_forward, 0, 0, name="trunc_divide", node="Div", domain=BETWEEN_JUMPS, twin="trunc(x / y)"
 )
 real_elementwise(
     np.copysign,
@@ -404,27 +395,22 @@ constant(np.isfinite, doc="True where x is neither infinite nor not-a-number.")
 # -- comparisons and logic: no derivative --------------------------------------------------------
 
 COMPARISONS: list[tuple[np.ufunc, tuple[str, ...], str]] = [
-    (np.equal, ("eq",), "x == y"),
-    (np.not_equal, ("ne",), "x != y"),
-    (np.less, ("lt",), "x < y"),
-    (np.less_equal, ("le",), "x <= y"),
-    (np.greater, ("gt",), "x > y"),
-    (np.greater_equal, ("ge",), "x >= y"),
-    (np.logical_and, (), "both true"),
-    (np.logical_or, (), "either true"),
-    (np.logical_xor, (), "exactly one true"),
-    (np.bitwise_and, (), "both true (booleans), common bits (integers)"),
-    (np.bitwise_or, (), "either true (booleans), joined bits (integers)"),
-    (np.bitwise_xor, (), "exactly one true (booleans), differing bits (integers)"),
+    (np.equal, ("eq",), "True where x == y."),
+    (np.not_equal, ("ne",), "True where x != y."),
+    (np.less, ("lt",), "True where x < y."),
+    (np.less_equal, ("le",), "True where x <= y."),
+    (np.greater, ("gt",), "True where x > y."),
+    (np.greater_equal, ("ge",), "True where x >= y."),
+    (np.logical_and, (), "True where both true."),
+    (np.logical_or, (), "True where either true."),
+    (np.logical_xor, (), "True where exactly one true."),
+    (np.bitwise_and, (), "both true (booleans), common bits (integers)."),
+    (np.bitwise_or, (), "either true (booleans), joined bits (integers)."),
+    (np.bitwise_xor, (), "exactly one true (booleans), differing bits (integers)."),
 ]
 for ufunc, aliases, doc in COMPARISONS:
-    constant(
-        ufunc,
-        arity=2,
-        aliases=aliases,
-        promote=() if ufunc.__name__.startswith("logical") else None,
-        doc=f"True where {doc}." if "bits" not in doc else f"{doc}.",
-    )
+    promote = () if ufunc.__name__.startswith("logical") else None
+    constant(ufunc, arity=2, aliases=aliases, promote=promote, doc=doc)
 constant(np.logical_not, doc="True where x is false.")
 constant(np.invert, aliases=("bitwise_not",), doc="Not, of booleans; complemented bits, of integers.")
 of_integers = functools.partial(constant, arity=2, promote=None, samples=())

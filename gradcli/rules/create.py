@@ -10,7 +10,7 @@ from .join import concatenate
 from .movement import clone
 from .scan import cumprod_along
 from .select import diag
-from .shapes import as_array, as_int, as_shape, count_product, count_shape, count_steps, rank, shape_of, size_of
+from .shapes import as_array, as_int, as_shape, count_product, count_shape, count_steps, lay_along, shape_of, size_of
 from .table import A, Sample, composition, constant, numpy_function
 
 MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros of a shape."), (np.ones, "Ones of a shape.")]
@@ -77,9 +77,8 @@ def logspace(start, stop, num=50, base=10.0):
 
 
 composition(full, samples=(), size=lambda shape, value=0: count_shape(shape))
-LIKE: list[tuple[Any, str]] = [(np.zeros_like, "Zeros in the shape of x."), (np.ones_like, "Ones in the shape of x.")]
-for function, doc in LIKE:
-    constant(lambda x, function=function: function(x), name=function.__name__, numpy=(function,), samples=(), doc=doc)
+constant(np.zeros_like, numpy=(np.zeros_like,), samples=(), doc="Zeros in the shape of x.")
+constant(np.ones_like, numpy=(np.ones_like,), samples=(), doc="Ones in the shape of x.")
 
 
 @numpy_function(
@@ -95,12 +94,10 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     order = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         order[:2] = 1, 0
-    sizes = [int(np.prod(shape_of(xs[i]), dtype=int)) for i in order]
     grids = []
     for i, x in enumerate(xs):
-        shape = tuple(n if not sparse or k == i else 1 for k, n in zip(order, sizes, strict=True))
-        place = order.index(i)
-        line = as_array(x).reshape((1,) * place + (-1,) + (1,) * (len(shape) - place - 1))
+        shape = tuple(size_of(xs[k]) if not sparse or k == i else 1 for k in order)
+        line = lay_along(as_array(x), order.index(i) - len(xs))
         grids.append(clone(np.broadcast_to(line, shape)))
     return tuple(grids)
 
@@ -113,12 +110,13 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
 def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     """Matrix whose columns are the powers of x, the highest first."""
     x = as_array(x)
-    if rank(x) != 1:
-        raise ValueError(f"vander needs a vector, got shape {shape_of(x)}")
-    n = shape_of(x)[0] if N is None else as_int(N)
+    shape = shape_of(x)
+    if len(shape) != 1:
+        raise ValueError(f"vander needs a vector, got shape {shape}")
+    n = shape[0] if N is None else as_int(N)
     powers = np.ones_like(x)[:, None][:, :n]
     if n > 1:  # cumulated: the second derivative of x**[0, 1, 2] is no number at 0
-        repeated = np.broadcast_to(x[:, None], (shape_of(x)[0], n - 1))
+        repeated = np.broadcast_to(x[:, None], (*shape, n - 1))
         powers = concatenate.function((powers, cumprod_along(repeated, axis=-1)), 1)
     return powers if increasing else powers[:, ::-1]
 

@@ -18,6 +18,7 @@ from .shapes import (
     count_product,
     dtype_of,
     in_type_of,
+    kept_shape,
     lay_along,
     negative_axes,
     negative_axis,
@@ -102,14 +103,9 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
 
 def slice_like(y, x, axis):
     """Return a number as a slice of x along axis; arrays as they are."""
-    shape = list(shape_of(x))
-    shape[axis] = 1
-    return np.broadcast_to(number_like(y, x), tuple(shape)) if rank(y) == 0 else as_array(y)
-
-
-def number_like(y, x):
-    """Return a Python number in the type of x; arrays as they are."""
-    return as_array(y) if hasattr(y, "dtype") else np.asarray(y, dtype_of(x))
+    if rank(y):
+        return as_array(y)
+    return np.broadcast_to(y if hasattr(y, "dtype") else np.asarray(y, dtype_of(x)), kept_shape(shape_of(x), (axis,)))
 
 
 @numpy_function(
@@ -184,7 +180,6 @@ full_turns = constant(
     lambda x, *, discont, axis, period: np.unwrap(x, discont, axis, period=period) - x,
     name="full_turns",
     samples=(),
-    bind=lambda x, *, discont, axis, period: ((x,), {"discont": discont, "axis": axis, "period": period}),
     public=False,
     doc="What unwrap adds.",
 )
@@ -250,6 +245,8 @@ def correlate(a, v, mode="valid"):
 def interp(x, xp, fp, left=None, right=None):
     """Straight lines between the points (xp, fp), xp rising, read at x; left and right of them constant."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
+    if rank(xp) != 1 or shape_of(xp) != shape_of(fp):
+        raise ValueError(f"interp needs a value for each point, got shapes {shape_of(xp)} and {shape_of(fp)}")
     flat, n = x.reshape((-1,)), shape_of(xp)[0]
     xp, fp = in_type_of(x, xp), in_type_of(x, fp)
     places = interval_of(xp, flat)
@@ -268,13 +265,7 @@ def interval_forward(knots, x):
 
 
 interval_of = constant(
-    interval_forward,
-    name="interval_of",
-    arity=2,
-    bind=lambda knots, x: ((knots, x), {}),
-    samples=(),
-    public=False,
-    doc="Number of the interval between knots that each element of a vector lies in.",
+    interval_forward, name="interval_of", arity=2, bind=lambda knots, x: ((knots, x), {}), samples=(), public=False
 )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .index import Index, put
 from .movement import roll
-from .shapes import as_int, as_shape, negative_axis, rank, shape_of
+from .shapes import as_int, as_shape, lay_along, negative_axis, rank, shape_of
 from .table import A, Sample, composition, internal, numpy_function, rule
 
 NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
@@ -50,7 +50,7 @@ def weights(x, n, axis, inner):
     values[0] = 1
     if n % 2 == 0:
         values[-1] = 1
-    return values.reshape((count,) + (1,) * (-axis - 1))
+    return lay_along(values, axis)
 
 
 def rdft_vjp(g, _, x_shape, *, axis, scale):
@@ -107,14 +107,10 @@ def as_complex(x):
     return x if x.dtype.kind == "c" else x.astype(np.result_type(np.dtype(x.dtype), np.complex64))
 
 
-class NotRealError(TypeError, RuntimeError):
-    """Complex numbers where real ones are needed: a TypeError in NumPy, a RuntimeError in PyTorch."""
-
-
 def as_real(x, kind):
     """x with floating-point elements. Raises TypeError for complex ones."""
     if x.dtype.kind == "c":
-        raise NotRealError(f"{kind} expects a real input array, but got {np.dtype(x.dtype)}")
+        raise TypeError(f"{kind} expects a real input array, but got {np.dtype(x.dtype)}")
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 

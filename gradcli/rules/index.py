@@ -179,7 +179,6 @@ put = internal.selection(
     rule("The taken elements of g", lambda g, out_shape, _, *, index, lead: getitem(g, index=index)),
     node="Put",
     batch=lambda size, operands, _flags, params: (operands, {**params, "lead": (size, *params["lead"])}),
-    doc="Zeros with the given elements added at an index.",
 )
 
 

@@ -18,10 +18,12 @@ def join_signature(xs, axis=0):
         raise ValueError("concatenate needs at least one array")
     if axis is None:
         return tuple(ravel(x) for x in xs), {"axis": -1}
-    ranks = {rank(x) for x in xs}
-    if 0 in ranks:
+    ranks = sorted({rank(x) for x in xs})
+    if not ranks[0]:
         raise ValueError("zero-dimensional arrays cannot be concatenated; use stack")
-    return xs, {"axis": negative_axis(axis, max(ranks))}
+    if len(ranks) > 1:
+        raise ValueError(f"concatenate: the arrays have {' and '.join(map(str, ranks))} axes; they need as many each")
+    return xs, {"axis": negative_axis(axis, ranks[0])}
 
 
 def join_vjp(g, position, _, xs_shapes, *, axis):
@@ -48,14 +50,12 @@ concatenate = general(
 def stack_signature(xs, axis=0):
     """Bind stack: a sequence of arrays of one shape."""
     xs = tuple(xs)
-    if len({shape_of(x) for x in xs}) != 1:
-        if not xs:
-            raise ValueError("stack expects a non-empty TensorList")
-        place = next(i for i, x in enumerate(xs) if shape_of(x) != shape_of(xs[0]))
-        raise ValueError(
-            f"stack expects each tensor to be equal size, but got {list(shape_of(xs[0]))} at entry 0 and "
-            f"{list(shape_of(xs[place]))} at entry {place}"
-        )
+    if not xs:
+        raise ValueError("stack expects a non-empty TensorList")
+    for place, (first, other) in enumerate((shape_of(xs[0]), shape_of(x)) for x in xs):
+        if first != other:
+            sizes = f"{list(first)} at entry 0 and {list(other)} at entry {place}"
+            raise ValueError(f"stack expects each tensor to be equal size, but got {sizes}")
     return xs, {"axis": negative_axis(axis, rank(xs[0]) + 1)}
 
 

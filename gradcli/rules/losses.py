@@ -22,13 +22,7 @@ def x_log_x(x):
 
 
 internal.elementwise(
-    x_log_x,
-    lambda _, x: np.log(x) + 1,
-    name="x_log_x",
-    node="Xlogy",
-    domain=(POSITIVE,),
-    twin="x * log(x)",
-    subgradient="-inf at 0",
+    x_log_x, lambda _, x: np.log(x) + 1, name="x_log_x", node="Xlogy", domain=(POSITIVE,), twin="x * log(x)"
 )
 
 

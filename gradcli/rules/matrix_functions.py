@@ -56,7 +56,6 @@ def matrix_norm(x, order, axes, keepdims=False):
     Sample(A(2, 3, 4), -2, axis=(-1, 0), keepdims=True),
     name="linalg.norm",
     public=False,
-    doc="NumPy's norm of a vector or matrix.",
 )
 def norm(x, ord=None, axis=None, keepdims=False):
     """NumPy's norm: of a vector over one axis, of a matrix over two; without both words of all elements."""
@@ -102,7 +101,6 @@ composition(
     numpy=(np.linalg.vector_norm,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0, ord=3)),
     public=False,
-    doc="NumPy's norm of vectors.",
 )
 
 # -- pseudo-inverse and least squares ------------------------------------------------------------

@@ -135,21 +135,18 @@ BY_RANK = {(1, 1): inner, (2, 1): mv, (1, 2): vm, (2, 2): mm}
 def matmul(x, y):
     """Matrix product of vectors, matrices and stacks of matrices."""
     m, n = rank(x), rank(y)
-    primitive = BY_RANK.get((m, n))
-    if m and n and shape_of(x)[-1] != shape_of(y)[-2:][0]:
+    if not m or not n:
+        raise ValueError("matmul: a scalar has no axis to sum over; use *")
+    if shape_of(x)[-1] != shape_of(y)[-2:][0]:
         raise ValueError(
             f"matmul: shapes {shape_of(x)} and {shape_of(y)} do not match: "
             f"{shape_of(x)[-1]} columns and {shape_of(y)[-2:][0]} rows"
         )
-    if primitive is None:
-        if not m or not n:
-            raise ValueError("matmul: a scalar has no axis to sum over; use *")
-        if m == 1:
-            return mm(x[None, :], y).squeeze(-2)
-        if n == 1:
-            return mm(x, y[:, None]).squeeze(-1)
-        primitive = mm
-    return primitive(x, y)
+    if m == 1 and n > 2:
+        return mm(x[None, :], y).squeeze(-2)
+    if n == 1 and m > 2:
+        return mm(x, y[:, None]).squeeze(-1)
+    return BY_RANK.get((m, n), mm)(x, y)
 
 
 # -- products defined by them --------------------------------------------------------------------
@@ -265,35 +262,23 @@ def expand_subscripts(subscripts: str, ranks: list[int]) -> tuple[list[str], str
     text = subscripts.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
-    if len(inputs) != len(ranks):
-        amount = "more" if len(inputs) < len(ranks) else "fewer"
-        raise ValueError(f"einsum(): {amount} operands were provided than specified in the equation")
-    letters = {c for c in text if c.isalpha()}
-    if any(not (c.isascii() and c.isalpha()) for c in text.replace("...", "").replace(",", "").replace("->", "")):
+    letters = set(text.replace("...", "").replace(",", "").replace("->", ""))
+    if not letters <= set(string.ascii_letters):
         raise ValueError(f"einsum: {subscripts!r} may hold only letters, commas, '...' and '->'")
-    free = [c for c in string.ascii_letters if c not in letters]
-    extra = [n - len(s.replace("...", "")) if "..." in s else 0 for s, n in zip(inputs, ranks, strict=True)]
+    if len(inputs) != len(ranks):
+        raise ValueError(f"einsum: {subscripts!r} takes {len(inputs)} operands, not {len(ranks)}")
+    extra = [n - len(s.replace("...", "")) for s, n in zip(inputs, ranks, strict=True)]
     for s, n, e in zip(inputs, ranks, extra, strict=True):
-        if e < 0 or ("..." not in s and len(s) != n):
-            count = f"the number of subscripts in the equation ({len(s.replace('...', ''))})"
-            dots = "" if "..." in s else " and no ellipsis was given"
-            misfit = "is more than" if "..." in s else "does not match"
-            place = inputs.index(s)
-            raise ValueError(f"einsum(): {count} {misfit} the number of dimensions ({n}) for operand {place}{dots}")
-    widest = max(extra, default=0)
-    fill = "".join(free[:widest])
+        if e < 0 or (e and "..." not in s):
+            raise ValueError(f"einsum: {s!r} names {n - e} axes of an operand that has {n}")
+    widest = max((e for s, e in zip(inputs, extra, strict=True) if "..." in s), default=0)
+    fill = "".join([c for c in string.ascii_letters if c not in letters][:widest])
     inputs = [s.replace("...", fill[widest - e :]) for s, e in zip(inputs, extra, strict=True)]
     if arrow:
         output = output.replace("...", fill)
     else:
-        joined = "".join(inputs)
-        output = fill + "".join(sorted(c for c in letters if joined.count(c) == 1))
-    absent = [c for c in output if c not in "".join(inputs)]
-    if absent:
-        raise ValueError(
-            f"einsum(): output subscript {absent[0]} does not appear in the equation for any input operand"
-        )
-    if len(set(output)) != len(output):
+        output = fill + "".join(sorted(c for c in letters if left.count(c) == 1))
+    if len(set(output)) != len(output) or not set(output) <= set("".join(inputs)):
         raise ValueError(f"einsum: the output indices {output!r} must each occur once, and in an operand")
     return inputs, output
 
@@ -316,14 +301,11 @@ def take_diagonals(x, indices: str):
 def check_lengths(xs: tuple, inputs: list) -> None:
     """Raise ValueError for an index that stands for axes of different lengths, none of them 1."""
     seen: dict[str, int] = {}
-    for place, (x, indices) in enumerate(zip(xs, inputs, strict=True)):
+    for x, indices in zip(xs, inputs, strict=True):
         for letter, n in zip(indices, shape_of(x), strict=True):
             before = seen.get(letter, 1)
             if n != before and 1 not in (n, before):
-                raise ValueError(
-                    f"einsum(): subscript {letter} has size {n} for operand {place} which does not broadcast with "
-                    f"previously seen size {before}"
-                )
+                raise ValueError(f"einsum: the index {letter} stands for axes of length {before} and {n}")
             seen[letter] = max(n, before) if n and before else 0
 
 

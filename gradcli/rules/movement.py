@@ -190,7 +190,6 @@ internal.selection(
     node="ToCopy",
     samples=(Sample(A(3, 4), np.float64),),
     exact=exact_astype,
-    doc="The elements in another type.",
 )
 clone_vjp = rule("The same cotangent", lambda g, _, _x: g)
 clone = internal.selection(
@@ -257,7 +256,7 @@ enter_flip("flipud", 0, "Reversed along the first axis.")
 @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), node="Rot90")
 def rot90(x, k=1, axes=(0, 1)):
     """The plane of two axes turned by k quarter turns, from the first towards the second."""
-    axes = tuple(axes)
+    axes, k = tuple(axes), as_int(k)
     if len(axes) != 2 or rank(x) < 2:
         raise ValueError(f"rot90 turns two axes, not {axes} of shape {shape_of(x)}")
     first, second = (negative_axis(a, rank(x)) for a in axes)

@@ -8,25 +8,15 @@ from collections.abc import Callable
 import numpy as np
 
 from .arithmetic import clip
+from .exact import NoTwinError
 from .join import concatenate
 from .matrix_products import matmul, mm
 from .movement import clone, moveaxis
 from .pointwise import real
 from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
-from .shapes import (
-    as_array,
-    as_floats,
-    dtype_of,
-    in_type_of,
-    is_complex,
-    kept_shape,
-    negative_axes,
-    rank,
-    raw,
-    shape_of,
-)
-from .table import REDUCTION, A, Sample, composition, numpy_function
+from .shapes import as_array, as_floats, dtype_of, in_type_of, is_complex, kept_shape, negative_axes, rank, shape_of
+from .table import REDUCTION, A, Sample, composition, constant, numpy_function
 
 
 @numpy_function(Sample(A(3, 4)))
@@ -35,10 +25,20 @@ def fabs(x):
     return abs(as_array(x))
 
 
+def is_nearly_real(x, *, tol):
+    """Whether all imaginary parts are nearly 0. Raises NoTwinError for exact numbers."""
+    if x.dtype == object:
+        raise NoTwinError("real_if_close compares values, it has no exact twin")
+    return np.asarray(not np.iscomplexobj(np.real_if_close(x, tol)))
+
+
+nearly_real = constant(is_nearly_real, samples=(), public=False)
+
+
 @numpy_function(Sample(A(3)))
 def real_if_close(x, tol=100):
     """The real parts where all imaginary parts are nearly 0, else x."""
-    return real(x) if is_complex(x) and not np.iscomplexobj(np.real_if_close(raw(x), tol)) else x
+    return real(x) if is_complex(x) and nearly_real(x, tol=tol) else x
 
 
 @numpy_function(Sample(A(3), np.array([1, -2, 0])))
@@ -122,7 +122,6 @@ def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
 @numpy_function(*REDUCED)
 def ptp(x, axis=None, *, keepdims=False):
     """Largest minus smallest element over axis."""
-    axis = negative_axes(axis, rank(x))
     return np.max(x, axis=axis, keepdims=keepdims) - np.min(x, axis=axis, keepdims=keepdims)
 
 

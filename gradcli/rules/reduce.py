@@ -123,7 +123,6 @@ internal.general(
     node="Median",
     complex=False,
     samples=(*REDUCTIONS, Sample(A(5), ignore_nan=True)),
-    subgradient="shared equally among ties",
 )
 
 
@@ -274,8 +273,6 @@ def exact_norm(field, x, *, ord, axis, keepdims):
         return exact_extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=keepdims)
     if ord == 0:
         raise NoTwinError("the norm of order 0 counts, it is no formula")
-    if ord == 1:
-        return np.add.reduce(size, axis=axis, keepdims=keepdims)
     if ord == 2:
         return np.sqrt(np.add.reduce(size * size, axis=axis, keepdims=keepdims))
     order = field.number(ord)

@@ -65,7 +65,6 @@ def enter_scan(enter, name, forward, vjp, doc, exact=None, pattern="", **options
         samples=(Sample(A(3, 4), axis=-2), Sample(A(5), axis=-1)),
         exact=exact,
         pattern=pattern,
-        doc=f"{doc} along an axis.",
     )
 
     def function(x, axis=None):

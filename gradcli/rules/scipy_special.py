@@ -170,38 +170,18 @@ real_elementwise(
 hyp0f1 = from_scipy("hyp0f1")
 
 
-def neighbours(name: str, before: float, after: float) -> Any:
-    """Return the slope before f(v - 1) + after f(v + 1) of a Bessel function, plus that of its scale."""
-    extra, shown = SCALES.get(name, (None, ""))
+def bessel(name: str, before: float, after: float, doc: str, twin: str, scale: Any = None, **options: Any) -> Any:
+    """Enter a Bessel function f of order v with the slope before f(v - 1) + after f(v + 1), plus that of its scale."""
 
     def slope(out, x, *, order):
         (v,) = order
-        slope_of_both = family[name](x, order=(v - 1,)) * before + family[name](x, order=(v + 1,)) * after
-        return slope_of_both if extra is None else slope_of_both + extra(out, x)
+        neighbours = itself(x, order=(v - 1,)) * before + itself(x, order=(v + 1,)) * after
+        return neighbours if scale is None else neighbours + scale(out, x)
 
+    shown = {"ive": " - sign(x) * ive(v, x)", "kve": " + kve(v, x)"}.get(name, "")
     slope.__doc__ = f"{before} * {name}(v - 1, x) {'+' if after > 0 else '-'} {abs(after)} * {name}(v + 1, x){shown}"
-    return slope
-
-
-BESSEL: list[tuple[str, float, float, str, str]] = [
-    ("jv", 0.5, -0.5, "Bessel function of the first kind of order v at x.", "besselj(v, x)"),
-    ("yv", 0.5, -0.5, "Bessel function of the second kind of order v at x.", "bessely(v, x)"),
-    ("iv", 0.5, 0.5, "Modified Bessel function of the first kind of order v.", "besseli(v, x)"),
-    ("kv", -0.5, -0.5, "Modified Bessel function of the second kind.", "besselk(v, x)"),
-    (
-        "ive",
-        0.5,
-        0.5,
-        "exp(-|x|) times the modified Bessel function of the first kind.",
-        "exp(-abs(x)) * besseli(v, x)",
-    ),
-    ("kve", -0.5, -0.5, "exp(x) times the modified Bessel function of the second kind.", "exp(x) * besselk(v, x)"),
-]
-SCALES: dict[str, tuple[Any, str]] = {
-    "ive": (lambda out, x: -np.sign(x) * out, " - sign(x) * ive(v, x)"),
-    "kve": (lambda out, x: out, " + kve(v, x)"),
-}
-"""What the slope of the scale adds."""
+    itself: Any = of_order(name, slope, doc, {"v": 1.5}, twin=twin, **options)
+    return itself
 
 
 def iv_forward(v, x):
@@ -211,11 +191,20 @@ def iv_forward(v, x):
     return np.where(near, from_scipy("ive")(v, inside) * np.exp(abs(inside)), from_scipy("iv")(v, outside))
 
 
-family: dict[str, Any] = {}
-for name, before, after, doc, twin in BESSEL:
-    forward, scipy = iv_forward if name == "iv" else None, "yn" if name == "yv" else ""
-    slope = neighbours(name, before, after)
-    family[name] = of_order(name, slope, doc, {"v": 1.5}, forward=forward, scipy=scipy, twin=twin)
+FIRST, SECOND = "Bessel function of the first kind", "Bessel function of the second kind"
+jv = bessel("jv", 0.5, -0.5, f"{FIRST} of order v at x.", "besselj(v, x)")
+bessel("yv", 0.5, -0.5, f"{SECOND} of order v at x.", "bessely(v, x)", scipy="yn")
+iv = bessel("iv", 0.5, 0.5, f"Modified {FIRST} of order v.", "besseli(v, x)", forward=iv_forward)
+bessel("kv", -0.5, -0.5, f"Modified {SECOND}.", "besselk(v, x)")
+bessel(
+    "ive",
+    0.5,
+    0.5,
+    f"exp(-|x|) times the modified {FIRST}.",
+    "exp(-abs(x)) * besseli(v, x)",
+    lambda out, x: -np.sign(x) * out,
+)
+bessel("kve", -0.5, -0.5, f"exp(x) times the modified {SECOND}.", "exp(x) * besselk(v, x)", lambda out, _x: out)
 
 # -- Bessel functions of orders 0 and 1 ------------------------------------------------------------
 
@@ -255,35 +244,34 @@ i0: Any = scipy_function(
     numpy=(np.i0,),
     aliases=("modified_bessel_i0",),
     twin="besseli(0, x)",
-    doc="Modified Bessel function of the first kind, order 0.",
+    doc=f"Modified {FIRST}, order 0.",
 )
 i1: Any = scipy_function(
     "i1",
-    lambda _, x: 0.5 * (i0(x) + family["iv"](x, order=(2.0,))),
+    lambda _, x: 0.5 * (i0(x) + iv(x, order=(2.0,))),
     slope="i0(x) - i1(x) / x",
     aliases=("modified_bessel_i1",),
     twin="besseli(1, x)",
-    doc="Modified Bessel function of the first kind, order 1.",
+    doc=f"Modified {FIRST}, order 1.",
 )
 i0e: Any = scipy_positive(
     "i0e",
     lambda _, x: np.sign(x) * scaled_i0(abs(x), n=1),
     slope="i1e(x) - sign(x) * i0e(x)",
     twin="exp(-abs(x)) * besseli(0, x)",
-    doc="exp(-|x|) times the modified Bessel function of the first kind, order 0.",
+    doc=f"exp(-|x|) times the modified {FIRST}, order 0.",
 )
 i1e: Any = scipy_positive(
     "i1e",
     lambda _, x: scaled_i0(abs(x), n=1) + scaled_i0(abs(x), n=2),  # it is i0e and its slope
     slope="i0e(x) - i1e(x) / x - sign(x) * i1e(x)",
     twin="exp(-abs(x)) * besseli(1, x)",
-    doc="exp(-|x|) times the modified Bessel function of the first kind, order 1.",
+    doc=f"exp(-|x|) times the modified {FIRST}, order 1.",
 )
-FIRST, SECOND = "Bessel function of the first kind", "Bessel function of the second kind"
 j0: Any = scipy_function("bessel_j0", lambda _, x: -j1(x), twin="besselj(0, x)", doc=f"{FIRST}, order 0.")
 j1: Any = scipy_function(
     "bessel_j1",
-    lambda _, x: 0.5 * (j0(x) - family["jv"](x, order=(2.0,))),
+    lambda _, x: 0.5 * (j0(x) - jv(x, order=(2.0,))),
     slope="bessel_j0(x) - bessel_j1(x) / x",
     twin="besselj(1, x)",
     doc=f"{FIRST}, order 1.",

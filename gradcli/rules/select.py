@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .index import Index, getitem, put
-from .movement import moveaxis
+from .movement import check_rank, moveaxis
 from .shapes import as_array, as_int, at_axis, count_repeated, lay_along, negative_axis, rank, raw, shape_of, size_of
 from .table import TEST, A, Sample, constant, internal, no_gradient, numpy_function, rule, selection
 
@@ -28,12 +28,19 @@ def repeat(x, repeats, axis=None):
     """Each element repeated along axis."""
     if axis is None:
         x, axis = x.reshape((-1,)), 0
-    axis = negative_axis(axis, rank(x))
-    return take(x, np.repeat(np.arange(shape_of(x)[axis]), raw(repeats).astype(np.intp)), axis)
+    axis, counts = negative_axis(axis, rank(x)), raw(repeats).astype(np.intp)
+    if (counts != raw(repeats)).any():
+        raise ValueError("repeat: each element is repeated a whole number of times")
+    return take(x, np.repeat(np.arange(shape_of(x)[axis]), counts), axis)
 
 
 def lanes(shape, indices, axis) -> Index:
-    """Return the index that picks, per lane along a negative axis, the elements at integer positions."""
+    """Return the index that picks, per lane along a negative axis, the elements at integer positions.
+
+    Raises IndexError for numbers that are not whole.
+    """
+    if indices.dtype.kind not in "iub":
+        raise IndexError(f"positions must be whole numbers, not {indices.dtype}")
     grid = [lay_along(np.arange(n), i - len(shape)) for i, n in enumerate(indices.shape)]
     grid[axis] = indices.astype(np.intp)
     return Index(tuple(grid), tuple(shape))
@@ -185,15 +192,10 @@ def trace(x, offset=0, axis1=0, axis2=1):
     return diagonal(x, offset, axis1, axis2).sum(axis=-1)
 
 
-def triangle_signature(name):
-    """Return what binds triu or tril."""
-
-    def bind(x, k=0):
-        if rank(x) < 2:
-            raise ValueError(f"{name}: input tensor must have at least 2 dimensions")
-        return (x,), {"k": as_int(k)}
-
-    return bind
+def triangle_signature(x, k=0):
+    """Bind triu and tril. Raises ValueError for vectors."""
+    check_rank(x, "a triangle", 2)
+    return (x,), {"k": as_int(k)}
 
 
 for function, doc in [
@@ -204,7 +206,7 @@ for function, doc in [
         function.__name__,
         lambda x, *, k, function=function: function(x, k),
         rule("The same triangle of g", lambda g, _, _x, *, k, function=function: function(g, k)),
-        bind=triangle_signature(function.__name__),
+        bind=triangle_signature,
         numpy=(function,),
         samples=(Sample(A(3, 4)), Sample(A(3, 3), 1), Sample(A(2, 3, 3), -1)),
         doc=doc,
@@ -239,21 +241,6 @@ argpartition = constant(
     numpy=(np.argpartition,),
     samples=(Sample(A(7), 3),),
     doc="Positions that put the kth element along axis in its sorted place.",
-)
-
-
-def unique_vjp(_g, _, _x, *, axis):
-    """Raises NotImplementedError, as PyTorch does."""
-    name = "_unique2" if axis is None else "unique_dim"
-    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-
-internal.general(
-    "unique_outputs",
-    lambda x, *, axis: np.unique(x, axis=axis),
-    unique_vjp,
-    node=lambda _, params: "Unique2" if params["axis"] is None else "UniqueDim",
-    doc="The different elements (slices along axis) in rising order, as PyTorch has them: without a gradient.",
 )
 
 

@@ -65,7 +65,6 @@ unfold_windows = internal.linear(
     rule("The windows of g added up", lambda g, _, _x, *, windows: fold_windows(g, windows=windows)),
     node="Im2Col",
     samples=(Sample(A(2, 5), windows=LINE), Sample(A(4, 5), windows=PLANE)),
-    doc="Windows over the last axes.",
 )
 fold_windows: Any = internal.linear(
     "fold_windows",
@@ -73,7 +72,6 @@ fold_windows: Any = internal.linear(
     rule("The windows of g", lambda g, _, _x, *, windows: unfold_windows(g, windows=windows)),
     node="Col2Im",
     samples=(Sample(A(2, 3, 3), windows=LINE), Sample(A(2, 3, 2, 2), windows=PLANE)),
-    doc="Windows over the last axes, added up where they overlap.",
 )
 
 

@@ -242,11 +242,9 @@ solve_columns: Any = internal.general(
 def solve(a, b):
     """Solution x of a @ x = b."""
     (a,), _ = square_signature(a)
-    if rank(b) == 1:
-        return solve_columns(a, b[:, None]).squeeze(-1)
-    if rank(b) == 0:
-        raise ValueError("solve needs a vector or a matrix on the right")
-    return solve_columns(a, b)
+    if shape_of(b)[-2:][:1] != shape_of(a)[-1:]:
+        raise ValueError(f"solve: {shape_of(a)[-1]} equations have no right side of shape {shape_of(b)}")
+    return solve_columns(a, b[:, None]).squeeze(-1) if rank(b) == 1 else solve_columns(a, b)
 
 
 # -- triangular systems --------------------------------------------------------------------------
@@ -328,12 +326,7 @@ def cholesky_vjp(g, out, _):
 
 
 cholesky_lower = internal.general(
-    "cholesky_lower",
-    np.linalg.cholesky,
-    cholesky_vjp,
-    node="LinalgCholeskyEx",
-    exact=exact_cholesky,
-    doc="Lower triangular L with A = L L^H.",
+    "cholesky_lower", np.linalg.cholesky, cholesky_vjp, node="LinalgCholeskyEx", exact=exact_cholesky
 )
 
 

@@ -34,9 +34,7 @@ def qr_vjp(gs, outs, _, *, mode):
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols; use mode='reduced'"
         )
     gq, gr = fill_missing(gs, outs)
-    upper = np.triu(gr @ adjoint(r) - adjoint(q) @ gq, 1)
-    diagonal = np.real(np.diagonal(gr @ adjoint(r) - adjoint(q) @ gq, 0, -2, -1))
-    middle = upper + adjoint(upper) + diagonal[..., None] * np.eye(q.shape[-1], dtype=diagonal.dtype)
+    middle = hermitian_forward(gr @ adjoint(r) - adjoint(q) @ gq, lower=False)
     return solve_right(adjoint(r), gq + q @ middle)
 
 

@@ -137,7 +137,6 @@ logaddexp = elementwise(
     lambda _, x, y: sigmoid(y - x),
     name="logaddexp",
     numpy=(np.logaddexp,),
-    node="Logaddexp",
     twin="log(exp(x) + exp(y))",
     doc="log(exp(x) + exp(y)) without overflow.",
 )
@@ -145,7 +144,6 @@ real_elementwise(
     np.logaddexp2,
     lambda _, x, y: sigmoid((x - y) * LN2),
     lambda _, x, y: sigmoid((y - x) * LN2),
-    node="Logaddexp2",
     twin="log(2**x + 2**y) / log(2)",
     doc="log2(2**x + 2**y) without overflow.",
 )

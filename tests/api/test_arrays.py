@@ -36,13 +36,13 @@ TAKEN = [
     ("gather", lambda x: x.gather(0, t(INDEX)), (X,), np.take_along_axis(X, INDEX, 0)),
     ("gather short", lambda x: x.gather(1, t(INDEX[:1, :2])), (X,), np.take_along_axis(X[:1], INDEX[:1, :2], 1)),
     ("gather nothing", lambda x: x.gather(0, t(np.zeros((2, 0), int))), (X,), np.zeros((2, 0))),
-    ("gather 0-d", lambda x: x.gather(0, t(np.array([0, 0]))), (np.array(1.5),), [1.5, 1.5]),
     ("take", lambda x: x.take(t(np.array([[1, -1], [5, 1]]))), (X,), X.take([[1, -1], [5, 1]])),
     ("index_select", lambda x: x.index_select(1, t(ROWS)), (X,), X[:, ROWS]),
     ("masked_select", lambda x: x.masked_select(t(MASK[:, :1])), (X,), X[np.broadcast_to(MASK[:, :1], X.shape)]),
     ("where method", lambda x, y: x.where(t(MASK), y[:1]), (X, Y), np.where(MASK, X, Y[:1])),
     ("select", lambda x: x.select(1, -1), (X,), X[:, -1]),
     ("narrow", lambda x: x.narrow(1, -3, 2), (X,), X[:, 1:3]),
+    ("unique", lambda x: x.unique(dim=1), (X,), np.unique(X, axis=1)),
 ]
 REPLACED = [
     ("scatter", lambda x, y: x.scatter(1, t(ONCE), y), (X, Y), changed(X, (np.arange(2)[:, None], ONCE), Y[:, :3])),
@@ -74,8 +74,8 @@ def test_value_and_slopes(call, arrays, expected):
 
 
 def test_results_of_no_gradient():
-    values, counts = gc.unique(t([3.0, 1.0, 3.0]), return_counts=True)
-    assert (values.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 2])
+    values, places, counts = gc.unique(t([3.0, 1.0, 3.0]), return_inverse=True, return_counts=True)
+    assert (values.tolist(), places.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 0, 1], [1, 2])
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,11 @@ def test_random_numbers_repeat_with_their_seed():
         ("[None]", "a list may hold"), ("[v, x]", "one shape"), ("zeros(-1)", ""), ("eye(1.5)", ""),
         ("q + 1", "'q' has no value"), ("sin + 1", "'sin' has no value"), ("q[0] = 1", "'q' has no value yet"),
         ("linspace(0, 1, -3)", "negative"), ("clip(x)", "bound"), ("where(x)", "three arguments"),
-        ("const()", "takes one"), ("norm(x, None)", ""),
+        ("const()", "takes one"), ("norm(x, None)", ""), ("v @ (1, 2)", "tuple"), ("2 @ 3", "scalar"),
+        ("repeat(v, [1.5, 1, 1])", "whole number"), ("choose([0.5], (v, v))", "whole numbers"),
+        ("take_along_axis(v, [0.5], 0)", "whole numbers"), ("rot90(x, 1.5)", "whole number"),
+        ("interp(v, [1, 2, 3], [4, 5])", "a value for each"), ("interp(v, [1], [4, 5])", "a value for each"),
+        ("solve(eye(2), v)", "2 equations"), ("solve(eye(2), 1)", "2 equations"),
     ],
 )  # fmt: skip
 def test_errors_have_a_place_and_no_python_in_them(text, message):
