@@ -16,7 +16,7 @@ from ..tape.dtypes import DType, as_numpy, naming
 from ..tape.modes import no_grad
 from ..tape.node import clear_grad
 from ..tape.tensor import Parameter, Size, Tensor, as_raw
-from .call import HookLists, call_with_hooks, everywhere
+from .call import HookLists, call_with_hooks
 
 
 class IncompatibleKeys(NamedTuple):
@@ -61,7 +61,7 @@ class Module(HookLists):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call forward, and the hooks around it."""
-        if self._hooked or everywhere._hooked:
+        if self._hooked:
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -367,15 +367,6 @@ def type_name(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"torch.{value.dtype.title}Tensor"
     return type(value).__name__ if not isinstance(value, type) else value.__name__
-
-
-# -- hooks on all modules -------------------------------------------------------------------------
-
-register_module_forward_pre_hook = everywhere.register_forward_pre_hook
-register_module_forward_hook = everywhere.register_forward_hook
-register_module_full_backward_pre_hook = everywhere.register_full_backward_pre_hook
-register_module_full_backward_hook = everywhere.register_full_backward_hook
-register_module_backward_hook = everywhere.register_backward_hook
 
 
 # -- files ----------------------------------------------------------------------------------------
