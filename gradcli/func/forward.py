@@ -59,7 +59,7 @@ class Forward:
             for node in order:
                 parents = node.parents
                 if node not in seeds and any(p in tangents for p in parents if p is not None):
-                    tangents[node] = self.through(node, [None if p is None else tangents.get(p) for p in parents])
+                    tangents[node] = self.push_through(node, [None if p is None else tangents.get(p) for p in parents])
                 for p in parents:
                     if p is not None:
                         uses[p] -= 1
@@ -67,14 +67,14 @@ class Forward:
                             tangents.pop(p, None)
         return {node: tangents[node] for node in starts if node in tangents}
 
-    def through(self, node: Node, tangents: list) -> Any:
+    def push_through(self, node: Node, tangents: list) -> Any:
         """Return the tangent of a node's result from those of its operands (None: constant)."""
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
         if newest.seq < node.seq and node.rule.saves:
             check_unchanged(node)
         if isinstance(node, FunctionNode):
-            result = self.each(node, tangents) if self.batched else push_tangents(node, tangents)
+            result = self.push_each(node, tangents) if self.batched else push_tangents(node, tangents)
             if result is not None:
                 return self.unwrap(result)
         primitive = node.rule.primitive
@@ -86,7 +86,7 @@ class Forward:
                 return self.linear(node, tangents[0])
         return self.transpose_twice(node, tangents)
 
-    def each(self, node: FunctionNode, tangents: list) -> Any:
+    def push_each(self, node: FunctionNode, tangents: list) -> Any:
         """Return what a custom function's jvp makes of many tangents; None where that is recorded, or absent."""
         if self.create:
             return None
@@ -141,10 +141,12 @@ class Forward:
 
     def transpose_twice(self, node: Node, tangents: list) -> Any:
         """A derivative rule is linear in its cotangent: its own transpose is the forward derivative."""
-        outlines = node.outline if isinstance(node.outline, list) else [node.outline]
         with enable_grad():
             copy = self.standing_in(node, tangents)
-            probes = [None if part is None else self.probe(*part) for part in outlines]
+            probes = [None if part is None else Tensor._wrap(np.zeros(*part), None) for part in node.outlines]
+            for p in probes:
+                if p is not None and p._data.dtype.kind in "fc":
+                    p.requires_grad_()
             slots = Slots({i: p for i, p in enumerate(probes) if p is not None and p._node is not None})
             grads = copy.rule.vjp(copy, slots if isinstance(node.outline, list) else probes[0])
         plan = Plan(self.create, self.create, dict.fromkeys(p._node for p in slots.values()))
@@ -162,11 +164,6 @@ class Forward:
             for t, p in zip(results, probes, strict=True)
         ]
         return results if isinstance(node.outline, list) else results[0]
-
-    def probe(self, shape: tuple, dtype: np.dtype) -> Tensor:
-        """Return a cotangent to ask a rule with: zeros, which want a gradient unless they are integers."""
-        zeros = Tensor._wrap(np.zeros(shape, dtype), None)
-        return zeros.requires_grad_() if dtype.kind in "fc" else zeros
 
     def as_complex(self, t: Any, like: Tensor) -> Any:
         """Return a tangent in the type of a complex result, of which rules may have taken the real part."""

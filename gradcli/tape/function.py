@@ -238,7 +238,7 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
             if wanted:
                 x._grad = None  # it was that of another value
                 adopt_history(x, node)
-        elif node is not None or result is not x or id(x) in constant:
+        else:
             result._node = node
         results.append(result)
     return results
@@ -291,17 +291,9 @@ def keep(ctx: Any, results: list, outputs: tuple) -> None:
 # -- backward ---------------------------------------------------------------------------------------------
 
 
-def outlines_of(ctx: Any) -> list:
-    """Return the shape and type of every output, None for one that is no tensor."""
-    return ctx.outline if isinstance(ctx.outline, list) else [ctx.outline]
-
-
 def backward_of(ctx: Any, g: Any) -> tuple:
     """Call the backward that the user wrote."""
     return run_backward(ctx, [g.get(i) for i in range(ctx.output_count)] if isinstance(g, Slots) else [g])
-
-
-TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
 
 
 def barrier(x: Tensor, message: str, parents: tuple) -> Tensor:
@@ -327,12 +319,11 @@ def run_backward(ctx: Any, given: list) -> tuple:
     """Call the user's backward on the cotangents of the outputs, or on each of a batch of them."""
     create = any(isinstance(x, Tensor) for x in given)
     known = next(i for i, x in enumerate(given) if x is not None)
-    outlines = outlines_of(ctx)
-    if given[known].ndim > len(outlines[known][0]):
+    if given[known].ndim > len(ctx.outlines[known][0]):
         rows = [run_backward(ctx, [x if x is None else x[k] for x in given]) for k in range(len(given[known]))]
         stack = entry("stack").function if create else np.stack
         return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
-    tensors = [cotangent(ctx, outline, x) for outline, x in zip(outlines, given, strict=True)]
+    tensors = [cotangent(ctx, outline, x) for outline, x in zip(ctx.outlines, given, strict=True)]
     hidden = hide_stashed(ctx) if create else {}
     try:
         grads = ctx._function.backward(ctx, *tensors)
@@ -399,8 +390,9 @@ def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     return g if create else g._data
 
 
-def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
+def once_differentiable(function: Callable) -> Callable:
     """Mark a backward whose result must not be differentiated again: doing so raises RuntimeError."""
+    message = "trying to differentiate twice a function that was marked with @once_differentiable"
 
     @functools.wraps(function)
     def wrapper(ctx: Any, *grads: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
-from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, why_not
+from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, views_of, why_not
 from .modes import state
 from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
@@ -169,9 +169,7 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
     """Give a tensor another node, and its views the history that follows."""
     move_retained(tensor, node)
     tensor._node = node
-    if tensor._views is None:
-        return
-    for view in tensor._views.living():
+    for view in views_of(tensor):
         if view._origin == CUSTOM and view._node is not None:
             message = why_not(view, "its base or another view of its base has been")
             view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))

@@ -209,6 +209,11 @@ class Node:
         """How many outputs the operation has."""
         return 1 if self.output_nodes is None else len(self.output_nodes)
 
+    @property
+    def outlines(self) -> list:
+        """Shape and type of every output, None for one that is no tensor."""
+        return self.outline if isinstance(self.outline, list) else [self.outline]
+
     def output(self, place: int) -> Node:
         """Return the node of one output: the main node itself where there is only one."""
         return self if self.output_nodes is None else self.output_nodes[place]() or OutputNode(self, place)
