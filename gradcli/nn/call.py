@@ -12,7 +12,7 @@ import numpy as np
 
 from ..tape.function import alias
 from ..tape.hooks import check_hook_results, name_of_hook
-from ..tape.modes import state
+from ..tape.modes import observers, state
 from ..tape.node import COUNTED, OutputNode, RemovableHandle, Rule, add_hook, new_node, to_parents
 from ..tape.record import outline
 from ..tape.tensor import Tensor
@@ -79,17 +79,23 @@ class HookLists:
 
 
 def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
-    """Call a module's forward and, around it, its hooks."""
-    for hook in list(module._forward_pre_hooks.values()):
-        new = run_hook("forward pre-hook", module, hook, args)
-        if new is not None:
-            args = new if isinstance(new, tuple) else (new,)
-    pre_hooks, hooks = (list(x.values()) for x in (module._backward_pre_hooks, module._backward_hooks))
-    full, old = (hooks, []) if module._is_full_backward_hook else ([], hooks)
-    watch = BackwardWatch(module, full, pre_hooks) if full or pre_hooks else None
-    if watch is not None:
-        args = watch.wrap_inputs(args)
-    result = module.forward(*args, **kwargs)
+    """Call a module's forward and, around it, its hooks; observers are told."""
+    for observer in observers:
+        observer.enter_module(module)
+    try:
+        for hook in list(module._forward_pre_hooks.values()):
+            new = run_hook("forward pre-hook", module, hook, args)
+            if new is not None:
+                args = new if isinstance(new, tuple) else (new,)
+        pre_hooks, hooks = (list(x.values()) for x in (module._backward_pre_hooks, module._backward_hooks))
+        full, old = (hooks, []) if module._is_full_backward_hook else ([], hooks)
+        watch = BackwardWatch(module, full, pre_hooks) if full or pre_hooks else None
+        if watch is not None:
+            args = watch.wrap_inputs(args)
+        result = module.forward(*args, **kwargs)
+    finally:
+        for observer in observers:
+            observer.leave_module(module)
     for hook in list(module._forward_hooks.values()):
         new = run_hook("forward hook", module, hook, args, result)
         result = result if new is None else new

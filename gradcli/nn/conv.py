@@ -286,7 +286,7 @@ class LinePool(Pool):
             setattr(self, name, per_axis(getattr(self, name), 1, name))
 
 
-WINDOWS = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
+WINDOWS: dict[str, Any] = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
 MAXIMA = {**WINDOWS, "dilation": 1, "ceil_mode": False}
 MaxPool1d = layer("MaxPool1d", max_pool1d, base=Pool, **MAXIMA)
 MaxPool2d = layer("MaxPool2d", max_pool2d, base=Pool, **MAXIMA)

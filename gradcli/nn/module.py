@@ -13,7 +13,7 @@ import numpy as np
 
 from ..files import replacing
 from ..tape.dtypes import DType, as_numpy, naming
-from ..tape.modes import no_grad
+from ..tape.modes import no_grad, observers
 from ..tape.node import clear_grad
 from ..tape.tensor import Parameter, Size, Tensor, as_raw
 from .call import HookLists, call_with_hooks
@@ -61,7 +61,7 @@ class Module(HookLists):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call forward, and the hooks around it."""
-        if self._hooked:
+        if self._hooked or observers:
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 

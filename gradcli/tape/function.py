@@ -390,9 +390,11 @@ def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     return g if create else g._data
 
 
-def once_differentiable(function: Callable) -> Callable:
+TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
+
+
+def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
     """Mark a backward whose result must not be differentiated again: doing so raises RuntimeError."""
-    message = "trying to differentiate twice a function that was marked with @once_differentiable"
 
     @functools.wraps(function)
     def wrapper(ctx: Any, *grads: Any) -> Any:
