@@ -1,12 +1,18 @@
 """Transforms of functions with the names and arguments of torch.func, each loaded when it is first asked for."""
 
-from ..api.wrap import lazy
+from importlib import import_module
+from typing import Any
 
-__all__, __getattr__ = lazy(
-    __name__,
-    {
-        "gradcli.func.forward": "jacfwd jvp",
-        "gradcli.func.mapping": "vmap",
-        "gradcli.func.reverse": "functional_call grad grad_and_value hessian jacrev vjp",
-    },
-)
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+HOMES = {"jacfwd": "forward", "jvp": "forward", "vmap": "mapping"}
+"""The modules of transforms that are not in `reverse`."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.{HOMES.get(name, 'reverse')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
