@@ -43,8 +43,6 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {as_dtype(dtype)}")
         raw = np.ones(shape, dtype) if shape else dtype.type(1)
         return Tensor._wrap(raw, None) if create else raw
-    if not isinstance(given, Tensor):
-        raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
     if given._data.shape != shape:
         shapes = f"grad_output[{place}] has a shape of {given.shape} and output[{place}] has a shape of {Size(shape)}"
         raise RuntimeError(f"Mismatch in shape: {shapes}.")
@@ -81,6 +79,8 @@ def roots_of(
             raise TypeError(f"gradients start from Tensors, but got {type(output).__name__}")
         if output._node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        if vector is not None and not isinstance(vector, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(vector).__name__}")
         roots.append((output._node, start(output, vector, create, i)))
     return roots
 

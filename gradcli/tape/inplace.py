@@ -229,11 +229,14 @@ def as_type_of(value: Any, target: Tensor) -> Tensor:
     """Return a value as a Tensor of the target's type. Raises RuntimeError where something would be lost unseen."""
     dtype = target._data.dtype
     if not isinstance(value, Tensor):
-        if isinstance(value, complex) and dtype.kind not in "cO":
-            if value.imag:
+        raw = np.asarray(value)
+        if value is None or raw.dtype.kind not in "biufcO":
+            raise TypeError(f"can't assign {type(value).__name__} to a tensor of type {target.dtype}")
+        if raw.dtype.kind == "c" and dtype.kind not in "cO":
+            if raw.imag.any():
                 raise RuntimeError(f"value cannot be converted to type {target.dtype} without overflow")
-            value = value.real
-        return Tensor._wrap(np.asarray(value).astype(dtype, copy=False), None)
+            raw = raw.real
+        return Tensor._wrap(raw.astype(dtype, copy=False), None)
     if value._node is not None and dtype.kind not in "fcO":
         raise RuntimeError(f"a value of type {value.dtype} cannot be put into a tensor of type {target.dtype}")
     return cast(value, dtype)
