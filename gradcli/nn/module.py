@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..files import replacing
-from ..tape.dtypes import DType, as_numpy, naming
+from ..tape.dtypes import DType, as_numpy, package_name
 from ..tape.modes import no_grad, observers
 from ..tape.node import clear_grad
 from ..tape.tensor import Parameter, Size, Tensor, as_raw
@@ -79,7 +79,7 @@ class Module(HookLists):
         if hasattr(self, name) and name not in registered:
             raise KeyError(f"attribute '{name}' already exists")
         if value is not None and not isinstance(value, wanted):
-            required = f"{naming.prefix}.{REGISTRIES[f'_{kind}s'][2]} or None required"
+            required = f"{package_name()}.{REGISTRIES[f'_{kind}s'][2]} or None required"
             raise TypeError(f"cannot assign '{type_name(value)}' object to {kind} '{name}' ({required})")
         registered[name] = value
 
@@ -130,7 +130,7 @@ class Module(HookLists):
             if value is not None and not isinstance(value, accepted):
                 raise TypeError(
                     f"cannot assign '{type_name(value)}' as {kind} '{name}' "
-                    f"({naming.prefix}.{expected} or None expected)"
+                    f"({package_name()}.{expected} or None expected)"
                 )
             self.__dict__[registry][name] = value
 

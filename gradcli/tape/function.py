@@ -13,11 +13,11 @@ import numpy as np
 from ..errors import NotBatchableError, add_advice
 from ..rules import entry
 from ..rules.shapes import fit
-from .dtypes import naming
+from .dtypes import imitation
 from .hooks import innermost, pack_tensor
 from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
 from .memory import CUSTOM, mark_changed, name_in_messages, next_seq, text_of_change, track_view
-from .modes import allowed, enable_grad, no_grad, observers, state
+from .modes import enable_grad, no_grad, observers, state
 from .node import USED_UP, Node, OutputNode, Packed, Rule, Slots, refusing_node, to_parents
 from .record import cast_cotangent, outline, recorder
 from .tensor import Tensor
@@ -109,7 +109,7 @@ class FunctionNode(Node):
 
     def __repr__(self) -> str:
         text = super().__repr__()
-        return text.replace("<", "<torch.autograd.function.", 1) if naming.addresses else text
+        return text.replace("<", "<torch.autograd.function.", 1) if imitation.of_torch else text
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         return self
@@ -401,7 +401,7 @@ def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
         create = state.grad
         with no_grad():
             result = function(ctx, *grads)
-        if not create or (allowed.float_of_grad and not any(getattr(g, "requires_grad", False) for g in grads)):
+        if not create or (imitation.of_torch and not any(getattr(g, "requires_grad", False) for g in grads)):
             return result
         parts = result if isinstance(result, tuple) else (result,)
         parents = (*ctx.all_parents, *(g._node for g in grads if isinstance(g, Tensor)))

@@ -69,12 +69,6 @@ def observing(observer: Observer) -> Iterator[None]:
         observers.remove(observer)
 
 
-class allowed:  # noqa: N801 - a namespace
-    """What PyTorch allows and we refuse by default, because it drops the graph silently."""
-
-    float_of_grad = False
-
-
 def record_in_this_thread(wanted: bool) -> None:
     state.grad = wanted
     (suspended.discard if wanted else suspended.add)(threading.get_ident())

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .dtypes import naming
+from .dtypes import imitation
 from .memory import mark_changed, next_seq
 from .modes import observers
 
@@ -195,7 +195,7 @@ class Node:
         return self.rule.name
 
     def __repr__(self) -> str:
-        address = f" object at {id(self):#x}" if naming.addresses else ""
+        address = f" object at {id(self):#x}" if imitation.of_torch else ""
         return f"<{self.name()}{address}>"
 
     @property
@@ -398,7 +398,7 @@ class AccumulateGrad(Node):
             observer.see_leaf(tensor)
 
     def name(self) -> str:
-        return "torch::autograd::AccumulateGrad" if naming.addresses else "AccumulateGrad"
+        return "torch::autograd::AccumulateGrad" if imitation.of_torch else "AccumulateGrad"
 
     def __repr__(self) -> str:
         return super().__repr__().replace("torch::autograd::", "")

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.table import ARRAY, Primitive
+from .dtypes import imitation
 from .memory import next_seq
-from .modes import allowed, moded, state, suspended
+from .modes import moded, state, suspended
 from .node import Node, Rule
 from .record import dispatch, elementwise_sender, keep_flags
 from .tensor import Parameter, Tensor, as_operand, is_operand
@@ -101,7 +102,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
 
 
 def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any, Any], Any]:
-    """Return the recorder of a function of two operands. apply: computes it; variants: nodes' names for numbers."""
+    """Return the recorder of a function of two operands. apply: what computes it, where that is not the entry."""
     both, left, right = (
         tuple(flag == ARRAY for flag in keep_flags(primitive, needed))
         for needed in ((True, True), (True, False), (False, True))
@@ -202,7 +203,7 @@ def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> Non
         if type(other) is int or type(other) is float:
             if name in SYMMETRIC and state.recorder is None:
                 return function(self, other)  # PyTorch's order, and the quicker one
-            if name == "truediv" and allowed.float_of_grad and self.dtype.kind == "f":
+            if name == "truediv" and imitation.of_torch and self.dtype.kind == "f":
                 return recorders["multiply"](recorders["reciprocal"](self), other)  # as PyTorch rounds
         return function(as_operand(other), self) if is_operand(other) else NotImplemented
 

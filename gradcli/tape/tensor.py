@@ -13,8 +13,8 @@ import numpy as np
 from ..errors import add_advice, describe_missing
 from ..rules import entry
 from . import memory
-from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming
-from .modes import allowed, state
+from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, imitation, package_name
+from .modes import state
 from .node import AccumulateGrad, Node, check_gradient
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Size(tuple):
         return Size(tuple(self) + tuple(other))
 
     def __repr__(self) -> str:
-        return f"{naming.prefix}.Size({list(self)})"
+        return f"{package_name()}.Size({list(self)})"
 
 
 class Tensor(Methods):
@@ -289,7 +289,7 @@ class Tensor(Methods):
     # -- numbers ----------------------------------------------------------------------------------
 
     def _number(self, kind: Callable) -> Any:
-        if self._node is not None and not allowed.float_of_grad:
+        if self._node is not None and not imitation.of_torch:
             advice = "use tensor.detach() first, or tensor.item()"
             raise RuntimeError(f"{kind.__name__}() of a Tensor that requires grad would lose its graph: {advice}")
         if self._data.size != 1:
@@ -441,7 +441,7 @@ def is_operand(x: Any) -> bool:
 
 def matrix_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
-    if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+    if imitation.of_torch and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
         from .shape_errors import types_error
 
         raise types_error(x, y)
