@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
+from ..tape.walk import as_tuple
 from .batched_tensor import cover
 from .forward import forward_blocks, push_all
 from .trace import Trace, check_cotangents, cover_products, pull, reverse_blocks, trace_function
@@ -25,7 +26,7 @@ CONSTANT = "The jacobian of the user-provided function is independent of input {
 
 def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
     """Return one Tensor or a sequence of them as a tuple. Raises TypeError, with `text` in front, for others."""
-    given = tuple(x) if isinstance(x, tuple | list) else (x,)
+    given = as_tuple(x)
     for each in given:
         if not isinstance(each, Tensor):
             raise TypeError(f"{text} must be either a Tensor or a tuple of Tensors, not {type(each).__name__}")

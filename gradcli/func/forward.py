@@ -31,6 +31,7 @@ from .trace import (
     join_chunks,
     tensor_or_zeros,
     trace_function,
+    zero_block,
 )
 
 
@@ -149,16 +150,14 @@ class Forward:
                     p.requires_grad_()
             slots = Slots({i: p for i, p in enumerate(probes) if p is not None and p._node is not None})
             grads = copy.rule.vjp(copy, slots if isinstance(node.outline, list) else probes[0])
-        plan = Plan(self.create, self.create, dict.fromkeys(p._node for p in slots.values()))
         roots = [
             (g._node, t)
             for g, t in zip(grads, tangents, strict=True)
             if t is not None and isinstance(g, Tensor) and g._node is not None
         ]
-        plan.run(roots)
-        assert plan.wanted is not None
+        pulled = Plan(self.create, self.create, dict.fromkeys(p._node for p in slots.values())).run(roots)
         lead = next(tuple(t.shape[: int(self.batched)]) for t in tangents if t is not None)
-        results = [None if p is None else plan.wanted.get(p._node) for p in probes]
+        results = [None if p is None else pulled.get(p._node) for p in probes]
         results = [
             t if p is None else self.unwrap(tensor_or_zeros(None, p, lead)) if t is None else self.as_complex(t, p)
             for t, p in zip(results, probes, strict=True)
@@ -260,11 +259,9 @@ def columns_of(record: Trace, place: int, chunk_size: int | None) -> list[Tensor
         seed = basis(start, stop, inside, record.lead, x._data.dtype)
         chosen = [seed if i == place else None for i in range(len(record.inputs))]
         parts.append(push_both(record, chosen, create))
-    blocks = []
-    for i, out in enumerate(record.outputs):
-        whole = (*out.shape, *inside)
-        if not parts or parts[0][i] is None:
-            blocks.append(Tensor._wrap(np.zeros(whole, out._data.dtype), None))
-        else:
-            blocks.append(join_chunks([part[i] for part in parts], -1, whole, create))
-    return blocks
+    return [
+        zero_block(out, inside, out.ndim)
+        if not parts or parts[0][i] is None
+        else join_chunks([part[i] for part in parts], -1, (*out.shape, *inside), create)
+        for i, out in enumerate(record.outputs)
+    ]

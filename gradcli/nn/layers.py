@@ -212,7 +212,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias; weight (out, in) or (in,)."""
     if imitation.of_torch and input.dtype != weight.dtype:
         raise types_error(input, weight)
-    if weight.ndim == 2 and bias is not None and input.ndim != 2:
+    if weight.ndim == 2 and bias is not None and input.ndim not in (0, 2):
         rows = linear(input.reshape(-1, input.shape[-1]), weight, bias)
         return rows.reshape(*input.shape[:-1], weight.shape[0])
     fits = input.shape[-1:] == weight.shape[1:] and bias is not None and bias.shape == weight.shape[:1]

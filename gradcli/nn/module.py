@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..files import replacing
-from ..tape.dtypes import DType, as_numpy, package_name
+from ..tape.dtypes import package_name
 from ..tape.modes import no_grad, observers
 from ..tape.node import clear_grad
 from ..tape.tensor import Parameter, Size, Tensor, as_raw
@@ -219,16 +219,13 @@ class Module(HookLists):
 
     # -- state ------------------------------------------------------------------------------------
 
-    def _own_state(self) -> dict[str, Tensor]:
-        kept = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
-        return {name: x for name, x in {**self._parameters, **kept}.items() if x is not None}
-
     def _state_places(self) -> dict[str, tuple[Module, str]]:
         """Return where each entry of the state stands: a module, and the name there."""
         return {
             f"{path}.{name}" if path else name: (module, name)
             for path, module in self.named_modules(remove_duplicate=False)
-            for name in module._own_state()
+            for name, x in {**module._parameters, **module._buffers}.items()
+            if x is not None and name not in module._non_persistent_buffers_set
         }
 
     def state_dict(self) -> OrderedDict[str, Tensor]:
@@ -274,10 +271,6 @@ class Module(HookLists):
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert floating-point and complex parameters and buffers to a type, in place; the device is the CPU."""
-        for kind in (*args, kwargs.get("dtype")):
-            wanted = as_numpy(kind) if isinstance(kind, DType | np.dtype | type) else None
-            if wanted is not None and wanted.kind not in "fc":
-                raise TypeError("nn.Module.to only accepts floating point or complex dtypes")
         return self._apply(lambda t: t.to(*args, **kwargs) if t.dtype.kind in "fc" else t)
 
     def cpu(self) -> Any:

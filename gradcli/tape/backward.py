@@ -102,14 +102,13 @@ def backward(
         observer.see_backward("backward", outputs)
     if inputs is not None and len(as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
-    roots = roots_of(outputs, grad_tensors, create_graph)
+    roots, wanted = roots_of(outputs, grad_tensors, create_graph), None
     if inputs is not None:
         targets = as_inputs(inputs)
         for t in targets:
             t.retain_grad()
-        plan.wanted = dict.fromkeys(t._node for t in targets)
-    plan.run(roots)
+        wanted = dict.fromkeys(t._node for t in targets)
+    Plan(create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulates=True).run(roots)
 
 
 def grad(
@@ -142,25 +141,25 @@ def grad(
             return mapped.gradients(grad, outputs, as_tuple(grad_outputs), given, materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
-    wanted = dict.fromkeys(t._node for t in targets)
-    plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph, wanted)
-    plan.run(roots_of(outputs, grad_outputs, create_graph, batch_for if is_grads_batched else cotangent_for))
-    return tuple(_result(plan, i, t, bool(allow_unused), materialize_grads) for i, t in enumerate(targets))
-
-
-def _result(plan: Plan, place: int, target: Tensor, allow_unused: bool, materialize: bool) -> Tensor | None:
-    assert plan.wanted is not None
-    g = plan.wanted[target._node]
-    if g is None:
-        if materialize:
-            zeros = Tensor._wrap(np.zeros(target._data.shape, target._data.dtype), None)
-            return zeros.requires_grad_() if plan.create else zeros
-        if not allow_unused:
-            what = f"The differentiated Tensor at index {place} appears to not have been used in the graph."
+    roots = roots_of(outputs, grad_outputs, create_graph, batch_for if is_grads_batched else cotangent_for)
+    plan = Plan(
+        create_graph if retain_graph is None else retain_graph, create_graph, dict.fromkeys(t._node for t in targets)
+    )
+    grads = plan.run(roots)
+    for i, t in enumerate(targets):
+        if grads[t._node] is None and not (allow_unused or materialize_grads):
+            what = f"The differentiated Tensor at index {i} appears to not have been used in the graph."
             raise RuntimeError(f"{what} Set allow_unused=True if this is the desired behavior.")
-        return None
+    return tuple(as_gradient(grads[t._node], t, create_graph, materialize_grads) for t in targets)
+
+
+def as_gradient(g: Cotangent, target: Tensor, create: bool, materialize: bool) -> Tensor | None:
+    """Return a cotangent as a Tensor of its own memory, in its target's type; None, or zeros, where there is none."""
     dtype = target._data.dtype
-    if plan.create:
+    if g is None:
+        zeros = Tensor._wrap(np.zeros(target._data.shape, dtype), None) if materialize else None
+        return zeros.requires_grad_() if zeros is not None and create else zeros
+    if create:
         return cast(g, dtype)
     return Tensor._wrap(np.array(g, dtype) if g.base is not None or g.dtype != dtype else g, None)
 

@@ -215,9 +215,6 @@ class Tensor(Methods):
         if not self._node.leaf and not self.retains_grad:
             self._node.hook_table.retain.append(weakref.ref(self))
 
-    def _retain(self, g: Tensor) -> None:
-        self._grad = g if self._grad is None else self._grad + g
-
     def register_hook(self, hook: Callable) -> Any:
         """Call hook(gradient) when backward has this tensor's gradient; what it returns replaces it."""
         if self._node is None:
