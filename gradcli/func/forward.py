@@ -205,14 +205,7 @@ def push_all(record: Trace, tangents: list, create: bool) -> list:
     return [None if out._node is None else pushed.get(out._node) for out in record.outputs]
 
 
-def jacfwd(
-    func: Callable,
-    argnums: Argnums = 0,
-    has_aux: bool = False,
-    *,
-    chunk_size: int | None = None,
-    randomness: str = "error",
-) -> Callable:
+def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None) -> Callable:
     """Return a function that gives the Jacobian in forward mode: shape output.shape + input.shape.
 
     All columns come from one pass over the recorded graph with the tangents as a leading axis. Arguments and

@@ -386,7 +386,7 @@ def is_numbers(x: Any) -> bool:
     return isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biufc"
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """Return what `save` wrote to a file: tensors by name.
 
     Raises ValueError for a file that is no .npz, or that holds pickled objects: those are never loaded.

@@ -215,7 +215,7 @@ def register(view: Tensor, base: Tensor) -> None:
     references = base._views
     if references is None:
         references = base._views = []
-    elif len(references) & (len(references) - 1) == 0:  # a power of two: those that died since are swept out
+    elif len(references) >= 16 and len(references).bit_count() == 1:  # at powers of two, the dead are swept out
         references[:] = [r for r in references if r() is not None]
     references.append(weakref.ref(view))
 

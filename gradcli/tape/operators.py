@@ -194,10 +194,15 @@ def install(name: str, method: Callable) -> None:
     setattr(Tensor, name, method)
 
 
-def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> None:
+def install_operator(name: str, function: Callable, reflected: Callable) -> None:
     """Install an operator, its reflection, and its in-place form."""
-    function = binary(primitive, apply)
-    recorders[primitive.name] = function
+    install(f"__{name}__", function)
+    install(f"__r{name}__", reflected)
+    install(f"__i{name}__", lambda self, other: changes().update(self, lambda: function(self, as_operand(other))))
+
+
+def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> None:
+    function = recorders[primitive.name] = binary(primitive, apply)
 
     def reflected(self: Tensor, other: Any) -> Any:
         if type(other) is int or type(other) is float:
@@ -207,16 +212,11 @@ def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> Non
                 return recorders["multiply"](recorders["reciprocal"](self), other)  # as PyTorch rounds
         return function(as_operand(other), self) if is_operand(other) else NotImplemented
 
-    def in_place(self: Tensor, other: Any) -> Any:
-        return changes().update(self, lambda: function(self, as_operand(other)))
-
-    install(f"__{name}__", function)
-    install(f"__r{name}__", reflected)
-    install(f"__i{name}__", in_place)
+    install_operator(name, function, reflected)
 
 
-def install_constant(name: str, primitive: Any, reflect: bool) -> None:
-    """Install an operator without derivative."""
+def install_constant(name: str, primitive: Any) -> None:
+    """Install an operator without derivative; comparisons are reflected by Python, and not in place."""
 
     def function(self: Tensor, other: Any) -> Any:
         return dispatch(primitive, (self, as_operand(other))) if is_operand(other) else NotImplemented
@@ -224,18 +224,16 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
     def reflected(self: Tensor, other: Any) -> Any:
         return dispatch(primitive, (as_operand(other), self)) if is_operand(other) else NotImplemented
 
-    install(f"__{name}__", function)
-    if reflect:
-        install(f"__r{name}__", reflected)
-        install(f"__i{name}__", lambda self, other: changes().update(self, lambda: function(self, other)))
+    if name in COMPARISONS:
+        install(f"__{name}__", function)
+    else:
+        install_operator(name, function, reflected)
 
 
 for _name, _entry in BINARY.items():
     install_arithmetic(_name, None if _name == "pow" else getattr(operator, _name), entry(_entry))
-for _name, _entry in COMPARISONS.items():
-    install_constant(_name, entry(_entry), False)
-for _name, _entry in BITS.items():
-    install_constant(_name, entry(_entry), True)
+for _name, _entry in {**COMPARISONS, **BITS}.items():
+    install_constant(_name, entry(_entry))
 for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "invert": "invert"}.items():
     _primitive = entry(_entry)
     if _primitive.rules:

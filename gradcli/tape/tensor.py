@@ -173,9 +173,6 @@ class Tensor(Methods):
         """Which output of `grad_fn` it is."""
         return 0 if self._node is None else self._node.output_nr
 
-    def _is_view(self) -> bool:
-        return self._base is not None
-
     @property
     def _version(self) -> int:
         """How often its memory was changed in place."""
@@ -333,23 +330,15 @@ class Tensor(Methods):
 
     @property
     def real(self) -> Tensor:
-        """The real parts, which can be assigned to."""
+        """The real parts."""
         return entry("real").function(self)
-
-    @real.setter
-    def real(self, value: Any) -> None:
-        self.real[...] = value
 
     @property
     def imag(self) -> Tensor:
-        """The imaginary parts, which can be assigned to."""
+        """The imaginary parts."""
         if self.dtype.kind != "c":
             raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
         return entry("imag").function(self)
-
-    @imag.setter
-    def imag(self, value: Any) -> None:
-        self.imag[...] = value
 
     def __matmul__(self, other: Any) -> Tensor:
         return matrix_product(self, as_operand(other)) if is_operand(other) else NotImplemented
