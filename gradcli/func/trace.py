@@ -161,7 +161,7 @@ def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool
     return any(node.leaf and node not in own for node in reachable(starts))
 
 
-def fresh(x: Any) -> Tensor:
+def fresh_input(x: Any) -> Tensor:
     """Return a tensor with the same numbers and a node of its own, under all levels. RuntimeError for integers."""
     bare = lift(x) if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
     if bare._data.dtype.kind not in "fc":
@@ -187,7 +187,7 @@ def trace_function(
     with enable_grad():
         given = [args[i] for i in places]
         leaves, build = flatten(given[0] if single else tuple(given))
-        record = Trace([fresh(x) for x in leaves], build, wanted)
+        record = Trace([fresh_input(x) for x in leaves], build, wanted)
         new = build([cover(x) for x in record.inputs])
         arguments = list(args)
         for i, x in zip(places, (new,) if single else new, strict=True):

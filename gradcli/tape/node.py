@@ -445,7 +445,7 @@ class AccumulateGrad(Node):
             leaf._grad = leaf._wrap(old._data + g, None)
 
 
-def check_gradient(tensor: Any, value: Any) -> None:
+def check_assigned_grad(tensor: Any, value: Any) -> None:
     """Raise TypeError or RuntimeError unless a value can be a tensor's `.grad`: a Tensor of its shape and type."""
     if not hasattr(value, "_node"):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")

@@ -15,7 +15,7 @@ from ..rules import entry
 from . import memory
 from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, imitation, package_name
 from .modes import state
-from .node import AccumulateGrad, Node, check_gradient
+from .node import AccumulateGrad, Node, check_assigned_grad
 
 if TYPE_CHECKING:
     from .methods import Methods  # a stub of what `__getattr__` finds
@@ -190,7 +190,7 @@ class Tensor(Methods):
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
-            check_gradient(self, value)
+            check_assigned_grad(self, value)
         self._grad = value
 
     @grad.deleter
