@@ -12,6 +12,7 @@ from ..errors import add_advice
 from .dtypes import as_dtype
 from .modes import observers
 from .node import Node
+from .operators import install
 from .record import cast
 from .tensor import Size, Tensor
 from .walk import Cotangent, Plan, as_tuple
@@ -171,5 +172,4 @@ def backward_method(
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
-backward_method.__name__ = "backward"
-Tensor.backward = backward_method
+install("backward", backward_method)

@@ -189,7 +189,7 @@ SYMMETRIC = ("add", "mul")
 
 
 def install(name: str, method: Callable) -> None:
-    """Set a special method of Tensor, named so that tracebacks and help show it."""
+    """Set a method of Tensor, named so that tracebacks and help show it."""
     method.__name__ = name
     setattr(Tensor, name, method)
 

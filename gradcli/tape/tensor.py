@@ -6,7 +6,7 @@ import math
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .modes import state
 from .node import AccumulateGrad, Node, check_assigned_grad
 
 if TYPE_CHECKING:
-    from .methods import Methods  # a stub of what `__getattr__` finds
+    from .methods import Methods  # a stub of what `__getattr__` finds, and other modules install
 else:
     Methods = object
 
@@ -74,18 +74,6 @@ class Tensor(Methods):
     _data: Any
     _node: Any
     _key: Any
-    if TYPE_CHECKING:  # installed by `record`, `backward` and `operators`
-        backward: Callable[..., None]
-        __record__ = __setitem__ = cast(Any, None)
-
-        def _unary(self) -> Tensor: ...
-        def _binary(self, other: Any) -> Tensor: ...
-
-        __neg__ = __pos__ = __abs__ = __invert__ = _unary
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
-        __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _binary
-        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lt__ = __le__ = __gt__ = __ge__ = _binary
-        __eq__ = __ne__ = _binary  # type: ignore[assignment]
 
     @staticmethod
     def _wrap(raw: Any, node: Node | None) -> Tensor:
