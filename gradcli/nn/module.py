@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..files import replacing
-from ..tape.dtypes import package_name
+from ..tape.dtypes import DType, as_numpy, package_name
 from ..tape.modes import no_grad, observers
 from ..tape.node import clear_grad
 from ..tape.tensor import Parameter, Size, Tensor, as_raw
@@ -61,7 +61,7 @@ class Module(HookLists):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call forward, and the hooks around it."""
-        if self._hooked or observers:
+        if self._hooked or (observers and "_forward_hooks" in self.__dict__):  # not before Module.__init__()
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -271,6 +271,10 @@ class Module(HookLists):
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert floating-point and complex parameters and buffers to a type, in place; the device is the CPU."""
+        for kind in (*args, kwargs.get("dtype")):
+            wanted = as_numpy(kind) if isinstance(kind, DType | np.dtype | type) else None
+            if wanted is not None and wanted.kind not in "fc":
+                raise TypeError("nn.Module.to only accepts floating point or complex dtypes")
         return self._apply(lambda t: t.to(*args, **kwargs) if t.dtype.kind in "fc" else t)
 
     def cpu(self) -> Any:

@@ -8,6 +8,7 @@ import pytest
 import gradcli
 from gradcli import nn
 from gradcli.nn.functional import mse_loss
+from gradcli.tape.modes import Observer, observing
 
 from ..tape.build import leaf
 
@@ -155,3 +156,38 @@ def test_old_hook_after_a_view_sees_what_it_was_taken_of(module, shapes, shown):
     (changed,) = gradcli.autograd.grad(module(*inputs).sum(), inputs[0])
     assert seen == [[shown]]
     assert gradcli.allclose(changed, 3 * plain)
+
+
+class Modules(Observer):
+    """Notes the modules that are called and those that have ended."""
+
+    def __init__(self):
+        self.seen = []
+
+    def enter_module(self, module):
+        self.seen.append(("enter", module))
+
+    def leave_module(self, module):
+        self.seen.append(("leave", module))
+
+
+def test_observers_see_modules_also_where_forward_fails():
+    fails, works = Apply(lambda x: 1 / 0), Apply(lambda x: x)
+    observer = Modules()
+    with observing(observer):
+        works(leaf(1))
+        with pytest.raises(ZeroDivisionError):
+            fails(leaf(1))
+    assert observer.seen == [("enter", works), ("leave", works), ("enter", fails), ("leave", fails)]
+
+
+def test_a_module_without_init_runs_under_observation_too():
+    class Bare(nn.Module):
+        def __init__(self):
+            pass
+
+        def forward(self, x):
+            return 2 * x
+
+    with observing(Observer()):
+        assert Bare()(leaf(1)).tolist() == [2]
