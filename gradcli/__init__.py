@@ -34,8 +34,8 @@ there are no reference cycles. Nodes are numbered as they are made; backward tak
 cotangents where paths meet, and frees as it goes, without recursion. In-place changes draw numbers from the
 same sequence: a saved array was changed since exactly when its memory's last change is newer than the node, so
 recording pays nothing for the check. A mode (observed, traced, packed, exact) is a recorder on a stack per
-thread (`tape/record.py`); an observer (`tape/modes.py`) takes note of leaves, calls and backward in every thread, and
-slows nothing down; nothing is patched.
+thread (`tape/record.py`); an observer (`tape/modes.py`) takes note of leaves, modules, calls and backward in every
+thread, and slows nothing down; nothing is patched.
 
 Transforms. A transform records a function once, on inputs of its own, so that transforms nest. Reverse mode runs
 backward with cotangents of one more axis, forward mode pushes tangents through the recorded graph, and `vmap`

@@ -98,7 +98,7 @@ class Optimizer:
 
 
 def check_not_negative(settings: dict[str, Any]) -> None:
-    """Raise ValueError for a setting that must not be negative, and is; others' optimizers have ranges of their own."""
+    """Raise ValueError for a setting that is negative, or no number."""
     for name, title in NOT_NEGATIVE.items():
         if not settings.get(name, 0) >= 0:
             raise ValueError(f"Invalid {title}: {settings[name]}")

@@ -111,8 +111,18 @@ OnStart = Callable[[ObservedPass, list[Any]], None]  # called before each run of
 
 
 class Starts(Observer):
+    """Reports where backward starts, and knows the modules that are running."""
+
     def __init__(self, on_start: OnStart):
         self.on_start = on_start
+        self.running: list[Any] = []
+
+    def enter_module(self, module: Any) -> None:
+        self.running.append(module)
+
+    def leave_module(self, module: Any) -> None:
+        if self.running[-1:] == [module]:  # in another thread others may run
+            self.running.pop()
 
     def see_backward(self, kind: str, outputs: tuple) -> None:
         roots = [x._node for x in outputs if isinstance(x, Tensor) and x._node is not None]
@@ -122,22 +132,9 @@ class Starts(Observer):
 @contextlib.contextmanager
 def watching(on_start: OnStart) -> Iterator[None]:
     """Observe what is recorded and run backward inside the block, and in which modules."""
-    from ..nn import module as modules
-
-    inside: list[Any] = []
-
-    def leave(module: Any, *_: Any) -> None:
-        if inside[-1:] == [module]:  # after an error it may have been called before
-            inside.pop()
-
-    before = modules.register_module_forward_pre_hook(lambda module, _: inside.append(module))
-    handles = [before, modules.register_module_forward_hook(leave, always_call=True)]
-    try:
-        with observing(Starts(on_start)), recording(Observed(lambda: tuple(inside))):
-            yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    starts = Starts(on_start)
+    with observing(starts), recording(Observed(lambda: tuple(starts.running))):
+        yield
 
 
 def watch_program(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..tape import inplace
-from ..tape.dtypes import ALIASES, DType, as_numpy, naming
+from ..tape.dtypes import ALIASES, DType, as_numpy, package_name
 from ..tape.record import cast
 from ..tape.tensor import Tensor, as_raw
 from .create import check_device
@@ -69,7 +69,7 @@ is_contiguous = offer(
 def type_(input: Tensor, dtype: Any = None) -> Any:
     """The tensor in a type, or the name of its type."""
     return (
-        input.to(getattr(dtype, "dtype", dtype)) if dtype is not None else f"{naming.prefix}.{input.dtype.title}Tensor"
+        input.to(getattr(dtype, "dtype", dtype)) if dtype is not None else f"{package_name()}.{input.dtype.title}Tensor"
     )
 
 

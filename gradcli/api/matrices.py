@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..tape.modes import allowed
+from ..tape.dtypes import imitation
 from ..tape.shape_errors import as_pytorch, stacks_text, types_error
 from ..tape.tensor import Tensor, multiply
 from .wrap import offer, operand, public
@@ -72,7 +72,7 @@ def of_ranks(name: str, ranks: tuple[int, int]) -> None:
             raise RuntimeError(f"{name}: {wanted} expected, but got {got}")
         if ranks == (3, 3) and input.shape[0] != other.shape[0]:
             raise RuntimeError(stacks_text(input.shape, other.shape))
-        if allowed.float_of_grad and input.dtype != other.dtype:
+        if imitation.of_torch and input.dtype != other.dtype:
             raise types_error(input, other)
         return multiply(input, other)
 

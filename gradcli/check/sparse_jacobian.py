@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..errors import GradcliError
-from ..func.sparse import color_by_input, color_greedily, reverse_products, sparsity
+from ..func.sparse import color_by_input, color_greedily, grouped_products, lines_and_members, sparsity
 from ..show.check_results import InputCheck
 from .flat import Flat
 from .jacobian import MARGIN, NARROW, compare_pairs
@@ -40,12 +40,12 @@ def all_right(flat: Flat) -> tuple[InputCheck, ...] | None:
     if pattern is None:
         return None
     matrix = pattern.as_matrix()
-    rows, columns = np.repeat(np.arange(m), np.diff(matrix.indptr)), matrix.indices
+    rows, columns = lines_and_members(matrix)
     if not 0 < len(rows) <= SHARE * m * n:
         return None
-    colours, _ = color_by_input(rows, columns, flat.edges, n, matrix)
-    by_row, count = color_greedily(columns, rows, m, int(np.bincount(columns).max()), matrix.T.tocsr())
-    look = GroupedLook(flat, rows, columns, colours, reverse_products(record, by_row, count)[by_row[rows], columns])
+    by_row, count = color_greedily(matrix.T.tocsr())
+    claimed = grouped_products(record, by_row, count, forward=False)[by_row[rows], columns]
+    look = GroupedLook(flat, rows, columns, color_by_input(flat.edges, matrix), claimed)
     for reach in REACHES:
         look.take(reach)
         if look.right.all():

@@ -14,7 +14,7 @@ from ..errors import GradcliError
 from ..rules.exact import NoTwinError, map_elements, without_field
 from ..rules.shapes import fit
 from ..rules.table import Primitive
-from ..tape.memory import track_view
+from ..tape.memory import track_view, views_of
 from ..tape.modes import state
 from ..tape.node import AccumulateGrad, Node, Rule, Slots, new_node, to_parents
 from ..tape.record import Engine, make_node, outline, record_several, recording, run_rules, saved_values
@@ -161,7 +161,7 @@ class Exact(Engine):
         if base._data.dtype.kind not in "fc":
             return
         self.convert(base, exact_numbers(self.field, base._data))
-        for view in base._views.living() if base._views is not None else ():
+        for view in views_of(base):
             data: Any = base._data
             for primitive, params in view._chain:
                 data = primitive.forward(data, **params)

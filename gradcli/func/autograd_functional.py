@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
+from ..tape.walk import as_tuple
 from .batched_tensor import cover
 from .forward import forward_blocks, push_all
 from .trace import Trace, check_cotangents, cover_products, pull, reverse_blocks, trace_function
@@ -25,7 +26,7 @@ CONSTANT = "The jacobian of the user-provided function is independent of input {
 
 def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
     """Return one Tensor or a sequence of them as a tuple. Raises TypeError, with `text` in front, for others."""
-    given = tuple(x) if isinstance(x, tuple | list) else (x,)
+    given = as_tuple(x)
     for each in given:
         if not isinstance(each, Tensor):
             raise TypeError(f"{text} must be either a Tensor or a tuple of Tensors, not {type(each).__name__}")
@@ -47,11 +48,11 @@ def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, 
         record = trace_function(call, given if create_graph else tuple(x.detach() for x in given), {}, None)
     record.nested = create_graph
     if strict:
-        demand([out._node for out in record.outputs], OUTSIDE)
+        require_parts([out._node for out in record.outputs], OUTSIDE)
     return record, isinstance(inputs, tuple | list), several
 
 
-def demand(parts: Sequence, text: str) -> None:
+def require_parts(parts: Sequence, text: str) -> None:
     """Raise RuntimeError, with its place in `text`, for the first part that is missing."""
     for i, part in enumerate(parts):
         if part is None:
@@ -87,11 +88,11 @@ def jacobian(
         for j, out in enumerate(record.outputs):
             seeds = [(out, Tensor._wrap(np.ones_like(out._data), None))]
             text = f"Output {j} of the user-provided function is independent of input {{}}. {STRICT}"
-            demand(pull(record, seeds, True, False), text)
+            require_parts(pull(record, seeds, True, False), text)
     with set_grad_enabled(create_graph or state.grad):
         rows = (forward_blocks if strategy == "forward-mode" else reverse_blocks)(record)
     for row in rows if strict and create_graph else ():
-        demand([x._node for x in row], CONSTANT)
+        require_parts([x._node for x in row], CONSTANT)
     return unpack_parts([unpack_parts([cover(block) for block in row], many) for row in rows], several)
 
 
@@ -105,7 +106,7 @@ def hessian(
     check_tensors(inputs, "The inputs given to hessian")
     if strict and vectorize:
         raise RuntimeError("hessian: strict=True and vectorize=True are not supported together")
-    single = scalar(func, "hessian")
+    single = require_scalar(func, "hessian")
 
     def gradient(*xs: Tensor) -> Any:
         result = jacobian(single, xs, create_graph=True, strict=strict)
@@ -114,7 +115,7 @@ def hessian(
     return jacobian(gradient, inputs, create_graph)
 
 
-def scalar(func: Callable, name: str) -> Callable:
+def require_scalar(func: Callable, name: str) -> Callable:
     """Return func with a check that it returns a single number. Raises RuntimeError otherwise."""
 
     def call(*xs: Any) -> Tensor:
@@ -143,17 +144,17 @@ def vjp(
     func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """Return (outputs, v J): the product of a vector with the Jacobian, shaped like the inputs."""
-    return product(func, inputs, v, create_graph, strict, "vjp")
+    return multiply_jacobian(func, inputs, v, create_graph, strict, "vjp")
 
 
 def jvp(
     func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """Return (outputs, J v): the derivative in the direction v, shaped like the outputs."""
-    return product(func, inputs, v, create_graph, strict, "jvp", forward=True)
+    return multiply_jacobian(func, inputs, v, create_graph, strict, "jvp", forward=True)
 
 
-def product(
+def multiply_jacobian(
     func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str, forward: bool = False
 ) -> tuple[Any, Any]:
     """Return (outputs, v J), or J v with `forward`."""
@@ -166,10 +167,10 @@ def product(
         else:
             parts = pull(record, list(zip(record.outputs, given, strict=True)), create_graph, create_graph)
     if strict:
-        demand(parts, INDEPENDENT)
+        require_parts(parts, INDEPENDENT)
     products = cover_products(parts, targets)
     if strict and create_graph:
-        demand([x._node for x in products], CONSTANT)
+        require_parts([x._node for x in products], CONSTANT)
     outputs = unpack_parts([record.public(cover(x)) for x in record.outputs], several)
     return outputs, unpack_parts(products, several if forward else many)
 
@@ -184,10 +185,10 @@ def second_product(outer: Callable, name: str) -> Callable:
         given = check_tensors(inputs, f"The inputs given to {name}")
         vector = unpack_parts(vectors_or_one(v, given, name), many or isinstance(v, tuple | list))
         values: list[Tensor] = []
-        single = scalar(func, name)
+        single = require_scalar(func, name)
 
         def gradient(*xs: Tensor) -> Any:
-            out, grads = product(single, xs if many else xs[0], None, True, strict, name)
+            out, grads = multiply_jacobian(single, xs if many else xs[0], None, True, strict, name)
             values.append(out)
             return grads
 

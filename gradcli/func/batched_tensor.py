@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from ..errors import NotBatchableError
 from ..rules import entry
 from ..rules.table import batched_call
-from ..tape.dtypes import DType, as_dtype
-from ..tape.tensor import Size, Tensor
+from ..tape.tensor import Tensor
 
 
 def refuse(*_: Any, **__: Any) -> NoReturn:
@@ -92,31 +91,11 @@ class Batched(Tensor):
     _key = None  # type: ignore[assignment]
     _array = refuse
 
-    @property
-    def shape(self) -> Size:
-        return Size(self._value.shape[1:])
-
-    @property
-    def ndim(self) -> int:
-        return self._value.ndim - 1
-
-    @property
-    def dtype(self) -> DType:
-        return as_dtype(self._value._data.dtype)
-
     def detach(self) -> Tensor:
         return type(self).of(self._value.detach())
 
     def __getitem__(self, key: Any) -> Tensor:
         return entry("getitem").function(self, key)
-
-    def __len__(self) -> int:
-        if not self.ndim:
-            raise TypeError("len() of a 0-d tensor")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
         return f"Batched(shape={list(self.shape)}, dtype={self.dtype})"

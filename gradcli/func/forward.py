@@ -31,6 +31,7 @@ from .trace import (
     join_chunks,
     tensor_or_zeros,
     trace_function,
+    zero_block,
 )
 
 
@@ -59,7 +60,7 @@ class Forward:
             for node in order:
                 parents = node.parents
                 if node not in seeds and any(p in tangents for p in parents if p is not None):
-                    tangents[node] = self.through(node, [None if p is None else tangents.get(p) for p in parents])
+                    tangents[node] = self.push_through(node, [None if p is None else tangents.get(p) for p in parents])
                 for p in parents:
                     if p is not None:
                         uses[p] -= 1
@@ -67,14 +68,14 @@ class Forward:
                             tangents.pop(p, None)
         return {node: tangents[node] for node in starts if node in tangents}
 
-    def through(self, node: Node, tangents: list) -> Any:
+    def push_through(self, node: Node, tangents: list) -> Any:
         """Return the tangent of a node's result from those of its operands (None: constant)."""
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
         if newest.seq < node.seq and node.rule.saves:
             check_unchanged(node)
         if isinstance(node, FunctionNode):
-            result = self.each(node, tangents) if self.batched else push_tangents(node, tangents)
+            result = self.push_each(node, tangents) if self.batched else push_tangents(node, tangents)
             if result is not None:
                 return self.unwrap(result)
         primitive = node.rule.primitive
@@ -86,7 +87,7 @@ class Forward:
                 return self.linear(node, tangents[0])
         return self.transpose_twice(node, tangents)
 
-    def each(self, node: FunctionNode, tangents: list) -> Any:
+    def push_each(self, node: FunctionNode, tangents: list) -> Any:
         """Return what a custom function's jvp makes of many tangents; None where that is recorded, or absent."""
         if self.create:
             return None
@@ -141,32 +142,27 @@ class Forward:
 
     def transpose_twice(self, node: Node, tangents: list) -> Any:
         """A derivative rule is linear in its cotangent: its own transpose is the forward derivative."""
-        outlines = node.outline if isinstance(node.outline, list) else [node.outline]
         with enable_grad():
             copy = self.standing_in(node, tangents)
-            probes = [None if part is None else self.probe(*part) for part in outlines]
+            probes = [None if part is None else Tensor._wrap(np.zeros(*part), None) for part in node.outlines]
+            for p in probes:
+                if p is not None and p._data.dtype.kind in "fc":
+                    p.requires_grad_()
             slots = Slots({i: p for i, p in enumerate(probes) if p is not None and p._node is not None})
             grads = copy.rule.vjp(copy, slots if isinstance(node.outline, list) else probes[0])
-        plan = Plan(self.create, self.create, dict.fromkeys(p._node for p in slots.values()))
         roots = [
             (g._node, t)
             for g, t in zip(grads, tangents, strict=True)
             if t is not None and isinstance(g, Tensor) and g._node is not None
         ]
-        plan.run(roots)
-        assert plan.wanted is not None
+        pulled = Plan(self.create, self.create, dict.fromkeys(p._node for p in slots.values())).run(roots)
         lead = next(tuple(t.shape[: int(self.batched)]) for t in tangents if t is not None)
-        results = [None if p is None else plan.wanted.get(p._node) for p in probes]
+        results = [None if p is None else pulled.get(p._node) for p in probes]
         results = [
             t if p is None else self.unwrap(tensor_or_zeros(None, p, lead)) if t is None else self.as_complex(t, p)
             for t, p in zip(results, probes, strict=True)
         ]
         return results if isinstance(node.outline, list) else results[0]
-
-    def probe(self, shape: tuple, dtype: np.dtype) -> Tensor:
-        """Return a cotangent to ask a rule with: zeros, which want a gradient unless they are integers."""
-        zeros = Tensor._wrap(np.zeros(shape, dtype), None)
-        return zeros.requires_grad_() if dtype.kind in "fc" else zeros
 
     def as_complex(self, t: Any, like: Tensor) -> Any:
         """Return a tangent in the type of a complex result, of which rules may have taken the real part."""
@@ -209,14 +205,7 @@ def push_all(record: Trace, tangents: list, create: bool) -> list:
     return [None if out._node is None else pushed.get(out._node) for out in record.outputs]
 
 
-def jacfwd(
-    func: Callable,
-    argnums: Argnums = 0,
-    has_aux: bool = False,
-    *,
-    chunk_size: int | None = None,
-    randomness: str = "error",
-) -> Callable:
+def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None) -> Callable:
     """Return a function that gives the Jacobian in forward mode: shape output.shape + input.shape.
 
     All columns come from one pass over the recorded graph with the tangents as a leading axis. Arguments and
@@ -263,11 +252,9 @@ def columns_of(record: Trace, place: int, chunk_size: int | None) -> list[Tensor
         seed = basis(start, stop, inside, record.lead, x._data.dtype)
         chosen = [seed if i == place else None for i in range(len(record.inputs))]
         parts.append(push_both(record, chosen, create))
-    blocks = []
-    for i, out in enumerate(record.outputs):
-        whole = (*out.shape, *inside)
-        if not parts or parts[0][i] is None:
-            blocks.append(Tensor._wrap(np.zeros(whole, out._data.dtype), None))
-        else:
-            blocks.append(join_chunks([part[i] for part in parts], -1, whole, create))
-    return blocks
+    return [
+        zero_block(out, inside, out.ndim)
+        if not parts or parts[0][i] is None
+        else join_chunks([part[i] for part in parts], -1, (*out.shape, *inside), create)
+        for i, out in enumerate(record.outputs)
+    ]

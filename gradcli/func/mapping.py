@@ -9,7 +9,6 @@ from typing import Any
 
 from ..errors import NotBatchableError
 from ..rules import entry
-from ..tape.modes import random_numbers
 from ..tape.tensor import Tensor
 from .batched_tensor import active, level_class
 from .trace import flatten, spread_prefix
@@ -40,7 +39,8 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
             raise ValueError(
                 f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}"
             )
-        outputs, build = batch_or_loop(func, moved, dims, rebuild, sizes[0], randomness)
+        call = loop_over_points if randomness == "different" and sizes[0] else batch_or_loop
+        outputs, build = call(func, moved, dims, rebuild, sizes[0])
         return place_axes(outputs, build, out_dims)
 
     return mapped
@@ -79,32 +79,10 @@ def open_level(size: int) -> Iterator[type]:
         active.levels = before
 
 
-class NoDraws:
-    """A source of random numbers that cannot be drawn for many points at once."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise NotBatchableError("random numbers are drawn for each point")
-
-
-@contextlib.contextmanager
-def use_randomness(randomness: str) -> Iterator[None]:
-    """Treat random numbers as vmap was asked to: different ones per point are drawn point by point."""
-    if randomness != "different":
-        yield
-        return
-    before, random_numbers.rng = random_numbers.rng, NoDraws()  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        random_numbers.rng = before
-
-
-def batch_or_loop(
-    func: Callable, leaves: list, dims: list, rebuild: Callable, size: int, randomness: str = "same"
-) -> tuple[list, Callable]:
+def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, size: int) -> tuple[list, Callable]:
     """Return the leaves of func's result, the mapped axis first, and how they make the result."""
     try:
-        with use_randomness(randomness), open_level(size) as kind:
+        with open_level(size) as kind:
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
             outputs, build = flatten(func(*args, **kwargs))
@@ -113,20 +91,21 @@ def batch_or_loop(
     except NotBatchableError as reason:
         if not size:
             raise ValueError("vmap: a function that cannot be batched needs at least one point") from reason
-        log_loop(func, reason)
+        import logging
+
+        text = "%s cannot be batched and is called point by point: %s"
+        logging.getLogger("gradcli").info(text, mapped_name(func), reason)
+    return loop_over_points(func, leaves, dims, rebuild, size)
+
+
+def loop_over_points(func: Callable, leaves: list, dims: list, rebuild: Callable, size: int) -> tuple[list, Callable]:
+    """Return what `batch_or_loop` does, from one call per point."""
     rows: list[list[Tensor]] = []
     for i in range(size):
         args, kwargs = rebuild([x if d is None else x[i] for x, d in zip(leaves, dims, strict=True)])
         outputs, build = flatten(func(*args, **kwargs))
         rows.append([tensor_only(x, func) for x in outputs])
     return [entry("stack").function(column) for column in zip(*rows, strict=True)], build
-
-
-def log_loop(func: Callable, reason: Exception) -> None:
-    import logging
-
-    text = "%s cannot be batched and is called point by point: %s"
-    logging.getLogger("gradcli").info(text, mapped_name(func), reason)
 
 
 def tensor_only(x: Any, func: Callable) -> Tensor:

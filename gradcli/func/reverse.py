@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -131,27 +130,12 @@ def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     return wrapper
 
 
-def registered_places(module: Any) -> Iterator[tuple[str, dict, str]]:
+def registered_tensors(module: Any) -> Iterator[tuple[str, dict, str]]:
     """Yield (dotted name, registry, key) of every parameter and buffer of a module, shared ones at all places."""
     for path, part in module.named_modules(remove_duplicate=False):
         for registry in (part._parameters, part._buffers):
             for key in registry:
                 yield (f"{path}.{key}" if path else key), registry, key
-
-
-@contextlib.contextmanager
-def substitute_parameters(module: Any, tensors: Mapping[str, Any]) -> Iterator[None]:
-    """Put tensors in place of parameters and buffers by name, wherever one is shared, for a while."""
-    known = [(name, registry, key, registry[key]) for name, registry, key in registered_places(module)]
-    by_identity = {id(old): tensors[name] for name, _, _, old in known if name in tensors and old is not None}
-    try:
-        for name, registry, key, old in known:
-            if name in tensors or id(old) in by_identity:
-                registry[key] = tensors[name] if name in tensors else by_identity[id(old)]
-        yield
-    finally:
-        for _, registry, key, old in known:
-            registry[key] = old
 
 
 def functional_call(
@@ -162,7 +146,7 @@ def functional_call(
     *,
     strict: bool = False,
 ) -> Any:
-    """Return module(*args, **kwargs) with these tensors in place of its parameters and buffers.
+    """Return module(*args, **kwargs) with these tensors in place of its parameters and buffers, shared ones everywhere.
 
     strict: RuntimeError unless exactly all names are given. Raises ValueError for one given twice.
     """
@@ -172,12 +156,19 @@ def functional_call(
         if repeated := tensors.keys() & part.keys():
             raise ValueError(f"functional_call: {sorted(repeated)} appeared in multiple dictionaries")
         tensors.update(part)
-    known = {name for name, registry, key in registered_places(module) if registry[key] is not None}
+    places = [(name, registry, key, registry[key]) for name, registry, key in registered_tensors(module)]
+    known = {name for name, _, _, old in places if old is not None}
     if strict and (odd := sorted(tensors.keys() ^ known)):
         raise RuntimeError(f"functional_call: unexpected or missing for {type(module).__name__}: {', '.join(odd)}")
+    shared = {id(old): tensors[name] for name, _, _, old in places if name in tensors and old is not None}
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with substitute_parameters(module, tensors):
+    try:
+        for name, registry, key, old in places:
+            registry[key] = tensors.get(name, shared.get(id(old), old))
         return module(*arguments, **(kwargs or {}))
+    finally:
+        for _, registry, key, old in places:
+            registry[key] = old
 
 
 def hessian(func: Callable, argnums: Argnums = 0) -> Callable:

@@ -23,9 +23,9 @@ from ..tape.walk import reachable
 from .forward import push_both
 from .trace import Trace, chunks_of, pull
 
-FEW = 64
+INPUTS_PER_ELEMENT = 64
 """Inputs up to which the elements of a matrix product are told apart."""
-MOST = 50_000_000
+ENTRIES = 50_000_000
 """Entries of a pattern from which on the Jacobian is not worth treating as sparse."""
 
 
@@ -181,7 +181,7 @@ def rows_and_columns(operands: list[Pattern | None], shape: tuple) -> Pattern | 
         if p is None:
             continue
         axis = -1 if place == 0 or len(p.shape) < 2 else -2
-        if len(p.shape) > 2 or p.shape[axis] * np.diff(p.matrix.indptr).max(initial=0) > FEW:
+        if len(p.shape) > 2 or p.shape[axis] * np.diff(p.matrix.indptr).max(initial=0) > INPUTS_PER_ELEMENT:
             return None
         lines = np.moveaxis(p.places, axis, -1)
         if place == 0 and len(shape) >= lines.ndim:
@@ -197,7 +197,7 @@ def everything(present: Sequence[Pattern], shape: tuple) -> Pattern:
 
     columns = np.unique(np.concatenate([np.unique(p.matrix.indices) for p in present]))
     size = int(np.prod(shape))
-    if size * len(columns) > MOST:
+    if size * len(columns) > ENTRIES:
         raise not_sparse("every output depends on nearly every input")
     starts = np.arange(size + 1) * len(columns)
     ones = np.ones(size * len(columns), bool)
@@ -210,7 +210,7 @@ def not_sparse(reason: str) -> GradcliError:
     return GradcliError(f"this Jacobian is not sparse: {reason}", hint="compute it as a dense one", kind="limit")
 
 
-TRIES = 6
+PERIODS_TRIED = 6
 """How many period lengths of a cyclic colouring are tried beyond the smallest possible one."""
 
 
@@ -224,34 +224,35 @@ def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
         for p, out in zip(sparsity(record.outputs, record.inputs), record.outputs, strict=True)
     ]
     pattern = parts[0] if len(parts) == 1 else vstack(parts, format="csr")
-    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-    columns = pattern.indices
-    by_row = np.diff(pattern.indptr).max(initial=0)
-    by_column = np.bincount(columns, minlength=1).max(initial=0)
-    forward = mode == "fwd" or (mode == "auto" and by_row <= by_column)
-    if not len(columns):
+    if not pattern.nnz:
         return csr_array(pattern.shape, dtype=float), 0
-    if forward:
-        colours, count = color_greedily(rows, columns, pattern.shape[1], int(by_row), pattern)
-        products = forward_products(record, colours, count)
-        data = products[colours[columns], rows]
-    else:
-        colours, count = color_greedily(columns, rows, pattern.shape[0], int(by_column), pattern.T.tocsr())
-        products = reverse_products(record, colours, count)
-        data = products[colours[rows], columns]
+    fewer_forward = longest_line(pattern) <= np.bincount(pattern.indices).max()
+    forward = mode == "fwd" or (mode == "auto" and fewer_forward)
+    colours, count = color_greedily(pattern if forward else pattern.T.tocsr())
+    products = grouped_products(record, colours, count, forward)
+    rows, columns = lines_and_members(pattern)
+    data = products[colours[columns], rows] if forward else products[colours[rows], columns]
     return csr_array((data, columns, pattern.indptr), shape=pattern.shape), count
 
 
-def color_greedily(
-    lines: np.ndarray, members: np.ndarray, size: int, most: int, by_line: Any
-) -> tuple[np.ndarray, int]:
-    """Return a colour for each of `size` members so that no two on one line share one, and how many there are.
+def lines_and_members(by_line: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return row and column of every entry of a pattern, row by row."""
+    return np.repeat(np.arange(by_line.shape[0]), np.diff(by_line.indptr)), by_line.indices
 
-    lines, members: the pairs of the pattern. most: how many members share a line at most. by_line: the
-    pattern with a row per line. A cyclic colouring serves banded matrices; otherwise members take the first
-    colour that is free, those on the longest lines first.
+
+def longest_line(by_line: Any) -> int:
+    return int(np.diff(by_line.indptr).max(initial=0))
+
+
+def color_greedily(by_line: Any) -> tuple[np.ndarray, int]:
+    """Return a colour for each column of a pattern so that no two in one row share one, and how many there are.
+
+    A cyclic colouring serves banded matrices; otherwise columns take the first colour that is free, those in the
+    fullest rows first.
     """
-    for period in range(most, most + TRIES):
+    size, most = by_line.shape[1], longest_line(by_line)
+    lines, members = lines_and_members(by_line)
+    for period in range(most, most + PERIODS_TRIED):
         keys = lines * np.int64(period) + members % period
         if np.bincount(keys).max(initial=0) <= 1:
             return np.arange(size) % period, period
@@ -269,21 +270,19 @@ def color_greedily(
     return colours, int(colours.max(initial=0)) + 1
 
 
-def color_by_input(
-    rows: np.ndarray, columns: np.ndarray, edges: np.ndarray, size: int, by_row: Any
-) -> tuple[np.ndarray, int]:
-    """Return a colouring of the columns, cyclic within each input where valid, and its size; edges: of the inputs."""
+def color_by_input(edges: np.ndarray, by_row: Any) -> np.ndarray:
+    """Return a colouring of the columns, cyclic within each input where valid; edges: where inputs begin and end."""
+    rows, columns = lines_and_members(by_row)
     inputs = np.searchsorted(edges, columns, side="right") - 1
-    colours, first = np.zeros(size, int), 0
+    colours, first = np.zeros(by_row.shape[1], int), 0
     for k in range(len(edges) - 1):
         per_row = np.bincount(rows[inputs == k], minlength=1)
         period = max(int(per_row.max()), 1)
         colours[edges[k] : edges[k + 1]] = first + np.arange(edges[k + 1] - edges[k]) % period
         first += period
     if np.bincount(rows * np.int64(first) + colours[columns]).max(initial=0) <= 1:
-        return colours, first
-    most = int(np.diff(by_row.indptr).max(initial=0))
-    return color_greedily(rows, columns, size, most, by_row)
+        return colours
+    return color_greedily(by_row)[0]
 
 
 def groups_of(record: Trace, count: int) -> Iterator[np.ndarray]:
@@ -303,21 +302,19 @@ def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> 
     return seeds
 
 
-def forward_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
-    """Return J times the sum of the columns of each colour: (count, outputs); dL/dRe + i dL/dIm if outputs are real."""
+def grouped_products(record: Trace, colours: np.ndarray, count: int, forward: bool) -> np.ndarray:
+    """Return J times the sum of the columns of each colour, (count, outputs); dL/dRe + i dL/dIm for real outputs.
+
+    In reverse, the sum of the rows of each colour times J: (count, inputs).
+    """
     chunks = []
     for wanted in groups_of(record, count):
-        products = push_both(record, seeds_of(record.inputs, colours, wanted), False)
-        chunks.append(join_rows(products, len(wanted), record.outputs))
-    return np.concatenate(chunks)
-
-
-def reverse_products(record: Trace, colours: np.ndarray, count: int) -> np.ndarray:
-    """Return the sum of the rows of each colour times J: shape (count, inputs)."""
-    chunks = []
-    for wanted in groups_of(record, count):
-        seeds = zip(record.outputs, seeds_of(record.outputs, colours, wanted), strict=True)
-        chunks.append(join_rows(pull(record, list(seeds), True, False), len(wanted), record.inputs))
+        if forward:
+            products = push_both(record, seeds_of(record.inputs, colours, wanted), False)
+        else:
+            seeds = zip(record.outputs, seeds_of(record.outputs, colours, wanted), strict=True)
+            products = pull(record, list(seeds), True, False)
+        chunks.append(join_rows(products, len(wanted), record.outputs if forward else record.inputs))
     return np.concatenate(chunks)
 
 

@@ -57,12 +57,10 @@ def spread_prefix(prefix: Any, tree: Any, what: str) -> list:
     raise ValueError(f"{what} {prefix!r} does not have the structure of what it describes")
 
 
-SHARE = 0.25
+MEMORY_SHARE = 0.25
 """The share of free memory that a result, or the work on one chunk, may take."""
-UNKNOWN = 4 << 30
-"""Bytes taken as free where the system does not say."""
-ROWS = 4096
-"""Rows that are enough to keep NumPy busy: more at once gain nothing."""
+ROWS_AT_ONCE = 4096
+"""Enough to keep NumPy busy: more gain nothing."""
 
 
 def free_memory() -> int:
@@ -72,16 +70,16 @@ def free_memory() -> int:
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return UNKNOWN
+        return 4 << 30  # the system does not say
 
 
 def check_size(elements: int, itemsize: int, what: str) -> None:
     """Raise GradcliError for a result that would take more than its share of free memory."""
     size, free = elements * itemsize, free_memory()
-    if size > SHARE * free:
+    if size > MEMORY_SHARE * free:
         raise GradcliError(
-            f"{what} would take {size / 2**30:.1f} GiB; {SHARE:.0%} of the {free / 2**30:.1f} GiB that are free is "
-            "the limit",
+            f"{what} would take {size / 2**30:.1f} GiB; {MEMORY_SHARE:.0%} of the {free / 2**30:.1f} GiB that are "
+            "free is the limit",
             hint="ask for fewer inputs or outputs, for products (vjp, jvp), or for a sparse Jacobian",
             kind="limit",
             exit_code=2,
@@ -100,7 +98,7 @@ def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[No
     if step is None:
         saved = (x for node in reachable(starts) if not node.leaf for x in node.kept or ())
         widest = max((x.nbytes for x in saved if is_array(x)), default=0)
-        step = max(1, min(rows, ROWS, int(SHARE * free_memory() / (4 * max(row_bytes, widest, 1)))))
+        step = max(1, min(rows, ROWS_AT_ONCE, int(MEMORY_SHARE * free_memory() / (4 * max(row_bytes, widest, 1)))))
     for start in range(0, rows, step):
         yield start, min(start + step, rows)
 
@@ -165,7 +163,7 @@ def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool
     return any(node.leaf and node not in own for node in reachable(starts))
 
 
-def fresh(x: Any) -> Tensor:
+def fresh_input(x: Any) -> Tensor:
     """Return a tensor with the same numbers and a node of its own, under all levels. RuntimeError for integers."""
     bare = lift(x) if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
     if bare._data.dtype.kind not in "fc":
@@ -191,7 +189,7 @@ def trace_function(
     with enable_grad():
         given = [args[i] for i in places]
         leaves, build = flatten(given[0] if single else tuple(given))
-        record = Trace([fresh(x) for x in leaves], build, wanted)
+        record = Trace([fresh_input(x) for x in leaves], build, wanted)
         new = build([cover(x) for x in record.inputs])
         arguments = list(args)
         for i, x in zip(places, (new,) if single else new, strict=True):
@@ -205,11 +203,9 @@ def pull(trace: Trace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create
 
     seeds: pairs of an output and its cotangent, which may have one more leading axis.
     """
-    plan = Plan(retain, create, dict.fromkeys(x._node for x in trace.inputs))
     roots = [(out._node, g if create else g._data) for out, g in seeds if out._node is not None]
-    plan.run(roots)
-    assert plan.wanted is not None
-    return [cast_cotangent(plan.wanted[x._node], x._data.dtype) for x in trace.inputs]
+    grads = Plan(retain, create, dict.fromkeys(x._node for x in trace.inputs)).run(roots)
+    return [cast_cotangent(grads.get(x._node), x._data.dtype) for x in trace.inputs]
 
 
 def tensor_or_zeros(g: Any, x: Tensor, lead: tuple = ()) -> Tensor:
@@ -306,6 +302,6 @@ def join_chunks(parts: list, axis: int, shape: tuple, nested: bool) -> Tensor:
 
 
 def zero_block(x: Tensor, shape: tuple, rank: int) -> Tensor:
-    """Return the block of an output that does not depend on an input."""
+    """Return zeros in the shape of x with another one put in before its axis `rank`."""
     whole = tuple(x.shape)
     return Tensor._wrap(np.zeros(whole[:rank] + shape + whole[rank:], x._data.dtype), None)

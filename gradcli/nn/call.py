@@ -1,4 +1,4 @@
-"""Hooks on modules, and calling a module that has hooks."""
+"""Hooks on modules, and calls of modules that have hooks."""
 
 from __future__ import annotations
 
@@ -12,67 +12,54 @@ import numpy as np
 
 from ..tape.function import alias
 from ..tape.hooks import check_hook_results, name_of_hook
-from ..tape.modes import state
+from ..tape.modes import observers, state
 from ..tape.node import COUNTED, OutputNode, RemovableHandle, Rule, add_hook, new_node, to_parents
 from ..tape.record import outline
 from ..tape.tensor import Tensor
 
 
 class HookLists:
-    """The hooks of one module, or of all: dictionaries from handle ids to functions.
+    """The hooks of one module: dictionaries from handle ids to functions.
 
-    `_always_called`: the ids of forward hooks that run after an error, too. `_is_full_backward_hook`: what kind the
-    backward hooks are; None where there were none. `_hooked`: whether there ever was a hook.
+    `_is_full_backward_hook`: what kind the backward hooks are; None where there were none. `_hooked`: whether there
+    ever was a hook.
     """
 
     _forward_pre_hooks: OrderedDict
     _forward_hooks: OrderedDict
     _backward_pre_hooks: OrderedDict
     _backward_hooks: OrderedDict
-    _always_called: set[int]
     _hooked = False
-    _is_full_backward_hook: bool | None
+    _is_full_backward_hook: bool | None = None
 
     def __init__(self) -> None:
         for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
             self.__dict__[name] = OrderedDict()
-        self.__dict__.update(_always_called=set(), _is_full_backward_hook=None)
 
-    def _add_hook(self, hooks: OrderedDict, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def _add_hook(self, hooks: OrderedDict, hook: Callable) -> RemovableHandle:
         self.__dict__["_hooked"] = True
-        handle = add_hook(hooks, hook)
-        if prepend:
-            hooks.move_to_end(handle.id, last=False)
-        return handle
+        return add_hook(hooks, hook)
 
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False) -> RemovableHandle:
+    def register_forward_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, args) before forward; what it returns replaces the arguments (a value: the only one)."""
-        return self._add_hook(self._forward_pre_hooks, hook, prepend)
+        return self._add_hook(self._forward_pre_hooks, hook)
 
-    def register_forward_hook(
-        self, hook: Callable, *, prepend: bool = False, always_call: bool = False
-    ) -> RemovableHandle:
-        """Call hook(module, args, output) after forward; what it returns replaces the output.
+    def register_forward_hook(self, hook: Callable) -> RemovableHandle:
+        """Call hook(module, args, output) after forward; what it returns replaces the output."""
+        return self._add_hook(self._forward_hooks, hook)
 
-        always_call: also when forward, or a hook before this one, raised.
-        """
-        handle = self._add_hook(self._forward_hooks, hook, prepend)
-        if always_call:
-            self._always_called.add(handle.id)
-        return handle
-
-    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, grad_output) before backward enters the module; what it returns replaces it."""
-        return self._add_hook(self._backward_pre_hooks, hook, prepend)
+        return self._add_hook(self._backward_pre_hooks, hook)
 
-    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, grad_input, grad_output) when the gradients of the module's inputs are known.
 
         What it returns replaces grad_input. Arguments that are no tensors have None. Raises RuntimeError when
         the module has hooks of the old kind.
         """
         self._check_backward_kind(True)
-        return self._add_hook(self._backward_hooks, hook, prepend)
+        return self._add_hook(self._backward_hooks, hook)
 
     def register_backward_hook(self, hook: Callable) -> RemovableHandle:
         """Register a hook of the old kind, which sees the inputs of the last operation that forward ran.
@@ -91,56 +78,32 @@ class HookLists:
         self.__dict__["_is_full_backward_hook"] = full
 
 
-everywhere = HookLists()
-"""The hooks of all modules."""
-
-
-def hooks_of(kind: str, module: Any) -> list[Callable]:
-    """Return the hooks of a kind on all modules, then those on one."""
-    return [*getattr(everywhere, kind).values(), *getattr(module, kind).values()]
-
-
 def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
-    """Call a module's forward and, around it, the hooks of all modules and its own."""
-    called: list[Callable] = []
+    """Call a module's forward and, around it, its hooks; observers are told."""
+    for observer in observers:
+        observer.enter_module(module)
     try:
-        for hook in hooks_of("_forward_pre_hooks", module):
+        for hook in list(module._forward_pre_hooks.values()):
             new = run_hook("forward pre-hook", module, hook, args)
             if new is not None:
                 args = new if isinstance(new, tuple) else (new,)
-        full: list[Callable] = []
-        old: list[Callable] = []
-        for owner in (everywhere, module):
-            (full if owner._is_full_backward_hook else old).extend(owner._backward_hooks.values())
-        pre = hooks_of("_backward_pre_hooks", module)
-        watch = BackwardWatch(module, full, pre) if full or pre else None
+        pre_hooks, hooks = (list(x.values()) for x in (module._backward_pre_hooks, module._backward_hooks))
+        full, old = (hooks, []) if module._is_full_backward_hook else ([], hooks)
+        watch = BackwardWatch(module, full, pre_hooks) if full or pre_hooks else None
         if watch is not None:
-            args = watch.inputs(args)
+            args = watch.wrap_inputs(args)
         result = module.forward(*args, **kwargs)
-        for hook in hooks_of("_forward_hooks", module):
-            called.append(hook)
-            new = run_hook("forward hook", module, hook, args, result)
-            result = result if new is None else new
-        if watch is not None:
-            result = watch.outputs(result)
-        if old:
-            watch_last_operation(module, args, result, old)
-        return result
-    except Exception:
-        for owner in (everywhere, module):
-            for key, hook in list(owner._forward_hooks.items()):
-                if key in owner._always_called and not any(hook is x for x in called):
-                    call_after_error(hook, module, args)
-        raise
-
-
-def call_after_error(hook: Callable, module: Any, args: tuple) -> None:
-    """Call a forward hook without an output; the error at hand stays the one raised, and that of the hook is told."""
-    try:
-        hook(module, args, None)
-    except Exception as error:
-        what = f"the forward hook {name_of_hook(hook)!r} of {type(module).__name__}"
-        warnings.warn(f"{what} raised {error!r} after another error", stacklevel=3)
+    finally:
+        for observer in observers:
+            observer.leave_module(module)
+    for hook in list(module._forward_hooks.values()):
+        new = run_hook("forward hook", module, hook, args, result)
+        result = result if new is None else new
+    if watch is not None:
+        result = watch.wrap_outputs(result)
+    if old:
+        watch_last_operation(module, args, result, old)
+    return result
 
 
 def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
@@ -170,7 +133,7 @@ class BackwardWatch:
         self.given: tuple = ()
         self.grad_outputs: tuple | None = None
 
-    def inputs(self, args: tuple) -> tuple:
+    def wrap_inputs(self, args: tuple) -> tuple:
         """Return the arguments behind the identity in front of the module."""
         self.given = tuple((x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args)
         args, self.places, node = pass_identity(args)
@@ -178,7 +141,7 @@ class BackwardWatch:
             node.register_hook(self.leaves)
         return args
 
-    def outputs(self, result: Any) -> Any:
+    def wrap_outputs(self, result: Any) -> Any:
         """Return the module's result behind the identity after it."""
         if not isinstance(result, Tensor | tuple):
             warnings.warn(

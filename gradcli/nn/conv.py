@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api.wrap import operand, records_as, rename_function
+from ..api.wrap import records_as, rename_function
 from ..rules import entry
 from ..rules.shapes import lay_along
 from ..rules.sliding_windows import Windows
@@ -212,34 +212,17 @@ def lay_pool(x: Tensor, n: int, kernel: Any, stride: Any, padding: Any, dilation
     return lay_windows(x.shape[-n:], kernels, kernels if stride is None else stride, around, dilation, ceil)
 
 
-def count_elements(windows: Windows, count_include_pad: bool) -> np.ndarray:
-    """Return how many elements each window averages; what it covers beyond equal paddings never counts."""
-    counted = np.zeros([m + a + b for m, (a, b) in zip(windows.size, windows.padding, strict=True)])
-    sides = zip(windows.size, windows.padding, strict=True)
-    counted[tuple(slice(0, m + 2 * p) if count_include_pad else slice(p, p + m) for m, (p, _) in sides)] = 1
-    n = counted.ndim
-    return windows._replace(size=counted.shape, padding=((0, 0),) * n).take(counted).sum((*range(-n, 0),))
-
-
 def avg_pool(n: int) -> Callable:
     name = f"avg_pool{n}d"
 
     @records_as(f"AvgPool{n}DBackward0" if n > 1 else "")
-    def function(
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> Tensor:
+    def function(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
         x = add_batch_axis(input, n, name)
-        windows = lay_pool(x, n, kernel_size, stride, padding, 1, ceil_mode)
-        counts = operand(count_elements(windows, count_include_pad)).to(x.dtype)
-        out = entry("unfold_windows")(x, windows=windows).sum((*range(-n, 0),)) / counts
+        windows = lay_pool(x, n, kernel_size, stride, padding, 1, False)
+        out = entry("unfold_windows")(x, windows=windows).sum((*range(-n, 0),)) / math.prod(windows.kernel)
         return out if x is input else out.squeeze(0)
 
-    doc = f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...)."
+    doc = f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...), the zeros of the padding included."
     return rename_function(function, name, doc)
 
 
@@ -269,16 +252,13 @@ def max_pool(n: int) -> Callable:
         padding: Any = 0,
         dilation: Any = 1,
         ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         x = add_batch_axis(input, n, name)
         windows = lay_pool(x, n, kernel_size, stride, padding, dilation, ceil_mode)
         places = find_maxima(x.detach().numpy(), windows)
         planes = np.arange(math.prod(x.shape[:2])).reshape(*x.shape[:2], *(1,) * n)
-        values, indices = x.reshape(-1)[places + math.prod(windows.size) * planes], operand(places)
-        if x is not input:
-            values, indices = values.squeeze(0), indices.squeeze(0)
-        return (values, indices) if return_indices else values
+        out = x.reshape(-1)[places + math.prod(windows.size) * planes]
+        return out if x is input else out.squeeze(0)
 
     doc = f"Largest element of each window of the last {n} axes."
     return rename_function(function, name, doc)
@@ -306,11 +286,9 @@ class LinePool(Pool):
             setattr(self, name, per_axis(getattr(self, name), 1, name))
 
 
-WINDOWS = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
-MAXIMA = {**WINDOWS, "dilation": 1, "return_indices": False, "ceil_mode": False}
-AVERAGES = {**WINDOWS, "ceil_mode": False, "count_include_pad": True}
-SHOWN = "kernel_size stride padding"
-MaxPool1d = layer("MaxPool1d", max_pool1d, base=Pool, shown=f"{SHOWN} dilation ceil_mode", **MAXIMA)
-MaxPool2d = layer("MaxPool2d", max_pool2d, base=Pool, shown=f"{SHOWN} dilation ceil_mode", **MAXIMA)
-AvgPool1d = layer("AvgPool1d", avg_pool1d, base=LinePool, shown=SHOWN, **AVERAGES)
-AvgPool2d = layer("AvgPool2d", avg_pool2d, base=Pool, shown=SHOWN, **AVERAGES)
+WINDOWS: dict[str, Any] = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
+MAXIMA = {**WINDOWS, "dilation": 1, "ceil_mode": False}
+MaxPool1d = layer("MaxPool1d", max_pool1d, base=Pool, **MAXIMA)
+MaxPool2d = layer("MaxPool2d", max_pool2d, base=Pool, **MAXIMA)
+AvgPool1d = layer("AvgPool1d", avg_pool1d, base=LinePool, **WINDOWS)
+AvgPool2d = layer("AvgPool2d", avg_pool2d, base=Pool, **WINDOWS)

@@ -18,8 +18,8 @@ from ..api.signature import resolve
 from ..api.wrap import operand, records_as
 from ..rules import entry
 from ..tape import inplace as changes
-from ..tape.dtypes import as_dtype
-from ..tape.modes import allowed, no_grad, random_numbers
+from ..tape.dtypes import as_dtype, imitation
+from ..tape.modes import no_grad, random_numbers
 from ..tape.record import dispatch
 from ..tape.shape_errors import types_error
 from ..tape.tensor import Parameter, Tensor, multiply
@@ -209,9 +209,9 @@ def fill_uniform(module: Module, count: int) -> None:
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias; weight (out, in) or (in,)."""
-    if allowed.float_of_grad and input.dtype != weight.dtype:
+    if imitation.of_torch and input.dtype != weight.dtype:
         raise types_error(input, weight)
-    if weight.ndim == 2 and bias is not None and input.ndim != 2:
+    if weight.ndim == 2 and bias is not None and input.ndim not in (0, 2):
         rows = linear(input.reshape(-1, input.shape[-1]), weight, bias)
         return rows.reshape(*input.shape[:-1], weight.shape[0])
     fits = input.shape[-1:] == weight.shape[1:] and bias is not None and bias.shape == weight.shape[:1]

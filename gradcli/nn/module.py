@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..files import replacing
-from ..tape.dtypes import DType, as_numpy, naming
-from ..tape.modes import no_grad
+from ..tape.dtypes import DType, as_numpy, package_name
+from ..tape.modes import no_grad, observers
 from ..tape.node import clear_grad
 from ..tape.tensor import Parameter, Size, Tensor, as_raw
-from .call import HookLists, call_with_hooks, everywhere
+from .call import HookLists, call_with_hooks
 
 
 class IncompatibleKeys(NamedTuple):
@@ -61,7 +61,7 @@ class Module(HookLists):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call forward, and the hooks around it."""
-        if self._hooked or everywhere._hooked:
+        if self._hooked or (observers and "_forward_hooks" in self.__dict__):  # not before Module.__init__()
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -79,7 +79,7 @@ class Module(HookLists):
         if hasattr(self, name) and name not in registered:
             raise KeyError(f"attribute '{name}' already exists")
         if value is not None and not isinstance(value, wanted):
-            required = f"{naming.prefix}.{REGISTRIES[f'_{kind}s'][2]} or None required"
+            required = f"{package_name()}.{REGISTRIES[f'_{kind}s'][2]} or None required"
             raise TypeError(f"cannot assign '{type_name(value)}' object to {kind} '{name}' ({required})")
         registered[name] = value
 
@@ -130,7 +130,7 @@ class Module(HookLists):
             if value is not None and not isinstance(value, accepted):
                 raise TypeError(
                     f"cannot assign '{type_name(value)}' as {kind} '{name}' "
-                    f"({naming.prefix}.{expected} or None expected)"
+                    f"({package_name()}.{expected} or None expected)"
                 )
             self.__dict__[registry][name] = value
 
@@ -219,16 +219,13 @@ class Module(HookLists):
 
     # -- state ------------------------------------------------------------------------------------
 
-    def _own_state(self) -> dict[str, Tensor]:
-        kept = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
-        return {name: x for name, x in {**self._parameters, **kept}.items() if x is not None}
-
     def _state_places(self) -> dict[str, tuple[Module, str]]:
         """Return where each entry of the state stands: a module, and the name there."""
         return {
             f"{path}.{name}" if path else name: (module, name)
             for path, module in self.named_modules(remove_duplicate=False)
-            for name in module._own_state()
+            for name, x in {**module._parameters, **module._buffers}.items()
+            if x is not None and name not in module._non_persistent_buffers_set
         }
 
     def state_dict(self) -> OrderedDict[str, Tensor]:
@@ -369,15 +366,6 @@ def type_name(value: Any) -> str:
     return type(value).__name__ if not isinstance(value, type) else value.__name__
 
 
-# -- hooks on all modules -------------------------------------------------------------------------
-
-register_module_forward_pre_hook = everywhere.register_forward_pre_hook
-register_module_forward_hook = everywhere.register_forward_hook
-register_module_full_backward_pre_hook = everywhere.register_full_backward_pre_hook
-register_module_full_backward_hook = everywhere.register_full_backward_hook
-register_module_backward_hook = everywhere.register_backward_hook
-
-
 # -- files ----------------------------------------------------------------------------------------
 
 
@@ -402,7 +390,7 @@ def is_numbers(x: Any) -> bool:
     return isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biufc"
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """Return what `save` wrote to a file: tensors by name.
 
     Raises ValueError for a file that is no .npz, or that holds pickled objects: those are never loaded.

@@ -198,13 +198,10 @@ class BatchNorm(Norm):
         for name, x in zip(("running_mean", "running_var", "num_batches_tracked"), moments, strict=True):
             self.register_buffer(name, x if track_running_stats else None)
 
-    def reset_running_stats(self) -> None:
-        """Forget the running moments."""
+    def reset_parameters(self) -> None:
+        """Forget the running moments, make the scale 1 and the shift 0."""
         for name, x in self.named_buffers(recurse=False):
             x.fill_(name == "running_var")
-
-    def reset_parameters(self) -> None:
-        self.reset_running_stats()
         super().reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:

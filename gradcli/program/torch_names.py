@@ -18,9 +18,8 @@ import gradcli
 from ..api.matrices import LinAlgError
 from ..errors import describe_missing
 from ..tape.anomaly import AnomalyError
-from ..tape.dtypes import DType, as_dtype, as_numpy, defaults, naming, set_default_dtype
+from ..tape.dtypes import DType, as_dtype, as_numpy, defaults, imitation, set_default_dtype
 from ..tape.function import Function
-from ..tape.modes import allowed
 from ..tape.printing import get_printoptions, set_printoptions
 from ..tape.shape_errors import BoundsError, DimensionError, ShapeError
 from ..tape.tensor import Parameter, Size, Tensor
@@ -209,14 +208,13 @@ def as_torch() -> Iterator[None]:
         return
     finder = Finder()
     hidden = {name: sys.modules.pop(name) for name in names_loaded()}
-    before = defaults.float, naming.prefix, naming.addresses, allowed.float_of_grad
-    layout = get_printoptions()
+    default, layout = defaults.float, get_printoptions()
     sys.meta_path.insert(0, finder)
     set_default_dtype(np.float32)
     shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN}
     give_names(SHOWN)
     Size.__getitem__ = item_of_size  # type: ignore
-    naming.prefix, naming.addresses, allowed.float_of_grad = "torch", True, True
+    imitation.of_torch = True
     try:
         yield
     finally:
@@ -226,6 +224,6 @@ def as_torch() -> Iterator[None]:
         for name in names_loaded():
             del sys.modules[name]
         sys.modules.update(hidden)
-        kind, naming.prefix, naming.addresses, allowed.float_of_grad = before
-        set_default_dtype(kind)
+        imitation.of_torch = False
+        set_default_dtype(default)
         set_printoptions(**layout)

@@ -143,7 +143,7 @@ def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
     try:
         pairs = run(node, *rest)
         if state.check_nan:
-            check_gradients(node, [g for _, g in pairs])
+            check_for_nan(node, [g for _, g in pairs])
     except Exception:
         if state.explains:
             explain(node)
@@ -167,7 +167,7 @@ def explain(node: Any) -> None:
         print(f"Warning: {warning}", file=sys.stderr)
 
 
-def check_gradients(node: Node, grads: Iterable) -> None:
+def check_for_nan(node: Node, grads: Iterable) -> None:
     """Raise AnomalyError when a node hands on a NaN."""
     for i, g in enumerate(grads):
         raw = getattr(g, "_data", g)

@@ -12,6 +12,7 @@ from ..errors import add_advice
 from .dtypes import as_dtype
 from .modes import observers
 from .node import Node
+from .operators import install
 from .record import cast
 from .tensor import Size, Tensor
 from .walk import Cotangent, Plan, as_tuple
@@ -43,8 +44,6 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {as_dtype(dtype)}")
         raw = np.ones(shape, dtype) if shape else dtype.type(1)
         return Tensor._wrap(raw, None) if create else raw
-    if not isinstance(given, Tensor):
-        raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
     if given._data.shape != shape:
         shapes = f"grad_output[{place}] has a shape of {given.shape} and output[{place}] has a shape of {Size(shape)}"
         raise RuntimeError(f"Mismatch in shape: {shapes}.")
@@ -81,6 +80,8 @@ def roots_of(
             raise TypeError(f"gradients start from Tensors, but got {type(output).__name__}")
         if output._node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        if vector is not None and not isinstance(vector, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(vector).__name__}")
         roots.append((output._node, start(output, vector, create, i)))
     return roots
 
@@ -102,14 +103,13 @@ def backward(
         observer.see_backward("backward", outputs)
     if inputs is not None and len(as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph)
-    roots = roots_of(outputs, grad_tensors, create_graph)
+    roots, wanted = roots_of(outputs, grad_tensors, create_graph), None
     if inputs is not None:
         targets = as_inputs(inputs)
         for t in targets:
             t.retain_grad()
-        plan.wanted = dict.fromkeys(t._node for t in targets)
-    plan.run(roots)
+        wanted = dict.fromkeys(t._node for t in targets)
+    Plan(create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulates=True).run(roots)
 
 
 def grad(
@@ -142,25 +142,25 @@ def grad(
             return mapped.gradients(grad, outputs, as_tuple(grad_outputs), given, materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got False")
-    wanted = dict.fromkeys(t._node for t in targets)
-    plan = Plan(create_graph if retain_graph is None else retain_graph, create_graph, wanted)
-    plan.run(roots_of(outputs, grad_outputs, create_graph, batch_for if is_grads_batched else cotangent_for))
-    return tuple(_result(plan, i, t, bool(allow_unused), materialize_grads) for i, t in enumerate(targets))
-
-
-def _result(plan: Plan, place: int, target: Tensor, allow_unused: bool, materialize: bool) -> Tensor | None:
-    assert plan.wanted is not None
-    g = plan.wanted[target._node]
-    if g is None:
-        if materialize:
-            zeros = Tensor._wrap(np.zeros(target._data.shape, target._data.dtype), None)
-            return zeros.requires_grad_() if plan.create else zeros
-        if not allow_unused:
-            what = f"The differentiated Tensor at index {place} appears to not have been used in the graph."
+    roots = roots_of(outputs, grad_outputs, create_graph, batch_for if is_grads_batched else cotangent_for)
+    plan = Plan(
+        create_graph if retain_graph is None else retain_graph, create_graph, dict.fromkeys(t._node for t in targets)
+    )
+    grads = plan.run(roots)
+    for i, t in enumerate(targets):
+        if grads[t._node] is None and not (allow_unused or materialize_grads):
+            what = f"The differentiated Tensor at index {i} appears to not have been used in the graph."
             raise RuntimeError(f"{what} Set allow_unused=True if this is the desired behavior.")
-        return None
+    return tuple(as_gradient(grads[t._node], t, create_graph, materialize_grads) for t in targets)
+
+
+def as_gradient(g: Cotangent, target: Tensor, create: bool, materialize: bool) -> Tensor | None:
+    """Return a cotangent as a Tensor of its own memory, in its target's type; None, or zeros, where there is none."""
     dtype = target._data.dtype
-    if plan.create:
+    if g is None:
+        zeros = Tensor._wrap(np.zeros(target._data.shape, dtype), None) if materialize else None
+        return zeros.requires_grad_() if zeros is not None and create else zeros
+    if create:
         return cast(g, dtype)
     return Tensor._wrap(np.array(g, dtype) if g.base is not None or g.dtype != dtype else g, None)
 
@@ -172,5 +172,4 @@ def backward_method(
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
-backward_method.__name__ = "backward"
-Tensor.backward = backward_method
+install("backward", backward_method)

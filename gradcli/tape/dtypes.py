@@ -27,7 +27,7 @@ class DType:
         self.title = TITLES.get(name, name)
 
     def __repr__(self) -> str:
-        return f"{naming.prefix}.{self.name}"
+        return f"{package_name()}.{self.name}"
 
     def __reduce__(self) -> str:
         return self.name
@@ -44,11 +44,17 @@ class DType:
         return hash(self.dtype)
 
 
-class naming:  # noqa: N801 - a namespace
-    """How types and nodes are printed: `gradcli.float32`, or another package's name before the dot."""
+class imitation:  # noqa: N801 - a namespace
+    """Whether `import torch` means this package: names, prints and strictness are then PyTorch's.
 
-    prefix = "gradcli"
-    addresses = False
+    Then `float()` of a tensor that requires grad is allowed, too, which drops its graph silently.
+    """
+
+    of_torch = False
+
+
+def package_name() -> str:
+    return "torch" if imitation.of_torch else "gradcli"
 
 
 DTYPES: dict[np.dtype, DType] = {np.dtype(name): DType(name, name) for name in TITLES}

@@ -13,11 +13,11 @@ import numpy as np
 from ..errors import NotBatchableError, add_advice
 from ..rules import entry
 from ..rules.shapes import fit
-from .dtypes import naming
+from .dtypes import imitation
 from .hooks import innermost, pack_tensor
 from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
 from .memory import CUSTOM, mark_changed, name_in_messages, next_seq, text_of_change, track_view
-from .modes import allowed, enable_grad, no_grad, observers, state
+from .modes import enable_grad, no_grad, observers, state
 from .node import USED_UP, Node, OutputNode, Packed, Rule, Slots, refusing_node, to_parents
 from .record import cast_cotangent, outline, recorder
 from .tensor import Tensor
@@ -103,13 +103,13 @@ class FunctionNode(Node):
             raise RuntimeError(text_of_change(tensor.dtype, tensor.shape, origin, tensor._version, saved.count))
         if saved.place is not None:
             return Tensor._wrap(tensor._data, node)
-        if state.grad and id(tensor) not in self._own and tensor._node is None and differentiable(tensor):
+        if state.grad and id(tensor) not in self._own and tensor._node is None and is_differentiable(tensor):
             return guard_stashed(tensor, self, "saved by save_for_backward")
         return tensor
 
     def __repr__(self) -> str:
         text = super().__repr__()
-        return text.replace("<", "<torch.autograd.function.", 1) if naming.addresses else text
+        return text.replace("<", "<torch.autograd.function.", 1) if imitation.of_torch else text
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         return self
@@ -190,7 +190,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
     ctx.all_parents = parents
     ctx._inputs = [outline(x._data) if isinstance(x, Tensor) else None for x in args]
     results = finish_outputs(ctx, args, outputs, wanted)
-    keep(ctx, results, outputs)
+    keep_saved(ctx, results, outputs)
     if wanted:
         for observer in observers:
             observer.see_call(ctx, cls, args)
@@ -233,12 +233,12 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
         made[id(x)] = result
         if result._base is not None and state.grad and id(x) not in dirty:
             result._origin = CUSTOM
-        node = own if wanted and id(x) not in constant and differentiable(x) else None
+        node = own if wanted and id(x) not in constant and is_differentiable(x) else None
         if id(x) in dirty:
             if wanted:
                 x._grad = None  # it was that of another value
                 adopt_history(x, node)
-        elif node is not None or result is not x or id(x) in constant:
+        else:
             result._node = node
         results.append(result)
     return results
@@ -273,7 +273,7 @@ def alias(x: Tensor) -> Tensor:
     return view
 
 
-def keep(ctx: Any, results: list, outputs: tuple) -> None:
+def keep_saved(ctx: Any, results: list, outputs: tuple) -> None:
     """Take over what save_for_backward was given."""
     saved: list[Saved | None] = []
     for x in ctx._to_save:
@@ -291,17 +291,9 @@ def keep(ctx: Any, results: list, outputs: tuple) -> None:
 # -- backward ---------------------------------------------------------------------------------------------
 
 
-def outlines_of(ctx: Any) -> list:
-    """Return the shape and type of every output, None for one that is no tensor."""
-    return ctx.outline if isinstance(ctx.outline, list) else [ctx.outline]
-
-
 def backward_of(ctx: Any, g: Any) -> tuple:
     """Call the backward that the user wrote."""
     return run_backward(ctx, [g.get(i) for i in range(ctx.output_count)] if isinstance(g, Slots) else [g])
-
-
-TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
 
 
 def barrier(x: Tensor, message: str, parents: tuple) -> Tensor:
@@ -309,7 +301,7 @@ def barrier(x: Tensor, message: str, parents: tuple) -> Tensor:
     return Tensor._wrap(x._data, refusing_node((x._data.shape, x._data.dtype), message, parents))
 
 
-def differentiable(x: Tensor) -> bool:
+def is_differentiable(x: Tensor) -> bool:
     return x._data.dtype.kind in "fcO"
 
 
@@ -327,22 +319,21 @@ def run_backward(ctx: Any, given: list) -> tuple:
     """Call the user's backward on the cotangents of the outputs, or on each of a batch of them."""
     create = any(isinstance(x, Tensor) for x in given)
     known = next(i for i, x in enumerate(given) if x is not None)
-    outlines = outlines_of(ctx)
-    if given[known].ndim > len(outlines[known][0]):
+    if given[known].ndim > len(ctx.outlines[known][0]):
         rows = [run_backward(ctx, [x if x is None else x[k] for x in given]) for k in range(len(given[known]))]
         stack = entry("stack").function if create else np.stack
         return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
-    tensors = [cotangent(ctx, outline, x) for outline, x in zip(outlines, given, strict=True)]
+    tensors = [cotangent_or_zeros(ctx, outline, x) for outline, x in zip(ctx.outlines, given, strict=True)]
     hidden = hide_stashed(ctx) if create else {}
     try:
         grads = ctx._function.backward(ctx, *tensors)
     finally:
         for name, x in hidden.items():
             setattr(ctx, name, x)
-    return check_gradients(ctx, grads, create)
+    return check_backward_result(ctx, grads, create)
 
 
-def cotangent(ctx: Any, outline: tuple | None, g: Any) -> Any:
+def cotangent_or_zeros(ctx: Any, outline: tuple | None, g: Any) -> Any:
     """Return what backward gets for one output: a Tensor, zeros, or None."""
     if g is None:
         if outline is None or not ctx.materialize_grads:
@@ -355,13 +346,13 @@ def hide_stashed(ctx: Any) -> dict:
     """Put barriers in place of tensors that forward stashed on ctx; return what was there."""
     hidden = {}
     for name, x in list(ctx.__dict__.items()):
-        if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and differentiable(x):
+        if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and is_differentiable(x):
             hidden[name] = x
             setattr(ctx, name, guard_stashed(x, ctx, f"stashed as ctx.{name}"))
     return hidden
 
 
-def check_gradients(ctx: Any, grads: Any, create: bool) -> tuple:
+def check_backward_result(ctx: Any, grads: Any, create: bool) -> tuple:
     """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or shape."""
     returned = list(grads) if isinstance(grads, tuple | list) else [grads]
     wanted = len(ctx.all_parents)
@@ -399,6 +390,9 @@ def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     return g if create else g._data
 
 
+TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
+
+
 def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
     """Mark a backward whose result must not be differentiated again: doing so raises RuntimeError."""
 
@@ -407,12 +401,12 @@ def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
         create = state.grad
         with no_grad():
             result = function(ctx, *grads)
-        if not create or (allowed.float_of_grad and not any(getattr(g, "requires_grad", False) for g in grads)):
+        if not create or (imitation.of_torch and not any(getattr(g, "requires_grad", False) for g in grads)):
             return result
         parts = result if isinstance(result, tuple) else (result,)
         parents = (*ctx.all_parents, *(g._node for g in grads if isinstance(g, Tensor)))
         guarded = tuple(
-            barrier(x, message, parents) if isinstance(x, Tensor) and differentiable(x) else x for x in parts
+            barrier(x, message, parents) if isinstance(x, Tensor) and is_differentiable(x) else x for x in parts
         )
         return guarded if isinstance(result, tuple) else guarded[0]
 

@@ -31,7 +31,8 @@ def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
     for reference in table.retain:
         tensor = reference()
         if tensor is not None:
-            tensor._retain(plan.wrap(g if plan.create else g.copy()))
+            gradient = plan.wrap(g if plan.create else g.copy())
+            tensor._grad = gradient if tensor._grad is None else tensor._grad + gradient
     return g
 
 

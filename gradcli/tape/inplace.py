@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
-from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, why_not
+from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, views_of, why_not
 from .modes import state
 from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
@@ -169,9 +169,7 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
     """Give a tensor another node, and its views the history that follows."""
     move_retained(tensor, node)
     tensor._node = node
-    if tensor._views is None:
-        return
-    for view in tensor._views.living():
+    for view in views_of(tensor):
         if view._origin == CUSTOM and view._node is not None:
             message = why_not(view, "its base or another view of its base has been")
             view._node = refusing_node((view._data.shape, view._data.dtype), message, (view._node,))
@@ -231,11 +229,14 @@ def as_type_of(value: Any, target: Tensor) -> Tensor:
     """Return a value as a Tensor of the target's type. Raises RuntimeError where something would be lost unseen."""
     dtype = target._data.dtype
     if not isinstance(value, Tensor):
-        if isinstance(value, complex) and dtype.kind not in "cO":
-            if value.imag:
+        raw = np.asarray(value)
+        if value is None or raw.dtype.kind not in "biufcO":
+            raise TypeError(f"can't assign {type(value).__name__} to a tensor of type {target.dtype}")
+        if raw.dtype.kind == "c" and dtype.kind not in "cO":
+            if raw.imag.any():
                 raise RuntimeError(f"value cannot be converted to type {target.dtype} without overflow")
-            value = value.real
-        return Tensor._wrap(np.asarray(value).astype(dtype, copy=False), None)
+            raw = raw.real
+        return Tensor._wrap(raw.astype(dtype, copy=False), None)
     if value._node is not None and dtype.kind not in "fcO":
         raise RuntimeError(f"a value of type {value.dtype} cannot be put into a tensor of type {target.dtype}")
     return cast(value, dtype)

@@ -212,24 +212,14 @@ def why_not(view: Tensor, what: str = "is being") -> str:
 def register(view: Tensor, base: Tensor) -> None:
     """Note that a tensor is a view of another, which is none itself."""
     view._base = base
-    views = base._views
-    if views is None:
-        views = base._views = _Views()
-    views.add(view)
+    references = base._views
+    if references is None:
+        references = base._views = []
+    elif len(references) >= 16 and len(references).bit_count() == 1:  # at powers of two, the dead are swept out
+        references[:] = [r for r in references if r() is not None]
+    references.append(weakref.ref(view))
 
 
-class _Views:
-    """The living views of a base, held weakly; the list is swept when it has doubled."""
-
-    def __init__(self) -> None:
-        self.references: list = []
-        self.limit = 16
-
-    def add(self, view: Tensor) -> None:
-        if len(self.references) >= self.limit:
-            self.references = [r for r in self.references if r() is not None]
-            self.limit = 16 + 2 * len(self.references)
-        self.references.append(weakref.ref(view))
-
-    def living(self) -> list[Tensor]:
-        return [view for view in (r() for r in self.references) if view is not None]
+def views_of(base: Tensor) -> list[Tensor]:
+    """Return the living views of a base."""
+    return [view for view in (r() for r in base._views or ()) if view is not None]

@@ -46,6 +46,12 @@ class Observer:
     def see_call(self, node: Any, function: type, args: tuple) -> None:
         """Take note of a recorded call of a custom function."""
 
+    def enter_module(self, module: Any) -> None:
+        """Take note that a module is called."""
+
+    def leave_module(self, module: Any) -> None:
+        """Take note that a module's forward has ended."""
+
     def see_backward(self, kind: str, outputs: tuple) -> None:
         """Take note that "backward" or "grad" is about to start at outputs."""
 
@@ -61,12 +67,6 @@ def observing(observer: Observer) -> Iterator[None]:
         yield
     finally:
         observers.remove(observer)
-
-
-class allowed:  # noqa: N801 - a namespace
-    """What PyTorch allows and we refuse by default, because it drops the graph silently."""
-
-    float_of_grad = False
 
 
 def record_in_this_thread(wanted: bool) -> None:

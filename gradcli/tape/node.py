@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .dtypes import naming
+from .dtypes import imitation
 from .memory import mark_changed, next_seq
 from .modes import observers
 
@@ -195,7 +195,7 @@ class Node:
         return self.rule.name
 
     def __repr__(self) -> str:
-        address = f" object at {id(self):#x}" if naming.addresses else ""
+        address = f" object at {id(self):#x}" if imitation.of_torch else ""
         return f"<{self.name()}{address}>"
 
     @property
@@ -208,6 +208,11 @@ class Node:
     def output_count(self) -> int:
         """How many outputs the operation has."""
         return 1 if self.output_nodes is None else len(self.output_nodes)
+
+    @property
+    def outlines(self) -> list:
+        """Shape and type of every output, None for one that is no tensor."""
+        return self.outline if isinstance(self.outline, list) else [self.outline]
 
     def output(self, place: int) -> Node:
         """Return the node of one output: the main node itself where there is only one."""
@@ -393,7 +398,7 @@ class AccumulateGrad(Node):
             observer.see_leaf(tensor)
 
     def name(self) -> str:
-        return "torch::autograd::AccumulateGrad" if naming.addresses else "AccumulateGrad"
+        return "torch::autograd::AccumulateGrad" if imitation.of_torch else "AccumulateGrad"
 
     def __repr__(self) -> str:
         return super().__repr__().replace("torch::autograd::", "")
@@ -440,7 +445,7 @@ class AccumulateGrad(Node):
             leaf._grad = leaf._wrap(old._data + g, None)
 
 
-def check_gradient(tensor: Any, value: Any) -> None:
+def check_assigned_grad(tensor: Any, value: Any) -> None:
     """Raise TypeError or RuntimeError unless a value can be a tensor's `.grad`: a Tensor of its shape and type."""
     if not hasattr(value, "_node"):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..rules import entry
 from ..rules.table import ARRAY, Primitive
+from .dtypes import imitation
 from .memory import next_seq
-from .modes import allowed, moded, state, suspended
+from .modes import moded, state, suspended
 from .node import Node, Rule
 from .record import dispatch, elementwise_sender, keep_flags
 from .tensor import Parameter, Tensor, as_operand, is_operand
@@ -101,7 +102,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
 
 
 def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any, Any], Any]:
-    """Return the recorder of a function of two operands. apply: computes it; variants: nodes' names for numbers."""
+    """Return the recorder of a function of two operands. apply: what computes it, where that is not the entry."""
     both, left, right = (
         tuple(flag == ARRAY for flag in keep_flags(primitive, needed))
         for needed in ((True, True), (True, False), (False, True))
@@ -188,34 +189,34 @@ SYMMETRIC = ("add", "mul")
 
 
 def install(name: str, method: Callable) -> None:
-    """Set a special method of Tensor, named so that tracebacks and help show it."""
+    """Set a method of Tensor, named so that tracebacks and help show it."""
     method.__name__ = name
     setattr(Tensor, name, method)
 
 
-def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> None:
+def install_operator(name: str, function: Callable, reflected: Callable) -> None:
     """Install an operator, its reflection, and its in-place form."""
-    function = binary(primitive, apply)
-    recorders[primitive.name] = function
+    install(f"__{name}__", function)
+    install(f"__r{name}__", reflected)
+    install(f"__i{name}__", lambda self, other: changes().update(self, lambda: function(self, as_operand(other))))
+
+
+def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> None:
+    function = recorders[primitive.name] = binary(primitive, apply)
 
     def reflected(self: Tensor, other: Any) -> Any:
         if type(other) is int or type(other) is float:
             if name in SYMMETRIC and state.recorder is None:
                 return function(self, other)  # PyTorch's order, and the quicker one
-            if name == "truediv" and allowed.float_of_grad and self.dtype.kind == "f":
+            if name == "truediv" and imitation.of_torch and self.dtype.kind == "f":
                 return recorders["multiply"](recorders["reciprocal"](self), other)  # as PyTorch rounds
         return function(as_operand(other), self) if is_operand(other) else NotImplemented
 
-    def in_place(self: Tensor, other: Any) -> Any:
-        return changes().update(self, lambda: function(self, as_operand(other)))
-
-    install(f"__{name}__", function)
-    install(f"__r{name}__", reflected)
-    install(f"__i{name}__", in_place)
+    install_operator(name, function, reflected)
 
 
-def install_constant(name: str, primitive: Any, reflect: bool) -> None:
-    """Install an operator without derivative."""
+def install_constant(name: str, primitive: Any) -> None:
+    """Install an operator without derivative; comparisons are reflected by Python, and not in place."""
 
     def function(self: Tensor, other: Any) -> Any:
         return dispatch(primitive, (self, as_operand(other))) if is_operand(other) else NotImplemented
@@ -223,18 +224,16 @@ def install_constant(name: str, primitive: Any, reflect: bool) -> None:
     def reflected(self: Tensor, other: Any) -> Any:
         return dispatch(primitive, (as_operand(other), self)) if is_operand(other) else NotImplemented
 
-    install(f"__{name}__", function)
-    if reflect:
-        install(f"__r{name}__", reflected)
-        install(f"__i{name}__", lambda self, other: changes().update(self, lambda: function(self, other)))
+    if name in COMPARISONS:
+        install(f"__{name}__", function)
+    else:
+        install_operator(name, function, reflected)
 
 
 for _name, _entry in BINARY.items():
     install_arithmetic(_name, None if _name == "pow" else getattr(operator, _name), entry(_entry))
-for _name, _entry in COMPARISONS.items():
-    install_constant(_name, entry(_entry), False)
-for _name, _entry in BITS.items():
-    install_constant(_name, entry(_entry), True)
+for _name, _entry in {**COMPARISONS, **BITS}.items():
+    install_constant(_name, entry(_entry))
 for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "invert": "invert"}.items():
     _primitive = entry(_entry)
     if _primitive.rules:

@@ -102,7 +102,7 @@ def shown_places(length: int, elide: bool) -> list[Any]:
     return [*range(edge), None, *range(length - edge, length)] if elide and length > 2 * edge else [*range(length)]
 
 
-def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
+def bracket_text(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
     """Return the nested brackets of an array."""
     if data.ndim == 0:
         return form(data.item())
@@ -112,7 +112,7 @@ def body(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
         per_line = max(1, (options.linewidth - indent) // (form.width + 2))
         lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
-    blocks = ["..." if i is None else body(data[i], indent + 1, elide, form) for i in parts]
+    blocks = ["..." if i is None else bracket_text(data[i], indent + 1, elide, form) for i in parts]
     return "[" + ("," + "\n" * (data.ndim - 1) + " " * (indent + 1)).join(blocks) + "]"
 
 
@@ -124,7 +124,7 @@ def layout_text(data: np.ndarray, indent: int) -> str:
     axes = [[i for i in shown_places(length, elide) if i is not None] for length in data.shape]
     shown = data[np.ix_(*axes)] if elide else data
     form = ComplexFormat(shown) if data.dtype.kind == "c" else RealFormat(shown)
-    return body(data, indent, elide, form)
+    return bracket_text(data, indent, elide, form)
 
 
 def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:

@@ -6,19 +6,19 @@ import math
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import add_advice, describe_missing
 from ..rules import entry
 from . import memory
-from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, naming
-from .modes import allowed, state
-from .node import AccumulateGrad, Node, check_gradient
+from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, imitation, package_name
+from .modes import state
+from .node import AccumulateGrad, Node, check_assigned_grad
 
 if TYPE_CHECKING:
-    from .methods import Methods  # a stub of what `__getattr__` finds
+    from .methods import Methods  # a stub of what `__getattr__` finds, and other modules install
 else:
     Methods = object
 
@@ -49,7 +49,7 @@ class Size(tuple):
         return Size(tuple(self) + tuple(other))
 
     def __repr__(self) -> str:
-        return f"{naming.prefix}.Size({list(self)})"
+        return f"{package_name()}.Size({list(self)})"
 
 
 class Tensor(Methods):
@@ -74,18 +74,6 @@ class Tensor(Methods):
     _data: Any
     _node: Any
     _key: Any
-    if TYPE_CHECKING:  # installed by `record`, `backward` and `operators`
-        backward: Callable[..., None]
-        __record__ = __setitem__ = cast(Any, None)
-
-        def _unary(self) -> Tensor: ...
-        def _binary(self, other: Any) -> Tensor: ...
-
-        __neg__ = __pos__ = __abs__ = __invert__ = _unary
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
-        __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _binary
-        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lt__ = __le__ = __gt__ = __ge__ = _binary
-        __eq__ = __ne__ = _binary  # type: ignore[assignment]
 
     @staticmethod
     def _wrap(raw: Any, node: Node | None) -> Tensor:
@@ -173,9 +161,6 @@ class Tensor(Methods):
         """Which output of `grad_fn` it is."""
         return 0 if self._node is None else self._node.output_nr
 
-    def _is_view(self) -> bool:
-        return self._base is not None
-
     @property
     def _version(self) -> int:
         """How often its memory was changed in place."""
@@ -193,7 +178,7 @@ class Tensor(Methods):
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
-            check_gradient(self, value)
+            check_assigned_grad(self, value)
         self._grad = value
 
     @grad.deleter
@@ -214,9 +199,6 @@ class Tensor(Methods):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if not self._node.leaf and not self.retains_grad:
             self._node.hook_table.retain.append(weakref.ref(self))
-
-    def _retain(self, g: Tensor) -> None:
-        self._grad = g if self._grad is None else self._grad + g
 
     def register_hook(self, hook: Callable) -> Any:
         """Call hook(gradient) when backward has this tensor's gradient; what it returns replaces it."""
@@ -289,7 +271,7 @@ class Tensor(Methods):
     # -- numbers ----------------------------------------------------------------------------------
 
     def _number(self, kind: Callable) -> Any:
-        if self._node is not None and not allowed.float_of_grad:
+        if self._node is not None and not imitation.of_torch:
             advice = "use tensor.detach() first, or tensor.item()"
             raise RuntimeError(f"{kind.__name__}() of a Tensor that requires grad would lose its graph: {advice}")
         if self._data.size != 1:
@@ -336,23 +318,15 @@ class Tensor(Methods):
 
     @property
     def real(self) -> Tensor:
-        """The real parts, which can be assigned to."""
+        """The real parts."""
         return entry("real").function(self)
-
-    @real.setter
-    def real(self, value: Any) -> None:
-        self.real[...] = value
 
     @property
     def imag(self) -> Tensor:
-        """The imaginary parts, which can be assigned to."""
+        """The imaginary parts."""
         if self.dtype.kind != "c":
             raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
         return entry("imag").function(self)
-
-    @imag.setter
-    def imag(self, value: Any) -> None:
-        self.imag[...] = value
 
     def __matmul__(self, other: Any) -> Tensor:
         return matrix_product(self, as_operand(other)) if is_operand(other) else NotImplemented
@@ -441,7 +415,7 @@ def is_operand(x: Any) -> bool:
 
 def matrix_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes that do not fit."""
-    if allowed.float_of_grad and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+    if imitation.of_torch and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
         from .shape_errors import types_error
 
         raise types_error(x, y)

@@ -116,14 +116,14 @@ class Plan:
     """What one backward pass is to do.
 
     retain: keep saved values for another pass. create: cotangents are Tensors and the pass is recorded.
-    wanted: nodes whose cotangent is collected here (None: every leaf's `.grad` is added to). accumulates: leaves
-    that are reached are added to, wanted ones too.
+    wanted: nodes whose cotangent is collected here (None: every leaf's `.grad` is added to). accumulates: wanted
+    leaves are added to as well.
     on_path: the nodes that lead to wanted ones. pending: for each leaf, how many cotangents it still gets.
     is_special: whether nodes are visited one by one even where they have no hooks.
     """
 
-    def __init__(self, retain: bool, create: bool, wanted: dict[Node, Any] | None = None):
-        self.accumulates = wanted is None
+    def __init__(self, retain: bool, create: bool, wanted: dict[Node, Any] | None = None, accumulates: bool = False):
+        self.accumulates = accumulates or wanted is None
         self.retain = retain
         self.create = create
         self.wanted = wanted
@@ -132,14 +132,13 @@ class Plan:
         self.pending: dict[Node, int] | None = None
         self.wrap = (lambda g: g) if create else (lambda g: Tensor._wrap(g, None))
 
-    def run(self, roots: Pairs) -> None:
-        """Walk the graph from pairs of a node and its cotangent."""
+    def run(self, roots: Pairs) -> dict[Node, Any]:
+        """Walk the graph from pairs of a node and its cotangent; return the cotangents of wanted nodes."""
         selects = self.wanted is not None and self.selects([node for node, _ in roots], self.wanted)
         if self.on_path is not None:
             roots = [root for root in roots if root[0] in self.on_path]
-        self.starts = [node for node, _ in roots]
         if AccumulateGrad.hooked and any(leaf.hooks for leaf in AccumulateGrad.hooked):
-            self.pending = uses_of_leaves(self.starts, self.on_path)
+            self.pending = uses_of_leaves([node for node, _ in roots], self.on_path)
         records = state.grad
         self.is_special = state.anomaly or self.create or selects or self.pending is not None
         try:
@@ -148,6 +147,7 @@ class Plan:
                 walk(roots, self)
         finally:
             record_in_this_thread(records)
+        return self.wanted or {}
 
     def selects(self, starts: list[Node], wanted: dict[Node, Any]) -> bool:
         """Note the paths to wanted nodes; return whether more is to be done than to run every node to the leaves."""

@@ -153,6 +153,13 @@ def methods_stub() -> str:
     methods = {name: method for name in names if (method := gradcli.find_method(name)) is not None}
     looked_up = {name: m for name, m in methods.items() if vars(Tensor).get(name, m) is m}
     lines = [definition(name, method, is_method=True) for name, method in looked_up.items()]
+    lines.append(definition("backward", Tensor.backward, is_method=True))
+    lines += [f"def __{name}__(self) -> Tensor: ..." for name in ("neg", "pos", "abs", "invert")]
+    reflected = [f"r{name}" for name in (*operators.BINARY, *operators.BITS)]
+    for name in (*operators.BINARY, *operators.BITS, *reflected, *operators.COMPARISONS):
+        ignored = "  # type: ignore[override]" if name in ("eq", "ne") else ""
+        lines.append(f"def __{name}__(self, other: Any) -> Tensor: ...{ignored}")
+    lines += ["def __setitem__(self, key: Any, value: Any) -> None: ...", "__record__: Any"]
     return write_stub(["class Methods:", *(f"    {text}" for text in lines)])
 
 

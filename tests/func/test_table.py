@@ -51,7 +51,7 @@ def test_many_points_at_once_equal_a_loop(call):
     everything = (True,) * len(call.arrays)
     single = [tuple(i == j for j in range(len(call.arrays))) for i in range(len(call.arrays))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gradcli.func.mapping.log_loop", refuse_loop)
+        patch.setattr("gradcli.func.mapping.loop_over_points", refuse_loop)
         for size, chosen in [(SIZES[1], everything), *((SIZES[0], chosen) for chosen in {everything, *single})]:
             arrays = [
                 np.stack([x] * size) + 0.001 * rng.random((size, *x.shape)) if many else x
@@ -60,8 +60,8 @@ def test_many_points_at_once_equal_a_loop(call):
             check_batch(call, arrays, chosen, size)
 
 
-def refuse_loop(func, reason):
-    raise AssertionError(f"fell back to a loop: {reason}")
+def refuse_loop(func, *_):
+    raise AssertionError(f"{func} is called point by point")
 
 
 def check_batch(call, arrays, chosen, size):

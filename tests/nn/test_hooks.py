@@ -8,6 +8,7 @@ import pytest
 import gradcli
 from gradcli import nn
 from gradcli.nn.functional import mse_loss
+from gradcli.tape.modes import Observer, observing
 
 from ..tape.build import leaf
 
@@ -157,17 +158,36 @@ def test_old_hook_after_a_view_sees_what_it_was_taken_of(module, shapes, shown):
     assert gradcli.allclose(changed, 3 * plain)
 
 
-def test_an_always_called_hook_runs_once_and_its_own_error_is_told():
-    def fail(*given):
-        raise ZeroDivisionError
+class Modules(Observer):
+    """Notes the modules that are called and those that have ended."""
 
-    module, seen = Apply(lambda x: 2 * x), []
-    module.register_forward_hook(lambda m, args, out: seen.append(out.tolist()), always_call=True)
-    module.register_forward_hook(fail, always_call=True)
-    with pytest.raises(ZeroDivisionError):
-        module(leaf(1))
-    assert seen == [[2]]
-    module = Apply(lambda x: x.nothing)
-    module.register_forward_hook(fail, always_call=True)
-    with pytest.warns(UserWarning, match="'fail' of Apply raised ZeroDivisionError"), pytest.raises(AttributeError):
-        module(leaf(1))
+    def __init__(self):
+        self.seen = []
+
+    def enter_module(self, module):
+        self.seen.append(("enter", module))
+
+    def leave_module(self, module):
+        self.seen.append(("leave", module))
+
+
+def test_observers_see_modules_also_where_forward_fails():
+    fails, works = Apply(lambda x: 1 / 0), Apply(lambda x: x)
+    observer = Modules()
+    with observing(observer):
+        works(leaf(1))
+        with pytest.raises(ZeroDivisionError):
+            fails(leaf(1))
+    assert observer.seen == [("enter", works), ("leave", works), ("enter", fails), ("leave", fails)]
+
+
+def test_a_module_without_init_runs_under_observation_too():
+    class Bare(nn.Module):
+        def __init__(self):
+            pass
+
+        def forward(self, x):
+            return 2 * x
+
+    with observing(Observer()):
+        assert Bare()(leaf(1)).tolist() == [2]

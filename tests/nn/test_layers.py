@@ -145,7 +145,7 @@ def test_losses_of_classes_are_their_functions(loss, function, options):
 ROWS = {
     "ReLU": "(inplace=False)",
     "HuberLoss": "(reduction='mean', delta=1.0)",
-    "MaxPool2d": "(kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False)",
+    "MaxPool2d": "(kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False)",
     "Flatten": "(start_dim=1, end_dim=-1)",
 }
 
