@@ -215,8 +215,10 @@ def register(view: Tensor, base: Tensor) -> None:
     references = base._views
     if references is None:
         references = base._views = []
-    elif len(references) >= 16 and len(references).bit_count() == 1:  # at powers of two, the dead are swept out
-        references[:] = [r for r in references if r() is not None]
+    elif len(references) >= 16 and len(references).bit_count() == 1:  # at powers of two, if half are dead they go
+        living = [r for r in references if r() is not None]
+        if 2 * len(living) <= len(references):
+            references[:] = living
     references.append(weakref.ref(view))
 
 

@@ -140,6 +140,17 @@ def test_no_warning_comes_from_the_engine_itself():
     assert np.isnan(x.grad.numpy()[0])
 
 
+@pytest.mark.parametrize("count", [15, 255, 4095])
+def test_views_that_live_are_not_counted_again_for_each_new_one(count):
+    base = gradcli.zeros(count)
+    views = list(base)
+    before = base._views[0]
+    for k in range(3 * count):
+        base[k % count]
+    assert base._views[0] is before
+    assert len(views) <= len(base._views) <= 4 * count + 4
+
+
 def test_observers_take_note_in_every_thread_and_only_while_in_force():
     class Seen(Observer):
         def __init__(self):
