@@ -238,7 +238,7 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
             if wanted:
                 x._grad = None  # it was that of another value
                 adopt_history(x, node)
-        else:
+        elif result._node is not node:  # that of a tensor under vmap cannot be set
             result._node = node
         results.append(result)
     return results

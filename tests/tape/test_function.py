@@ -141,6 +141,17 @@ def test_what_a_function_changes_in_place_does_not_overlap():
         change(leaf(1.0, 2.0, 3.0), 1)
 
 
+def test_a_function_may_return_a_tensor_of_vmap_around_it():
+    def mapped(x):
+        @function(lambda ctx, g: g)
+        def give(ctx, one):
+            return x
+
+        return give.apply(leaf(1.0).detach()) * 2
+
+    assert g.func.vmap(mapped)(g.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+
+
 def test_calling_a_function_says_apply():
     class Twice(Function):
         @staticmethod
