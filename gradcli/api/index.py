@@ -43,6 +43,8 @@ def positions_along(input: Tensor, dim: int, index: Any, name: str) -> tuple[int
 def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits, per lane along dim, the positions given by an index tensor."""
     axis, places = positions_along(input, dim, index, name)
+    if not places.ndim and input.ndim == 1:
+        return Index((places,), tuple(input.shape))
     if not places.size:
         return Index((np.zeros(places.shape, np.intp),) * input.ndim, tuple(input.shape))
     if places.ndim != input.ndim:
@@ -50,15 +52,18 @@ def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
             f"Index tensor must have the same number of dimensions as input tensor ({name}), "
             f"got {places.ndim} and {input.ndim}"
         )
+    if any(n > m for i, (n, m) in enumerate(zip(places.shape, input.shape, strict=True)) if i - input.ndim != axis):
+        text = f"index of shape {list(places.shape)} is larger than input of shape {list(input.shape)}"
+        raise RuntimeError(f"{name}(): {text} apart from dimension {dim}")
     return lanes(tuple(input.shape), places, axis)
 
 
 def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     """Return the index that visits slices along dim."""
     axis, places = positions_along(input, dim, index, name)
-    if places.ndim != 1:
+    if places.ndim > 1:
         raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {places.ndim} axes")
-    return Index(at_axis(axis, places), tuple(input.shape))
+    return Index(at_axis(axis, np.atleast_1d(places)), tuple(input.shape))
 
 
 def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:

@@ -35,9 +35,11 @@ ONCE = np.array([[0, 2, 1], [2, 3, 1]])
 TAKEN = [
     ("gather", lambda x: x.gather(0, t(INDEX)), (X,), np.take_along_axis(X, INDEX, 0)),
     ("gather short", lambda x: x.gather(1, t(INDEX[:1, :2])), (X,), np.take_along_axis(X[:1], INDEX[:1, :2], 1)),
+    ("gather one", lambda v: v.gather(0, t(np.array(2))), (V,), V[2]),
     ("gather nothing", lambda x: x.gather(0, t(np.zeros((2, 0), int))), (X,), np.zeros((2, 0))),
     ("take", lambda x: x.take(t(np.array([[1, -1], [5, 1]]))), (X,), X.take([[1, -1], [5, 1]])),
     ("index_select", lambda x: x.index_select(1, t(ROWS)), (X,), X[:, ROWS]),
+    ("index_select one", lambda x: x.index_select(1, t(np.array(2))), (X,), X[:, 2:3]),
     ("masked_select", lambda x: x.masked_select(t(MASK[:, :1])), (X,), X[np.broadcast_to(MASK[:, :1], X.shape)]),
     ("where method", lambda x, y: x.where(t(MASK), y[:1]), (X, Y), np.where(MASK, X, Y[:1])),
     ("select", lambda x: x.select(1, -1), (X,), X[:, -1]),
@@ -71,6 +73,17 @@ ROWS_OF_TABLE = [*TAKEN, *REPLACED, *SHAPED]
 )
 def test_value_and_slopes(call, arrays, expected):
     check(call, arrays, expected)
+
+
+@pytest.mark.parametrize("call", [lambda x, i: x.gather(1, i), lambda x, i: x.scatter(1, i, 2.0)])
+def test_an_index_larger_than_the_tensor_is_no_position_out_of_range(call):
+    with pytest.raises(RuntimeError, match=r"index of shape \[4, 1\] is larger than input of shape \[3, 4\] apart from"):
+        call(t(X), gc.zeros(4, 1, dtype=gc.int64))
+
+
+def test_a_start_out_of_range_is_an_error_of_positions():
+    with pytest.raises(IndexError, match="has no 1 elements from 5 on"):
+        t(X).narrow(0, 5, 1)
 
 
 def test_results_of_no_gradient():
