@@ -77,7 +77,7 @@ def test_value_and_slopes(call, arrays, expected):
 
 @pytest.mark.parametrize("call", [lambda x, i: x.gather(1, i), lambda x, i: x.scatter(1, i, 2.0)])
 def test_an_index_larger_than_the_tensor_is_no_position_out_of_range(call):
-    with pytest.raises(RuntimeError, match=r"index of shape \[4, 1\] is larger than input of shape \[3, 4\] apart from"):
+    with pytest.raises(RuntimeError, match=r"index of shape \[4, 1\] is larger than input of shape \[3, 4\]"):
         call(t(X), gc.zeros(4, 1, dtype=gc.int64))
 
 

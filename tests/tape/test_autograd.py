@@ -140,15 +140,17 @@ def test_no_warning_comes_from_the_engine_itself():
     assert np.isnan(x.grad.numpy()[0])
 
 
-@pytest.mark.parametrize("count", [15, 255, 4095])
-def test_views_that_live_are_not_counted_again_for_each_new_one(count):
+@pytest.mark.parametrize("count", [15, 255, 300])
+def test_dead_views_are_seldom_swept_from_among_many_living_ones(count):
     base = gradcli.zeros(count)
     views = list(base)
-    before = base._views[0]
-    for k in range(3 * count):
-        base[k % count]
-    assert base._views[0] is before
-    assert len(views) <= len(base._views) <= 4 * count + 4
+    sweeps = 0
+    for _ in range(4 * count):
+        before = len(base._views)
+        base[0]
+        sweeps += len(base._views) <= before
+    assert sweeps <= 4
+    assert len(views) <= len(base._views) <= 4 * count
 
 
 def test_observers_take_note_in_every_thread_and_only_while_in_force():
