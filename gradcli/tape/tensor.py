@@ -318,15 +318,23 @@ class Tensor(Methods):
 
     @property
     def real(self) -> Tensor:
-        """The real parts."""
+        """The real parts, which can be assigned to."""
         return entry("real").function(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
 
     @property
     def imag(self) -> Tensor:
-        """The imaginary parts."""
+        """The imaginary parts, which can be assigned to."""
         if self.dtype.kind != "c":
             raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
         return entry("imag").function(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value
 
     def __matmul__(self, other: Any) -> Tensor:
         return matrix_product(self, as_operand(other)) if is_operand(other) else NotImplemented
