@@ -67,6 +67,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if dtype is None and not hasattr(data, "dtype"):
         dtype = {"f": defaults.float, "c": np.result_type(defaults.float, np.complex64)}.get(raw.dtype.kind)
         dtype = defaults.float if raw.size == 0 else dtype
+    if raw.dtype.kind == "O" and any(x is None for x in raw.flat):
+        raise RuntimeError("Could not infer dtype of NoneType")
     if raw.dtype.kind not in "fciub":
         raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
     return make_leaf(raw, dtype, requires_grad, device)

@@ -14,6 +14,7 @@ from ..rules.movement import fill_in_length
 from ..rules.shapes import at_axis, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
 from ..tape.record import dispatch, relabel
+from ..tape.shape_errors import BoundsError
 from ..tape.tensor import Tensor, as_raw
 from .create import lengths
 from .wrap import offer, operand, public
@@ -199,7 +200,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     size, begin = input.shape[dim], int(start)
     begin += size if begin < 0 else 0
     if not 0 <= begin <= begin + length <= size:
-        raise RuntimeError(f"narrow: an axis of length {size} has no {length} elements from {start} on")
+        raise BoundsError(f"narrow: an axis of length {size} has no {length} elements from {start} on")
     return at(input, dim, slice(begin, begin + length))
 
 
