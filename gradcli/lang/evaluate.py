@@ -331,10 +331,10 @@ class Evaluator:
     def call_entry(self, name: str, operands: tuple, place: Any) -> Any:
         """Apply an operator. place: a part of the program, or a span."""
         tensors = [x for x in operands if isinstance(x, Tensor)]
-        is_plain = recorder().field is None or any(isinstance(x, bool | tuple) or x is None for x in operands)
-        if not tensors and is_plain and name != "matmul":
-            return self.guard(place, on_numbers, name, operands)
         if not tensors or name == "matmul":
+            is_plain = recorder().field is None or any(isinstance(x, bool | tuple) or x is None for x in operands)
+            if not tensors and is_plain and name != "matmul":
+                return self.guard(place, on_numbers, name, operands)
             operands = tuple(self.guard(place, lift_number, x) for x in operands)
         self.guard(place, check_call, name, operands, {}, self.request.max_elements)
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):

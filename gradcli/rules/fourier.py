@@ -108,9 +108,9 @@ def as_complex(x):
 
 
 def as_real(x, kind):
-    """x with floating-point elements. Raises TypeError for complex ones."""
+    """x with floating-point elements. Raises ValueError for complex ones."""
     if x.dtype.kind == "c":
-        raise TypeError(f"{kind} expects a real input array, but got {np.dtype(x.dtype)}")
+        raise ValueError(f"{kind} expects a real input array, but got {np.dtype(x.dtype)}")
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 

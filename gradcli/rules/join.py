@@ -52,8 +52,9 @@ def stack_signature(xs, axis=0):
     xs = tuple(xs)
     if not xs:
         raise ValueError("stack expects a non-empty TensorList")
-    for place, (first, other) in enumerate((shape_of(xs[0]), shape_of(x)) for x in xs):
-        if first != other:
+    first, *others = map(shape_of, xs)
+    for place, other in enumerate(others, 1):
+        if other != first:
             sizes = f"{list(first)} at entry 0 and {list(other)} at entry {place}"
             raise ValueError(f"stack expects each tensor to be equal size, but got {sizes}")
     return xs, {"axis": negative_axis(axis, rank(xs[0]) + 1)}

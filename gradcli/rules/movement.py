@@ -115,9 +115,9 @@ def transpose_signature(x, axes=None, *more):
     if axes is None:
         return (x,), {"axes": tuple(range(-1, -ndim - 1, -1))}
     order = as_shape((axes, *more) if more or not hasattr(axes, "__len__") else axes)
-    if len(order) != ndim or len({a % ndim if ndim else a for a in order if -ndim <= a < ndim}) != ndim:
+    if len(order) != ndim or len(axes := tuple(negative_axis(a, ndim) for a in order)) != len(set(axes)):
         raise ValueError(f"transpose: axes {order} are no permutation of the {ndim} axes")
-    return (x,), {"axes": tuple(a % ndim - ndim for a in order)}
+    return (x,), {"axes": axes}
 
 
 def transpose_vjp(g, _, _x, *, axes):

@@ -70,6 +70,11 @@ class Elements(NamedTuple):
     error: np.ndarray
     verdicts: np.ndarray
 
+    def element(self, j: int, i: int) -> Element:
+        (output, output_part), (place, part) = self.rows[j], self.columns[i]
+        numbers = (self.claimed[j, i], self.numeric[j, i], self.error[j, i])
+        return Element(output, place, *numbers, None, output_part, part, str(self.verdicts[j, i]))
+
 
 class Line(NamedTuple):
     """A function beside the point, along one element of an input.
@@ -126,12 +131,8 @@ class InputCheck:
 
     def rows(self) -> Iterator[Element]:
         """Yield all elements, where they were asked for, the input's fastest."""
-        if (every := self.elements) is None:
-            return
-        for j, (output, output_part) in enumerate(every.rows):
-            for i, (place, part) in enumerate(every.columns):
-                numbers = (every.claimed[j, i], every.numeric[j, i], every.error[j, i])
-                yield Element(output, place, *numbers, None, output_part, part, str(every.verdicts[j, i]))
+        if (every := self.elements) is not None:
+            yield from (every.element(j, i) for j in range(len(every.rows)) for i in range(len(every.columns)))
 
     def document(self) -> dict[str, Any]:
         return {
@@ -268,11 +269,10 @@ class CheckReport:
     def rows(self) -> Rows:
         """Return every element; of a check without any one row."""
         head = (self.name, self.file or "", str(self.line or ""))
-        elements = [(item.name, row) for item in self.inputs for row in item.rows()]
-        for name, row in elements:
+        for name, row in ((item.name, row) for item in self.inputs for row in item.rows()):
             output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
             yield (*head, output, row.output_part, name, index, row.part, *row.cells, "")
-        if not elements:
+        if not any(True for item in self.inputs for _ in item.rows()):
             yield (*head, *[""] * 9, self.verdict, self.message)
 
     def document(self) -> dict[str, Any]:

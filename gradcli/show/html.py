@@ -16,7 +16,7 @@ from ..errors import visible
 from . import Style
 from .check_results import CheckList, CheckReport, CheckSummary, Element, Elements, InputCheck, Line
 from .checks import DIGITS, basis, headline, label_part, summary_line, worst_text
-from .data import shape_text, write_tsv
+from .data import shape_text
 from .graph_results import Pass, Trace
 from .layers import draw_layers, text_width
 from .trace import Words, array_on_a_line, forward_lines, pass_heading, step_lines
@@ -184,6 +184,12 @@ def heat_map(name: str, values: np.ndarray, largest: float, verdicts: np.ndarray
 MOST_ROWS = 5000  # elements of one input beyond which the table has the worst ones only
 
 
+def render_checklist(result: CheckList, style: Style) -> str:
+    rows = [("", [escape(name), escape(place_text(file, line))]) for name, file, line in result.checks]
+    body = f"<h1>{escape(result.target)}</h1>" + table(["check", "place"], rows, set())
+    return page(f"checks of {result.target}", body)
+
+
 def render_checksummary(result: CheckSummary, style: Style) -> str:
     details = [
         f'<section id="check{i}" aria-label="{escape(check.name)}">{details_of(check)}</section>'
@@ -260,18 +266,18 @@ def input_part(item: InputCheck, told: bool) -> str:
 
 def element_table(item: InputCheck, every: Elements) -> str:
     """Return a table of the elements, wrong ones marked; of very many the worst."""
-    elements = list(item.rows())
+    count = every.claimed.size
     with np.errstate(all="ignore"):
         ratios = (every.claimed / every.numeric).ravel()
         off = np.abs(every.claimed - every.numeric) / (np.abs(every.numeric) + every.error)
     order = np.argsort(-np.nan_to_num(off, nan=np.inf).ravel(), kind="stable")[:MOST_ROWS]
-    caption = "The only element" if len(elements) == 1 else f"All {len(elements)} elements"
-    if len(elements) > MOST_ROWS:
-        caption = f"The worst {MOST_ROWS} of {len(elements)} elements"
+    caption = "The only element" if count == 1 else f"All {count} elements"
+    if count > MOST_ROWS:
+        caption = f"The worst {MOST_ROWS} of {count} elements"
     several = len(every.rows) > 1
     rows = []
     for k in np.sort(order).tolist():
-        row = elements[k]
+        row = every.element(*divmod(k, len(every.columns)))
         x = np.nan if item.point is None else item.point[row.place]
         x = np.imag(x) if row.part == "im" else np.real(x)
         cells = [escape(label_part(item.name, row.place, row.part)), f"{x:.8g}", f"{row.analytic:.12g}"]
@@ -281,7 +287,7 @@ def element_table(item: InputCheck, every: Elements) -> str:
         rows.append(("wrong" if row.verdict == "fail" else "", [*output, *cells]))
     headings = [*["output"] * several, "element", "value", "claimed", "numeric ± error", "claimed / numeric", "verdict"]
     body = table(headings, rows, set(range(1 + several, 5 + several)))
-    opened = " open" if len(elements) <= 200 else ""
+    opened = " open" if count <= 200 else ""
     return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long stack elements')}</details>"
 
 
@@ -373,4 +379,4 @@ def drawing(boxes: dict, below: dict, about: str) -> str:
     return f'<svg {size} role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
 
 
-WRITERS = {"html": {CheckList: write_tsv, CheckSummary: render_checksummary, Trace: render_trace}}
+WRITERS = {"html": {CheckList: render_checklist, CheckSummary: render_checksummary, Trace: render_trace}}

@@ -185,6 +185,14 @@ def test_at_a_kink_both_slopes_beside_it_are_drawn(tmp_path):
     assert "The only element" in found.text
 
 
+def test_a_list_of_checks_is_a_page(tmp_path):
+    (tmp_path / "checks.py").write_text(CHECKS)
+    assert main(["gradcheck", str(tmp_path / "checks.py"), "--list", "-o", str(tmp_path / "list.html")]) == 0
+    found = Reader((tmp_path / "list.html").read_text())
+    assert "<script>window.bad = 1</script>" in found.text and "script" not in [tag for tag, _ in found.tags]
+    assert "squares" in found.text and [tag for tag, _ in found.tags].count("tr") == 5
+
+
 def test_boxes_that_scroll_take_the_keyboard(report, trace):
     for path in (report, trace):
         for tag, attributes in Reader(path.read_text()).tags:
