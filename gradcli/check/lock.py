@@ -175,7 +175,9 @@ def read_lock(path: str) -> Lock:
     document = read_document(path, "checks", "locked gradients")
     settings, versions, entries = document.get("settings") or {}, document.get("libraries") or {}, document["checks"]
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
-    sound = isinstance(versions, dict) and isinstance(settings, dict) and isinstance(settings.get("words", []), list)
+    sound = isinstance(versions, dict) and isinstance(settings, dict)
+    for words in (settings.get("words", []), settings.get("shapes", [])) if sound else ():
+        sound = sound and isinstance(words, list) and all(isinstance(word, str) for word in words)
     for entry in entries:
         sound = sound and isinstance(entry, dict) and keys <= entry.keys()
         sound = sound and isinstance(entry["file"], str) and isinstance(entry["check"], str)
@@ -212,9 +214,11 @@ def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
         now = compute_at(check, at)
     except CallError as error:
         return Comparison(name, file, "error", message=str(error))
-    shapes = [{key or "the value": x.shape for key, x in numbers.items()} for numbers in (old, now.numbers)]
-    if shapes[0] != shapes[1]:
-        return Comparison(name, file, "changed", message=f"the shapes were {shapes[0]}, and are now {shapes[1]}")
+    keys = [None, *(key for key in now.numbers if key is not None)]
+    shapes = {key or "the value": x.shape for key, x in old.items()}
+    present = {key or "the value": now.numbers[key].shape for key in keys}
+    if shapes != present:
+        return Comparison(name, file, "changed", message=f"the shapes were {shapes}, and are now {present}")
     outside, worst = furthest(old, errors, now)
     return Comparison(name, file, "changed" if outside else "same", worst)
 

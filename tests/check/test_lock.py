@@ -68,3 +68,15 @@ def test_arrays_without_elements_keep_their_shape(shape, program, tmp_path, monk
     assert main(["lock", "--verify", "g.lock", "--json"]) == 0
     assert '"verdict": "same"' in capsys.readouterr().out
     pytest.importorskip("jsonschema").validate(json.loads((tmp_path / "g.lock").read_text()), schema_of("lock"))
+
+
+def test_shapes_that_changed_are_told_in_one_order(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["lock", "x*y", "x=2", "y=[1, 2]", "-o", "g.lock"]) == 0
+    locked = json.loads((tmp_path / "g.lock").read_text())
+    locked["checks"][0] |= {"value": 2.0, "value_error": 0.0}
+    (tmp_path / "g.lock").write_text(json.dumps(locked))
+    assert main(["lock", "--verify", "g.lock"]) == 1
+    was, now = capsys.readouterr().out.split("the shapes were ")[1].split(", and are now ")
+    assert was.startswith("{'the value': (), 'x': (2,), 'y': (2, 2)}")
+    assert now.startswith("{'the value': (2,), 'x': (2,), 'y': (2, 2)}")
