@@ -138,8 +138,10 @@ class Directions:
         self.lines: list[SampledLine] = []
         self.slopes: list[Slope] = []
         self.searched = False
+        products = 2 if flat.claim.has_push and not flat.claim.has_pull else 1  # one for each direction, or all at once
+        self.claim_calls = products * flat.claim.claim_calls
         self.axes = flat.size == 1 or (self.own_steps is None and (flat.size == 2 and self.left >= PLAN - 2))
-        self.plan = PLAN + flat.claim.calls - 1 + flat.claim.claim_calls
+        self.plan = PLAN + flat.claim.calls - 1 + self.claim_calls
 
     @property
     def left(self) -> float:
@@ -147,7 +149,7 @@ class Directions:
         claim = self.flat.claim
         if claim.most_calls is None:
             return math.inf
-        return claim.most_calls - claim.calls - (0 if self.slopes else claim.claim_calls)
+        return claim.most_calls - claim.calls - (0 if self.slopes else self.claim_calls)
 
     def draw(self, k: int) -> SampledLine:
         signs = np.eye(self.flat.size)[k] if self.axes else draw_signs(self.rng, self.flat.size)
