@@ -25,6 +25,7 @@ from ..request import Request
 from ..rules.exact import map_elements
 from ..show.results import labels
 from ..show.study_results import Derivative, Formula, FormulaMatrix, Formulas
+from .gradient import check_has_inputs
 
 MAX_SYMBOLS = Request().max_symbols
 TIMEOUT = 20.0
@@ -49,6 +50,7 @@ class Symbols:
             self.grads: dict[str, np.ndarray] | None = None
             self.output = np.array(sympy.nan, dtype=object)
             if run.output is not None:
+                check_has_inputs(run)
                 check_output(run.output)
                 self.output = as_expressions(run.output._data)
             else:
