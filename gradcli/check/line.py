@@ -68,16 +68,17 @@ class Fits:
 
     def __init__(self, flat: Flat, i: int, combine: Callable[[np.ndarray], np.ndarray]):
         """Fit along element i of x; `far` fits are wider than its scale. combine: takes outputs (points, m)."""
-        self.x, self.scale, self.unit = flat.coordinate(i), float(flat.scales[i]), flat.unit
-        values = lambda offsets: combine(flat.along(np.full(len(offsets), i), offsets))  # noqa: E731
-        self.line = Line(values, self.x, self.unit)
+        self.line = line = Line(
+            lambda offsets: combine(flat.along(np.full(len(offsets), i), offsets)), flat.coordinate(i), flat.unit
+        )
+        self.scale, size = float(flat.scales[i]), abs(float(line.x))
         self.f0 = f0 = combine(flat.f0[None])[0]
-        narrowest = max(self.unit, float(np.finfo(self.x.dtype).eps) / 2)
+        narrowest = max(line.unit, float(np.finfo(line.x.dtype).eps) / 2)
         # the least width still spans enough numbers around x
-        self.least = 64 * narrowest * (abs(float(self.x)) or self.scale * narrowest**0.5)
+        self.least = 64 * narrowest * (size or self.scale * narrowest**0.5)
         fits = self.fit_downward()
         self.far = self.fit_upward(fits)
-        self.small = SmallSteps(self.line, self.scale, self.least, f0)
+        self.small = SmallSteps(line, self.scale, self.least, f0)
         self.hiding = np.zeros(len(f0), bool)
         self.columns = np.arange(len(f0))
         self.values = np.stack([fit.value for fit in fits])
@@ -95,8 +96,8 @@ class Fits:
         self.constant &= ~missed
         self.widths = np.array([fit.width for fit in fits])
         self.refuse_contradicted()
-        self.unit_of_x = max(1.0, abs(float(self.x)))
-        self.stair = FLAT * self.unit * np.maximum(self.unit_of_x, np.abs(f0))
+        self.unit_of_x = max(1.0, size)
+        self.stair = FLAT * line.unit * np.maximum(self.unit_of_x, np.abs(f0))
 
     def fit_downward(self) -> list[Fit]:
         """Return fits of falling width, until narrower ones know no more."""
@@ -353,7 +354,7 @@ class Fits:
         for gaps in (self.small.up_gap[:7], self.small.down_gap[:7]):
             middle = np.sort(gaps, axis=0)[3]  # the median, which would load numpy.ma
             steady = (np.abs(gaps - middle) <= 0.05 * np.abs(middle)).all(axis=0)
-            jumps |= steady & (np.abs(middle) > 1e3 * self.unit * self.small.largest[0])
+            jumps |= steady & (np.abs(middle) > 1e3 * self.line.unit * self.small.largest[0])
         return jumps
 
     def compare_small_steps(self, result: Estimate, fitted: np.ndarray, widths: np.ndarray) -> None:
