@@ -279,7 +279,7 @@ class Surroundings:
         """Return whether a file is found through the folder, or what its files added to the search path."""
         shared = {PACKAGE, *map(absolute_path, self.outer_path)} - {self.root}
         searched = set(map(absolute_path, sys.path))
-        above = with_parents(os.path.abspath(file))
+        above = with_parents(absolute_path(file))
         nearest = next((folder for folder in above if folder in shared or folder in searched), None)
         return nearest in searched and nearest not in shared
 
@@ -287,7 +287,7 @@ class Surroundings:
         """Find what a library imports outside the folder, if it is there; leave the rest to Python."""
         if path is not None or self.is_own(importing_file()):
             return None
-        spec = PathFinder.find_spec(name, [place for place in sys.path if os.path.abspath(place) != self.root])
+        spec = PathFinder.find_spec(name, [place for place in sys.path if absolute_path(place) != self.root])
         return spec if spec is not None and spec.loader is not None else None
 
     def load(self, path: str, stdout: Any = None, source: str | None = None) -> Any:
