@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,8 @@ from .arguments import OutputPart
 from .user_code import end_fork
 
 Arrays = Mapping[str, np.ndarray]
-Watch = Callable[..., None]
-"""Told how far a long check is: what is counted, how many were done, of how many; or what it has found so far."""
+ProgressCallback = Callable[..., None]
+"""Takes what is counted, how many were done, and of how many (0 if unknown); for partial results "", 0, 0, text."""
 
 
 class CallError(TargetError):
@@ -42,40 +44,98 @@ class ComplexError(CallError):
 
 
 class OutOfCallsError(Exception):
-    """The function was called as often as it may be. needed: so many more calls were wanted at once."""
+    """The call budget is used up. needed: how many more calls were wanted."""
 
     def __init__(self, needed: int):
         super().__init__(f"{needed} more calls were wanted")
         self.needed = needed
 
 
+@dataclass(frozen=True)
+class Capabilities:
+    """What the derivative of a claim can do, and what its calls and its rounding are like.
+
+    vjp, jvp: whether `Claim.vjps` and `Claim.jvp` give products. An adapter that can only find out by running the
+    function passes a callable that tries it; it is called when `pull` or `push` is read.
+    """
+
+    vjp: bool | Callable[[], bool] = False
+    jvp: bool | Callable[[], bool] = False
+    second: bool = False  # a backward pass, if there is one, can be differentiated: see `Claim.pull_function`
+    pulls_first: bool = False  # the backward pass is what is claimed, even if the forward one needs fewer calls
+    pulls_apart: bool = True  # the claimed Jacobian is made of products with cotangents, if there are any
+    traced: bool = False  # gradcli's engine records and differentiates the function
+    costly: bool = False  # a call may take seconds, so few are made unless something is suspicious
+    value_unit: float = 0.0  # the rounding unit of a short type that values go through; 0 without one
+    claim_unit: float | None = None  # the rounding unit of a claim computed in a narrower type than the inputs
+
+    @property
+    def pull(self) -> bool:
+        """Whether a backward pass takes cotangents."""
+        return self.vjp() if callable(self.vjp) else self.vjp
+
+    @property
+    def push(self) -> bool:
+        """Whether a forward derivative takes tangents."""
+        return self.jvp() if callable(self.jvp) else self.jvp
+
+
+@dataclass
+class CallBudget:
+    """How often a function was called, and how often it may be.
+
+    allowed: None without a limit. claim_calls: how often one claimed product calls the function itself.
+    """
+
+    made: int = 0
+    allowed: int | None = None
+    claim_calls: int = 0
+
+    @property
+    def left(self) -> float:
+        return math.inf if self.allowed is None else self.allowed - self.made
+
+    def require(self, calls: int) -> None:
+        """Raise OutOfCallsError unless this many calls are left."""
+        if calls > self.left:
+            raise OutOfCallsError(calls)
+
+
+@dataclass
+class Progress:
+    """Passes on how far a long check is; without a callback it does nothing."""
+
+    callback: ProgressCallback | None = None
+
+    def report_progress(self, what: str, done: int, total: int) -> None:
+        """Report how many of `what` are done. total: 0 if unknown."""
+        if self.callback is not None:
+            self.callback(what, done, total)
+
+    def report_partial(self, text: str) -> None:
+        """Report what was found so far, in case the check is interrupted."""
+        if self.callback is not None:
+            self.callback("", 0, 0, text)
+
+
 class Claim:
     """A function of named arrays, and the derivative that is claimed for it, wherever both run.
 
-    An adapter has `evaluate`, and of `vjp` or `vjps` (has_pull), `jvp` (has_push) and `whole` what its derivative is
-    given by; whoever asks calls `value`, `pulls` and `push`, which look at shapes. title: what reports call it. at:
-    the point, by name. wrt: the names to differentiate, all unless given. All methods raise CallError and GoneError.
+    An adapter has `evaluate`, its `capabilities`, and the methods these name: `vjp` or `vjps`, and `jvp`; or `whole`.
+    Callers use `value`, `pulls` and `push`, which check shapes. title: the name in reports. at: the point, by name.
+    wrt: the names to differentiate [all]. budget, progress: shared with claims made of this one. All methods raise
+    CallError and GoneError.
     """
 
-    has_pull = has_push = False  # whether a backward pass takes cotangents, a forward derivative takes tangents
-    has_second = False  # whether the backward pass can be differentiated itself: see `pull_function`
-    pulls_first = False  # whether the backward pass is what is claimed even where the forward one needs fewer calls
-    pulls_apart = True  # whether the claimed Jacobian is made of products with cotangents, where it gives these
-    traced = False  # whether gradcli's engine records and differentiates it
+    capabilities = Capabilities()
     claims = "vjp"  # which product the claimed Jacobian came from, where there are both
     notes: tuple[str, ...] = ()
     functions: tuple[Callable, ...] = ()  # the Python functions that it consists of
     restriction = ""  # on which part of the space alone a pass says something, in words; "" for all of it
-    claim_unit: float | None = None  # the rounding unit of a claim that is computed in a narrower type than the inputs
-    value_unit = 0.0  # the rounding unit of a type of few digits that values go through; 0 where they go through none
     layout: tuple[OutputPart, ...] = ()  # the arrays that the output is joined of, where it tells them
     recorded: np.ndarray | None = None  # the output as the last backward pass had it, where that computed it anew
     doubt = ""  # why nothing can be said of it, where that is known before
     trouble: str | None = None  # what the function raised beside the point
-    costly = False  # whether a call may take seconds, so that few are made unless something is suspicious
-    calls = claim_calls = 0  # how often the function was called, and how often the claim itself calls it
-    most_calls: int | None = None  # how often it may be called
-    watch: Watch | None = None
     connection: Any = None  # the server or the process that answers, to be closed in the end
 
     def __init__(self, title: str, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
@@ -84,6 +144,7 @@ class Claim:
         self.wrt = list(self.at) if wrt is None else list(wrt)
         self.here: np.ndarray | None = None
         self.shape: tuple[int, ...] | None = None
+        self.budget, self.progress = CallBudget(), Progress()
 
     def check_wrt(self) -> None:
         for name in self.wrt:
@@ -118,7 +179,7 @@ class Claim:
 
     def value(self, arrays: Arrays) -> np.ndarray:
         """Return f at arrays by name."""
-        self.require(1)
+        self.budget.require(1)
         out = np.array(plain_array(self.evaluate(arrays), self.title))
         self.shape = out.shape
         return out
@@ -138,7 +199,7 @@ class Claim:
 
         like: f at the point itself. Where f raises, or returns another shape, it is nan, and `trouble` says why.
         """
-        self.require(count)
+        self.budget.require(count)
         rows = np.full((count, *like.shape), np.nan, like.dtype)
         for i in range(count):
             try:
@@ -154,7 +215,7 @@ class Claim:
 
     def pulls(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         """Return the claimed products with several cotangents at one point, by input."""
-        self.require(self.claim_calls)
+        self.budget.require(self.budget.claim_calls)
         rows, at = self.vjps(arrays, cotangents), self.at
         return [{n: in_shape(row[n], at[n].shape, f"the gradient of '{n}'") for n in self.wrt} for row in rows]
 
@@ -164,7 +225,7 @@ class Claim:
 
     def push(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return the claimed product of the derivative with tangents by input name."""
-        self.require(self.claim_calls)
+        self.budget.require(self.budget.claim_calls)
         product = self.jvp(arrays, tangents)
         shape = self.output(arrays).shape if self.shape is None else self.shape
         return in_shape(product, shape, "the derivative along a direction")
@@ -178,27 +239,12 @@ class Claim:
         return None
 
     def pull_function(self, cotangent: np.ndarray) -> Claim:
-        """Return the pull as a function of the same inputs, in order, and of the cotangent, last: where has_second."""
+        """Return the pull as a function of the same inputs, in order, and of the cotangent, last: see `Capabilities.second`."""
         raise NotImplementedError
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         """Yield what can be checked by itself, innermost and earliest first, with what tells which and where it is."""
         yield from ()
-
-    def require(self, calls: int) -> None:
-        """Raise OutOfCallsError where so many more calls are not to be had."""
-        if self.most_calls is not None and self.calls + calls > self.most_calls:
-            raise OutOfCallsError(calls)
-
-    def tell(self, what: str, done: int, total: int) -> None:
-        """Tell who watches how far it is; total: 0 where that is not known."""
-        if self.watch is not None:
-            self.watch(what, done, total)
-
-    def tell_found(self, known: str) -> None:
-        """Tell who watches what was found so far, should the check be interrupted."""
-        if self.watch is not None:
-            self.watch("", 0, 0, known)
 
     def close(self) -> None:
         if self.connection is not None:
@@ -294,7 +340,7 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 def second_order(first: Claim, seed: int) -> Claim:
     """Return the product of a random vector, one more input, with a function's derivative. Raises CallError."""
-    if not first.has_second:
+    if not (first.capabilities.second and first.capabilities.pull):
         raise CallError("reverse mode does not go through the function, and second derivatives need it")
     rng, out = np.random.default_rng(seed + 1), first.value_here()
     vector = rng.standard_normal(out.shape) + (1j * rng.standard_normal(out.shape) if out.dtype.kind == "c" else 0)
