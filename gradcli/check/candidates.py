@@ -164,7 +164,7 @@ def compare_along_line(flat: Flat, rng: np.random.Generator) -> tuple[float, boo
     direction = rng.choice([-1.0, 1.0], flat.size) * rng.uniform(0.5, 1.0, flat.size) * flat.scales
     weights = np.ones(1) if len(flat.f0) == 1 else rng.standard_normal(len(flat.f0))
     real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
-    row = flat.pull([weights])[0] if real and flat.claim.has_pull else weights @ flat.matrix()
+    row = flat.pull([weights])[0] if real and flat.claim.capabilities.pull else weights @ flat.matrix()
     parts = row * direction
     claimed, size = float(parts.sum()), float(np.abs(parts).max())
     x = flat.x

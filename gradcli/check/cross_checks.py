@@ -229,7 +229,7 @@ def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> Chec
     checks, digits = CrossChecks(), request.digits
     if report.inputs:
         checks.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
-    if not claim.traced:
+    if not claim.capabilities.traced:
         checks.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
     else:
         try:

@@ -37,10 +37,10 @@ class ClaimedRows:
         self.again: np.ndarray | None = None
         self.single = m <= MOST_ROWS
         self.weights = np.eye(m) if self.single else combinations(rng, sizes)
-        if claim.has_pull:
+        if claim.capabilities.pull:
             claim.claims = "vjp"
             self.rows = flat.pull(self.weights)
-        elif claim.has_push:
+        elif claim.capabilities.push:
             claim.claims = "jvp"
         else:
             self.whole, self.again = (flat.matrix() for _ in range(2))
@@ -116,7 +116,7 @@ class Outcome(NamedTuple):
 
     def evidence(self, flat: Flat) -> Evidence:
         elements = len(flat.f0) * flat.size
-        return Evidence(elements, self.closely, flat.claim.calls, self.products, self.needed)
+        return Evidence(elements, self.closely, flat.claim.budget.made, self.products, self.needed)
 
 
 class Directions:
@@ -138,18 +138,19 @@ class Directions:
         self.lines: list[SampledLine] = []
         self.slopes: list[Slope] = []
         self.searched = False
-        products = 2 if flat.claim.has_push and not flat.claim.has_pull else 1  # one for each direction, or all at once
-        self.claim_calls = products * flat.claim.claim_calls
+        can = flat.claim.capabilities
+        products = 2 if can.push and not can.pull else 1  # one for each direction, or all at once
+        self.claim_calls = products * flat.claim.budget.claim_calls
         self.axes = flat.size == 1 or (self.own_steps is None and (flat.size == 2 and self.left >= PLAN - 2))
-        self.plan = PLAN + flat.claim.calls - 1 + self.claim_calls
+        self.plan = PLAN + flat.claim.budget.made - 1 + self.claim_calls
 
     @property
     def left(self) -> float:
         """How many calls there may still be, those for the claim put aside."""
         claim = self.flat.claim
-        if claim.most_calls is None:
+        if claim.budget.allowed is None:
             return math.inf
-        return claim.most_calls - claim.calls - (0 if self.slopes else self.claim_calls)
+        return claim.budget.allowed - claim.budget.made - (0 if self.slopes else self.claim_calls)
 
     def draw(self, k: int) -> SampledLine:
         signs = np.eye(self.flat.size)[k] if self.axes else draw_signs(self.rng, self.flat.size)
@@ -163,7 +164,7 @@ class Directions:
         steps = [PAIRS * REACH if self.left >= 6 else PAIRS[1:] * REACH / 10]
         if self.own_steps is not None:
             steps = [self.own_steps]
-        elif not flat.claim.costly and self.left == math.inf:
+        elif not flat.claim.capabilities.costly and self.left == math.inf:
             steps *= CHEAP_DIRECTIONS
         elif self.left >= PLAN - 2:
             steps.append(PAIRS[1:] * REACH)
@@ -254,7 +255,8 @@ class Directions:
         Fits, before they were made, are taken to know eight times as much as the first look.
         """
         wanted = float((self.hideable() / np.maximum(self.tolerable(), TINY)).max()) / (1 if self.searched else 8)
-        calls = max(self.plan, self.flat.claim.calls) + PER_FIT * (4 + AVERAGED_FITS + 3 * min(wanted, LIMIT) ** 2)
+        made = self.flat.claim.budget.made
+        calls = max(self.plan, made) + PER_FIT * (4 + AVERAGED_FITS + 3 * min(wanted, LIMIT) ** 2)
         return int(float(f"{calls:.1e}")) if calls < LIMIT else None
 
     def calls_for_search(self) -> int:
@@ -302,12 +304,12 @@ class Directions:
         values = float(self.along[i][j]) / scale, float(slope.value[j]) / scale, MARGIN * float(slope.error[j]) / scale
         return self.flat.worst(j if self.claimed.single else None, i, *values)
 
-    def tell_found(self, begin: int, end: int) -> None:
-        """Tell whether directions agreed so far, and of which inputs elements took part in those that did not."""
+    def report_partial(self, begin: int, end: int) -> None:
+        """Report whether directions agreed so far, and of which inputs elements took part in those that did not."""
         claim, edges = self.flat.claim, self.flat.edges
         names = [n for n, b, e in zip(claim.wrt, edges, edges[1:], strict=False) if b < end and begin < e]
         agreed = "agreed so far" if self.agree else f"disagreed so far in {' or '.join(names)}"
-        claim.tell_found(f"directions {agreed}")
+        claim.progress.report_partial(f"directions {agreed}")
 
     def outcome(self, verdict: str, message: str = "", needed: int | None = None) -> Outcome:
         return Outcome(verdict, self.inputs(verdict), self.products(), message, needed=needed)
@@ -315,12 +317,12 @@ class Directions:
 
 def is_cheap(flat: Flat) -> bool:
     """Return whether every element is to be looked at by itself where something is suspicious."""
-    return flat.size <= MOST_ELEMENTS or (not flat.claim.costly and flat.size * flat.seconds < PATIENCE)
+    return flat.size <= MOST_ELEMENTS or (not flat.claim.capabilities.costly and flat.size * flat.seconds < PATIENCE)
 
 
 def too_few(flat: Flat, needed: int | None, bought: str = "") -> str:
     """Return that a budget does not decide, what it bought, and which one would decide."""
-    most = flat.claim.most_calls
+    most = flat.claim.budget.allowed
     text = "1 call (--calls) does not decide" if most == 1 else f"{most} calls (--calls) do not decide"
     return f"{text}{bought}; " + (f"{needed} would" if needed else "no number would")
 
@@ -333,7 +335,7 @@ def could_hide(look: Directions) -> str:
 
 
 def short_of_calls(look: Directions) -> Outcome:
-    most = look.flat.claim.most_calls or 0
+    most = look.flat.claim.budget.allowed or 0
     needed: int | None = look.plan if look.plan > most else look.calls_for_search()
     if not look.agree and most >= look.calls_for_search():  # what that takes was had: averages took it
         needed = None

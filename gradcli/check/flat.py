@@ -42,7 +42,7 @@ class Flat:
         self.f0 = real_view(out).astype(float)
         if out.dtype.kind not in "fc":
             raise CallError(f"the output has type {out.dtype}, which has no derivative")
-        self.unit = max(float(np.finfo(out.dtype).eps) / 2, claim.value_unit)
+        self.unit = max(float(np.finfo(out.dtype).eps) / 2, claim.capabilities.value_unit)
         self.scales = np.concatenate([scales_of(p) for p in self.parts]) if self.size else np.zeros(0)
         self.calls = 1
         self.second: np.ndarray | None = None
@@ -75,7 +75,7 @@ class Flat:
     @property
     def claim_unit(self) -> float:
         """The rounding unit of the claim: that of the inputs, or of what it is computed in."""
-        return max(self.input_unit, self.claim.claim_unit or 0.0)
+        return max(self.input_unit, self.claim.capabilities.claim_unit or 0.0)
 
     def columns(self, k: int) -> slice:
         return slice(int(self.edges[k]), int(self.edges[k + 1]))
@@ -161,7 +161,7 @@ class Flat:
 
     def evaluate(self, stacks: dict[str, np.ndarray], count: int) -> np.ndarray:
         self.calls += count
-        self.claim.tell("call", self.calls, 0)
+        self.claim.progress.report_progress("call", self.calls, 0)
         start = time.perf_counter()
         out = self.claim.values(stacks, count, self.out)
         self.note_time((time.perf_counter() - start) / max(count, 1))
@@ -172,22 +172,22 @@ class Flat:
 
     def matrix(self, at: Arrays | None = None) -> np.ndarray:
         """Return the claimed Jacobian, real (m, n): whole where it comes so, else from the fewer of its products."""
-        claim, m, n = self.claim, len(self.f0), self.size
+        claim, can, m, n = self.claim, self.claim.capabilities, len(self.f0), self.size
         at = claim.at if at is None else at
         whole = claim.whole(at)
         if whole is not None:
             return self.as_rows(whole)
         claim.output(at)  # as whoever uses a gradient calls the function first
-        if claim.has_pull and (claim.pulls_first or m <= n or not claim.has_push):
+        if can.pull and (can.pulls_first or m <= n or not can.push):
             claim.claims, matrix = "vjp", np.zeros((m, n))
             for start in range(0, m, ROWS_AT_ONCE):
-                claim.tell("cotangent", start, m)
+                claim.progress.report_progress("cotangent", start, m)
                 units = np.eye(min(ROWS_AT_ONCE, m - start), m, start)
                 matrix[start : start + len(units)] = self.pull(units, at)
             return matrix
         claim.claims, columns = "jvp", np.zeros((n, m))
         for i in range(n):
-            claim.tell("tangent", i, n)
+            claim.progress.report_progress("tangent", i, n)
             columns[i] = self.push(np.eye(1, n, i), at)[0]
         return columns.T
 

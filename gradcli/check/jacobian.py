@@ -131,10 +131,10 @@ class Reference:
         chosen = np.arange(flat.size) if columns is None else columns
         steps = np.concatenate([PAIRS * reach, NARROW])
         chunk = max(1, 50_000_000 // (16 * len(steps) * max(len(flat.f0), 1)))
-        if flat.claim.watch is not None:
+        if flat.claim.progress.callback is not None:
             chunk = max(1, min(chunk, int(WATCHED / (2 * len(steps) * max(flat.seconds, 1e-6)))))
         for start in range(0, len(chosen), chunk):
-            flat.claim.tell("element", start, len(chosen))
+            flat.claim.progress.report_progress("element", start, len(chosen))
             elements = chosen[start : start + chunk]
             h = self.steps(elements, steps)
             offsets = np.concatenate([h, -h], axis=1)
@@ -389,8 +389,8 @@ class SampledLine:
         place = int(np.argmin([np.where(fit.resolved, fit.error, np.inf).max() for fit in fits]))
         wanted = float(np.nan_to_num((best.error / enough)[best.resolved].max(initial=0.0), posinf=1e9)) ** 2
         most, claim = MOST_AVERAGED, self.flat.claim
-        if claim.most_calls is not None:
-            most = min((claim.most_calls - claim.calls) // PER_FIT, LIMIT // PER_FIT)
+        if claim.budget.allowed is not None:
+            most = min((claim.budget.allowed - claim.budget.made) // PER_FIT, LIMIT // PER_FIT)
         count = int(min(max(1.5 * wanted, AVERAGED_FITS), most))
         more = [self.fit(WIDTHS[place] * part, more=1) for part in np.linspace(0.55, 0.95, max(count, 1))]
         mean, error, agree = mean_of_fits(np.array([fit.value for fit in more]), np.array([fit.error for fit in more]))

@@ -73,7 +73,7 @@ def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
     own = {}
     for name, x in numbers.items():
         dtype = x.dtype if name is None else claim.at[name].dtype
-        unit = max(float(np.finfo(dtype).eps) / 2, claim.claim_unit or 0.0)
+        unit = max(float(np.finfo(dtype).eps) / 2, claim.capabilities.claim_unit or 0.0)
         size = np.where(np.isfinite(x), np.abs(x), 0.0)
         own[name] = unit * (OWN_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
     return {name: SPREAD * np.fmax(most[name], inside[name]) + own[name] for name in numbers}

@@ -42,7 +42,7 @@ def neighbours(
         moves = {}
         for name in claim.wrt:
             x = claim.at[name]
-            unit = max(np.finfo(x.dtype).eps, 2 * (claim.claim_unit or 0))
+            unit = max(np.finfo(x.dtype).eps, 2 * (claim.capabilities.claim_unit or 0))
             moves[name] = unit * rng.integers(-2, 3, x.shape)
         yield move_by(claim, moves)
 

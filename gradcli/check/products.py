@@ -21,7 +21,7 @@ ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
 
 def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:
     """Return a report with what forward mode says; when it contradicts reverse mode, one of them is wrong."""
-    if not (claim.has_pull and claim.has_push):
+    if not (claim.capabilities.pull and claim.capabilities.push):
         return checked
     try:
         agreement, least = adjoint_test(claim, seed)
@@ -50,14 +50,14 @@ def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:
     rng = np.random.default_rng(seed + 2)
     out = claim.value_here()
     types = [out.dtype, *(claim.at[n].dtype for n in claim.wrt)]
-    unit = max(claim.claim_unit or 0.0, *(float(np.finfo(x).eps) / 2 for x in types if x.kind in "fc"))
+    unit = max(claim.capabilities.claim_unit or 0.0, *(float(np.finfo(x).eps) / 2 for x in types if x.kind in "fc"))
     least, worst = ADJOINT_DIGITS[8 if unit < 1e-10 else 4 if unit < 1e-5 else 2], 17.0
 
     def draw(like: np.ndarray) -> np.ndarray:
         real = rng.standard_normal(like.shape)
         return np.asarray(real + 1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else real, like.dtype)
 
-    for _ in range(1 if claim.traced else 3):
+    for _ in range(1 if claim.capabilities.traced else 3):
         tangents, w = {name: draw(claim.at[name]) for name in claim.wrt}, draw(out)
         forward, reverse, size = products_of_both_modes(claim, claim.at, tangents, w)
         digits = digits_of(abs(forward - reverse) / size)
@@ -89,7 +89,7 @@ def find_broken_law(flat: Flat, seed: int) -> Finding | None:
     if not flat.size:
         return None
     finding = nonlinearity(flat, seed)
-    if finding is not None or flat.claim.most_calls is not None:
+    if finding is not None or flat.claim.budget.allowed is not None:
         return finding
     return staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
 
@@ -109,13 +109,13 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
     """Return in what claimed products are not linear: in PyTorch's words "backward not multiplied by grad_output"."""
     claim = flat.claim
     rng = np.random.default_rng(seed + 7)
-    if claim.has_pull:
+    if claim.capabilities.pull:
         draw = functools.partial(draw_cotangent, flat, rng)
         words = ("backward not multiplied by grad_output: a gradient of zeros gives", "backward", "grad_output")
         finding = find_nonlinear(flat, flat.pull, draw(), draw(), words)
         if finding is not None:
             return finding
-    if claim.has_push and not claim.traced:
+    if claim.capabilities.push and not claim.capabilities.traced:
         u, v = (COTANGENT_SIZE * rng.standard_normal(flat.size) for _ in range(2))
         words = ("jvp not multiplied by its tangents: tangents of zeros give", "jvp", "its tangents")
         return find_nonlinear(flat, flat.push, u, v, words)
@@ -199,7 +199,7 @@ def other_value(flat: Flat) -> Finding | None:
     except CallError:
         return None
     size, gap = np.abs(flat.out).max(initial=0.0) + change, np.abs(value - flat.out).max(initial=0.0)
-    if not gap > max(SAME_VALUE, 1e4 * (claim.claim_unit or 0.0)) * size:
+    if not gap > max(SAME_VALUE, 1e4 * (claim.capabilities.claim_unit or 0.0)) * size:
         return None
     return Finding(
         "other value",
@@ -215,7 +215,7 @@ MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
     """Return that a gradient is another one where some of the inputs need none: a path of `needs_input_grad`."""
     claim, names = flat.claim, list(flat.claim.wrt)
-    if len(names) < 2 or not claim.has_pull:
+    if len(names) < 2 or not claim.capabilities.pull:
         return None
     cotangent = random_cotangent(flat, seed + 19)
     sizes = range(1, len(names)) if len(names) <= MOST_SUBSETS else (1,)
@@ -237,12 +237,12 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
 
 def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Finding | None]:
     """Return by how much, relative, products differ from those with the Jacobian of unit cotangents."""
-    claim = flat.claim
-    pulled = claim.has_pull and claim.pulls_apart and (claim.traced or not claim.has_push)
-    if not pulled or not analytic.size or claim.most_calls is not None:
+    claim, can = flat.claim, flat.claim.capabilities
+    pulled = can.pull and can.pulls_apart and (can.traced or not can.push)
+    if not pulled or not analytic.size or claim.budget.allowed is not None:
         return 0.0, None
     rng = np.random.default_rng(seed + 13)
-    vectors = [draw_cotangent(flat, rng) for _ in range(1 if claim.traced else 3)]
+    vectors = [draw_cotangent(flat, rng) for _ in range(1 if can.traced else 3)]
     got, weights = flat.pull(vectors), np.array(vectors, float)
     size = np.abs(weights) @ np.abs(analytic)
     size += LOST_BESIDE_LARGEST * size.max(axis=1, keepdims=True) + np.finfo(float).tiny
@@ -270,7 +270,7 @@ def itemsizes(flat: Flat) -> list[int]:
 
 def room_of_products(flat: Flat) -> float:
     room = {8: 1e-5, 4: 1e-3}.get(min(itemsizes(flat)), 0.1)
-    return max(room, 1e-3) if (flat.claim.claim_unit or 0) > 1e-10 else room
+    return max(room, 1e-3) if (flat.claim.capabilities.claim_unit or 0) > 1e-10 else room
 
 
 def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
@@ -299,14 +299,14 @@ def claim_at_other_point(flat: Flat) -> np.ndarray | None:
     None where it is no single call, or a dear one, or where there is no gradient at that point. A backward pass is
     called there once as well.
     """
-    claim = flat.claim
-    if claim.traced or claim.costly or claim.most_calls is not None or not flat.size:
+    claim, can = flat.claim, flat.claim.capabilities
+    if can.traced or can.costly or claim.budget.allowed is not None or not flat.size:
         return None
     away = other_point(claim)
     try:
-        if claim.has_pull:
+        if can.pull:
             claim.pull(away, random_cotangent(flat, 0))
-        return None if claim.has_pull or claim.has_push else flat.matrix(away)
+        return None if can.pull or can.push else flat.matrix(away)
     except CallError:
         return None
 
@@ -314,7 +314,7 @@ def claim_at_other_point(flat: Flat) -> np.ndarray | None:
 def staleness(flat: Flat, seed: int) -> Finding | None:
     """Return that a call between forward and backward changes a gradient."""
     claim = flat.claim
-    if not claim.has_pull:
+    if not claim.capabilities.pull:
         return None
     cotangent = random_cotangent(flat, seed + 11)
     away = other_point(claim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class PytorchFunction(Traced):
 class ForwardFunction(PytorchFunction):
     """A function whose derivative is taken in forward mode, one column after another."""
 
-    has_pull = False
+    capabilities = replace(Traced.capabilities, vjp=False)
 
     def whole(self, arrays: Mapping[str, np.ndarray]) -> Any:
         """Return None: every column comes from a call of its own, as in PyTorch."""

@@ -15,7 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import GradcliError, describe_error, lines_of_file, text_of
-from ..program.claim import CallError, Claim, ComplexError, NotElementwiseError, OutOfCallsError, Watch, WrongShapeError
+from ..program.claim import (
+    CallError,
+    Claim,
+    ComplexError,
+    NotElementwiseError,
+    OutOfCallsError,
+    Progress,
+    ProgressCallback,
+    WrongShapeError,
+)
 from ..program.user_code import users_trace
 from ..request import Request
 from ..show.check_results import CheckReport, ElementCounts, Elements, Evidence, Finding, InputCheck, Line
@@ -85,7 +94,7 @@ def run_check(
     make: Callable[[], Claim],
     place: Place,
     request: Request | None = None,
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
     blame: bool = True,
 ) -> CheckReport:
     """Check the claim that `make` returns; whatever goes wrong is a report. blame: find the wrong part of a fail."""
@@ -122,9 +131,9 @@ def run_check(
     try:
         with np.errstate(all="ignore"):
             claim = make()
-            claim.watch = watch
+            claim.progress = Progress(on_progress)
             checked = judge(claim, request, report)
-            wrong = checked.verdict == "fail" and claim.most_calls is None
+            wrong = checked.verdict == "fail" and claim.budget.allowed is None
             return replace(checked, blame=wrong_part()) if wrong else checked
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
@@ -140,9 +149,8 @@ def run_check(
         hint = error.hint or getattr(cause, "hint", None)
         return report("error", str(error), error=known, trace=users_trace(cause), hint=hint, blame=wrong_part())
     except OutOfCallsError:
-        return report(
-            "inconclusive", f"{claim.most_calls if claim else 0} calls (--calls) do not decide: the products took some"
-        )
+        allowed = claim.budget.allowed if claim else 0
+        return report("inconclusive", f"{allowed} calls (--calls) do not decide: the products took some")
     except RecursionError:
         return report("error", "the function recurses too deeply")
     except MemoryError:
@@ -167,7 +175,7 @@ class Judging:
     """
 
     def __init__(self, claim: Claim, request: Request, report: Callable[..., CheckReport]):
-        claim.most_calls = request.calls or claim.most_calls
+        claim.budget.allowed = request.calls or claim.budget.allowed
         self.claim, self.request, self.report, self.flat = claim, request, report, Flat(claim)
         self.at_other = claim_at_other_point(self.flat)
         self.broken_law: Finding | None = None
@@ -179,7 +187,7 @@ class Judging:
         if reason is not None:
             return self.report("inconclusive", reason)
         along = request.tolerances is None and request.show != "all" and len(flat.f0) * flat.size > 0
-        along = along and bool(request.looks_along or self.claim.most_calls or is_costly(flat))
+        along = along and bool(request.looks_along or self.claim.budget.allowed or is_costly(flat))
         checked = self.by_directions() if along else None
         if checked is not None:
             return checked
@@ -194,8 +202,8 @@ class Judging:
         from .directions import PLAN, TAYLOR_STEPS, Directions, taylor_of
         from .wrong_elements import judge_along
 
-        claim, request, most = self.claim, self.request, self.claim.most_calls
-        if most is None or claim.calls + 2 * claim.claim_calls + PLAN <= most:
+        claim, request, most = self.claim, self.request, self.claim.budget.allowed
+        if most is None or claim.budget.made + 2 * claim.budget.claim_calls + PLAN <= most:
             self.broken_law = find_broken_law(self.flat, request.seed)
         look = Directions(self.flat, request.seed, TAYLOR_STEPS if request.taylor else None)
         outcome = judge_along(look)
@@ -226,7 +234,7 @@ class Judging:
     def by_elements(self) -> CheckReport:
         flat, claim, request = self.flat, self.claim, self.request
         by_error = request.tolerances is None
-        large = claim.traced and len(flat.f0) * flat.size >= SPARSE_FROM
+        large = claim.capabilities.traced and len(flat.f0) * flat.size >= SPARSE_FROM
         if self.broken_law is None and by_error and request.show != "all" and large:
             from .sparse_jacobian import all_right
 
@@ -235,7 +243,7 @@ class Judging:
                 evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
                 return with_adjoint_test(self.report("pass", inputs=right, evidence=evidence), claim, request.seed)
         analytic = flat.matrix()
-        again = analytic if analytic.size > SCATTER_LIMIT or claim.traced else flat.matrix()
+        again = analytic if analytic.size > SCATTER_LIMIT or claim.capabilities.traced else flat.matrix()
         coarse = 0.0
         if self.broken_law is None and by_error:
             coarse, self.broken_law = coarseness(flat, analytic, request.seed)
@@ -286,8 +294,8 @@ class Judging:
 
 def is_costly(flat: Flat) -> bool:
     """Return whether calls are too dear for a look at every element; a busy machine alone does not make them so."""
-    if flat.claim.costly or flat.claim.traced:
-        return flat.claim.costly
+    if flat.claim.capabilities.costly or flat.claim.capabilities.traced:
+        return flat.claim.capabilities.costly
     flat.value_again()
     for _ in range(RETRIALS):
         if flat.size * flat.seconds > SLOW_SECONDS and flat.seconds < DISTURBED:
@@ -313,7 +321,7 @@ def not_finite(flat: Flat) -> str | None:
 
 def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float) -> Judgement:
     """Decide every element by its own derivative, then what excuses it. coarse: the part that is not certain."""
-    asked = analytic.size <= SCATTER_LIMIT and not flat.claim.traced
+    asked = analytic.size <= SCATTER_LIMIT and not flat.claim.capabilities.traced
     scatter = scatter_of_claim(flat, analytic) if asked else np.zeros_like(analytic)
     judgement = Judgement(analytic, Reference(flat), *rounding_slack(analytic, scatter, flat.claim_unit, coarse))
     steady = np.where(scatter <= JUMPS * np.abs(analytic), scatter, 0.0)
@@ -329,7 +337,7 @@ def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float) ->
         settle_kinks(judgement, rows, seed)
     if judgement.verdict != "fail" or analytic.size > EXCUSE_LIMIT:
         return judgement
-    if flat.claim.traced:
+    if flat.claim.capabilities.traced:
         scatter = scatter_of_claim(flat, analytic)
     from .solver import is_rough, solver_tolerance
 

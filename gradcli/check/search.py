@@ -124,7 +124,7 @@ class PointSearch:
             return self.check.claim({**self.base, **point})
         moved = copy.copy(self.claim)
         moved.at = {**self.claim.at, **{name: as_point(name, x) for name, x in point.items()}}
-        moved.trouble, moved.here, moved.calls = None, None, 0
+        moved.trouble, moved.here, moved.budget = None, None, replace(self.claim.budget, made=0)
         return moved
 
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:

@@ -8,6 +8,7 @@ decomposition").
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,8 +20,6 @@ EXACT = 1e-12  # how far a matrix, relative to its largest element, may be from 
 CLAIMED = 1e-7  # how far a claimed gradient may be, beside its own rounding
 AWAY, NEAR = 0.1, 1e-3
 """How far elements of a triangle are moved, relative, to see whether they are read, and whether they may be."""
-SAME = "claim_unit costly claim_calls watch most_calls claims has_pull has_push pulls_first functions layout".split()
-"""What such a function has of the one that it is made of."""
 ROUNDING = 8.0  # rounding units of its values by which a function of the rest may change
 
 
@@ -30,15 +29,13 @@ class Symmetrized(Claim):
     def __init__(self, claim: Claim, reasons: Mapping[str, str]):
         super().__init__(claim.title, claim.at, claim.wrt)
         self.claim, self.names = claim, list(reasons)
-        for same in SAME:
-            setattr(self, same, getattr(claim, same))
+        # no longer a recorded function, and without a second derivative of its own
+        self.capabilities = replace(claim.capabilities, traced=False, second=False)
+        self.budget, self.progress = claim.budget, claim.progress
+        self.claims, self.functions, self.layout = claim.claims, claim.functions, claim.layout
         self.here = claim.value_here()
         said = [f"{name}: {reason}" for name, reason in reasons.items()]
         self.notes, self.restriction = (*claim.notes, *said), "; ".join(said)
-
-    @property
-    def calls(self) -> int:  # type: ignore[override]
-        return self.claim.calls
 
     def symmetrize(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """Return arrays with the means of those that are symmetric matrices; the point itself as it is."""
@@ -81,10 +78,10 @@ def restrict_to_symmetric(flat: Flat) -> Symmetrized | None:
                 continue
             triangle, reason = read
             weights = np.random.default_rng(0).standard_normal((1, len(flat.f0)))
-            rows = flat.pull(weights) if flat.claim.has_pull else weights @ flat.matrix()
+            rows = flat.pull(weights) if flat.claim.capabilities.pull else weights @ flat.matrix()
             g = flat.arrays_at(rows[0])[name]
             size = np.abs(g).max(initial=0.0)
-            room = max(CLAIMED, 1e3 * flat.unit, 1e3 * (flat.claim.claim_unit or 0.0)) * size
+            room = max(CLAIMED, 1e3 * flat.unit, 1e3 * (flat.claim.capabilities.claim_unit or 0.0)) * size
             same = bool((np.abs(g - adjoint(g)) <= room).all())
             if same or np.abs(g[triangle]).max(initial=0.0) > room:
                 reasons[name] = reason if same else f"{reason}, along which alone the claim is right"

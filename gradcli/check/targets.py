@@ -295,7 +295,7 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
         claim = make({**request.values, **{name: rng.standard_normal(shape) for name, shape in own.items()}})
     except (CallError, GoneError) as error:
         return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
-    if not (claim.has_pull or claim.has_push):
+    if not (claim.capabilities.pull or claim.capabilities.push):
         hint = f"add {getattr(claim, 'advice', '--grad')}"
         raise GradcliError(f"{claim.title}: a function of a library is checked against a derivative from it", hint=hint)
     if request.wrt is not None:

@@ -184,7 +184,7 @@ class Judgement:
         wrong = 0
         columns = self.open_columns()
         for count, i in enumerate(columns):
-            self.flat.claim.tell("element", count, len(columns))
+            self.flat.claim.progress.report_progress("element", count, len(columns))
             if wrong >= ENOUGH and count >= ENOUGH:
                 self.state[self.surely_wrong()] = FAIL  # enough are confirmed: the cheap look decides the rest
                 self.confirm(self.state == UNSURE)
@@ -203,7 +203,7 @@ class Judgement:
         claim, wrong = self.flat.claim, ((self.state == FAIL) | self.surely_wrong()).any(axis=0)
         names = [name for k, name in enumerate(claim.wrt) if wrong[self.flat.columns(k)].any()]
         if names:
-            claim.tell_found(f"elements wrong so far in {' and '.join(names)}")
+            claim.progress.report_partial(f"elements wrong so far in {' and '.join(names)}")
 
     def surely_wrong(self) -> np.ndarray:
         """Return which open entries need no close look: far off, or not finite where the derivative is known."""

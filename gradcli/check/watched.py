@@ -63,7 +63,7 @@ class UseCheck(Check):
         claim = solver_claim(use, use.function is not None and self.passed(use.first))
         start = time.monotonic()
         claim.doubt = change_since(use)
-        claim.most_calls = calls_within(self.seconds, time.monotonic() - start)
+        claim.budget.allowed = calls_within(self.seconds, time.monotonic() - start)
         return claim
 
 

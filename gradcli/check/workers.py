@@ -22,7 +22,7 @@ from typing import Any
 
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, within
-from ..program.claim import Watch
+from ..program.claim import ProgressCallback
 from ..program.user_code import flush_streams
 from ..show.check_results import CheckReport
 from .check import Check
@@ -99,19 +99,19 @@ def needs_process(checks: Sequence[Check]) -> bool:
 
 
 def run_all(
-    checks: Sequence[Check], *, jobs: int = 1, stop_at_fail: bool = False, watch: Watch | None = None
+    checks: Sequence[Check], *, jobs: int = 1, stop_at_fail: bool = False, on_progress: ProgressCallback | None = None
 ) -> Iterator[tuple[int, CheckReport]]:
     """Yield number and report of every check as it is done. A process that dies loses only the check that it was at."""
     apart = jobs > 1 or needs_process(checks)
-    for place, report in in_processes(checks, jobs, watch) if apart else in_turn(checks, watch):
+    for place, report in in_processes(checks, jobs, on_progress) if apart else in_turn(checks, on_progress):
         yield place, report
         if stop_at_fail and report.verdict in ("fail", "error"):
             return
 
 
-def in_turn(checks: Sequence[Check], watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
+def in_turn(checks: Sequence[Check], on_progress: ProgressCallback | None) -> Iterator[tuple[int, CheckReport]]:
     for place, check in enumerate(checks):
-        check.watch = None if watch is None else functools.partial(watch, place)
+        check.on_progress = None if on_progress is None else functools.partial(on_progress, place)
         yield place, check.run()
 
 
@@ -174,13 +174,15 @@ class Worker:
         return LATE if late else self.status
 
 
-def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Iterator[tuple[int, CheckReport]]:
+def in_processes(
+    checks: Sequence[Check], jobs: int, on_progress: ProgressCallback | None
+) -> Iterator[tuple[int, CheckReport]]:
     """Yield number and report of every check as they come; one that ends in an error is run again in a new process."""
     waiting = list(range(len(checks)))[::-1]
     workers: dict[Pipe, Worker] = {}
 
     def employ(worker: Worker | None = None) -> None:
-        worker = worker or Worker(checks, watch is not None, list(workers))
+        worker = worker or Worker(checks, on_progress is not None, list(workers))
         workers[worker.pipe] = worker
         worker.give(waiting.pop())
 
@@ -194,8 +196,8 @@ def in_processes(checks: Sequence[Check], jobs: int, watch: Watch | None) -> Ite
                 place, report = worker.at, worker.take()
                 assert place is not None
                 if isinstance(report, tuple):
-                    if watch is not None:
-                        watch(place, *report)
+                    if on_progress is not None:
+                        on_progress(place, *report)
                     continue
                 del workers[worker.pipe]
                 bound = checks[place].bound
@@ -276,10 +278,10 @@ def run_in_child(checks: Sequence[Check], watched: bool, pipe: Pipe, others: Seq
 
 
 def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
-    """Run checks by number until None comes, or the process that wants them is gone; tell how far they are."""
+    """Run checks by number until None comes, or the process that wants them is gone; report their progress."""
     last = time.monotonic()
 
-    def tell(*how_far: Any) -> None:
+    def send_progress(*how_far: Any) -> None:
         nonlocal last
         found_something = len(how_far) > 3
         if found_something or time.monotonic() - last > MESSAGE_SECONDS:
@@ -292,7 +294,7 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
     signal.signal(signal.SIGINT, lambda *_: None)  # the command itself is interrupted, and ends this process
     try:
         while (at := pipe.receive()) is not None:
-            checks[at].watch = tell if watched else None
+            checks[at].on_progress = send_progress if watched else None
             try:
                 report = checks[at].run()
             except KeyboardInterrupt:

@@ -148,7 +148,7 @@ class WrongElements:
                 if not any(self.is_off(*half) for half in halves):
                     return None
             _, begin, end = max(halves, key=lambda half: abs(self.gap(*half)))
-            self.look.tell_found(begin, end)
+            self.look.report_partial(begin, end)
         return begin
 
     def middle(self, begin: int, end: int) -> int:
@@ -175,7 +175,7 @@ class WrongElements:
         kinked = (first.kinked & ~line.is_straight()) | line.sides_confirm(claimed * scale, gap)
         if slope.resolved[0] and not kinked[0]:
             return self.compare(i, claimed, float(slope.value[0]) / scale, float(slope.error[0]) / scale)
-        if self.flat.claim.most_calls is not None:
+        if self.flat.claim.budget.allowed is not None:
             (left, right), errors = (x[:, 0] / scale for x in line.one_sided())
             return at_kink(claimed, left, right, MARGIN * errors.max())
         return self.look_closely(i, claimed)
@@ -386,7 +386,7 @@ def judge_along(look: Directions) -> Outcome | None:
         return Outcome("inconclusive", message=too_few(flat, look.plan), needed=look.plan)
     if look.settled:
         return look.outcome("pass")
-    look.tell_found(0, flat.size)
+    look.report_partial(0, flat.size)
     drift = look.drift / np.maximum(np.abs(flat.f0), TINY)
     if (drift > DRIFT).any():
         return look.outcome("inconclusive", differ_by(drift.max()))
@@ -398,7 +398,7 @@ def judge_along(look: Directions) -> Outcome | None:
     if narrower is not None:
         look.begin(Flat(narrower))
         return judge_along(look)
-    if flat.claim.most_calls is None and not drift.any() and is_cheap(flat):
+    if flat.claim.budget.allowed is None and not drift.any() and is_cheap(flat):
         return None
     try:
         look.look_longer()

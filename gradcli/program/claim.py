@@ -61,7 +61,7 @@ class Capabilities:
 
     vjp: bool | Callable[[], bool] = False
     jvp: bool | Callable[[], bool] = False
-    second: bool = False  # a backward pass, if there is one, can be differentiated: see `Claim.pull_function`
+    second: bool = False  # a backward pass, if there is one, can be differentiated: `Claim.pull_function`
     pulls_first: bool = False  # the backward pass is what is claimed, even if the forward one needs fewer calls
     pulls_apart: bool = True  # the claimed Jacobian is made of products with cotangents, if there are any
     traced: bool = False  # gradcli's engine records and differentiates the function
@@ -239,7 +239,7 @@ class Claim:
         return None
 
     def pull_function(self, cotangent: np.ndarray) -> Claim:
-        """Return the pull as a function of the same inputs, in order, and of the cotangent, last: see `Capabilities.second`."""
+        """Return the pull as a function of the same inputs, in order, and of the cotangent, last."""
         raise NotImplementedError
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:

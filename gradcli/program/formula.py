@@ -142,8 +142,8 @@ class FormulaClaim(HandWritten):
     def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
         if like.dtype.kind == "c":
             return super().values(stacks, count, like)
-        self.require(count)
-        self.calls += count
+        self.budget.require(count)
+        self.budget.made += count
         rows, self.trouble = self.many.values(stacks, count, like), self.many.trouble
         return rows
 

@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, 
 from .claim import (
     Arrays,
     CallError,
+    Capabilities,
     Claim,
     NotElementwiseError,
     WrongShapeError,
@@ -56,7 +58,7 @@ class HandWritten(Claim):
         self.elementwise, self.seen_apart = elementwise, False
         self.f, self.grad, self.backward, self.ahead = f, grad, vjp, jvp
         self.functions = tuple(function for function in (f, grad, vjp, jvp) if function is not None)
-        self.has_pull, self.has_push = vjp is not None, jvp is not None
+        self.capabilities = Capabilities(vjp=vjp is not None, jvp=jvp is not None)
         if grad is None and vjp is None:
             self.claims = "jvp"
 
@@ -76,11 +78,11 @@ class HandWritten(Claim):
         return result
 
     def evaluate(self, arrays: Arrays) -> Any:
-        self.calls += 1
+        self.budget.made += 1
         return self.call(self.f, arrays, self.title)
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray] | None:
-        if self.grad is None or self.has_pull:
+        if self.grad is None or self.backward is not None:
             return None
         out, what = self.output(arrays), callable_name(self.grad)
         if self.elementwise:
@@ -112,7 +114,7 @@ class HandWritten(Claim):
                 raise NotElementwiseError(f"{self.title} is not elementwise: {shapes}")
         if out.size > MOST_ELEMENTS:
             raise CallError(f"{self.title} has {out.size} elements; with elementwise {MOST_ELEMENTS} is the most")
-        if self.most_calls is not None or self.seen_apart:
+        if self.budget.allowed is not None or self.seen_apart:
             return
         beside, numbers = point_beside(arrays), np.arange(out.size).reshape(out.shape)
         room = 10 * np.abs(self.value(arrays) - out) + UNCHANGED_UNITS * np.finfo(out.dtype).eps * np.abs(out)
@@ -158,7 +160,8 @@ class HandWritten(Claim):
         given = self.at[name].dtype
         if raw.dtype.kind not in "fc" or raw.real.dtype.itemsize >= given.type(0).real.dtype.itemsize:
             return
-        self.claim_unit = max(self.claim_unit or 0.0, float(np.finfo(raw.dtype).eps) / 2)
+        unit = max(self.capabilities.claim_unit or 0.0, float(np.finfo(raw.dtype).eps) / 2)
+        self.capabilities = replace(self.capabilities, claim_unit=unit)
         note = f"the claimed derivative comes in {raw.dtype}, and is judged by its digits"
         if note not in self.notes:
             self.notes = (*self.notes, note)

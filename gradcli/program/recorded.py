@@ -7,6 +7,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,24 @@ from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
 from .base import Run, tensor
-from .claim import Arrays, CallError, Claim, NoForwardError, call_failed, callable_name, failing_as, free_name
+from .claim import (
+    Arrays,
+    CallError,
+    Capabilities,
+    Claim,
+    NoForwardError,
+    call_failed,
+    callable_name,
+    failing_as,
+    free_name,
+)
 from .user_code import place_of_return
 
 
 class Traced(Claim):
     """A function of Tensors, called positionally; the claimed derivative is the engine's."""
 
-    traced = has_pull = has_push = has_second = True
+    capabilities = Capabilities(vjp=True, jvp=True, second=True, traced=True)
     records = False  # whether values need a graph: the function registers hooks or retains gradients
     first: Traced | None = None
     vector = ""  # of the product of a vector with another function's derivative: that function, and the vector's name
@@ -50,8 +61,8 @@ class Traced(Claim):
         return as_one_output([x for _, x in outputs], result, self.title)
 
     def value(self, arrays: Arrays) -> np.ndarray:
-        self.require(1)
-        self.calls += 1
+        self.budget.require(1)
+        self.budget.made += 1
         try:
             with set_grad_enabled(self.records):
                 given = [tensor(x).requires_grad_(self.records and name in self.wrt) for name, x in arrays.items()]
@@ -65,7 +76,7 @@ class Traced(Claim):
     def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
         if not self.batchable or not stacks:
             return super().values(stacks, count, like)
-        self.require(count)
+        self.budget.require(count)
         dims = [0 if name in stacks else None for name in self.at]
         leaves = [self.leaf(name, stacks.get(name, x)) for name, x in self.at.items()]
         try:
@@ -76,7 +87,7 @@ class Traced(Claim):
         if out is None or out._data.shape != (count, *like.shape):
             self.batchable = False
             return super().values(stacks, count, like)
-        self.calls += count
+        self.budget.made += count
         return np.array(out._data)
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
@@ -179,7 +190,8 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
 class ScriptClaim(Traced):
     """A script's output as a function of its leaves; of one that runs backward itself, their `.grad` is checked."""
 
-    pulls_apart = False  # one that runs backward itself claims what that left
+    # a script that runs backward itself claims what that left, not products
+    capabilities = replace(Traced.capabilities, pulls_apart=False)
 
     def __init__(self, script: Any, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, out: str | None = None):
         super().__init__(script, at, wrt=wrt, title=script.title)  # type: ignore[arg-type]

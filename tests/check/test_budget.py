@@ -9,7 +9,7 @@ import pytest
 from gradcli import check_gradient
 from gradcli.check.check import Check
 from gradcli.check.run import Place, run_check
-from gradcli.program.claim import Claim
+from gradcli.program.claim import Capabilities, Claim
 from gradcli.request import Request
 
 COSTS = np.linspace(0.5, 2, 1000)
@@ -18,16 +18,14 @@ COSTS = np.linspace(0.5, 2, 1000)
 class Far(Claim):
     """A costly function: sums of c_i sin(x_i) + x_i x_(i+1) / 2 with weights, and a claim that may be wrong."""
 
-    costly = True
-
     def __init__(self, n: int, m: int = 0, off: dict | None = None, noise: float = 0.0, products: str = "vjp"):
         super().__init__("far", {"x": np.linspace(0.1, 1.2, n)})
-        self.has_pull, self.has_push = "vjp" in products, "jvp" in products
+        self.capabilities = Capabilities(vjp="vjp" in products, jvp="jvp" in products, costly=True)
         self.weights = np.random.default_rng(1).standard_normal((m, n)) if m else np.ones((1, n))
         self.shape, self.off, self.noise, self.rng = (m,) if m else (), off or {}, noise, np.random.default_rng(0)
 
     def evaluate(self, arrays: Any) -> np.ndarray:
-        self.calls += 1
+        self.budget.made += 1
         x = arrays["x"]
         y = self.weights @ (COSTS[: x.size] * np.sin(x)) + 0.5 * np.sum(x[1:] * x[:-1])
         return (y * (1 + self.noise * self.rng.uniform(-1, 1, y.shape))).reshape(self.shape)
@@ -51,7 +49,7 @@ def judged(program: Far, calls: int | None = None, seed: int = 0) -> Any:
     """Return the report on a costly function, and see that the budget was kept."""
     report = run_check(lambda: program, Place("far"), Request(calls=calls, seed=seed))
     assert report.evidence is not None
-    assert report.evidence.points <= program.calls <= (calls or np.inf)
+    assert report.evidence.points <= program.budget.made <= (calls or np.inf)
     return report
 
 
@@ -60,7 +58,7 @@ def judged(program: Far, calls: int | None = None, seed: int = 0) -> Any:
 def test_a_pair_that_agrees_needs_twelve_calls(n, m, products):
     program = Far(n, m, products=products)
     report = judged(program)
-    assert (report.verdict, program.calls <= 12) == ("pass", True)
+    assert (report.verdict, program.budget.made <= 12) == ("pass", True)
     assert report.inputs[0].resolution < 2e-5
     assert report.inputs[0].digits > 6
 
@@ -81,7 +79,7 @@ def test_a_forward_derivative_is_asked_once_along_each_direction():
 def test_a_wrong_element_among_a_thousand_is_found_by_halves(noise):
     program = Far(1000, off={(0, 437): 1.05}, noise=noise)
     report = judged(program)
-    assert (report.verdict, program.calls < 250) == ("fail", True)
+    assert (report.verdict, program.budget.made < 250) == ("fail", True)
     worst = report.inputs[0].worst
     assert worst.place == (437,)
     assert worst.analytic / worst.numeric == pytest.approx(1.05, rel=1e-3)
@@ -93,7 +91,7 @@ def test_a_wrong_element_among_a_thousand_is_found_by_halves(noise):
 def test_the_output_is_found_as_well(m, products):
     program = Far(50, m, off={(3, 7): -1.0}, products=products)
     report = judged(program)
-    assert (report.verdict, program.calls < 200) == ("fail", True)
+    assert (report.verdict, program.budget.made < 200) == ("fail", True)
     assert (report.inputs[0].worst.output, report.inputs[0].worst.place) == ((3,), (7,))
     assert report.inputs[0].worst.analytic == pytest.approx(-report.inputs[0].worst.numeric)
 
@@ -102,7 +100,7 @@ def test_the_output_is_found_as_well(m, products):
 def test_a_factor_on_everything_needs_no_search(factor, words):
     program = Far(1000, off={(0, ...): factor})
     report = judged(program)
-    assert (report.verdict, program.calls < 100) == ("fail", True)
+    assert (report.verdict, program.budget.made < 100) == ("fail", True)
     assert words in report.diagnosis[0].text
 
 

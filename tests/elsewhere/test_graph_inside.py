@@ -66,5 +66,5 @@ def test_what_torch_compiles_has_no_forward_mode(compiles):
 
     compiled = torch.compile(sine, backend="aot_eager")
     function = (lambda x: compiled(x) + x) if compiles else sine
-    assert Adapter.of(function, {"x": X}, "sine", False).has_push is not compiles
+    assert Adapter.of(function, {"x": X}, "sine", False).capabilities.push is not compiles
     assert check_gradient(function, at={"x": X}, engine="torch").verdict == "pass"

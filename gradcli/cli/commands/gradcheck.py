@@ -118,7 +118,7 @@ def run_checks(
     broken = len(reports)
     early: dict[int, CheckReport] = {}
     progress = Waiting([check.name for check in waiting])
-    watch = None if messages.settings.quiet else progress.watch
+    on_progress = None if messages.settings.quiet else progress.report_progress
     interrupted: list[tuple[str, str]] | None = None
 
     def show(ready: list[CheckReport]) -> None:
@@ -134,7 +134,7 @@ def run_checks(
         output.show(report)
     try:
         progress.count()
-        running = run_all(waiting, jobs=options.jobs, stop_at_fail=options.stop, watch=watch)
+        running = run_all(waiting, jobs=options.jobs, stop_at_fail=options.stop, on_progress=on_progress)
         for following, (place, report) in enumerate(running, 1):
             early[place], progress.done = report, following
             progress.known.pop(place, None)
@@ -193,7 +193,7 @@ class Waiting:
         self.changes = messages.shows_progress()
         self.long, self.often = (LONG, OFTEN) if self.changes else (0.0, SILENCE)
 
-    def watch(self, place: int, what: str, done: int, total: int, known: str = "") -> None:
+    def report_progress(self, place: int, what: str, done: int, total: int, known: str = "") -> None:
         """Show how far check number `place` is, where it has gone on for a while; note what it has found so far."""
         if known:
             self.known[place] = known

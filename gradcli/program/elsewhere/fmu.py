@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import GradcliError, need_extra, unknown_name
 from ...request import Request
 from ..arguments import OutputPart
-from ..claim import Arrays, CallError, Claim
+from ..claim import Arrays, CallError, Capabilities, Claim
 from . import ANSWER_SECONDS
 from .process import Process, host_words
 
@@ -30,8 +30,7 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 class Fmu(Claim):
     """A model's outputs, and its fmi2GetDirectionalDerivative; inputs without a value keep that of the model."""
 
-    costly = True
-    has_push = True
+    capabilities = Capabilities(jvp=True, costly=True)
 
     def __init__(self, title: str, inputs: Arrays, process: Process, request: Request):
         self.connection, out, wrt = process, request.out, request.wrt
@@ -65,7 +64,7 @@ class Fmu(Claim):
         return self.result("differentiate", arrays, {"direction": flat_numbers(tangents)})
 
     def result(self, method: str, arrays: Arrays, more: dict[str, Any]) -> np.ndarray:
-        self.calls += method == "evaluate"
+        self.budget.made += method == "evaluate"
         body = {"inputs": flat_numbers(arrays), "outputs": self.outputs, **more}
         parts = self.ask(self.title, method, body)["outputs"]
         return np.array(parts if len(self.outputs) > 1 else parts[0], float)

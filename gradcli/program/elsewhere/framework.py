@@ -29,7 +29,7 @@ from ..arguments import (
     missing_values,
     named_parameters,
 )
-from ..claim import Arrays, CallError, Claim, failing_as, free_name, point_beside
+from ..claim import Arrays, CallError, Capabilities, Claim, failing_as, free_name, point_beside
 from ..detect_framework import ADAPTED, FRAMEWORKS
 
 SINGLE_UNIT = 2.0**-24
@@ -42,10 +42,6 @@ class FrameworkCall(Claim):
     arrays are flattened and joined; complex ones become pairs along a last axis.
     """
 
-    has_pull = True
-    has_second = True
-    pulls_first = True
-    claim_calls = 1
     engine = ""
 
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
@@ -59,28 +55,38 @@ class FrameworkCall(Claim):
         if not inputs:
             raise CallError(f"{title} has no inputs of floating-point numbers, so there is nothing to check")
         self.single = single
-        self.claim_unit = SINGLE_UNIT if single else None
+        self.budget.claim_calls = 1
         self.forward_mode: bool | None = None
         how = ": its derivative in float32, beside values in float64" if single else " in float64"
         self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
-        self.settle()
-        with contextlib.suppress(Exception), self.running("", self.single):  # of a type of less digits than float32
-            self.value_unit, name = max(self.short_types(), default=(0.0, ""))
-            if name:
-                self.claim_unit = max(self.claim_unit or 0.0, self.value_unit)
-                self.notes = (*self.notes, f"it computes in {name}, of {-np.log10(self.value_unit):.1f} digits")
+        claim_unit = SINGLE_UNIT if self.settle() and single else None
+        value_unit, name = 0.0, ""
+        with contextlib.suppress(Exception), self.running("", self.single):
+            value_unit, name = max(self.short_types(), default=(0.0, ""))
+        if name:
+            claim_unit = max(claim_unit or 0.0, value_unit)
+            self.notes = (*self.notes, f"it computes in {name}, of {-np.log10(value_unit):.1f} digits")
+        self.capabilities = Capabilities(
+            self.goes_backward,
+            self.goes_forward,
+            second=True,
+            pulls_first=True,
+            value_unit=value_unit,
+            claim_unit=claim_unit,
+        )
 
     def short_types(self) -> Iterator[tuple[float, str]]:
         """Yield rounding unit and name of the types of at most two bytes that the function computes in."""
         yield from ()
 
-    def settle(self) -> None:
-        """Run once; where the function takes no double precision, stay with single and say so. Raises CallError."""
+    def settle(self) -> bool:
+        """Run once; return whether the function takes double precision, else use single. Raises CallError."""
         try:
             with contextlib.suppress(CallError):  # what is kept of a first call is then of another point
                 self.value(point_beside(self.at))
-                return
+                return True
             self.value(self.at)
+            return True
         except CallError as error:
             inputs = self.at
             self.at = {path: to_single(x) for path, x in inputs.items()}
@@ -89,16 +95,19 @@ class FrameworkCall(Claim):
             except CallError:
                 self.at = inputs
                 raise error from error.__cause__
-            self.claim_unit = None
             self.notes = (f"{FRAMEWORKS[self.engine]} in float32: the function takes no float64",)
+            return False
 
-    @property
-    def has_push(self) -> bool:  # type: ignore[override]
-        """Whether the framework's forward mode goes through the function; a budget of calls is not spent on it."""
-        if self.most_calls is not None and self.has_pull:
+    def goes_backward(self) -> bool:
+        """Return whether the framework's reverse mode goes through the function."""
+        return True
+
+    def goes_forward(self) -> bool:
+        """Return whether the framework's forward mode goes through the function; a call budget is not spent on it."""
+        if self.budget.allowed is not None and self.goes_backward():
             return False
         if self.forward_mode is None:
-            self.calls += 1
+            self.budget.made += 1
             try:
                 self.along(self.claimed(self.at), {n: np.zeros_like(x) for n, x in self.at.items()})
                 self.forward_mode = True
@@ -114,7 +123,7 @@ class FrameworkCall(Claim):
         return {name: to_single(x) if self.single else np.asarray(x) for name, x in arrays.items()}
 
     def evaluate(self, arrays: Arrays) -> np.ndarray | None:
-        self.calls += 1
+        self.budget.made += 1
         with self.running("", self.is_narrow(arrays)):
             return as_array(self.compute({name: np.asarray(x) for name, x in arrays.items()}))
 
@@ -125,17 +134,17 @@ class FrameworkCall(Claim):
         self, arrays: Arrays, cotangents: Sequence[np.ndarray], between: Arrays | None = None
     ) -> list[dict[str, np.ndarray]]:
         at = self.claimed(arrays)
-        self.calls += 1
+        self.budget.made += 1
         with self.running("the backward pass of ", self.is_narrow(at)):
             self.recorded, back = self.linearize(at)
             if between is not None:
-                self.calls += 1
+                self.budget.made += 1
                 self.compute(self.claimed(between))
             return [{name: to_double(x) for name, x in back(cotangent).items()} for cotangent in cotangents]
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         at = self.claimed(arrays)
-        self.calls += 1
+        self.budget.made += 1
         whole = {name: np.asarray(tangents.get(name, np.zeros_like(x)), x.dtype) for name, x in at.items()}
         with self.running("forward mode of ", self.is_narrow(at)):
             return to_double(self.along(at, whole))

@@ -65,9 +65,8 @@ class Adapter(FrameworkCall):
     def function_of(self, names: Sequence[str]) -> Callable:
         return lambda *xs: self.join_result(self.result(dict(zip(names, xs, strict=True))))
 
-    @property
-    def has_pull(self) -> bool:  # type: ignore[override]
-        """Whether reverse mode goes through the function: through most while loops it does not."""
+    def goes_backward(self) -> bool:
+        """Return whether reverse mode goes through the function: it does not go through most while loops."""
         if self.reverse_mode is None:
             self.reverse_mode = True
             if any(equation.primitive.name == "while" for equation in self.equations):
@@ -76,10 +75,6 @@ class Adapter(FrameworkCall):
                 except CallError as error:
                     self.reverse_mode = "Reverse-mode differentiation does not work" not in str(error)
         return self.reverse_mode
-
-    @property
-    def has_second(self) -> bool:  # type: ignore[override]
-        return self.has_pull
 
     @functools.cached_property
     def equations(self) -> list[Any]:

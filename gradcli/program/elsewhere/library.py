@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import GradcliError, unknown_name
 from ...request import Request
 from ..arguments import missing_values
-from ..claim import Arrays, CallError, Claim
+from ..claim import Arrays, CallError, Capabilities, Claim
 from ..target import KINDS
 from . import ANSWER_SECONDS
 from .process import Process, host_words
@@ -112,14 +112,12 @@ FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")  # wh
 class Library(Claim):
     """A C function and derivatives from its library; integers are sizes, or given by name. process: what calls it."""
 
-    costly = True
-
     def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, request: Request):
         self.f = read_declaration(declaration)
         given = (request.grad, request.vjp, request.jvp)
         self.grad, self.back, self.forward = (text and read_declaration(text) for text in given)
         self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
-        self.has_pull, self.has_push = bool(self.grad or self.back), bool(self.forward)
+        self.capabilities = Capabilities(vjp=bool(self.grad or self.back), jvp=bool(self.forward), costly=True)
         # numbers, const arrays, and others that a value is given for
         names = [p.name for p in self.f.parameters if p.kind != "whole" and (p.kind != "output" or p.name in inputs)]
         super().__init__(f"{path}:{self.f.name}", self.points(names, inputs))
@@ -255,7 +253,7 @@ class Library(Claim):
         return answer["returned"], after
 
     def evaluate(self, arrays: Arrays) -> np.ndarray:
-        self.calls += 1
+        self.budget.made += 1
         zeros = {p.name: np.zeros(self.result_shape) for p in self.f.parameters if p.kind == "output"}
         returned, after = self.call(self.f, {**zeros, **arrays})
         if self.result.kind == "number":

@@ -29,7 +29,7 @@ class ElsewhereProgram(Program):
         """Ask for the value; the products follow when backward, or forward mode, comes to it."""
         wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
         call = self.make(given, out, wanted)
-        if wrt != () and not (call.has_pull or call.has_push):
+        if wrt != () and not (call.capabilities.pull or call.capabilities.push):
             hint = "'gradcli eval' gives its value, and gradcheck --grad checks a derivative that is beside it"
             raise GradcliError(f"{call.title} gives no derivative", hint=hint)
         unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.at)]
@@ -56,7 +56,8 @@ class Call(Function):
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Any:
         """Return the products that it gives; as calls elsewhere where they are to be differentiated themselves."""
-        if not (state.grad and ctx.call.has_second):
+        capabilities = ctx.call.capabilities
+        if not (state.grad and capabilities.second and capabilities.pull):
             return products(ctx, cotangent)
         product = ctx.call.pull_function(np.asarray(cotangent.detach()._data))
         joined = Call.apply(product, list(product.at), *ctx.saved_tensors, cotangent)
@@ -67,7 +68,7 @@ class Call(Function):
     @staticmethod
     def jvp(ctx: Any, _call: Any, _names: Any, *tangents: Tensor | None) -> Tensor:
         call = ctx.call
-        if not call.has_push:
+        if not call.capabilities.push:
             raise TargetError(f"{call.title} gives no Jacobian-vector products", hint="gradcli vjp goes backward")
         given = {name: t for name, t in zip(ctx.names, tangents, strict=True) if t is not None}
         arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
@@ -79,7 +80,7 @@ def products(ctx: Any, cotangent: Tensor) -> tuple:
     """Return the products of a cotangent with the derivative that a call gives."""
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
     arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
-    results = call.pull(arrays, raw) if call.has_pull else by_columns(call, arrays, raw)
+    results = call.pull(arrays, raw) if call.capabilities.pull else by_columns(call, arrays, raw)
     return None, None, *(tensor(results[name]) for name in ctx.names)
 
 

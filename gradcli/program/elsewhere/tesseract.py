@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import GradcliError, unknown_name
 from ...request import Request
 from ..arguments import by_path, missing_values, steps_of
-from ..claim import Arrays, CallError, Claim
+from ..claim import Arrays, CallError, Capabilities, Claim
 from .http import Server
 from .process import shorten_answer
 
@@ -29,16 +29,14 @@ class Tesseract(Claim):
     have. paths: what the server calls the inputs that it differentiates.
     """
 
-    costly = True
-
     def __init__(self, title: str, server: Server, inputs: Arrays, request: Request):
         self.connection, out = server, request.out
         document = server.ask("openapi.json")
         paths = document.get("paths") if isinstance(document, dict) else None
         if not isinstance(paths, dict) or APPLY not in paths:
             raise CallError(f"{title} is no Tesseract: its openapi.json names no /apply")
-        self.has_pull, self.has_push = VJP in paths, JVP in paths
-        if not (self.has_pull or self.has_push):
+        self.capabilities = Capabilities(vjp=VJP in paths, jvp=JVP in paths, costly=True)
+        if VJP not in paths and JVP not in paths:
             raise CallError(f"{title} gives no derivative: it has neither {VJP} nor {JVP}")
         schemas = object_at(object_at(document, "components"), "schemas")
         known = differentiable(schemas, "ApplyInputSchema")
@@ -82,7 +80,7 @@ class Tesseract(Claim):
 
     def apply(self, arrays: Arrays) -> dict[str, Any]:
         """Return the outputs as the server gives them; see from the first what there is."""
-        self.calls += 1
+        self.budget.made += 1
         answer = self.document(APPLY, {"inputs": self.nest(arrays)})
         if not self.shapes:
             paths = [path for template in self.outputs or answer for path in paths_in(answer, template)]

@@ -152,7 +152,7 @@ class Adapter(FrameworkCall):
 
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         at = self.claimed(arrays)
-        self.calls += 1
+        self.budget.made += 1
         with self.running("the backward pass of ", self.is_narrow(at)):
             leaves, out = self.record(at, names)
             if not functions_in(out.grad_fn):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import GradcliError
 from ...request import Request
-from ..claim import Arrays, CallError, Claim
+from ..claim import Arrays, CallError, Capabilities, Claim
 from ..target import refuse_config
 from . import ANSWER_SECONDS
 from .process import Process, error_text, shorten_answer
@@ -59,17 +59,16 @@ class RefusedError(CallError):
 class UmBridge(Claim):
     """A model of vectors, x0, x1, ... to y0, y1, ... laid end to end. connection: its `ask` answers a method."""
 
-    costly = True
-
     def __init__(self, title: str, connection: Any, inputs: Arrays, config: Mapping[str, Any], request: Request):
         self.connection, self.config = connection, config
         support = self.support()
-        self.has_pull, self.has_push = bool(support.get("Gradient")), bool(support.get("ApplyJacobian"))
+        vjp, jvp = bool(support.get("Gradient")), bool(support.get("ApplyJacobian"))
         if not support.get("Evaluate", True):
             raise CallError(f"{title} does not support Evaluate")
-        if not (self.has_pull or self.has_push):
+        if not (vjp or jvp):
             raise CallError(f"{title} gives no derivative: it supports neither Gradient nor ApplyJacobian")
         super().__init__(title, in_order(title, inputs, self.sizes("InputSizes", "inputSizes")))
+        self.capabilities = Capabilities(vjp=vjp, jvp=jvp, costly=True)
         self.names = list(self.at)
         self.wrt = [name for name in self.names if request.wrt is None or name in request.wrt]
         self.lengths = self.sizes("OutputSizes", "outputSizes") or [len(part) for part in self.outputs(self.at)]
@@ -107,7 +106,7 @@ class UmBridge(Claim):
         return [np.asarray(arrays[name], float).tolist() for name in self.names]
 
     def outputs(self, arrays: Arrays) -> list[np.ndarray]:
-        self.calls += 1
+        self.budget.made += 1
         parts = self.part("Evaluate", {"input": self.vectors(arrays)}, "output", list)
         return [vector_of_numbers(part, f"Evaluate: output {i}") for i, part in enumerate(parts)]
 
