@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import ENDINGS, GradcliError, text_of
 from ..lang.limits import MOST_AXES, Bound, enforce
-from ..program.claim import CallError, Claim, ProgressCallback, call_failed, callable_name, second_order
+from ..program.claim import CallError, Claim, Progress, call_failed, callable_name, second_order
 from ..program.detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from ..program.hand_written import claim_by_hand, value_and_gradient
 from ..program.target import Target
@@ -80,7 +80,7 @@ class Check:
             self.request = self.request._replace(wrt=[self.request.wrt])
         self.single, self.opens = single, opens
         self.bound: Bound | None = None
-        self.on_progress: ProgressCallback | None = None
+        self.progress = Progress()
         self.saved: Sequence[Mapping[str, Any]] = ()
         self.source: str | None = None
         self.origin: Any = f
@@ -202,7 +202,7 @@ class Check:
             drawn.update(self.point(np.random.default_rng(seed)))
             return self.claim(drawn)
 
-        report = run_check(make, self.place(seed), request, self.on_progress)
+        report = run_check(make, self.place(seed), request, self.progress)
         if (request.digits is not None or request.symbolic) and drawn:
             from .cross_checks import with_cross_checks
 

@@ -22,7 +22,6 @@ from ..program.claim import (
     NotElementwiseError,
     OutOfCallsError,
     Progress,
-    ProgressCallback,
     WrongShapeError,
 )
 from ..program.user_code import users_trace
@@ -94,7 +93,7 @@ def run_check(
     make: Callable[[], Claim],
     place: Place,
     request: Request | None = None,
-    on_progress: ProgressCallback | None = None,
+    progress: Progress | None = None,
     blame: bool = True,
 ) -> CheckReport:
     """Check the claim that `make` returns; whatever goes wrong is a report. blame: find the wrong part of a fail."""
@@ -131,7 +130,7 @@ def run_check(
     try:
         with np.errstate(all="ignore"):
             claim = make()
-            claim.progress = Progress(on_progress)
+            claim.progress = progress or Progress()
             checked = judge(claim, request, report)
             wrong = checked.verdict == "fail" and claim.budget.allowed is None
             return replace(checked, blame=wrong_part()) if wrong else checked

@@ -22,7 +22,7 @@ from typing import Any
 
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, within
-from ..program.claim import ProgressCallback
+from ..program.claim import Progress, ProgressCallback
 from ..program.user_code import flush_streams
 from ..show.check_results import CheckReport
 from .check import Check
@@ -111,7 +111,7 @@ def run_all(
 
 def in_turn(checks: Sequence[Check], on_progress: ProgressCallback | None) -> Iterator[tuple[int, CheckReport]]:
     for place, check in enumerate(checks):
-        check.on_progress = None if on_progress is None else functools.partial(on_progress, place)
+        check.progress = Progress(on_progress and functools.partial(on_progress, place))
         yield place, check.run()
 
 
@@ -294,7 +294,7 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
     signal.signal(signal.SIGINT, lambda *_: None)  # the command itself is interrupted, and ends this process
     try:
         while (at := pipe.receive()) is not None:
-            checks[at].on_progress = send_progress if watched else None
+            checks[at].progress = Progress(send_progress if watched else None)
             try:
                 report = checks[at].run()
             except KeyboardInterrupt:

@@ -82,14 +82,11 @@ class Capabilities:
 
 @dataclass
 class CallBudget:
-    """How often a function was called, and how often it may be.
-
-    allowed: None without a limit. claim_calls: how often one claimed product calls the function itself.
-    """
+    """How often a function was called, and how often it may be."""
 
     made: int = 0
-    allowed: int | None = None
-    claim_calls: int = 0
+    allowed: int | None = None  # None: no limit
+    claim_calls: int = 0  # how often one claimed product calls the function itself
 
     @property
     def left(self) -> float:

@@ -190,8 +190,7 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
 class ScriptClaim(Traced):
     """A script's output as a function of its leaves; of one that runs backward itself, their `.grad` is checked."""
 
-    # a script that runs backward itself claims what that left, not products
-    capabilities = replace(Traced.capabilities, pulls_apart=False)
+    capabilities = replace(Traced.capabilities, pulls_apart=False)  # what backward leaves may be the claim
 
     def __init__(self, script: Any, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, out: str | None = None):
         super().__init__(script, at, wrt=wrt, title=script.title)  # type: ignore[arg-type]

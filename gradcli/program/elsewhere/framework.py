@@ -59,20 +59,15 @@ class FrameworkCall(Claim):
         self.forward_mode: bool | None = None
         how = ": its derivative in float32, beside values in float64" if single else " in float64"
         self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
-        claim_unit = SINGLE_UNIT if self.settle() and single else None
-        value_unit, name = 0.0, ""
+        unit = SINGLE_UNIT if self.settle() and single else None
+        short, name = 0.0, ""
         with contextlib.suppress(Exception), self.running("", self.single):
-            value_unit, name = max(self.short_types(), default=(0.0, ""))
+            short, name = max(self.short_types(), default=(0.0, ""))
         if name:
-            claim_unit = max(claim_unit or 0.0, value_unit)
-            self.notes = (*self.notes, f"it computes in {name}, of {-np.log10(value_unit):.1f} digits")
+            unit = max(unit or 0.0, short)
+            self.notes = (*self.notes, f"it computes in {name}, of {-np.log10(short):.1f} digits")
         self.capabilities = Capabilities(
-            self.goes_backward,
-            self.goes_forward,
-            second=True,
-            pulls_first=True,
-            value_unit=value_unit,
-            claim_unit=claim_unit,
+            self.goes_backward, self.goes_forward, second=True, pulls_first=True, value_unit=short, claim_unit=unit
         )
 
     def short_types(self) -> Iterator[tuple[float, str]]:
