@@ -119,11 +119,6 @@ class Request(NamedTuple):
         given = (self.eps, self.atol, self.rtol)
         return None if given == (None, None, None) else given
 
-    @property
-    def looks_along(self) -> str:
-        """The option that asks for a look along directions, however cheap elements are; "" where none does."""
-        return next((name for name in ("fast", "calls", "taylor") if getattr(self, name)), "")
-
     def over(self, declared: "Request") -> "Request":
         """Return what a check declares, but for how checks are made where this request says it."""
         ours = {name: getattr(self, name) for name in HOW_CHECKED if name in self.named}

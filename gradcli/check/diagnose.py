@@ -17,8 +17,7 @@ import numpy as np
 from ..program.claim import CallError, point_beside
 from ..show.check_results import Finding
 from .flat import Flat, arrays_behind, real_view
-from .jacobian import MARGIN
-from .verdict import FAIL, Judgement
+from .verdict import FAIL, MARGIN, Judgement
 
 CONSTANTS = {
     np.pi: "pi",
@@ -46,10 +45,19 @@ class Case:
         columns = flat.columns(k)
         self.first = columns.start
         self.name, self.array = flat.claim.wrt[k], flat.arrays[k]
-        self.a = judgement.analytic[:, columns]
+        self.a = judgement.claimed[:, columns]
         self.r = judgement.value[:, columns]
         self.error = judgement.error[:, columns]
         self.wrong = judgement.state[:, columns] == FAIL
+        self.sampled = 0  # how many elements of a large input were estimated, where these are a sample
+        if (
+            judgement.sampled is not None
+            and (
+                here := judgement.sampled[(judgement.sampled >= columns.start) & (judgement.sampled < columns.stop)]
+            ).size
+            < columns.stop - columns.start
+        ):
+            self.sampled = here.size
         self.x = flat.parts[k].astype(float)
         self.out_size = len(flat.f0)
 
@@ -428,6 +436,9 @@ def place_in(judgement: Judgement) -> tuple[Finding, ...]:
 
 def places_of_wrong(case: Case) -> list[Finding]:
     count, total = int(case.wrong.sum()), case.wrong.size
+    if case.sampled:
+        text = f"at least {count} of {total} elements are wrong; {count} of {case.sampled} sampled"
+        return [Finding("some elements", f"{case.name}: {text}", case.name)]
     if total < 2 or count > max(1, total // 4):
         return []
     if count == 1:

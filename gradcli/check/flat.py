@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +12,6 @@ from ..program.arguments import OutputPart, Path, element_at
 from ..program.claim import Arrays, CallError, Claim, WrongShapeError
 from ..program.detect_framework import reachable_from
 from ..show.check_results import Element
-
-MOST_BYTES = 1 << 28  # how much memory the points of one batch may take
 
 
 def real_view(x: np.ndarray) -> np.ndarray:
@@ -26,8 +23,8 @@ def real_view(x: np.ndarray) -> np.ndarray:
 class Flat:
     """The real vector x of the inputs to differentiate, and f as a function of it.
 
-    f0: f at x as a real vector of length m. seconds: the least that a call took so far. unit: the rounding unit of
-    f's values. scales: the size of each element of x, for zeros that of their neighbours.
+    f0: f at x as a real vector of length m. unit: the rounding unit of f's values. scales: the size of each element of
+    x; for zeros that of their neighbours, but at most 1. held: which elements are nan or infinite, and held constant.
     """
 
     def __init__(self, claim: Claim):
@@ -44,25 +41,7 @@ class Flat:
             raise CallError(f"the output has type {out.dtype}, which has no derivative")
         self.unit = max(float(np.finfo(out.dtype).eps) / 2, claim.capabilities.value_unit)
         self.scales = np.concatenate([scales_of(p) for p in self.parts]) if self.size else np.zeros(0)
-        self.calls = 1
-        self.second: np.ndarray | None = None
-        self.seconds = 0.0
-
-    def value_again(self) -> np.ndarray:
-        if self.second is None:
-            self.second = self.call_again()
-        return self.second
-
-    def call_again(self) -> np.ndarray:
-        start = time.perf_counter()
-        value = real_view(self.claim.value(self.claim.at)).astype(float)
-        self.note_time(time.perf_counter() - start)
-        self.calls += 1
-        return value
-
-    def note_time(self, seconds: float) -> None:
-        """Note what a call took: the least of all says what it costs, others were disturbed."""
-        self.seconds = min(self.seconds or seconds, seconds)
+        self.held = ~np.isfinite(self.x)
 
     @functools.cached_property
     def x(self) -> np.ndarray:
@@ -107,38 +86,6 @@ class Flat:
         _, place, part = self.label(i)
         return Element(output, place, claimed, numeric, error, sides, output_part, part)
 
-    def along(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Return f where element elements[k] of x is changed by offsets[k]: shape (points, m)."""
-        per_point = sum(p.nbytes for p in self.parts) + 32 * len(self.f0) + 64
-        step = max(1, MOST_BYTES // per_point)
-        parts = (slice(start, start + step) for start in range(0, len(elements), step))
-        return np.concatenate([self._points(elements[part], offsets[part]) for part in parts])
-
-    def _points(self, elements: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        inputs = np.searchsorted(self.edges, elements, side="right") - 1
-        count = len(elements)
-        stacks = {}
-        for k in sorted(set(inputs.tolist())):
-            mine = np.flatnonzero(inputs == k)
-            part = self.parts[k]
-            stack = np.repeat(part[None], count, axis=0)
-            places = elements[mine] - self.edges[k]
-            stack[mine, places] = part[places] + offsets[mine].astype(part.dtype)
-            x = self.arrays[k]
-            stacks[self.claim.wrt[k]] = stack.view(x.dtype).reshape((count, *x.shape))
-        return self.evaluate(stacks, count)
-
-    def points(self, xs: np.ndarray, moved: Sequence[int] | None = None) -> np.ndarray:
-        """Return f at real vectors xs (points, n): (points, m). moved: the inputs whose elements alone xs has."""
-        stacks = {}
-        chosen = range(len(self.arrays)) if moved is None else moved
-        begin = self.edges[chosen[0]] if len(chosen) else 0
-        for k in chosen:
-            x = self.arrays[k]
-            part = xs[:, self.edges[k] - begin : self.edges[k + 1] - begin].astype(self.parts[k].dtype, copy=False)
-            stacks[self.claim.wrt[k]] = np.ascontiguousarray(part).view(x.dtype).reshape((len(xs), *x.shape))
-        return self.evaluate(stacks, len(xs))
-
     def pull(self, cotangents: Sequence[np.ndarray] | np.ndarray, at: Any = None) -> np.ndarray:
         """Return the claimed products of real cotangents (of length m) with the derivative, one row each."""
         raw = [self.as_output(u) for u in cotangents]
@@ -158,14 +105,6 @@ class Flat:
             part = x[self.columns(k)].astype(self.parts[k].dtype)
             arrays[name] = part.view(self.arrays[k].dtype).reshape(self.arrays[k].shape)
         return arrays
-
-    def evaluate(self, stacks: dict[str, np.ndarray], count: int) -> np.ndarray:
-        self.calls += count
-        self.claim.progress.report_progress("call", self.calls, 0)
-        start = time.perf_counter()
-        out = self.claim.values(stacks, count, self.out)
-        self.note_time((time.perf_counter() - start) / max(count, 1))
-        return real_view(out.astype(self.out_dtype)).astype(float).reshape((count, -1))
 
     def as_output(self, u: np.ndarray) -> np.ndarray:
         return np.asarray(u, self.out.real.dtype).view(self.out_dtype).reshape(self.out_shape)
@@ -221,14 +160,15 @@ ROWS_AT_ONCE = 64  # cotangents that a framework is given for one forward pass
 
 
 def scales_of(x: np.ndarray) -> np.ndarray:
-    """Return the size of each element; zeros, and what steps would cut off, take the median of the others, or 1."""
+    """Return the size of each element; for zeros, and what steps would cut off, the median of the others, at most 1."""
     size = np.abs(x.astype(float))
-    least = float(np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps)
-    known = size[(size > least) & np.isfinite(size)]
-    if not known.size:
-        return np.where(size > least, size, 1.0)
-    middle = np.sort(known)[(known.size - 1) // 2 : known.size // 2 + 1].mean()  # np.median would load numpy.ma
-    return np.where(size > least, size, middle)
+    least = 1e7 * float(np.finfo(x.dtype).tiny)
+    good = (size > least) & np.isfinite(size)
+    known = np.sort(size[good])
+    middle = (
+        known[(known.size - 1) // 2 : known.size // 2 + 1].mean() if known.size else 1.0
+    )  # np.median loads numpy.ma
+    return np.where(good, size, min(float(middle), 1.0))
 
 
 def arrays_behind(claim: Claim) -> list[np.ndarray]:

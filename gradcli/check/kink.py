@@ -20,7 +20,7 @@ import itertools
 
 import numpy as np
 
-from .flat import Flat
+from .estimate import estimate_from_right, fit
 from .verdict import FAIL, Judgement
 
 
@@ -62,8 +62,6 @@ def distance(points: np.ndarray, target: np.ndarray) -> float:
     return float(np.abs(target - nearest(points, target)).max())
 
 
-STEP_SIZES = 10.0 ** np.array([-3, -4, -5, -6, -7, -9, -11])
-"""Steps of directional derivatives, each with its half and its quarter, in units of the scale."""
 RADIUS = 1e-4  # how far from x gradients are taken, and half as far, in units of the scale
 MOST_MEETING = 60  # elements that may meet in a kink which is looked at in full
 PROBES = 8  # random directions in which derivatives must add up
@@ -75,7 +73,7 @@ MOST_SUPPORTS = 60
 def settle_kinks(judgement: Judgement, rows: set[int], seed: int) -> None:
     """Decide rows in which several elements have kinks, or seem wrong where kinks may meet."""
     flat = judgement.flat
-    slopes = Slopes(flat, np.random.default_rng(seed))
+    slopes = Slopes(judgement, np.random.default_rng(seed))
     for j in sorted(rows):
         row = KinkRow(slopes, judgement, j)
         if row.adds_up() or (flat.size <= MOST_MEETING and row.measure_at_x().adds_up()):
@@ -93,34 +91,15 @@ def settle_kinks(judgement: Judgement, rows: set[int], seed: int) -> None:
 class Slopes:
     """Directional derivatives of a Flat at x; directions are in units of the scale, one a row."""
 
-    def __init__(self, flat: Flat, rng: np.random.Generator):
-        self.flat, self.rng = flat, rng
+    def __init__(self, judgement: Judgement, rng: np.random.Generator):
+        self.flat, self.sampler, self.rng = judgement.flat, judgement.sampler, rng
+        self.weights, self.count = judgement.rows.weights, len(judgement.claimed)
 
     def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return one-sided derivatives and their errors: shapes (directions, m).
-
-        Extrapolated from three steps (Romberg), from the size of step that leaves the least error, of those that
-        agree with all smaller ones: a larger one may cross a kink beside x.
-        """
-        flat = self.flat
-        ratios = np.array([1.0, 0.5, 0.25])
-        steps = (STEP_SIZES[:, None] * ratios).reshape(-1)
-        moves = (steps[:, None, None] * (directions * flat.scales)).reshape((-1, flat.size))
-        values = flat.points(flat.x + moves).reshape((len(STEP_SIZES), 3, len(directions), -1))
-        quotients = (values - flat.f0) / (STEP_SIZES[:, None, None, None] * ratios[:, None, None])
-        first = 2 * quotients[:, 1:] - quotients[:, :-1]
-        best = (4 * first[:, 1] - first[:, 0]) / 3
-        largest = np.maximum(np.abs(values).max(axis=1), np.abs(flat.f0))
-        error = np.maximum(np.abs(best - first[:, 1]), 0.1 * np.abs(first[:, 1] - first[:, 0]))
-        error += 40 * flat.unit * largest / STEP_SIZES[:, None, None]
-        error = np.where(np.isfinite(error), error, np.inf)
-        value, least = best[-1], error[-1]
-        agree = np.ones(value.shape, bool)
-        for k in range(len(STEP_SIZES) - 2, -1, -1):
-            agree &= ~(np.abs(best[k] - value) > 3 * (error[k] + least))
-            better = agree & (error[k] < least)
-            value, least = np.where(better, best[k], value), np.where(better, error[k], least)
-        return value, least
+        """Return one-sided derivatives and their errors: shapes (directions, R)."""
+        scaled = directions * self.flat.scales
+        sides = [estimate_from_right(self.sampler.line(d, self.weights)) for d in scaled]
+        return np.array([value for value, _ in sides]), np.array([error for _, error in sides])
 
     @functools.cached_property
     def probes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -137,18 +116,19 @@ class Slopes:
         return directions
 
     def gradients(self, directions: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the limits of gradients along directions towards x: (directions, columns, m), scaled."""
-        flat, k = self.flat, len(columns)
-        slopes = []
-        for radius in (RADIUS, RADIUS / 2):
-            points = np.repeat((flat.x + radius * directions * flat.scales)[:, None], 2 * k, axis=1)
-            places, step = np.arange(k), radius / 100 * flat.scales[columns]
-            points[:, places, columns] += step
-            points[:, k + places, columns] -= step
-            width = points[:, places, columns] - points[:, k + places, columns]
-            values = flat.points(points.reshape((-1, flat.size))).reshape((len(directions), 2, k, -1))
-            slopes.append((values[:, 0] - values[:, 1]) / width[..., None] * flat.scales[columns][:, None])
-        return 2 * slopes[1] - slopes[0]
+        """Return the limits of gradients along directions towards x: (directions, columns, R), scaled."""
+        flat, limits = self.flat, []
+        for direction in directions * flat.scales:
+            wide, narrow = (
+                np.array([self.slope_at(flat.x + radius * direction, int(i), radius / 100) for i in columns])
+                for radius in (RADIUS, RADIUS / 2)
+            )
+            limits.append(2 * narrow - wide)
+        return np.array(limits)
+
+    def slope_at(self, origin: np.ndarray, i: int, width: float) -> np.ndarray:
+        found = fit(self.sampler.element(i, self.weights, origin), width, 4)
+        return np.full(self.count, np.nan) if found is None else np.where(np.isinf(found.error), np.nan, found.value)
 
 
 class KinkRow:
@@ -157,8 +137,8 @@ class KinkRow:
     def __init__(self, slopes: Slopes, judgement: Judgement, j: int):
         flat, error = slopes.flat, judgement.error[j]
         self.slopes, self.flat, self.j = slopes, flat, j
-        self.claimed = judgement.analytic[j] * flat.scales
-        sides = [judgement.reference.sides.get((j, i)) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
+        self.claimed = judgement.claimed[j] * flat.scales
+        sides = [judgement.sides.get((j, i)) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
         self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
         kinked = judgement.kinks.get(j, [])
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales

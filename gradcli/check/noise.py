@@ -1,14 +1,17 @@
-"""How far values, and claims, scatter about a smooth curve: rounding, seen at points close by."""
+"""How far claims scatter about a smooth curve: rounding, seen at points close by."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..program.claim import CallError, Claim
-from .flat import Flat
+
+if TYPE_CHECKING:
+    from .rows import ClaimedRows
 
 NEIGHBOURS = 3  # points a few rounding units away at which a derivative is asked again to see its own rounding
 ON_LINE = np.arange(-4, 5)  # the places of close points on a line, in units of their spacing
@@ -21,17 +24,6 @@ def noise_differences(values: np.ndarray, order: int, axis: int = 0) -> np.ndarr
     order, and fall for a smooth curve (More and Wild, SIAM J. Sci. Comput. 33, 2011, equation 1.4).
     """
     return np.abs(np.diff(values, n=order, axis=axis)) / math.sqrt(math.comb(2 * order, order))
-
-
-def scatter_of_values(flat: Flat) -> np.ndarray:
-    """Return the noise of each output at three spacings along a random direction: shape (3, m)."""
-    rng = np.random.default_rng(5)
-    direction = rng.choice([-1.0, 1.0], flat.size) * flat.scales
-    spacings = (64 * flat.input_unit, 4096 * flat.input_unit, 2.0**20 * flat.input_unit)
-    offsets = np.concatenate([ON_LINE * spacing for spacing in spacings])
-    values = flat.points(flat.x + offsets[:, None] * direction).reshape((len(spacings), len(ON_LINE), -1))
-    noise = np.sqrt((noise_differences(values, 4, axis=1) ** 2).mean(axis=1))
-    return np.where(np.isfinite(noise), noise, 0.0)
 
 
 def neighbours(
@@ -60,32 +52,33 @@ def move_by(claim: Claim, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarr
     return {**at, **{name: (at[name] * (1 + move)).astype(at[name].dtype) for name, move in moves.items()}}
 
 
-def claim_at(flat: Flat, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+def claim_at(rows: ClaimedRows, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """Return the claimed rows at another point: (R, n); None where there is no claim."""
     try:
-        return flat.matrix(arrays)
+        return rows.at(arrays)
     except CallError:
         return None
 
 
-def scatter_of_claim(flat: Flat, analytic: np.ndarray) -> np.ndarray:
-    """Return how much the claimed derivative changes a few rounding units away from the point."""
-    most = np.zeros_like(analytic)
-    for near in neighbours(flat.claim):
-        moved = claim_at(flat, near)
+def scatter_of_claim(rows: ClaimedRows) -> np.ndarray:
+    """Return how much the claimed rows change a few rounding units away from the point: (R, n)."""
+    most = np.zeros_like(rows.claimed)
+    for near in neighbours(rows.flat.claim):
+        moved = claim_at(rows, near)
         if moved is not None:
-            most = np.fmax(most, np.abs(moved - analytic))
+            most = np.fmax(most, np.abs(moved - rows.claimed))
     return np.where(np.isfinite(most), most, 0.0)
 
 
-def roughness(flat: Flat, analytic: np.ndarray) -> np.ndarray:
-    """Return how far the claim scatters about a smooth curve: the lower quartile, which an edge beside leaves alone."""
-    most = np.zeros_like(analytic)
+def roughness(rows: ClaimedRows) -> np.ndarray:
+    """Return how far the claim scatters about a smooth curve: the lower quartile, which an edge nearby leaves alone."""
+    most = np.zeros_like(rows.claimed)
     for spacing in (3e-9, 3e-11):
-        rows = []
-        for near in points_on_line(flat.claim, spacing, seed=1):
-            row = claim_at(flat, near)
+        stack = []
+        for near in points_on_line(rows.flat.claim, spacing, seed=1):
+            row = claim_at(rows, near)
             if row is None:
-                return np.zeros_like(analytic)
-            rows.append(row)
-        most = np.fmax(most, np.quantile(noise_differences(np.stack(rows), 3), 0.25, axis=0))
+                return np.zeros_like(most)
+            stack.append(row)
+        most = np.fmax(most, np.quantile(noise_differences(np.stack(stack), 3), 0.25, axis=0))
     return np.where(np.isfinite(most), most, 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import os
 import textwrap
@@ -26,34 +25,29 @@ from ..program.claim import (
 )
 from ..program.user_code import users_trace
 from ..request import Request
-from ..show.check_results import CheckReport, ElementCounts, Elements, Evidence, Finding, InputCheck, Line
+from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
 from .flat import Flat
-from .jacobian import Reference
-from .noise import roughness, scatter_of_claim
+from .probe import PER_ESTIMATE, Probe
 from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
+from .rows import ClaimedRows
+from .sampler import Sampler
 from .verdict import (
     AT_KINK,
-    CAP,
     FAIL,
-    HIDDEN,
+    JUMPS,
+    MARGIN,
+    NEGLIGIBLE,
     OWN_NOISE,
-    UNSURE,
+    VERDICTS,
     Judgement,
     differ_by,
-    digits_of,
     judge_by_tolerances,
-    rounding_slack,
 )
 
 DEFECT = "a defect of gradcli, please report it"  # what is said where nobody foresaw an error
-SCATTER_LIMIT = 200_000
-"""Elements of a Jacobian up to which a hand-written derivative is called again, to see its own rounding."""
-JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps there: that is no noise
-SPARSE_FROM = 20_000  # elements of a Jacobian from which on its pattern is looked at
-SLOW_SECONDS = 2.0  # seconds that one call per element may take for all elements to be looked at
-DISTURBED = 0.05  # seconds by which other work on the machine delays a call at most, mostly
-RETRIALS = 3  # further calls to tell a slow function from a delayed call
-EXCUSE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
+DRIFT = 1e-3  # two calls at one point that differ by more, relative, show another function, and not noise
+LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven
+FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
 
 
 class Place(NamedTuple):
@@ -166,6 +160,14 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) ->
     return report("inconclusive", claim.doubt) if claim.doubt else Judging(claim, request, report).run()
 
 
+class RestrictedError(Exception):
+    """A claim is right on a part of the space alone, on which its function lives."""
+
+    def __init__(self, report: CheckReport):
+        super().__init__(report.message)
+        self.report = report
+
+
 class Judging:
     """The judgement of one claim. All methods raise CallError.
 
@@ -176,130 +178,113 @@ class Judging:
     def __init__(self, claim: Claim, request: Request, report: Callable[..., CheckReport]):
         claim.budget.allowed = request.calls or claim.budget.allowed
         self.claim, self.request, self.report, self.flat = claim, request, report, Flat(claim)
+        self.sampler = Sampler(self.flat)
         self.at_other = claim_at_other_point(self.flat)
         self.broken_law: Finding | None = None
 
     def run(self) -> CheckReport:
-        """Return the report: by directions where these are enough, else by elements."""
-        flat, request = self.flat, self.request
-        reason = not_finite(flat)
-        if reason is not None:
-            return self.report("inconclusive", reason)
-        along = request.tolerances is None and request.show != "all" and len(flat.f0) * flat.size > 0
-        along = along and bool(request.looks_along or self.claim.budget.allowed or is_costly(flat))
-        checked = self.by_directions() if along else None
-        if checked is not None:
-            return checked
-        drift, size = np.abs(flat.f0 - flat.value_again()), np.abs(flat.f0)
-        if (drift > 1e3 * flat.unit * size).any():
-            return self.report("inconclusive", differ_by((drift / np.maximum(size, 1e-300)).max()))
-        if not along:
+        flat, request, claim = self.flat, self.request, self.claim
+        if not np.isfinite(flat.f0).all():
+            return self.report("inconclusive", "the function is not finite at this point")
+        if flat.size and flat.held.all():
+            return self.report("inconclusive", f"the input {', '.join(claim.wrt)} holds nothing but nan or infinity")
+        by_error, budget = request.tolerances is None, claim.budget
+        if budget.left >= 2 * (budget.claim_calls + PER_ESTIMATE):
             self.broken_law = find_broken_law(flat, request.seed)
-        return self.by_elements()
-
-    def by_directions(self) -> CheckReport | None:
-        from .directions import PLAN, TAYLOR_STEPS, Directions, taylor_of
-        from .wrong_elements import judge_along
-
-        claim, request, most = self.claim, self.request, self.claim.budget.allowed
-        if most is None or claim.budget.made + 2 * claim.budget.claim_calls + PLAN <= most:
-            self.broken_law = find_broken_law(self.flat, request.seed)
-        look = Directions(self.flat, request.seed, TAYLOR_STEPS if request.taylor else None)
-        outcome = judge_along(look)
-        if request.taylor and look.slopes:
-            self.report = functools.partial(self.report, taylor=taylor_of(look))
-        if outcome is None:
-            return None
-        rows = look.claimed if look.slopes else None
-        if self.broken_law is None and rows is not None and rows.whole is not None and rows.again is not None:
-            self.broken_law = find_unsteady(rows.whole, rows.again, self.at_other)
-        verdict, message, findings = outcome.verdict, outcome.message, outcome.findings
-        if self.broken_law is not None:
-            verdict, message = "fail", message if verdict == "fail" else self.broken_law.text
-            findings = (self.broken_law, *findings)
-        claim = look.flat.claim  # perhaps restricted to symmetric matrices
-        checked = self.report(
-            verdict,
-            message or claim.restriction,
-            inputs=outcome.inputs,
-            diagnosis=findings,
-            notes=(*claim.notes, *outcome.notes, *undecided_notes(outcome.inputs)),
-            evidence=outcome.evidence(look.flat),
-        )
-        with contextlib.suppress(OutOfCallsError):
-            return with_adjoint_test(checked, claim, request.seed)
-        return checked
-
-    def by_elements(self) -> CheckReport:
-        flat, claim, request = self.flat, self.claim, self.request
-        by_error = request.tolerances is None
-        large = claim.capabilities.traced and len(flat.f0) * flat.size >= SPARSE_FROM
-        if self.broken_law is None and by_error and request.show != "all" and large:
-            from .sparse_jacobian import all_right
-
-            right = all_right(flat)
-            if right is not None:
-                evidence = Evidence(len(flat.f0) * flat.size, 0, flat.calls)
-                return with_adjoint_test(self.report("pass", inputs=right, evidence=evidence), claim, request.seed)
-        analytic = flat.matrix()
-        again = analytic if analytic.size > SCATTER_LIMIT or claim.capabilities.traced else flat.matrix()
+        if by_error and flat.f0.size and budget.left > PER_ESTIMATE:
+            relative = (self.sampler.drift / np.maximum(np.abs(flat.f0), 1e-300)).max()
+            if relative > DRIFT:
+                evidence = Evidence(flat.f0.size * flat.size, 0, budget.made)
+                return self.report("inconclusive", differ_by(relative), evidence=evidence)
+        rows = ClaimedRows(flat, np.random.default_rng(request.seed))
         coarse = 0.0
-        if self.broken_law is None and by_error:
-            coarse, self.broken_law = coarseness(flat, analytic, request.seed)
-        unsteady = find_unsteady(analytic, again, self.at_other)
+        if self.broken_law is None and by_error and rows.single:
+            coarse, self.broken_law = coarseness(flat, rows.claimed, request.seed)
+        judgement = Judgement(flat, self.sampler, rows, coarse)
+        probe = Probe(judgement, request.seed, self.restrict)
+        if not by_error:
+            judge_by_tolerances(judgement, request.tolerances or ())
+        elif judgement.claimed.size:
+            try:
+                judge_by_estimates(judgement, probe, request)
+            except RestrictedError as restricted:
+                return restricted.report
+        return self.report_on(judgement, probe)
+
+    def restrict(self) -> None:
+        """Raise RestrictedError with the report on symmetric matrices, where the function lives there and it passes."""
+        if self.broken_law is not None or not any(x.ndim > 1 for x in self.flat.arrays):
+            return
+        from .symmetric import restrict_to_symmetric
+
+        narrower = restrict_to_symmetric(self.sampler)
+        report = None if narrower is None else judge(narrower, self.request, self.report)
+        if report is not None and all(item.verdict != "fail" for item in report.inputs):
+            raise RestrictedError(report)
+
+    def report_on(self, judgement: Judgement, probe: Probe) -> CheckReport:
+        flat, claim, request, rows = self.flat, self.claim, self.request, judgement.rows
+        wrong = judgement.verdict == "fail" or probe.proven is not None
+        unsteady = None if rows.again is None else find_unsteady(rows.claimed, rows.again, self.at_other)
         findings = [finding for finding in (self.broken_law, unsteady) if finding is not None]
-        if analytic.size and request.tolerances is not None:
-            judgement = judge_by_tolerances(flat, analytic, request.tolerances)
-        else:
-            judgement = judge_closely(flat, analytic, request.seed, coarse)
-        verdict = "fail" if findings else judgement.verdict
-        message = judgement.reason() if verdict == "inconclusive" else claim.restriction
-        if judgement.verdict == "fail":
-            findings += self.find_mistakes(judgement)
-        elif findings:
+        verdict = "fail" if findings or wrong else judgement.verdict
+        if verdict != "fail" and probe.out_of_calls:
+            verdict = "inconclusive"
+        inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
+        if wrong:
+            findings += self.find_mistakes(judgement, probe)
+        message = claim.restriction
+        if verdict == "inconclusive":
+            message = too_few(probe) if probe.out_of_calls else judgement.reason()
+        elif verdict == "fail" and not (judgement.state == FAIL).any():
+            message = findings[0].text if findings and not wrong else probe.text_of_disagreement()
+        elif verdict == "fail" and not wrong:
             message = findings[0].text
-        inputs = tuple(input_check(judgement, k, request.show == "all") for k in range(len(claim.wrt)))
-        if verdict == "pass" and analytic.size and sum(item.hidden for item in inputs) == analytic.size:
+        negligible = int((judgement.state == NEGLIGIBLE).sum())
+        if verdict == "pass" and negligible and negligible == judgement.state[:, ~flat.held].size:
             verdict, message = "inconclusive", "no element is decidable: all are below the function's own rounding"
         at_kink = [AT_KINK] if judgement.kinks and verdict == "pass" else []
-        notes = [*claim.notes, *at_kink, *judgement.notes, *undecided_notes(inputs)]
+        notes = [*claim.notes, *held_notes(flat), *at_kink, *judgement.notes, *undecided_notes(inputs)]
+        if probe.out_of_calls and verdict == "fail":
+            notes.append("the call budget (--calls) ended the search for more wrong elements")
+        taylor = None
+        if request.taylor and flat.size:
+            from .taylor import taylor_of
+
+            taylor = taylor_of(probe)
         checked = self.report(
             verdict,
             message,
             inputs=inputs,
             diagnosis=tuple(findings),
             notes=tuple(dict.fromkeys(notes)),
-            evidence=Evidence(analytic.size, judgement.closely, flat.calls),
+            evidence=probe.evidence(verdict),
+            taylor=taylor,
         )
-        matrices = any(x.ndim > 1 for x in flat.arrays)
-        if judgement.verdict != "pass" and self.broken_law is None and by_error and matrices:
-            from .symmetric import restrict_to_symmetric
+        with contextlib.suppress(OutOfCallsError):
+            return with_adjoint_test(checked, claim, request.seed)
+        return checked
 
-            narrower = restrict_to_symmetric(flat)
-            on_symmetric = None if narrower is None else judge(narrower, request, self.report)
-            if on_symmetric is not None and all(item.verdict == "pass" for item in on_symmetric.inputs):
-                return on_symmetric
-        return with_adjoint_test(checked, claim, request.seed)
+    def input_check(self, judgement: Judgement, probe: Probe, k: int) -> InputCheck:
+        item = probe.limit_digits(judgement.input_check(k), k)
+        return with_elements(judgement, item, k) if self.request.show == "all" else item
 
-    def find_mistakes(self, judgement: Judgement) -> tuple[Finding, ...]:
+    def find_mistakes(self, judgement: Judgement, probe: Probe) -> tuple[Finding, ...]:
         from .diagnose import diagnose
 
         mistakes = diagnose(judgement)
         only_places = all(finding.kind in PLACES for finding in mistakes)
-        if only_places and self.at_other is not None and np.array_equal(self.at_other, judgement.analytic):
+        at_other = self.at_other
+        if only_places and at_other is not None and np.array_equal(at_other, judgement.claimed):
             return (KEPT,)
         return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
 
 
-def is_costly(flat: Flat) -> bool:
-    """Return whether calls are too dear for a look at every element; a busy machine alone does not make them so."""
-    if flat.claim.capabilities.costly or flat.claim.capabilities.traced:
-        return flat.claim.capabilities.costly
-    flat.value_again()
-    for _ in range(RETRIALS):
-        if flat.size * flat.seconds > SLOW_SECONDS and flat.seconds < DISTURBED:
-            flat.call_again()
-    return flat.size * flat.seconds > SLOW_SECONDS
+def too_few(probe: Probe) -> str:
+    """Return that a call budget does not decide, and which one would."""
+    allowed = probe.flat.claim.budget.allowed
+    calls = "1 call" if allowed == 1 else f"{allowed} calls"
+    return f"undecided after {calls}; rerun with --calls {probe.calls_needed}"
 
 
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
@@ -310,44 +295,51 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             yield f"{item.name}: {count} not decidable, {reason}"
 
 
-def not_finite(flat: Flat) -> str | None:
-    """Return what is not finite, so that nothing can be said of a function at this point."""
-    if not np.isfinite(flat.f0).all():
-        return "the function is not finite at this point"
-    strange = [name for name in flat.claim.wrt if not np.isfinite(flat.claim.at[name]).all()]
-    return f"the input {', '.join(strange)} holds nan or infinity" if strange else None
+def held_notes(flat: Flat) -> Iterator[str]:
+    for k, name in enumerate(flat.claim.wrt):
+        if count := int(flat.held[flat.columns(k)].sum()):
+            elements = "1 element is" if count == 1 else f"{count} elements are"
+            yield f"{name}: {elements} nan or infinite, and held constant"
 
 
-def judge_closely(flat: Flat, analytic: np.ndarray, seed: int, coarse: float) -> Judgement:
-    """Decide every element by its own derivative, then what excuses it. coarse: the part that is not certain."""
-    asked = analytic.size <= SCATTER_LIMIT and not flat.claim.capabilities.traced
-    scatter = scatter_of_claim(flat, analytic) if asked else np.zeros_like(analytic)
-    judgement = Judgement(analytic, Reference(flat), *rounding_slack(analytic, scatter, flat.claim_unit, coarse))
-    steady = np.where(scatter <= JUMPS * np.abs(analytic), scatter, 0.0)
-    judgement.excusable = OWN_NOISE * steady
-    if not analytic.size:  # without elements the verdict is a pass in every way of checking
-        return judgement
-    judgement.run()
-    rows = {j for j, columns in judgement.kinks.items() if len(columns) > 1}
-    rows.update(np.flatnonzero((judgement.state == FAIL).any(axis=1)).tolist())
-    if rows and flat.size > 1:
-        from .kink import settle_kinks
+def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> None:
+    """Probe and locate; then settle kinks, and forgive what a claim's own rounding or a tolerance explains."""
+    flat = judgement.flat
+    probe.run(every=request.show == "all")
+    if probe.out_of_calls:
+        return
+    meeting = {j for j, columns in judgement.kinks.items() if len(columns) > 1}
+    meeting.update(np.flatnonzero((judgement.state == FAIL).any(axis=1)).tolist())
+    every = not np.isnan(judgement.value[:, ~flat.held]).any()
+    with contextlib.suppress(OutOfCallsError):
+        if meeting and flat.size > 1 and every and (judgement.kinks or not probe.adds_up()):
+            from .kink import settle_kinks
 
-        settle_kinks(judgement, rows, seed)
-    if judgement.verdict != "fail" or analytic.size > EXCUSE_LIMIT:
-        return judgement
-    if flat.claim.capabilities.traced:
-        scatter = scatter_of_claim(flat, analytic)
-    from .solver import is_rough, solver_tolerance
+            settle_kinks(judgement, meeting, request.seed)
+        if judgement.verdict == "fail" and judgement.claimed.size <= FORGIVE_LIMIT:
+            forgive(judgement)
 
+
+def forgive(judgement: Judgement) -> None:
+    """Take back fails that the claim's own rounding, or a tolerance inside the function, explains."""
+    rows, wrong = judgement.rows, judgement.state == FAIL
+    with np.errstate(invalid="ignore"):
+        size = np.fmax(np.abs(judgement.claimed), np.abs(judgement.value))
+        if not (np.abs(judgement.claimed - judgement.value) <= LIKE_ROUNDING * size)[wrong].all():
+            return
+    from .noise import roughness, scatter_of_claim
+    from .tolerance import is_rough, tolerance_inside
+
+    scatter = scatter_of_claim(rows) if rows.flat.claim.capabilities.traced else rows.scatter
+    steady = np.where(scatter <= JUMPS * np.abs(rows.claimed), scatter, 0.0)
     judgement.rough = is_rough(judgement, scatter)
-    if not judgement.rough:
-        judgement.excuse(np.fmax(roughness(flat, analytic), steady))
-    solver = solver_tolerance(judgement, scatter) if judgement.verdict == "fail" and not judgement.rough else None
-    if solver is not None:
+    if judgement.rough:
+        return
+    judgement.forgive_rounding(np.fmax(roughness(rows), steady), OWN_NOISE)
+    tolerance = tolerance_inside(judgement, scatter) if judgement.verdict == "fail" else None
+    if tolerance is not None:
         for j, i in np.argwhere(judgement.state == FAIL):
-            judgement.state[j, i] = judgement.unsure(int(j), int(i), solver)
-    return judgement
+            judgement.state[j, i] = judgement.undecided(int(j), int(i), tolerance)
 
 
 ROUGH = Finding(
@@ -373,71 +365,27 @@ def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | 
 
 
 LINE = 81  # points of the function along the worst element
-VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden"])
 
 
-def input_check(judgement: Judgement, k: int, every: bool) -> InputCheck:
-    """Return what was found for input k; where every element is wanted, with all of them, and a line."""
-    item = one_input(judgement, k)
-    if not every:
-        return item
+def with_elements(judgement: Judgement, item: InputCheck, k: int) -> InputCheck:
+    """Return what was found for input k with every element, and with the function along the worst one."""
     flat, columns = judgement.flat, judgement.flat.columns(k)
+    if not judgement.rows.single:
+        return item
     elements = Elements(
         tuple(flat.row(j) for j in range(len(flat.f0))),
         tuple(flat.label(i)[1:] for i in range(columns.start, columns.stop)),
-        judgement.analytic[:, columns],
+        judgement.claimed[:, columns],
         judgement.value[:, columns],
-        judgement.margin * judgement.error[:, columns],
+        MARGIN * judgement.error[:, columns],
         VERDICTS[judgement.state[:, columns]],
     )
     line = None
     if item.worst is not None:
         row = elements.rows.index((item.worst.output, item.worst.output_part))
         i = columns.start + elements.columns.index((item.worst.place, item.worst.part))
-        x, offsets = float(flat.coordinate(i)), np.linspace(-1, 1, LINE) * float(flat.scales[i])
-        line = Line(x + offsets, flat.along(np.full(LINE, i), offsets)[:, row], (x, float(flat.f0[row])))
+        offsets = np.linspace(-1, 1, LINE)
+        _, values = judgement.sampler.element(i).values(offsets)
+        x = float(flat.coordinate(i))
+        line = Line(x + offsets * float(flat.scales[i]), values[:, row], (x, float(flat.f0[row])))
     return replace(item, elements=elements, point=np.array(flat.arrays[k]), line=line)
-
-
-def one_input(judgement: Judgement, k: int) -> InputCheck:
-    flat, columns = judgement.flat, judgement.flat.columns(k)
-    name, shape = flat.claim.wrt[k], flat.arrays[k].shape
-    state, a = judgement.state[:, columns], judgement.analytic[:, columns]
-    value, error = judgement.value[:, columns], judgement.error[:, columns]
-    if not a.size:
-        return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
-    wrong, hidden = state == FAIL, state == HIDDEN
-    verdict = "fail" if wrong.any() else "inconclusive" if (state == UNSURE).any() else "pass"
-    at_kink = np.zeros(state.shape, bool)
-    for row, places in judgement.kinks.items():
-        at_kink[row, [c - columns.start for c in places if columns.start <= c < columns.stop]] = True
-    gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
-    relative = gap / np.abs(value)
-    room = np.maximum(judgement.room(error, (slice(None), columns)), judgement.excusable[:, columns])
-    known = np.isfinite(gap) & (np.abs(value) > judgement.margin * error) & ~hidden & ~at_kink
-    excess = gap / (error + judgement.slack[:, columns] + np.finfo(float).tiny)
-    excess = np.where(hidden, 0.0, excess)
-    if wrong.any():
-        excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
-        ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)
-        excess = np.where(ties, np.where(np.isnan(relative), np.inf, relative), -1.0)
-    j, i = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), -1.0, excess))), a.shape)
-    counted = known | (wrong & ~np.isnan(gap))
-    most = float(relative[counted].max()) if counted.any() else 0.0
-    column = columns.start + int(i)
-    sides = judgement.reference.sides.get((int(j), column))
-    worst = flat.worst(int(j), column, a[j, i], value[j, i], float(judgement.margin * error[j, i]), sides)
-    return InputCheck(
-        name,
-        shape,
-        verdict,
-        float(gap[counted].max()) if counted.any() else 0.0,
-        most,
-        digits_of(most),
-        float((room[known] / np.abs(value[known])).max()) if known.any() else None,
-        worst,
-        hidden=int(hidden.sum()),
-        hidden_below=float((np.abs(value) + room)[hidden].max()) if hidden.any() else 0.0,
-        of_largest=float(room[known].max() / np.abs(value[known]).max()) if known.any() else None,
-        counts=ElementCounts(int(wrong.sum()), int((state == UNSURE).sum()), state.size),
-    )

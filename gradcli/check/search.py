@@ -18,9 +18,10 @@ from ..program.claim import CallError, Claim, WrongShapeError, as_point, callabl
 from ..request import Request
 from ..show.check_results import CheckReport, FoundPoint, InputCheck
 from ..show.results import SCHEMA, document_of_lines
-from .candidates import ElementSlopes, Point, candidates, compare_along_line, constants_in, constants_of, shrink
+from .candidates import Point, candidates, compare_along_line, constants_in, constants_of, shrink
 from .flat import Flat
 from .run import run_check
+from .sampler import Sampler
 
 
 def plain_of(x: Any) -> Any:
@@ -100,7 +101,6 @@ class SavedPoints:
 LEAST_JUDGED = 12  # so many suspicious points are judged, or a tenth of all
 LEAST_CALLS, MOST_CALLS = 10_000, 150
 """Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
-DIRECTIONS = 3
 KNOWN_WITHIN = 0.02  # the relative error of a reference that knows a slope
 CLEARLY = 5.0  # how many times its error a claim must be off to be accused at one of many points
 ROUNDING = 1e3  # so many rounding units of what a gradient is elsewhere are no error
@@ -141,11 +141,10 @@ class PointSearch:
         return any(self.is_sure(point, item) for item in wrong)
 
     def is_sure(self, point: Mapping[str, np.ndarray], item: InputCheck) -> bool:
-        """Return whether values far and near speak against the worst element of an input.
+        """Return whether the worst element of an input is wrong beyond doubt.
 
         Of many points, some are off by a little more than their error, and where a gradient is next to nothing, by
-        its rounding. On stairs the claim may be the slope over more than a step. A reference that knows its own size
-        is then enough; see `has_no_slope` for one that does not.
+        its rounding.
         """
         worst = item.worst
         if worst is None:
@@ -154,18 +153,13 @@ class PointSearch:
             return bool(np.isfinite(worst.sides).all())
         claim = self.at(point)
         x = claim.at[item.name]
-        gap, known = abs(worst.analytic - worst.numeric), abs(worst.numeric) * KNOWN_WITHIN >= worst.numeric_error > 0
+        if not np.isfinite(worst.analytic):
+            return bool(worst.numeric_error <= KNOWN_WITHIN * abs(worst.numeric))
+        gap, size = abs(worst.analytic - worst.numeric), max(abs(worst.analytic), abs(worst.numeric))
+        known = size * KNOWN_WITHIN >= worst.numeric_error > 0
         if gap <= ROUNDING * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
             return known and x.dtype.kind != "f"
-        flat = Flat(claim)
-        place = flat.columns(claim.wrt.index(item.name)).start + int(np.ravel_multi_index(worst.place, x.shape))
-        row = next(j for j in range(len(flat.f0)) if flat.row(j) == (worst.output, worst.output_part))
-        line = ElementSlopes(flat, place, row)
-        if line.agrees(worst.analytic, gap):
-            return False
-        if known:
-            return not gap <= CLEARLY * worst.numeric_error
-        return line.has_no_slope(worst.analytic, worst.numeric_error)
+        return bool(known and not gap <= CLEARLY * worst.numeric_error)
 
     @functools.cached_property
     def usual_size(self) -> float:
@@ -235,15 +229,11 @@ class PointSearch:
         if not np.isfinite(flat.f0).all() or not flat.size or not len(flat.f0):
             return None
         try:
-            for _ in range(DIRECTIONS):
-                gap, kink = compare_along_line(flat, self.rng)
-                if gap > 0 or not kink:
-                    return max(0.0, gap)
+            return compare_along_line(Sampler(flat), self.rng)
         except WrongShapeError:
             return np.inf
         except CallError:
             return 0.0
-        return 0.0
 
 
 def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[str, Any]]) -> CheckReport:

@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..program.claim import Arrays, CallError, Claim
-from .directions import draw_signs
 from .flat import Flat, real_view
+from .rows import draw_signs
+from .sampler import Sampler
 
 EXACT = 1e-12  # how far a matrix, relative to its largest element, may be from a symmetric one
 CLAIMED = 1e-7  # how far a claimed gradient may be, beside its own rounding
@@ -62,18 +63,18 @@ class Symmetrized(Claim):
         return self.claim.push(self.symmetrize(arrays), self.symmetrize(tangents))
 
 
-def restrict_to_symmetric(flat: Flat) -> Symmetrized | None:
+def restrict_to_symmetric(sampler: Sampler) -> Symmetrized | None:
     """Return a function on the space of symmetric matrices, where it is one of these; None where it is not.
 
     It is where an input is symmetric, and the function reads one triangle alone, or raises where the two differ. A
     claim for what is not read that has nothing for what is read is a transposed one, and no claim about symmetric
     matrices. Raises OutOfCallsError.
     """
-    reasons = {}
+    reasons, flat = {}, sampler.flat
     try:
         for name in flat.claim.wrt:
             x = flat.claim.at[name]
-            read = triangle_read(flat, name) if is_symmetric(x) else None
+            read = triangle_read(sampler, name) if is_symmetric(x) else None
             if read is None:
                 continue
             triangle, reason = read
@@ -96,12 +97,13 @@ def is_symmetric(x: np.ndarray) -> bool:
     return square and bool((np.abs(x - adjoint(x)) <= EXACT * np.abs(x).max(initial=0.0)).all())
 
 
-def triangle_read(flat: Flat, name: str) -> tuple[np.ndarray, str] | None:
+def triangle_read(sampler: Sampler, name: str) -> tuple[np.ndarray, str] | None:
     """Return which triangle of a matrix alone a function reads, and how that shows; None where it reads both."""
+    flat = sampler.flat
     x = flat.claim.at[name]
     upper = np.triu(np.ones(x.shape, bool), 1)
     lower = np.swapaxes(upper, -1, -2)
-    room = 2 * np.abs(flat.f0 - flat.value_again()) + ROUNDING * flat.unit * np.abs(flat.f0)
+    room = 2 * sampler.drift + ROUNDING * flat.unit * np.abs(flat.f0)
     still = []
     for unread in (upper, lower):
         moved = value_at(flat, name, np.where(unread, move_elements(x, AWAY), x))

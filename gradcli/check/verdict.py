@@ -1,21 +1,41 @@
-"""The verdict: from the reference's interval, never from a tolerance that fits all scales."""
+"""The verdict on every entry of a claimed Jacobian: from the interval of an estimate, never from a fixed tolerance."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..show.check_results import ElementCounts, InputCheck
+from .estimate import Estimate, estimate
 from .flat import Flat
-from .jacobian import ENOUGH, MARGIN, OTHER_REACHES, SURE, Reference
-from .line import STAIR
+from .rows import ClaimedRows
+from .sampler import Line, Sampler
 
 CAP = 15.95  # the digits that float64 has
+MARGIN = 2.5  # how many error estimates a claim may be off
+ROUNDING = 32  # how many rounding units of itself a claimed value may be off, ...
+HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, this part of itself
+FLOOR = {8: 2e-9, 4: 4e-6, 2: 8e-3}
+"""Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
+LEEWAY = 1000.0  # ... unless the estimate is known so many times better
+COARSE = 0.02  # the relative error beyond which an interval says nothing about an element
+SMALL_EFFECT = 0.01  # the part of the largest effect on an output below which an element does not matter
+NO_EFFECT = 1e-12  # the part of its own largest effect by which an element may change another output unnoticed
+ZERO_UNITS = 1000.0  # a change of the value by fewer rounding units does not count where a zero is claimed
+OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as overflow
+HIDDEN_PART = 2e-14  # the part of a value, or 4 rounding units of it, below which an effect cannot be seen
 
+SCATTERS = 5  # times its scatter between points that are rounding units apart a claim may be off
+OWN_NOISE = 10.0  # times its scatter between close points a claim may be off without being wrong
+JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps: that is not noise
 
+PASS, FAIL, UNDECIDED, NEGLIGIBLE, OPEN = 0, 1, 2, 3, 4
+VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden", "pass"])
 AT_KINK = "a kink: the claimed value lies between the one-sided derivatives"
+UNDERFLOW = 1e-290
 
 
 def differ_by(relative: float) -> str:
@@ -27,199 +47,187 @@ def digits_of(relative: float) -> float:
     return float(np.clip(-np.log10(max(relative, 10**-CAP)), 0, CAP)) + 0.0
 
 
-ROUNDING = 32  # how many rounding units of itself an analytic value may be off, ...
-HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, so much of itself
-FLOOR = {8: 2e-9, 4: 4e-6, 2: 8e-3}
-"""Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
-LEEWAY = 1000.0  # ... unless the reference is known so many times better
-OWN_NOISE = 10.0
-"""How many times the scatter of the claimed derivative (a lower quartile) it may be off without being wrong."""
-COARSE = 0.02  # a relative error beyond which the reference says nothing about an element
-SMALL_EFFECT = 0.01
-"""Elements with less than this part of the largest effect on an output do not matter beside the others."""
-NO_EFFECT = 1e-12
-"""The part of its largest effect on an output that an element may change another one by without mattering."""
-UNCHANGED_UNITS = 1000.0  # so many rounding units of the function's value are no change, when a zero is claimed
-UNDERFLOW = 1e-290
-OVERFLOWING = 1e100
-"""Slopes of this size that a reference does not know beside its own error are near the end of all numbers."""
-CONTRADICTION = 10.0  # how many of its errors a second candidate must be away from the first to be one
-HIDDEN_UNITS = 4.0
-"""How many rounding units of the function's values a change over the scale of x (or 1) may be without being seen."""
-
-MANY_ENTRIES = 20_000  # entries from which on small ones that rounding hides are not looked at closely
-
-PASS, FAIL, UNSURE, HIDDEN = 0, 1, 2, 3
-STAIR_WIDTHS = (1e-8, 1e-2)
-"""The widths beside the scale of an element at which a function that stands still is on a step."""
-
-
-def room(error: Any, slack: Any, floor: Any, margin: float = MARGIN) -> Any:
-    """Return how far a claim may be from a reference with such an error: what is beyond is wrong.
-
-    slack: what the claim's own rounding leaves. floor: a difference that only a much better reference holds against it.
-    """
-    return margin * error + slack + np.minimum(floor, LEEWAY * error)
-
-
 def floor_of(unit: float) -> float:
     return FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
 
 
+def room(error: Any, slack: Any, floor: Any) -> Any:
+    """Return how far a claim may be from an estimate with such an error: what is beyond is wrong.
+
+    slack: what the claim's own rounding leaves. floor: a difference for which the estimate must be much better.
+    """
+    return MARGIN * error + slack + np.minimum(floor, LEEWAY * error)
+
+
 class Judgement:
-    """What was decided about every entry of a Jacobian.
+    """What is decided about every entry of the claimed rows.
 
-    value, error: the numeric derivative that an entry is held against, and its error: the reference's, but where the
-    entry passes by another candidate. state: PASS, FAIL, UNSURE, or HIDDEN (below the function's own rounding, and
-    small beside the others: neither right nor wrong). reasons: why entries are unsure. kinks: columns with a kink, by
-    row. slack: the rounding that an entry is seen to have; floor: differences that need a reference much better to
-    be held against it; excusable: what the entry's own scatter may excuse. margin: how many errors an entry may be off.
-
-    Agreement with an interval that says nothing is no pass: see `states`.
+    claimed, value, error, state: arrays of shape (R, n); value is nan where an entry was not estimated by itself.
+    bound: how far entries may be off by what directions say. sides: one-sided slopes at kinks; reasons: why entries
+    are undecided; kinks: columns with a kink, by row. coarse: the relative part of a claim that is not certain.
     """
 
-    margin = MARGIN
-    rough = False  # whether the claim alone jumps about between close points
-
-    def __init__(self, analytic: np.ndarray, reference: Reference, slack: np.ndarray, floor: np.ndarray):
-        self.analytic, self.reference, self.slack, self.floor = analytic, reference, slack, floor
-        self.flat = reference.flat
-        self.value, self.error = reference.value.copy(), reference.error.copy()
-        self.excusable = np.zeros(analytic.shape)
-        self.other = np.zeros(analytic.shape, bool)
-        self.state = np.full(analytic.shape, UNSURE)
-        self.notes: list[str] = []
+    def __init__(self, flat: Flat, sampler: Sampler, rows: ClaimedRows, coarse: float = 0.0):
+        self.flat, self.sampler, self.rows, self.coarse = flat, sampler, rows, coarse
+        self.claimed, shape = rows.claimed, rows.claimed.shape
+        self.value, self.error = np.full(shape, np.nan), np.full(shape, np.inf)
+        self.bound = np.full(shape, np.inf)
+        self.state = np.full(shape, OPEN, np.int8)
+        self.state[:, flat.held] = PASS
+        self.estimates: dict[int, tuple[Line, Estimate]] = {}
+        self.sides: dict[tuple[int, int], tuple[float, float]] = {}
         self.reasons: dict[tuple[int, int], str] = {}
         self.kinks: dict[int, list[int]] = {}
-        self.closely = 0
+        self.notes: list[str] = []
+        self.rough = False
+        self.changes = np.zeros(shape[0])
+        self.sampled: np.ndarray | None = None
+        size = np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
+        unit = flat.claim_unit
+        own = ROUNDING * unit * size
+        scatter = rows.scatter
+        largest = size.max(axis=1, keepdims=True, initial=0.0)
+        own += np.minimum(SCATTERS * scatter, floor_of(unit) * 50 * size + 1e3 * unit * largest)
+        self.slack = (np.minimum(own, HALF_COARSE * size) if unit > 1e-5 else own) + coarse * size
+        self.excusable = OWN_NOISE * np.where(scatter <= JUMPS * size, scatter, 0.0)
+        self.floor = floor_of(unit) * size
 
-    def take_in(self, where: Any = ...) -> None:
-        """Take over what the reference knows by now, but for entries that pass by another candidate."""
-        other, reference = self.other[where], self.reference
-        self.value[where] = np.where(other, self.value[where], reference.value[where])
-        self.error[where] = np.where(other, self.error[where], reference.error[where])
+    def room(self, where: Any = ...) -> Any:
+        """Return how far claimed entries may be from their estimates: what is beyond is wrong."""
+        return room(self.error[where], self.slack[where], self.floor[where])
 
-    def pass_by_other(self, where: Any, value: Any, error: Any) -> int:
-        """Let entries pass by another candidate than the reference's; return PASS."""
-        self.value[where], self.error[where], self.other[where], self.state[where] = value, error, True, PASS
-        return PASS
+    @property
+    def effects(self) -> np.ndarray:
+        """How much each element is claimed to change each row over its scale: (R, n)."""
+        size = np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
+        return size * self.flat.scales
 
-    def room(self, error: Any, where: Any = ...) -> Any:
-        """Return how far entries may be from a reference with such errors: what is beyond is wrong."""
-        return room(error, self.slack[where], self.floor[where], self.margin)
+    def judge_element(self, i: int) -> None:
+        """Estimate the derivative along element i by itself, and decide its entries."""
+        line = self.sampler.element(i, self.rows.weights)
+        slopes = estimate(line)
+        self.estimates[i] = line, slopes
+        scale = float(self.flat.scales[i])
+        self.value[:, i], self.error[:, i] = slopes.value / scale, slopes.error / scale
+        self.changes = np.maximum(self.changes, slopes.change)
+        for j in range(len(self.claimed)):
+            self.state[j, i] = self.classify_element(j, i, slopes)
 
-    def states(self, where: Any = ...) -> Any:
-        """Return what entries are by their reference: PASS or UNSURE.
+    def judge_elements(self, elements: Any, what: str = "element") -> None:
+        """Judge several elements, then mark what is negligible. what: their name in progress reports."""
+        for count, i in enumerate(elements):
+            self.flat.claim.progress.report_progress(what, count, len(elements))
+            self.judge_element(int(i))
+            self.report_partial()
+        self.mark_negligible()
 
-        Those that agree with a reference that knows them pass. Zeros also pass where what could hide is rounding of
-        the function's value, or changes it by less than a hundredth of what it changes beside the point.
-        """
-        ref = self.reference
-        a, value, error = self.analytic[where], self.value[where], self.error[where]
-        scale = np.broadcast_to(self.flat.scales, self.state.shape)[where]
-        changes = np.maximum(SMALL_EFFECT * ref.changes, UNCHANGED_UNITS * self.flat.unit * np.abs(self.flat.f0))
-        change = np.broadcast_to(changes[:, None], self.state.shape)[where]
-        room = self.room(error, where)
-        agrees = np.isfinite(a) & np.isfinite(error) & (np.abs(a - value) <= room)
-        known = room <= COARSE * np.fmax(np.abs(a), np.abs(value))
-        zero = (a == 0) & (room * scale <= change + UNDERFLOW)
-        return np.where(agrees & (known | zero), PASS, UNSURE)
-
-    def confirm(self, where: np.ndarray) -> None:
-        """Decide open entries by their reference, where that is enough."""
-        places = np.nonzero(where & (self.state == UNSURE))
-        self.state[places] = self.states(places)
-
-    def hide(self, where: Any = True) -> None:
-        """Take open entries as HIDDEN that agree with their reference and are small beside what is known of others.
-
-        Whatever they are within their interval: over the scale of its element such an entry changes the output by
-        less than a hundredth of what another one does that passed, or by nothing beside what it changes another one.
-        """
-        a, effects = self.analytic, self.known_effects()
-        room = self.room(self.error)
-        agrees = (self.state == UNSURE) & np.isfinite(self.error) & (np.abs(a - self.value) <= room)
-        effect = (np.abs(a) + self.margin * self.error) * self.flat.scales
-        small = effect <= SMALL_EFFECT * effects.max(axis=1, initial=0.0)[:, None]
-        nothing = effect <= NO_EFFECT * effects.max(axis=0, initial=0.0)
-        self.state[where & agrees & (small | nothing)] = HIDDEN
-
-    def known_effects(self) -> np.ndarray:
-        """Return by how much elements that passed change outputs over their scale, at least; 0 for others."""
-        passed = (self.state == PASS) & np.isfinite(self.error)
-        return np.where(passed, np.abs(self.value) - self.margin * self.error, 0.0) * self.flat.scales
-
-    def settle(self) -> None:
-        """Decide the entries that the cheap look settles: right ones, and zeros of functions that stand still."""
-        ref = self.reference
-        self.take_in()
-        self.confirm(ref.settled)
-        still = (self.state == UNSURE) & ref.same & (self.analytic == 0)
-        self.pass_by_other(still, 0.0, ref.hidden_by_rounding()[still])
-        if self.analytic.size >= MANY_ENTRIES:
-            self.hide(ref.limited)
-
-    def open_columns(self) -> np.ndarray:
-        """Return the columns with open entries, the most suspicious first."""
-        a = self.analytic
-        off = np.abs(a - self.value) / (self.error + self.slack + np.finfo(float).tiny)
-        off = np.where(np.isfinite(off), off, 1.0)
-        off = np.where(np.isfinite(a), off, np.inf)
-        off = np.where(self.state == UNSURE, off, -1.0)
-        worst = off.max(axis=0, initial=-1.0)
-        columns = np.argsort(-worst, kind="stable")
-        return columns[worst[columns] >= 0]
-
-    def run(self) -> None:
-        """Take the cheap look at all columns, then look closely at open ones until the verdict is clear."""
-        self.reference.look()
-        self.settle()
-        self.tell_wrong()
-        for reach in OTHER_REACHES:
-            columns = self.open_columns()
-            columns = columns[~self.surely_wrong()[:, columns].any(axis=0)]
-            if len(columns):
-                self.reference.look(columns, reach)
-                self.settle()
-        wrong = 0
-        columns = self.open_columns()
-        for count, i in enumerate(columns):
-            self.flat.claim.progress.report_progress("element", count, len(columns))
-            if wrong >= ENOUGH and count >= ENOUGH:
-                self.state[self.surely_wrong()] = FAIL  # enough are confirmed: the cheap look decides the rest
-                self.confirm(self.state == UNSURE)
-                break
-            rows = np.flatnonzero(self.state[:, i] == UNSURE)
-            estimate = self.reference.look_closely(int(i), rows)
-            self.take_in((rows, i))
-            self.closely += len(rows)
-            for k, j in enumerate(rows):
-                self.state[j, i] = self.entry(int(j), int(i), estimate.entry(k))
-            wrong += int((self.state[rows, i] == FAIL).any())
-            self.tell_wrong()
-        self.hide()
-
-    def tell_wrong(self) -> None:
-        claim, wrong = self.flat.claim, ((self.state == FAIL) | self.surely_wrong()).any(axis=0)
+    def report_partial(self) -> None:
+        claim, wrong = self.flat.claim, (self.state == FAIL).any(axis=0)
         names = [name for k, name in enumerate(claim.wrt) if wrong[self.flat.columns(k)].any()]
         if names:
             claim.progress.report_partial(f"elements wrong so far in {' and '.join(names)}")
 
-    def surely_wrong(self) -> np.ndarray:
-        """Return which open entries need no close look: far off, or not finite where the derivative is known."""
-        finite = np.isfinite(self.analytic)
-        off = np.where(finite, np.abs(self.analytic - self.value), np.inf)
-        known = finite | (self.error <= COARSE * np.abs(self.value))
-        return (self.state == UNSURE) & known & (off > SURE * self.error + self.slack + self.floor)
+    def classify_element(self, j: int, i: int, slopes: Estimate) -> int:
+        """Return the state of entry (j, i) by its own estimate."""
+        a, kind = float(self.claimed[j, i]), slopes.kind[j]
+        value, error = float(self.value[j, i]), float(self.error[j, i])
+        scale = float(self.flat.scales[i])
+        if kind == "jump":
+            return self.undecided(j, i, "the function jumps at this point")
+        if kind == "none":
+            trouble = self.flat.claim.trouble
+            why = f"next to the point {trouble}" if trouble else "nan, infinities or a singularity in reach"
+            return self.undecided(j, i, f"there is no numeric derivative here: {why}")
+        if kind == "kink":
+            self.sides[j, i] = slopes.left[j] / scale, slopes.right[j] / scale
+        if np.isinf(value) and (kind != "kink" or a == value):
+            return self.undecided(j, i, "the derivative is infinite at this point") if a == value else FAIL
+        if np.isinf(a) and MARGIN * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
+            return self.undecided(j, i, "the derivative is larger than any number, or its size is not known")
+        if not np.isfinite(a):
+            return FAIL
+        if kind == "kink":
+            return self.at_kink(j, i, float(slopes.side_error[j]) / scale)
+        if abs(a - value) <= self.room((j, i)):
+            return self.within(j, i)
+        trend = float(slopes.trend[j]) / scale
+        if kind == "staircase" and abs(a - trend) <= SMALL_EFFECT * abs(trend):
+            return self.undecided(
+                j, i, f"a staircase: the slope is {value:.6g} on the step here and {trend:.6g} over many steps"
+            )
+        if self.is_hidden(j, i):
+            return NEGLIGIBLE
+        return FAIL
 
-    def settle_kinks(self, answers: Mapping[tuple[int, ...], bool | None], j: int) -> None:
+    def is_hidden(self, j: int, i: int) -> bool:
+        """Whether the effect of an element is below the rounding of the function's own values."""
+        size = max(abs(float(self.claimed[j, i])), abs(float(self.value[j, i])))
+        units = max(4.0, HIDDEN_PART / self.flat.unit)
+        return size * max(float(self.flat.scales[i]), 1.0) <= units * self.rounding_at(j, i)
+
+    def rounding_at(self, j: int, i: int) -> float:
+        """Return the rounding of row j next to element i: of the largest value on its line."""
+        line, _ = self.estimates[i]
+        values = np.array([line.combine(row[None])[0] for row in line.kept.values()])
+        return float(line.rounding(np.where(np.isfinite(values), values, 0.0))[j])
+
+    def at_kink(self, j: int, i: int, error: float) -> int:
+        low, high = sorted(self.sides[j, i])
+        slack = float(room(error, self.slack[j, i], self.floor[j, i]))
+        if not low - slack <= self.claimed[j, i] <= high + slack:
+            return FAIL
+        if slack > COARSE * (high - low):
+            return self.undecided(j, i, f"the one-sided derivatives at this kink are known to within {slack:.2g} only")
+        self.kinks.setdefault(j, []).append(i)
+        return PASS
+
+    def within(self, j: int, i: int) -> int:
+        """Return the state of an entry inside its estimate's interval: enough only if that is narrow."""
+        a, value, error = float(self.claimed[j, i]), float(self.value[j, i]), float(self.error[j, i])
+        slack, scale = float(self.room((j, i))), float(self.flat.scales[i])
+        if slack <= COARSE * max(abs(a), abs(value)):
+            return PASS
+        rounding = self.rounding_at(j, i)
+        if a == 0 and slack * scale <= max(SMALL_EFFECT * self.changes[j], ZERO_UNITS * rounding) + UNDERFLOW:
+            return PASS
+        if self.is_hidden(j, i):
+            return NEGLIGIBLE
+        trouble = self.flat.claim.trouble
+        beside = f"; next to the point {trouble}" if trouble else ""
+        return self.undecided(
+            j, i, f"the derivative is lost in rounding or noise: {value:.3g} ± {MARGIN * error:.2g}{beside}"
+        )
+
+    def undecided(self, j: int, i: int, reason: str) -> int:
+        """Note why an entry is undecided; return UNDECIDED."""
+        self.reasons[j, i] = reason
+        return UNDECIDED
+
+    def mark_negligible(self) -> None:
+        """Mark undecided entries NEGLIGIBLE that agree with their interval and are small next to known ones.
+
+        Over the scale of its element such an entry changes the output by less than a hundredth of what one that
+        passed does, or by nothing compared with what it changes another one.
+        """
+        scales, passed = self.flat.scales, self.state == PASS
+        least = np.where(np.isnan(self.value), self.bound, MARGIN * self.error)
+        size = np.where(np.isnan(self.value), np.abs(self.claimed), np.abs(self.value))
+        known = np.where(passed & np.isfinite(least), size - np.where(np.isfinite(least), least, 0.0), 0.0) * scales
+        with np.errstate(invalid="ignore"):
+            agrees = (self.state == UNDECIDED) & (np.abs(self.claimed - self.value) <= self.room())
+        effect = (np.abs(self.claimed) + MARGIN * self.error) * scales
+        small = effect <= SMALL_EFFECT * known.max(axis=1, initial=0.0)[:, None]
+        nothing = effect <= NO_EFFECT * known.max(axis=0, initial=0.0)
+        self.state[agrees & (small | nothing)] = NEGLIGIBLE
+
+    def settle_kinks(self, answers: Any, j: int) -> None:
         """Take in whether the values of row j at columns that share kinks lie in the generalized gradient."""
         for columns, inside in answers.items():
             places = list(columns)
             if inside is None:
                 unknown = "whether the claimed values lie in its generalized gradient cannot be told"
                 for i in places:
-                    self.state[j, i] = self.unsure(j, i, f"{len(places)} elements meet at a kink, and {unknown}")
+                    self.state[j, i] = self.undecided(j, i, f"{len(places)} elements meet at a kink, and {unknown}")
             elif inside:
                 if (self.state[j, places] == FAIL).any():
                     self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
@@ -228,129 +236,118 @@ class Judgement:
                 self.state[j, places] = FAIL
                 self.notes.append("at this kink the values together lie outside the generalized gradient")
 
-    def excuse(self, scatter: np.ndarray) -> None:
-        """Take back what was held against entries that are off by no more than they are seen to scatter."""
-        off = np.abs(self.analytic - self.value)
-        own = (self.state == FAIL) & (off <= OWN_NOISE * scatter)
+    def forgive_rounding(self, scatter: np.ndarray, sigmas: float) -> None:
+        """Take back fails of entries that are off by no more than they scatter between close points."""
+        off = np.abs(self.claimed - self.value)
+        own = (self.state == FAIL) & (off <= sigmas * scatter)
         effect = (off + scatter) * self.flat.scales
-        small = effect <= SMALL_EFFECT**3 * self.reference.changes[:, None]
-        small |= effect <= NO_EFFECT * self.known_effects().max(axis=0, initial=0.0)
+        small = effect <= SMALL_EFFECT**3 * self.changes[:, None]
         known = off + scatter <= COARSE * np.abs(self.value)
         for j, i in np.argwhere(own):
-            size = max(abs(self.analytic[j, i]), abs(self.value[j, i]))
+            size = max(abs(self.claimed[j, i]), abs(self.value[j, i]))
             seen = f"between close points it scatters by about {scatter[j, i] / size:.1g} relative"
+            settled = PASS if known[j, i] else NEGLIGIBLE
             reason = f"rounding hides the claimed derivative: {seen}"
-            settled = PASS if known[j, i] else HIDDEN
-            self.state[j, i] = settled if small[j, i] else self.unsure(j, i, reason)
-        self.excusable = np.where(own, np.fmax(self.excusable, OWN_NOISE * scatter), self.excusable)
-
-    def entry(self, j: int, i: int, fit: Any) -> int:
-        """Return what is to be said about entry (j, i). fit: its estimate, see `Estimate.entry`."""
-        a, kind, value, error = float(self.analytic[j, i]), fit.kind, fit.value, fit.error
-        if kind == "jump":
-            return self.unsure(j, i, "the function jumps at this point")
-        if kind == "none":
-            trouble = self.flat.claim.trouble
-            why = f"beside the point {trouble}" if trouble else "nan, infinities or a singularity in reach"
-            return self.unsure(j, i, f"no numeric derivative can be had here: {why}")
-        if np.isinf(value) and (kind != "kink" or a == value):
-            return self.unsure(j, i, "the derivative is infinite at this point") if a == value else FAIL
-        if np.isinf(a) and self.margin * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
-            return self.unsure(j, i, "the derivative is larger than any number, or its size is not known")
-        if not np.isfinite(a):
-            return FAIL
-        if kind == "kink":
-            return self.entry_at_kink(j, i, fit)
-        scale, other, other_error = float(self.flat.scales[i]), fit.other, fit.other_error
-        informed = np.isfinite(other) and self.room(other_error, (j, i)) <= COARSE * abs(other)
-        contradicts = informed and abs(other - value) > CONTRADICTION * other_error
-        close = contradicts and abs(other - value) <= COARSE * abs(value)
-        apart = 2 * abs(other - value) / self.margin if close else 0.0
-        if abs(a - value) <= self.room(error, (j, i)):
-            reason = "the function is too noisy" if kind == "noise" else "rounding hides the derivative"
-            if abs(value) <= error and STAIR_WIDTHS[0] < fit.width / scale < STAIR_WIDTHS[1]:
-                reason = f"the function stands still over ±{fit.width:.1g} alone, too little"
-            state = self.entry_within(j, i, reason)
-            hidden = self.margin * other_error * scale
-            still = abs(other) <= self.room(other_error, (j, i)) and hidden <= SMALL_EFFECT * self.reference.changes[j]
-            if state == UNSURE and a == 0 and still:
-                return self.pass_by_other((j, i), 0.0, other_error)  # it stands still between edges close by
-            self.error[j, i] = max(self.error[j, i], apart)  # what a curve and the pieces it is made of differ by
-            return state
-        if contradicts and abs(a - other) <= self.room(other_error, (j, i)):
-            return self.pass_by_other((j, i), other, max(other_error, apart))
-        if max(abs(a), abs(value)) * max(scale, 1.0) <= HIDDEN_UNITS * self.reference.rounding_at(j, i):
-            return HIDDEN
-        noise = float(self.reference.scatter[:, j].min())
-        stair = STAIR * noise / fit.width
-        if noise > STAIR * fit.noise and abs(a - value) <= self.room(stair, (j, i)):
-            self.error[j, i] = stair
-            return self.entry_within(j, i, "rounding hides the derivative")
-        return FAIL
-
-    def entry_at_kink(self, j: int, i: int, fit: Any) -> int:
-        low, high = sorted((fit.left, fit.right))
-        room = float(self.room(max(fit.left_error, fit.right_error), (j, i)))
-        if not low - room <= self.analytic[j, i] <= high + room:
-            return FAIL
-        if room > COARSE * (high - low):
-            return self.unsure(j, i, f"the one-sided derivatives at this kink are known to within {room:.2g} only")
-        self.kinks.setdefault(j, []).append(i)
-        return PASS
-
-    def entry_within(self, j: int, i: int, reason: str) -> int:
-        """Return what is to be said about an entry within the reference's interval: enough only if that is narrow."""
-        state = int(self.states((j, i)))
-        if state != UNSURE:
-            return state
-        value, error, trouble = self.value[j, i], self.error[j, i], self.flat.claim.trouble
-        beside = f"; beside the point {trouble}" if trouble else ""
-        return self.unsure(j, i, f"{reason} to say more than {value:.3g} ± {self.margin * error:.2g}{beside}")
-
-    def unsure(self, j: int, i: int, reason: str) -> int:
-        """Note why an entry is open; return UNSURE."""
-        self.reasons[j, i] = reason
-        return UNSURE
+            self.state[j, i] = settled if small[j, i] else self.undecided(j, i, reason)
+        self.excusable = np.where(own, np.fmax(self.excusable, sigmas * scatter), self.excusable)
 
     def reason(self) -> str:
-        reasons = Counter(reason for place, reason in self.reasons.items() if self.state[place] == UNSURE)
-        return reasons.most_common(1)[0][0] if reasons else "not all elements could be looked at"
+        reasons = Counter(reason for place, reason in self.reasons.items() if self.state[place] == UNDECIDED)
+        return reasons.most_common(1)[0][0] if reasons else "not all elements could be estimated"
 
     @property
     def verdict(self) -> str:
-        """The verdict on the whole: hidden entries neither fail nor, where nothing else was seen, pass."""
+        """The verdict on the whole: negligible entries neither fail nor, where nothing else was seen, pass."""
         if (self.state == FAIL).any():
             return "fail"
-        return "inconclusive" if (self.state == UNSURE).any() else "pass"
+        return "inconclusive" if (self.state == UNDECIDED).any() else "pass"
+
+    def input_check(self, k: int) -> InputCheck:
+        """Return what was found for input k: from entries estimated by themselves, and from bounds for the others."""
+        flat, columns = self.flat, self.flat.columns(k)
+        name, shape = flat.claim.wrt[k], flat.arrays[k].shape
+        state, a = self.state[:, columns], self.claimed[:, columns]
+        value, error = self.value[:, columns], self.error[:, columns]
+        if not a.size:
+            return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
+        wrong, hidden = state == FAIL, state == NEGLIGIBLE
+        undecided = (state == UNDECIDED) | (state == OPEN)
+        verdict = "fail" if wrong.any() else "inconclusive" if undecided.any() else "pass"
+        at_kink = np.zeros(state.shape, bool)
+        for row, places in self.kinks.items():
+            at_kink[row, [c - columns.start for c in places if columns.start <= c < columns.stop]] = True
+        alone = ~np.isnan(value)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
+            relative = gap / np.abs(value)
+            off = np.maximum(self.room((slice(None), columns)), self.excusable[:, columns])
+            known = alone & np.isfinite(gap) & (np.abs(value) > MARGIN * error) & ~hidden & ~at_kink
+            excess = np.where(hidden, 0.0, gap / (error + self.slack[:, columns] + np.finfo(float).tiny))
+        if wrong.any():
+            excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
+            ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)
+            excess = np.where(ties, np.where(np.isnan(relative), np.inf, relative), -1.0)
+        counted = known | (wrong & alone & ~np.isnan(gap))
+        most = float(relative[counted].max()) if counted.any() else 0.0
+        worst = None
+        if alone.any() or wrong.any():
+            j, i = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), -1.0, excess))), a.shape)
+            column = columns.start + int(i)
+            sides = self.sides.get((int(j), column))
+            output = int(j) if self.rows.single else None
+            worst = flat.worst(output, column, a[j, i], value[j, i], float(MARGIN * error[j, i]), sides)
+        resolution, largest = self.resolutions(columns, off, known)
+        digits = digits_of(most)
+        return InputCheck(
+            name,
+            shape,
+            verdict,
+            float(gap[counted].max()) if counted.any() else 0.0,
+            most,
+            digits,
+            resolution,
+            worst,
+            hidden=int(hidden.sum()),
+            hidden_below=float(
+                (np.abs(np.nan_to_num(value)) + np.where(alone, off, self.bound[:, columns]))[hidden].max()
+            )
+            if hidden.any()
+            else 0.0,
+            of_largest=largest,
+            counts=ElementCounts(int(wrong.sum()), int(undecided.sum()), state.size, int(alone.sum())),
+        )
+
+    def resolutions(self, columns: slice, off: np.ndarray, known: np.ndarray) -> tuple[float | None, float | None]:
+        """Return the relative error that would have been seen in any entry, and the same relative to the largest entry.
+
+        Where entries are known by directions alone, both are relative to the largest.
+        """
+        a, value, bound = (x[:, columns] for x in (self.claimed, self.value, self.bound))
+        state = self.state[:, columns]
+        largest = float(np.abs(np.where(np.isfinite(a), a, 0.0)).max())
+        by_bound = np.isnan(value) & (state == PASS) & np.isfinite(bound) & (largest > 0)
+        if by_bound.any():
+            hidden = (bound + self.slack[:, columns] + self.floor[:, columns])[by_bound]
+            of_largest = max(float(hidden.max()), float(off[known].max(initial=0.0))) / largest
+            return of_largest, of_largest
+        if not known.any():
+            return None, None
+        own = float((off[known] / np.abs(value[known])).max())
+        return own, float(off[known].max() / np.abs(value[known]).max())
 
 
-def rounding_slack(
-    analytic: np.ndarray, scatter: np.ndarray, unit: float, coarse: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far a value may be off by its rounding, and its floor.
-
-    scatter: its change at neighbouring points; coarse: the part of it that is not certain.
-    """
-    size = np.where(np.isfinite(analytic), np.abs(analytic), 0.0)
-    largest = size.max(axis=1, keepdims=True, initial=0.0)
-    noisy = np.minimum(5 * scatter, 1e-7 * size + 1e3 * unit * largest)
-    slack = noisy + ROUNDING * unit * size
-    if unit > 1e-5:
-        slack = np.minimum(slack, HALF_COARSE * size)
-    return slack + coarse * size, floor_of(unit) * size
+EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3  # PyTorch's own
 
 
-EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3
-
-
-def judge_by_tolerances(flat: Flat, analytic: np.ndarray, tolerances: Sequence[float | None]) -> Judgement:
-    """Decide by PyTorch's rule. tolerances: eps, atol, rtol, None for the usual."""
+def judge_by_tolerances(judgement: Judgement, tolerances: Sequence[float | None]) -> None:
+    """Decide by PyTorch's rule, with differences over one step. tolerances: eps, atol, rtol, None for the usual."""
     eps, atol, rtol = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
-    reference, none, n = Reference(flat), np.zeros(analytic.shape), flat.size
-    values = flat.along(np.repeat(np.arange(n), 2), np.tile([eps, -eps], n)).reshape((n, 2, -1))
-    reference.value = ((values[:, 0] - values[:, 1]) / (2 * eps)).T
-    reference.error = atol + rtol * np.abs(reference.value)
-    judgement = Judgement(analytic, reference, none, none)
-    judgement.margin = 1.0
-    judgement.state = np.where(np.abs(analytic - judgement.value) <= judgement.error, PASS, FAIL)
-    return judgement
+    flat = judgement.flat
+    for i in np.flatnonzero(~flat.held):
+        direction = np.eye(1, flat.size, int(i))[0]
+        up, down = judgement.rows.combine(judgement.sampler.along(None, direction, np.array([eps, -eps])))
+        judgement.value[:, i] = (up - down) / (2 * eps)
+    judgement.error = (atol + rtol * np.abs(judgement.value)) / MARGIN
+    judgement.slack, judgement.floor = np.zeros_like(judgement.slack), np.zeros_like(judgement.floor)
+    off = np.abs(judgement.claimed - judgement.value)
+    judgement.state = np.where(off <= MARGIN * judgement.error, PASS, FAIL).astype(np.int8)

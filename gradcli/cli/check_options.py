@@ -48,9 +48,6 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
         raise no_target()
     with enforce(call.bound(targets[0]) if targets[0].is_language else None):
         checks = checks_of(targets, request_of(call))
-    if (option := call.request.looks_along) and (call.request.show == "all" or call.output.form == "csv"):
-        message = f"--{option} looks along directions, so there are no elements to show"
-        raise GradcliError(message, hint=f"leave out --{option}")
     for check in (c for c in checks if isinstance(c, Check)):
         check.bound = bound_of(check, call.request.timeout)
         check.arguments = f"-- {shlex.join(call.request.argv)}" if call.request.argv else ""

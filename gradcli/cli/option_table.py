@@ -263,7 +263,7 @@ OPTIONS: dict[str, Callable] = {
         type=Count(1_000_000),
     ),
     "order": option("--order N", "2: check second derivatives (gradgradcheck).", type=Count(2)),
-    "fast": option("--fast", "Random directions first; elements only on suspicion."),
+    "fast": option("--fast", "Deprecated, without effect: every check probes random directions first."),
     "arg": option(
         "--arg NAME=JSON",
         "An argument of FILE.py:NAME that is no array: a string, an integer, a list or an object. Repeatable.",

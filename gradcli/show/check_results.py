@@ -88,11 +88,15 @@ class Line(NamedTuple):
 
 
 class ElementCounts(NamedTuple):
-    """How many of the elements of the Jacobian for one input are wrong, and how many could not be decided."""
+    """How many elements of the Jacobian for one input are wrong, and how many could not be decided.
+
+    sampled: how many were estimated by themselves; of the others, directions say how far they may be off.
+    """
 
     wrong: int
     undecided: int
     of: int
+    sampled: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,6 +57,8 @@ def input_lines(check: CheckReport) -> list[str]:
         if item.verdict == "fail" and item.counts is not None and item.counts.of != 1:
             undecided = f", {item.counts.undecided} not decided" if item.counts.undecided else ""
             text = f"{item.counts.wrong} of {item.counts.of} elements wrong{undecided}"
+            if item.counts.wrong > 1 and item.counts.sampled < item.counts.of:
+                text = f"at least {item.counts.wrong} of {item.counts.of} elements wrong"
         lines[item.name] = f"{item.name}: {text}"
     along = check.evidence is not None and check.evidence.directions
     if check.replay and not along and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
@@ -70,12 +72,10 @@ def basis(check: CheckReport) -> str:
     if evidence is None or not evidence.elements:
         return ""
     elements = "1 element" if evidence.elements == 1 else f"{evidence.elements} elements"
-    if evidence.directions:
-        count = len(evidence.directions)
-        return f"{elements} along {count} direction{'s' * (count > 1)}, by values at {evidence.points} points"
-    some = "" if evidence.closely == evidence.elements else f"{evidence.closely} of them "
-    closely = f", {some}looked at closely" if evidence.closely else ""
-    return f"{elements}{closely}, by values at {evidence.points} points"
+    alone = f", {evidence.closely} of them alone" if 0 < evidence.closely < evidence.elements else ""
+    if count := len(evidence.directions):
+        elements += f" along {count} direction{'s' * (count > 1)}"
+    return f"{elements}{alone}, by values at {evidence.points} points"
 
 
 UNEQUAL = 10.0
@@ -89,10 +89,10 @@ def agreement(check: CheckReport) -> str:
         if not known:
             return "the derivative is zero along random directions"
         digits = min(item.digits for item in known)
-        hidden = max(item.resolution or 0.0 for item in known)
+        seen = max(item.resolution or 0.0 for item in known)
         return (
-            f"random directions agree to {digits:.1f} digits; a single wrong element, off by {hidden:.1g} of its "
-            "input's largest, could have hidden"
+            f"{digits:.1f} digits agree along random directions; in any element, an error above {seen:.1g} of the "
+            "largest slope would have been seen"
         )
     items = [item for item in check.inputs if item.worst is not None]
     if not items:

@@ -1,0 +1,573 @@
+"""The slope of a function along a line, with its error: one estimate from fits at many scales that must not contradict.
+
+On [-w, w] the function is sampled at Chebyshev points. The coefficients of its Chebyshev series fall geometrically
+where it is smooth, until they reach a plateau, which is its noise; where they reach none, w is too large. The slope
+is a weighted sum of the odd coefficients, and its error follows from the plateau and from where the series was cut.
+
+Scale consistency: a wide fit sharpens a narrow one only if the two agree; otherwise the wide one has missed
+structure. The exception has to be seen in the values: where they jump between neighbouring points, the function is
+computed in pieces. Pieces as short as rounding are limited precision, and the trend counts; longer ones are a
+staircase, and the slope is that of the piece.
+
+Sources: Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7 (series and their
+decay); More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .sampler import Line
+
+FIRST, WIDE = 0.02, 0.6  # half-widths of the first fit and of the widest usual one, in units of the scale
+RATIO = 30.0  # between the widths of fits
+PAIRS = (1e-4, 1e-6, 1e-8)  # widths of the central differences that the first fits must agree with
+FEW, MANY = 8, 16  # degrees of fits: of those with little and with much curvature
+TAILS = {4: 1, 8: 3, 16: 5}  # how many of the last coefficients show the noise, by degree
+BEYOND_PLATEAU = 2.5  # a coefficient so many times the plateau counts
+UNSEEN = 4  # coefficients after the last that counts which may be as large as the plateau
+NOISE_SIGMAS = 3.0  # how many standard deviations of the noise an error covers, ...
+SAFETY = 4.0  # ... times this: noise is known from a few coefficients only (prototype: 0 of 464 errors too small)
+PAIR_SIGMAS = 8.0  # rounding units that a central difference may be off by, over its width
+NOISE_UNITS = 100.0  # rounding units up to which noise is that of rounding: more may be structure
+WANTED = 1e-7  # the relative error at which an estimate is good enough
+WANTED_OF_CHANGE = 1e-6  # the same for slopes of about 0, relative to what the function changes over its scale
+NARROWEST = 2e5  # rounding units of x in the narrowest fit: below, rounding inside the function looks like structure
+UNRESOLVED_LEAST = 0.01  # part of the least width down to which structure that no fit resolves is followed
+SMALL_X = 1e-5  # the size of x below which rounding of something about 1 may come in pieces wider than a fit
+ROUGHER = 1e3  # times the noise of the narrowest fit: then a wider one sees pieces, or a curve
+STEEPER = 2.0  # times the slope over points a hundred times further away: a slope that may be infinite
+KINK_ALIKE = 0.1  # the part of a kink's gap by which close points may differ about it
+TINY = float(np.finfo(float).tiny)
+MOST_WIDTHS, MOST_WIDER = 16, 8
+MOST_REACH = 40.0  # the widest fit, in units of the scale or of 1, whichever is larger
+MUCH_NOISE = 30.0  # times the least noise of all fits: then a fit is limited by its degree
+UNCLEAR = 0.05  # the relative error from which on a kink is looked for
+FINE = 1e-5  # pieces shorter than this part of the scale are limited precision, ...
+FINE_AT_ONE = 3e-7  # ... and so are pieces shorter than this next to a small x: rounding of something about 1
+SCAN = 65  # points on which jumps are looked for
+JUMP_UNITS = 50.0  # rounding units of the value that a jump must exceed
+BISECTIONS = 50
+HALVINGS, STAYS = 10, 0.3  # a jump keeps this part of its size over so many halvings; a steep slope keeps 1/1000
+MOST_SCANNED = 3  # outputs with different jumps that are bisected
+
+
+class Nodes(NamedTuple):
+    """Chebyshev points of one degree, and what turns values there into coefficients and slopes."""
+
+    points: np.ndarray
+    transform: np.ndarray
+    at_centre: np.ndarray  # derivatives of the Chebyshev polynomials at 0
+    at_end: np.ndarray  # and at -1
+
+
+@functools.cache
+def nodes(degree: int) -> Nodes:
+    k = np.arange(degree + 1)
+    points = np.cos(np.pi * k / degree)
+    points[degree // 2] = 0.0
+    odd = k % 2 == 1
+    at_centre = np.where(odd, k * np.where(k % 4 == 1, 1.0, -1.0), 0.0)
+    return Nodes(points, np.linalg.inv(chebyshev_matrix(points)), at_centre, k**2 * np.where(odd, 1.0, -1.0))
+
+
+def chebyshev_matrix(points: np.ndarray) -> np.ndarray:
+    """Return the Chebyshev polynomials, columns, at as many points as there are: chebvander takes 2 ms to import."""
+    columns = [np.ones_like(points), points]
+    while len(columns) < len(points):
+        columns.append(columns[-1] * (2 * points) - columns[-2])
+    return np.stack(columns, axis=-1)
+
+
+@dataclass
+class Estimate:
+    """Slopes of R functions along a line at t = 0, with their uncertainty: arrays of shape (R,).
+
+    value, error: the estimate and the half-width of its interval, infinite where nothing is known. kind: "smooth",
+    "limited" (precision: the slope is that of the trend), "staircase" (the slope is that of a piece, `trend` the other
+    one), "kink", "edge" (the function ends here), "jump", "contradiction" (`trend` is what another scale says) or
+    "none". left, right, side_error: one-sided slopes, where the kind is "kink" or "edge". noise: what values scatter
+    by; width: of the fit that knows most; change: what the function changes over its scale, at least.
+    """
+
+    value: np.ndarray
+    error: np.ndarray
+    kind: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    side_error: np.ndarray
+    trend: np.ndarray
+    noise: np.ndarray
+    width: np.ndarray
+    change: np.ndarray
+
+    @classmethod
+    def unknown(cls, count: int) -> Estimate:
+        nan = lambda: np.full(count, np.nan)  # noqa: E731
+        kind = np.full(count, "none", dtype=object)
+        infinite = np.full(count, np.inf), np.full(count, np.inf)
+        return cls(nan(), infinite[0], kind, nan(), nan(), infinite[1], nan(), np.zeros(count), nan(), np.zeros(count))
+
+    @property
+    def known(self) -> np.ndarray:
+        """Where one value is known: no kink, jump, end or contradiction."""
+        one_value = (self.kind == "smooth") | (self.kind == "limited") | (self.kind == "staircase")
+        return one_value & np.isfinite(self.error)
+
+    def row(self, j: int) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name).item(j) for field in fields(self)}
+
+
+class Fit(NamedTuple):
+    """One fit: value, error, noise, constant have shape (R,); where values are not finite the error is infinite."""
+
+    width: float
+    value: np.ndarray
+    error: np.ndarray
+    noise: np.ndarray
+    constant: np.ndarray
+    series: np.ndarray  # the coefficients that count
+
+    def central_difference(self, width: float) -> np.ndarray:
+        """Return what the fit says about (f(w) - f(-w)) / 2w."""
+        s, odd = width / self.width, np.arange(1, len(self.series), 2)
+        polynomials = np.cos(odd * math.acos(s))
+        return polynomials @ self.series[1::2] / width
+
+
+def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0) -> Fit | None:
+    """Fit the function on [-width, width], or on [0, width] times a side; None where x cannot resolve the points.
+
+    start: where the interval is, on the line.
+    """
+    at = nodes(degree)
+    wanted = at.points * width if side == 0 else side * (1 + at.points) / 2 * width
+    t, values = line.values(start + wanted)
+    t = t - start
+    if len(set(t.tolist())) <= degree:
+        return None
+    places, weights = (
+        (t / width, at.at_centre / width) if side == 0 else (side * 2 * t / width - 1, at.at_end * side * 2 / width)
+    )
+    finite = np.isfinite(values).all(axis=0)
+    values = np.where(finite, values, 0.0)
+    exact = np.abs(places - at.points).max() < 1e-13
+    series = (at.transform if exact else np.linalg.inv(chebyshev_matrix(places))) @ values
+    size, rounding, tail = np.abs(series), line.rounding(values), TAILS[degree]
+    with np.errstate(under="ignore"):
+        largest = size[-tail:].max(axis=0)
+        relative = size[-tail:] / np.maximum(largest, np.finfo(float).tiny)
+        noise = np.maximum(largest * np.sqrt((relative**2).mean(axis=0)), 0.3 * rounding)
+    plateau = np.maximum(largest, 0.3 * rounding)
+    above = size > BEYOND_PLATEAU * plateau
+    last = np.maximum(np.where(above.any(axis=0), degree - np.argmax(above[::-1], axis=0), 0), 2)
+    used = np.arange(degree + 1)[:, None] <= last
+    series = series * used
+    value = weights @ series
+    spread = np.sqrt((weights[:, None] ** 2 * used).sum(axis=0))
+    following = sum(np.abs(weights[np.minimum(last + k, degree)]) for k in range(1, UNSEEN + 1))
+    error = np.where(finite, SAFETY * (NOISE_SIGMAS * noise * spread + plateau * following), np.inf)
+    constant = finite & (values == values[:1]).all(axis=0)
+    return Fit(width, value, np.where(np.isfinite(error), error, np.inf), noise, constant, series)
+
+
+class Chain:
+    """Fits of growing width, on both sides of the point or on one, and the interval that they agree on.
+
+    low, high: the interval; against: the index of the first fit that contradicts narrower ones, -1 where none does.
+    """
+
+    def __init__(self, line: Line, side: int, enough: np.ndarray | float = 0.0):
+        self.line, self.side, self.enough = line, side, enough
+        self.fits: list[Fit] = []
+        self.count = len(line.base)
+        x = line.unit_of_x
+        self.least = max(NARROWEST * x, 1e-290 / line.scale)
+        self.change = np.zeros(self.count)
+
+    def add(self, width: float, degree: int) -> None:
+        new = fit(self.line, width, degree, self.side)
+        if new is None:
+            return
+        self.fits = sorted([f for f in self.fits if f.width != width] + [new], key=lambda f: f.width)
+        if FIRST <= width <= WIDE:
+            seen = np.abs(new.series[1:]).sum(axis=0) / width
+            self.change = np.maximum(self.change, np.where(np.isfinite(new.error), seen, 0.0))
+
+    def intersect(self) -> None:
+        """Intersect the intervals from narrow to wide.
+
+        Intervals that miss each other by less than their own widths are noise: the tighter one is kept.
+        """
+        self.low, self.high = np.full(self.count, -np.inf), np.full(self.count, np.inf)
+        self.against = np.full(self.count, -1)
+        self.width = np.full(self.count, np.nan)
+        self.noise = np.zeros(self.count)
+        best = np.full(self.count, np.inf)
+        narrower: list[np.ndarray] = []
+        for k, (width, value, error, noise, *_) in enumerate(self.fits):
+            if narrower:  # noise does not fall with the width: few nodes may happen not to see it
+                least = 0.5 * np.sort(narrower, axis=0)[(len(narrower) - 1) // 2]
+                error = error * np.maximum(least / np.maximum(noise, TINY), 1.0)
+            narrower.append(noise)
+            open_ = (self.against < 0) & np.isfinite(error)
+            with np.errstate(invalid="ignore"):
+                span = self.high - self.low
+                gap = np.maximum(self.low - value - error, value - error - self.high)
+                contradicts = open_ & (gap > error + span / 2)
+                self.against[contradicts] = k
+                open_ &= ~contradicts
+                apart, tighter = gap > 0, 2 * error < span
+            low = np.where(apart, np.where(tighter, value - error, self.low), np.maximum(self.low, value - error))
+            high = np.where(apart, np.where(tighter, value + error, self.high), np.minimum(self.high, value + error))
+            self.low, self.high = np.where(open_, low, self.low), np.where(open_, high, self.high)
+            better = open_ & (error < best)
+            best = np.where(better, error, best)
+            self.width, self.noise = np.where(better, width, self.width), np.where(better, noise, self.noise)
+
+    @property
+    def value(self) -> np.ndarray:
+        with np.errstate(invalid="ignore"):
+            return (self.low + self.high) / 2
+
+    @property
+    def error(self) -> np.ndarray:
+        with np.errstate(invalid="ignore"):
+            error = (self.high - self.low) / 2
+        return np.where(np.isnan(error), np.inf, error)
+
+    def differences(self, widths: Sequence[float] = PAIRS) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return values at pairs of close points, up and down, the offsets, and the rounding of the values."""
+        steps = np.array([w for w in widths if w > self.least] or [self.least])
+        t, values = self.line.values(np.concatenate([steps, -steps]))
+        up, down = np.split(values, 2)
+        with np.errstate(invalid="ignore"):
+            rounding = PAIR_SIGMAS * self.line.rounding(np.where(np.isfinite(values), values, 0.0))
+        return up, down, (t[: len(steps)] - t[len(steps) :]) / 2, rounding
+
+    def agrees_with_pairs(self) -> np.ndarray:
+        """Return where central differences over close points agree with the interval, as far as they can tell."""
+        up, down, half, rounding = self.differences()
+        value, error, agree = self.value, self.error, np.ones(self.count, bool)
+        noise = np.maximum(rounding, np.minimum(PAIR_SIGMAS * self.noise, NOISE_UNITS * rounding))
+        for k, width in enumerate(half):
+            wider = [f for f in self.fits if f.width >= width]
+            if not wider or width == 0:
+                continue
+            curve = wider[0].central_difference(width) - wider[0].value if self.side == 0 else 0.0
+            if self.side == 0:
+                slope, visible = (up[k] - down[k]) / (2 * half[k]), noise / half[k]
+            else:
+                end = (up if self.side > 0 else down)[k] - self.line.base
+                slope, visible = self.side * end / width, noise / width + 20 * width * self.bend(wider[0])
+            with np.errstate(invalid="ignore"):
+                agree &= (np.abs(slope - value - curve) <= visible + error) | (self.width < wider[0].width)
+        return agree
+
+    def bend(self, fit_: Fit) -> np.ndarray:
+        """Return the size of the second derivative over a one-sided fit, from the change that it shows."""
+        return 16 * np.abs(fit_.series[2:]).sum(axis=0) / fit_.width**2
+
+    def good(self) -> np.ndarray:
+        """Return where the interval is narrow enough."""
+        value, error = self.value, self.error
+        zero = (np.abs(value) <= 2 * error) & (error <= WANTED_OF_CHANGE * self.change)
+        wanted = np.maximum(WANTED * np.abs(value), self.enough)
+        return np.isfinite(error) & ((error <= wanted) | zero)
+
+    def run(self) -> Chain:
+        """Add fits until all intervals are good, or no fit would tell more."""
+        self.add(FIRST, FEW)
+        self.intersect()
+        if self.done() or (self.side == 0 and (self.settled() | self.shows_kink()).all()):
+            return self
+        for width, degree in ((FIRST, MANY), (WIDE, MANY)):
+            if self.done():
+                return self
+            self.add(width, degree)
+            self.intersect()
+        if self.fits and (self.settled() | self.rounding_limits()).all():
+            self.widen()
+            return self
+        width = FIRST / RATIO
+        for _ in range(MOST_WIDTHS):
+            if self.done() or width < (self.least * UNRESOLVED_LEAST if self.unresolved() else self.least):
+                break
+            self.add(width, FEW)
+            self.intersect()
+            width /= RATIO
+        self.widen()
+        return self
+
+    def settled(self) -> np.ndarray:
+        """Return where the interval is narrow enough, and close points agree with it."""
+        if not self.fits:
+            return np.zeros(self.count, bool)
+        good = self.good() | self.constant()
+        return good & self.agrees_with_pairs() & ~self.seems_constant() if good.any() else good
+
+    def rounding_limits(self) -> np.ndarray:
+        """Return where nothing but rounding of the result limits the first fits, and close points agree."""
+        rounding = self.line.rounding(self.line.base[None])
+        few = np.all([f.noise <= MUCH_NOISE * rounding for f in self.fits if f.width <= FIRST], axis=0)
+        return few & np.isfinite(self.fits[0].error) & self.agrees_with_pairs()
+
+    def done(self) -> bool:
+        return bool(self.settled().all())
+
+    def constant(self) -> np.ndarray:
+        """Return where all values are the same, as far away as 1 or the scale of x."""
+        constant = np.all([fit_.constant for fit_ in self.fits], axis=0)
+        return constant & ~self.seems_constant() if constant.any() else constant
+
+    def unresolved(self) -> bool:
+        """Whether the narrowest fit sees structure, and not noise: a narrower one may resolve it."""
+        if not self.fits:
+            return False
+        first = self.fits[0]
+        size = np.abs(first.series[1:]).max(axis=0) if len(first.series) > 1 else first.noise
+        return bool(
+            (
+                np.isfinite(first.error)
+                & (first.noise > 0.01 * size)
+                & (first.noise > 1e6 * self.line.rounding(self.line.base[None]))
+            ).any()
+        )
+
+    def steepens(self) -> np.ndarray:
+        """Return where slopes over close points grow as these come closer: the slope may be infinite."""
+        up, down, half, rounding = self.differences()
+        with np.errstate(invalid="ignore"):
+            slopes = np.abs(up - down) / (2 * half[:, None])
+            seen = slopes > 100 * rounding / half[:, None]
+            grows = (seen & (slopes > 0)).all(axis=0) & (len(half) == len(PAIRS))
+            return grows & (slopes[1:] > STEEPER * slopes[:-1]).all(axis=0)
+
+    def shows_kink(self) -> np.ndarray:
+        """Return where one-sided slopes are apart by as much over all pairs of close points."""
+        up, down, half, rounding = self.differences()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gaps = np.abs(up + down - 2 * self.line.base) / half[:, None]
+            slopes = (up - down) / (2 * half[:, None])
+            close = KINK_ALIKE * gaps[-1]
+            alike = (np.ptp(gaps, axis=0) <= close) & (np.ptp(slopes, axis=0) <= close)
+        return alike & (gaps > 2 * rounding / half[:, None]).all(axis=0) & (len(half) == len(PAIRS))
+
+    def has_sides(self, widths: Sequence[float]) -> np.ndarray:
+        """Return where one-sided slopes may differ at the point: where what is even in t falls no faster than t."""
+        up, down, half, rounding = self.differences(widths)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gaps = np.abs(up + down - 2 * self.line.base) / half[:, None]
+            size = np.maximum(np.abs(up - down) / half[:, None], gaps)
+            sharp = (gaps > 2 * rounding / half[:, None]) & (gaps > 0.01 * size)
+            falls = gaps[1:] < 0.3 * (half[1:] / half[:-1])[:, None] ** 0.25 * gaps[:-1]
+        missing = ~np.isfinite(up).all(axis=0) | ~np.isfinite(down).all(axis=0)
+        return missing | (sharp[:-1] & sharp[1:] & ~falls).any(axis=0)
+
+    def seems_constant(self) -> np.ndarray:
+        """Return where values are the same in the narrowest fit alone: rounding hides the slope, or it is a stair."""
+        constant = self.fits[0].constant
+        if not constant.any():
+            return constant
+        reach = np.array([WIDE, max(1.0, self.line.scale) / self.line.scale / 3])
+        _, values = self.line.values(np.concatenate([reach, -reach]) if self.side == 0 else self.side * reach)
+        return constant & (np.isfinite(values) & (values != self.line.base)).any(axis=0)
+
+    def widen(self) -> None:
+        """Add fits wider than the scale where noise limits all others: values cancel, or do not change at all."""
+        width, open_ = WIDE, ~(self.good() & ~self.seems_constant()) if self.fits else np.zeros(self.count, bool)
+        for _ in range(MOST_WIDER):
+            width *= RATIO
+            if width * self.line.scale > MOST_REACH * max(1.0, self.line.scale) or not (open_ & self.limited()).any():
+                break
+            self.add(width, MANY)
+            self.intersect()
+
+    def look_wider(self) -> None:
+        """Look for rounding of something about 1, which comes in pieces wider than a fit around a small x."""
+        first = self.fits[0] if self.fits else None
+        self.add(WIDE, FEW)
+        wide = self.fits[-1] if self.fits else None
+        self.intersect()
+        if first is None or wide is None or wide.width < WIDE:
+            return
+        rougher = np.isfinite(wide.error) & (wide.noise > ROUGHER * first.noise) & (self.against < 0)
+        if rougher.any():
+            self.widen()
+            self.against[rougher & (self.against < 0)] = next(k for k, f in enumerate(self.fits) if f.width >= WIDE)
+
+    def limited(self) -> np.ndarray:
+        """Return where the widest fit is limited by noise, and not by its degree."""
+        if not self.fits:
+            return np.zeros(self.count, bool)
+        noise = np.array([np.where(f.constant | ~np.isfinite(f.error), np.inf, f.noise) for f in self.fits]).min(axis=0)
+        top = self.fits[-1]
+        return np.isfinite(top.error) & (top.error > WANTED * np.abs(top.value)) & (top.noise <= MUCH_NOISE * noise)
+
+
+def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
+    """Return the slopes along a line, for each of its outputs or combinations of them.
+
+    enough: the error below which no better is looked for, where the relative one is larger.
+    """
+    chain = Chain(line, 0, enough).run()
+    if line.alone and line.scale < SMALL_X:
+        chain.look_wider()
+    result = Estimate.unknown(chain.count)
+    result.value, result.error, result.change = chain.value, chain.error, chain.change
+    result.noise, result.width = chain.noise, chain.width
+    result.kind[np.isfinite(chain.error)] = "smooth"
+    against = (chain.against >= 0) & np.isfinite(chain.error)
+    if against.any():
+        judge_pieces(line, chain, result, np.flatnonzero(against))
+    if chain.fits and (constant := chain.constant()).any():
+        result.value[constant] = 0.0
+        result.error[constant] = (line.rounding(line.base[None]) / max(WIDE, 1 / (3 * min(line.scale, 1.0))))[constant]
+    if chain.fits and (hidden := (result.kind == "smooth") & chain.seems_constant()).any():
+        every = np.array([line.combine(row[None])[0] for row in line.kept.values()])
+        widest = np.max([np.where(f.constant, f.width, 0.0) for f in chain.fits], axis=0)
+        least = line.rounding(np.where(np.isfinite(every), every, 0.0))
+        hidden &= result.width <= widest
+        result.error[hidden] = np.maximum(result.error, least / np.maximum(widest, TINY))[hidden]
+    unclear = ~against & ~(result.error <= UNCLEAR * np.abs(result.value)) & ~chain.good()
+    blurred = result.known & ~against & ~chain.good() & (result.width < FIRST) & line.alone
+    steep = chain.steepens() & (result.kind == "smooth") & ~chain.settled()
+    unclear |= steep
+    if unclear.any():
+        best = float(np.nanmax(np.where(unclear, result.width, np.nan), initial=FIRST))
+        sided = chain.has_sides(PAIRS) | chain.has_sides((RATIO * best, best, best / RATIO))
+        blurred |= unclear & (sided | steep | ~np.isfinite(result.error))
+    if blurred.any():
+        look_aside(line, result, blurred)
+    return result
+
+
+def judge_pieces(line: Line, chain: Chain, result: Estimate, places: np.ndarray) -> None:
+    """Decide outputs whose wide fits contradict narrow ones: only a jump shows that a function comes in pieces."""
+    scanned: dict[tuple[int, int], float | None] = {}
+    for j in places:
+        k = int(chain.against[j])
+        width, value = chain.fits[k].width, float(result.value[j])
+        t, values = line.values(np.linspace(0 if chain.side > 0 else -width, 0 if chain.side < 0 else width, SCAN))
+        steps = np.abs(np.diff(values[:, j] - value * t))
+        steps = np.where(np.isfinite(steps), steps, 0.0)
+        place = int(np.argmax(steps))
+        noise = float(chain.fits[0].noise[j])
+        least = max(JUMP_UNITS * float(line.rounding(line.base[None])[j]), 10 * noise, 1e-300)
+        jump = steps[place] > least
+        if jump and (k, place) not in scanned and len(scanned) < MOST_SCANNED:
+            scanned[k, place] = None
+            jump = jumps_between(line, int(j), t[place], t[place + 1], least, value)
+            scanned[k, place] = float(jump)
+        elif jump:
+            jump = bool(scanned.get((k, place), 0.0))
+        if not jump:
+            continue
+        clear = [f.width for f in chain.fits[:k] if f.noise[j] <= MUCH_NOISE * chain.fits[0].noise[j]]
+        edges = np.count_nonzero(steps > 0.3 * steps[place])
+        length = max(clear[-1] if clear else 0.0, width / edges if edges <= SCAN // 4 else 0.0)
+        wide = [f for f in chain.fits[k:] if np.isfinite(f.error[j])]
+        trend = min(wide, key=lambda f: f.error[j])
+        result.trend[j] = trend.value[j]
+        if length < max(FINE, FINE_AT_ONE / min(line.scale, 1.0)):
+            result.value[j], result.error[j], result.kind[j] = trend.value[j], trend.error[j], "limited"
+            result.noise[j], result.width[j] = trend.noise[j], trend.width
+        else:
+            result.kind[j] = "staircase"
+
+
+def jumps_between(line: Line, j: int, a: float, b: float, least: float, slope: float) -> bool:
+    """Bisect: whether values still differ by `least`, slope apart, when a and b are neighbours."""
+    ends = {}
+
+    def at(t: float) -> float:
+        if t not in ends:
+            ends[t] = float(line.values(np.array([t]))[1][0, j]) - slope * t
+        return ends[t]
+
+    history = [abs(at(b) - at(a))]
+    for _ in range(BISECTIONS):
+        middle = (a + b) / 2
+        (real,) = line.representable(np.array([middle]))
+        if middle in (a, b) or (line.alone and real in line.representable(np.array([a, b]))):
+            break
+        a, b = (a, middle) if abs(at(middle) - at(a)) >= abs(at(b) - at(middle)) else (middle, b)
+        history.append(abs(at(b) - at(a)))
+        if history[-1] < least:
+            return False
+    before = history[max(-len(history), -HALVINGS)]
+    return history[-1] >= max(least, STAYS * before)
+
+
+def look_aside(line: Line, result: Estimate, where: np.ndarray) -> None:
+    """Estimate from the left and from the right where no symmetric fit is to be trusted."""
+    sides, jump = [], np.zeros(len(result.value), bool)
+    for side in (-1, 1):
+        chain = Chain(line, side).run()
+        value, error = chain.value, chain.error
+        for j in np.flatnonzero(where & ~chain.settled()):
+            limit, growth = limit_from_side(line, side, int(j), float(result.change[j]))
+            jump[j] |= growth == "jump"
+            if growth:
+                value[j], error[j] = limit
+        sides.append((value, error))
+    (left, left_error), (right, right_error) = sides
+    room = left_error + right_error
+    with np.errstate(invalid="ignore"):
+        size = np.maximum(np.abs(left), np.abs(right))
+        apart = (left != right) & ~(np.abs(left - right) <= room)
+        clear = np.maximum(left_error, right_error) <= UNCLEAR * size
+    has_left, has_right = np.isfinite(left_error), np.isfinite(right_error)
+    for j in np.flatnonzero(where):
+        result.left[j], result.right[j] = left[j], right[j]
+        if has_left[j] and has_right[j]:
+            result.side_error[j] = max(left_error[j], right_error[j])
+            best, error = (left, left_error) if left_error[j] <= right_error[j] else (right, right_error)
+            if apart[j] and clear[j]:
+                result.kind[j] = "kink"
+                with np.errstate(invalid="ignore"):
+                    result.value[j] = (left[j] + right[j]) / 2
+                result.error[j] = abs(right[j] - left[j]) / 2 + result.side_error[j]
+            elif np.isinf(best[j]) or (
+                error[j] < result.error[j] and not abs(best[j] - result.value[j]) > error[j] + result.error[j]
+            ):
+                result.value[j], result.error[j], result.kind[j] = best[j], error[j], "smooth"
+        elif has_left[j] or has_right[j]:
+            value, error = (left, left_error) if has_left[j] else (right, right_error)
+            result.value[j], result.error[j], result.kind[j] = value[j], error[j], "jump" if jump[j] else "edge"
+            result.side_error[j] = error[j]
+        else:
+            result.value[j], result.error[j], result.kind[j] = np.nan, np.inf, "jump" if jump[j] else "none"
+
+
+def estimate_from_right(line: Line) -> tuple[np.ndarray, np.ndarray]:
+    """Return the one-sided slopes in the direction of a line, and their errors: (R,) each."""
+    chain = Chain(line, 1).run()
+    return chain.value, chain.error
+
+
+LEAST_JUMP = 1e-9  # relative to the change over the scale: less is a kink a hair away
+STEPS = 10.0 ** -np.arange(2.0, 10.0)  # steps of one-sided slopes that may have an infinite limit
+
+
+def limit_from_side(line: Line, side: int, j: int, change: float) -> tuple[tuple[float, float], str]:
+    """Return the limit of one-sided slopes and its error where they keep growing: "jump" or "infinite", else ""."""
+    t, values = line.values(side * STEPS)
+    gaps = values[:, j] - line.base[j]
+    rounding = float(line.rounding(line.base[None])[j])
+    usable = np.isfinite(gaps) & (np.abs(gaps) > 100 * rounding) & (t != 0)
+    if usable.sum() < 5:
+        return (np.nan, np.inf), ""
+    gaps, t = gaps[usable], t[usable]
+    powers = np.diff(np.log(np.abs(gaps))) / np.diff(np.log(np.abs(t)))
+    if (powers[-4:] < 0.02).all():
+        return (np.nan, np.inf), "jump" if abs(gaps[-1]) > LEAST_JUMP * change else ""
+    if (powers[-4:] < 0.95).all() and np.ptp(powers[-4:]) < 0.2:
+        return (float(np.sign(gaps[-1]) * side) * np.inf, 0.0), "infinite"
+    return (np.nan, np.inf), ""

@@ -1,0 +1,520 @@
+"""Probe: compare a claim with the function along random directions, in which all elements move at once.
+
+Two families of directions: relative to |x_i|, along which a disagreement is proof, and relative to the typical size
+of each array, which is what sees tiny inputs, but is a hint only: with units from 1e-12 to 1e12 in one array no width
+is local. Every element takes part with at least half its size, so that each has a bound from its best direction: an
+error above it would have been seen. Elements whose bound says too little form a group with directions of its own.
+
+With few elements the directions are the elements themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..program.claim import OutOfCallsError
+from ..show.check_results import Evidence, InputCheck
+from .estimate import WANTED, Estimate, estimate, fit
+from .locate import locate, locate_rough
+from .rows import draw_signs
+from .sampler import Line
+from .verdict import (
+    COARSE,
+    FAIL,
+    MARGIN,
+    NEGLIGIBLE,
+    OPEN,
+    PASS,
+    ROUNDING,
+    SMALL_EFFECT,
+    UNDECIDED,
+    ZERO_UNITS,
+    Judgement,
+    digits_of,
+    floor_of,
+    room,
+)
+
+FEW = 8  # elements up to which each is a direction of its own
+SOME = 64  # elements up to which each is estimated where directions do not decide
+MOST_LOCATED = 10  # wrong elements that are looked for
+SAMPLE = 64  # elements of a large input that are estimated to explain a fail, ...
+ADDS_UP = 1e-6  # the relative error to which slopes must add up
+QUICK = 4  # ... with so many calls each: a fit of degree 4, at the width that served the probe
+PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, before and after a disagreement
+PER_ESTIMATE = 15  # calls of an estimate of a smooth function, with the value at the point
+MOST_REASONS = 1000  # undecided entries that get a reason of their own
+TINY = float(np.finfo(float).tiny)
+
+
+class Probed(NamedTuple):
+    """One direction: claimed products, estimates, and how far these may be apart. All (R,), but for the line.
+
+    room: the difference that is looked into; beyond: the one that is a disagreement whatever is found, since the
+    rounding of all elements together does not explain it.
+    """
+
+    family: str
+    line: Line
+    claimed: np.ndarray
+    slopes: Estimate
+    room: np.ndarray
+    beyond: np.ndarray
+
+    @property
+    def off(self) -> np.ndarray:
+        return self.claimed - self.slopes.value
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Where claim and values disagree."""
+        with np.errstate(invalid="ignore"):
+            return self.slopes.known & ~(np.abs(self.off) <= self.room)
+
+    @property
+    def agrees(self) -> np.ndarray:
+        with np.errstate(invalid="ignore"):
+            return self.slopes.known & (np.abs(self.off) <= self.room)
+
+    @property
+    def excess(self) -> np.ndarray:
+        with np.errstate(invalid="ignore"):
+            return np.where(self.wrong, np.abs(self.off) / np.maximum(self.room, TINY), 0.0)
+
+
+class Probe:
+    """The probes of one judgement. out_of_calls: whether a budget ended them."""
+
+    def __init__(self, judgement: Judgement, seed: int, restrict: Callable[[], None] = lambda: None):
+        """restrict: raises what ends the probe where the function lives on a part of the space alone."""
+        self.restrict, self.asked_for_symmetry = restrict, False
+        self.judgement, self.flat, self.rows = judgement, judgement.flat, judgement.rows
+        self.sampler, self.rng = judgement.sampler, np.random.default_rng(seed)
+        self.probed: list[Probed] = []
+        self.proven: Probed | None = None
+        self.out_of_calls = False
+        self.families = self.sizes_of_elements()
+
+    def sizes_of_elements(self) -> dict[str, np.ndarray]:
+        flat = self.flat
+        typical = np.ones(flat.size)
+        for k, part in enumerate(flat.parts):
+            x = np.abs(part[np.isfinite(part)].astype(float))
+            largest = float(x.max(initial=0.0))
+            typical[flat.columns(k)] = largest * np.sqrt(np.mean((x / largest) ** 2)) if largest > 0 else 1.0
+        relative = np.where(flat.x == 0, np.minimum(flat.scales, typical), flat.scales)
+        families = {"array": typical, "relative": relative}
+        return {name: np.where(flat.held, 0.0, sizes) for name, sizes in families.items()}
+
+    def draw(self, family: str, group: np.ndarray | None = None) -> np.ndarray:
+        direction = draw_signs(self.rng, self.flat.size) * self.families[family]
+        return direction if group is None else np.where(group, direction, 0.0)
+
+    def compare(self, direction: np.ndarray, family: str) -> Probed:
+        """Compare claim and values along a direction."""
+        line = self.sampler.line(direction, self.rows.weights)
+        claimed = self.rows.along(direction)
+        size = self.rows.size(direction, claimed)
+        largest = np.abs(self.rows.claimed * direction).max(axis=1) if self.rows.known else np.abs(claimed)
+        slopes = estimate(line, WANTED / 10 * np.where(np.isfinite(largest), largest, 0.0))
+        unit = self.flat.claim_unit
+        slack = ROUNDING * unit * size + self.judgement.coarse * size
+        floor = floor_of(unit) * size
+        probed = Probed(
+            family,
+            line,
+            claimed,
+            slopes,
+            room(slopes.error, slack, floor_of(unit) * largest),
+            room(slopes.error, slack, floor),
+        )
+        self.probed.append(probed)
+        self.judgement.changes = np.maximum(self.judgement.changes, slopes.change)
+        return probed
+
+    def adds_up(self) -> bool:
+        """Return whether the slopes of all elements add up to that along a random direction: no kinks meet."""
+        judgement, direction = self.judgement, self.draw("relative")
+        slopes, moved = estimate(self.sampler.line(direction, self.rows.weights)), direction != 0
+        with np.errstate(invalid="ignore"):
+            total = judgement.value[:, moved] @ direction[moved]
+            size = np.abs(judgement.value[:, moved]) @ np.abs(direction[moved])
+            errors = MARGIN * (slopes.error + judgement.error[:, moved] @ np.abs(direction[moved]))
+            near = np.abs(slopes.value - total) <= errors + ADDS_UP * size
+        return bool((near | ~np.isfinite(total)).all() and not (slopes.kind == "kink").any())
+
+    def bound_by(self, probed: Probed) -> None:
+        """Tighten the bounds of all elements that moved by what a direction says of each."""
+        judgement, direction = self.judgement, probed.line.direction
+        moved = direction != 0
+        most = np.where(probed.agrees, np.abs(probed.off) + probed.beyond, np.inf)
+        bound = most[:, None] / np.abs(direction[moved])
+        judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], bound)
+
+    def run(self, every: bool = False) -> None:
+        """Probe, and decide what the bounds decide. every: estimate each element by itself."""
+        live = np.flatnonzero(~self.flat.held)
+        roomy = self.flat.claim.budget.left >= len(live) * PER_ESTIMATE
+        try:
+            if every or (len(live) <= FEW and (roomy or len(live) == 1)):
+                self.judgement.judge_elements(
+                    live, f"element (about {PER_ESTIMATE * len(live)} calls)" if every else "element"
+                )
+                if (self.judgement.state != PASS).any():
+                    self.look_for_symmetry()
+            else:
+                self.along_directions()
+        except OutOfCallsError:
+            self.out_of_calls = True
+
+    def along_directions(self) -> None:
+        for family in ("relative", "array", "relative"):
+            if not self.families[family].any():
+                break
+            probed = self.compare(self.draw(family), family)
+            if probed.wrong.any():
+                if self.find_wrong(probed):
+                    return
+            elif not probed.slopes.known.all():
+                self.look_for_symmetry()
+                if family == "array" and self.flat.size > SOME:
+                    self.families["array"] = self.families["relative"]
+                    self.probed.remove(probed)
+                    continue
+                if self.flat.size <= SOME or not self.resolve(probed):
+                    self.judge_all_or_some()
+                    return
+            self.bound_by(probed)
+            if len(self.probed) > 1 and self.settle():
+                return
+        self.groups()
+
+    def look_for_symmetry(self) -> None:
+        if not self.asked_for_symmetry:
+            self.asked_for_symmetry = True
+            self.restrict()
+
+    def settle(self) -> bool:
+        """Let entries pass whose bounds say enough; return whether none is left."""
+        judgement = self.judgement
+        with np.errstate(invalid="ignore"):
+            size, bound = np.abs(judgement.claimed), judgement.bound
+            if not self.rows.known:  # elements of a typical size
+                moved = max(np.count_nonzero(p.line.direction) for p in self.probed)
+                size = (
+                    np.max([np.abs(p.claimed) for p in self.probed], axis=0)[:, None]
+                    / np.sqrt(moved)
+                    / self.flat.scales
+                )
+            open_ = judgement.state == OPEN
+            effects = bound * self.flat.scales
+            rounding = ZERO_UNITS * np.max([p.line.rounding(p.line.base[None]) for p in self.probed], axis=0)
+            changes = np.maximum(judgement.effects.max(axis=1, initial=0.0), judgement.changes)
+            least = np.maximum(SMALL_EFFECT**2 * changes, rounding)
+            zero = (judgement.claimed == 0) & (effects <= least[:, None] + TINY)
+            passes = open_ & np.isfinite(bound) & ((bound <= COARSE * size) | zero)
+        judgement.state[passes] = PASS
+        return not (judgement.state == OPEN).any()
+
+    def groups(self) -> None:
+        """Give elements whose claimed effect is too small for their bound directions of their own."""
+        for _ in range(3):
+            group = (self.judgement.state == OPEN).any(axis=0)
+            count = int(group.sum())
+            if not count:
+                return
+            if count <= FEW and self.has_calls(count * PER_ESTIMATE):
+                self.judgement.state[:, group] = OPEN
+                self.judgement.judge_elements(np.flatnonzero(group))
+                return
+            probed = self.compare(self.draw("relative", group), "relative")
+            if probed.wrong.any() and self.find_wrong(probed):
+                return
+            self.bound_by(probed)
+            self.settle()
+        self.leave_open()
+
+    def leave_open(self) -> None:
+        """Mark entries as negligible that agree within their bounds and are small next to others, or undecided."""
+        judgement = self.judgement
+        open_ = judgement.state == OPEN
+        with np.errstate(invalid="ignore"):
+            effect = (np.abs(judgement.claimed) + judgement.bound) * self.flat.scales
+            small = effect <= SMALL_EFFECT * judgement.effects.max(axis=1, initial=0.0)[:, None]
+        judgement.state[open_ & small] = NEGLIGIBLE
+        for j, i in np.argwhere(open_ & ~small)[:MOST_REASONS].tolist():
+            unseen = f"an error of {judgement.bound[j, i]:.2g} could not be seen"
+            reason = f"the derivative is lost in rounding or noise: {judgement.claimed[j, i]:.3g} is claimed, {unseen}"
+            judgement.state[j, i] = judgement.undecided(j, i, reason)
+        judgement.state[judgement.state == OPEN] = UNDECIDED
+
+    @property
+    def calls_needed(self) -> int:
+        """How many calls are enough for a pass, or for a fail with its element: sizes alone decide."""
+        most = PASS_CALLS if self.proven is None else FAIL_CALLS
+        enough = int(most + 20 * np.log2(max(self.flat.size, 2)))
+        return max(enough, 2 * (self.flat.claim.budget.allowed or 0))
+
+    def text_of_disagreement(self) -> str:
+        """Return how claimed and numeric products differ along the direction where they differ most."""
+        probed = max((p for p in self.probed if p.wrong.any()), key=lambda p: float(p.excess.max()), default=None)
+        if probed is None:
+            return ""
+        j = int(np.argmax(probed.excess))
+        numeric = f"{probed.slopes.value[j]:.9g} ± {probed.slopes.error[j]:.2g}"
+        return f"along a random direction the claimed product is {probed.claimed[j]:.9g}, the numeric one {numeric}"
+
+    def products(self) -> tuple[tuple[float, float, float], ...]:
+        """Return claimed and numeric product and numeric error along each direction, at the furthest apart."""
+        rows = []
+        for p in self.probed:
+            j = int(np.argmax(p.excess))
+            rows.append((float(p.claimed[j]), float(p.slopes.value[j]), float(p.slopes.error[j])))
+        return tuple(rows)
+
+    def evidence(self, verdict: str) -> Evidence:
+        flat, judgement = self.flat, self.judgement
+        needed = self.calls_needed if verdict == "inconclusive" and self.out_of_calls else None
+        closely = len(judgement.estimates) * len(flat.f0)
+        return Evidence(len(flat.f0) * flat.size, closely, flat.claim.budget.made, self.products(), needed)
+
+    def limit_digits(self, item: InputCheck, k: int) -> InputCheck:
+        """Return what was found for input k, with no more digits than the directions agree to."""
+        known = [p for p in self.probed if p.agrees.all() and p.line.direction[self.flat.columns(k)].any()]
+        if not known or not np.isnan(self.judgement.value[:, self.flat.columns(k)]).any():
+            return item
+        p = min(known, key=lambda p: float(np.max(p.room)))
+        size = np.maximum(self.rows.size(p.line.direction, p.claimed), TINY)
+        digits = digits_of(float((np.abs(p.off) / size).max()))
+        most = max(item.max_abs_error, float(np.abs(p.off).max()) if item.verdict == "pass" else 0.0)
+        if not self.rows.known:
+            columns = self.flat.columns(k)
+            effect = np.abs(p.claimed) / np.sqrt(np.count_nonzero(p.line.direction))
+            hidden = (self.judgement.bound[:, columns] * self.flat.scales[columns]).max(axis=1)
+            item = replace(item, resolution=float((hidden / np.maximum(effect, TINY)).max()))
+        return replace(
+            item, digits=min(item.digits, digits) if item.verdict == "pass" else item.digits, max_abs_error=most
+        )
+
+    def has_calls(self, count: int) -> bool:
+        """Return whether so many calls fit into what a check may take."""
+        most = PASS_CALLS if self.proven is None else FAIL_CALLS
+        return self.sampler.calls + count <= most + 20 * np.log2(max(self.flat.size, 2))
+
+    def judge_all_or_some(self) -> None:
+        """Estimate single elements: all of them where they are few, else a sample."""
+        live = np.flatnonzero(~self.flat.held)
+        if len(live) > SOME:
+            live = self.sample(live)
+        for i in live:
+            self.rows.fill_column(int(i))
+        self.judgement.judge_elements(live)
+        if (self.judgement.state == OPEN).any() and not (self.judgement.state == FAIL).any():
+            self.settle()
+            self.leave_open()
+
+    def common_factor(self, probed: Probed) -> float | None:
+        """Return c where all claimed products are c times the numeric ones; None where they are not, or not known."""
+        if not self.rows.known or (len(self.probed) < 2 and not self.has_calls(PER_ESTIMATE)):
+            return None
+        if len(self.probed) < 2:
+            self.compare(self.draw("relative"), "relative")
+        claimed, numeric, rooms = (
+            np.concatenate([getattr(p, name) if name != "value" else p.slopes.value for p in self.probed])
+            for name in ("claimed", "value", "room")
+        )
+        known = np.concatenate([p.slopes.known for p in self.probed])
+        if not known.all():
+            return None
+        best = int(np.argmax(np.abs(numeric) / np.maximum(rooms, TINY)))
+        c = float(claimed[best] / numeric[best]) if numeric[best] else np.nan
+        spread = rooms[best] / abs(numeric[best]) if numeric[best] else np.inf
+        near = np.abs(claimed - c * numeric) <= rooms * (1 + abs(c)) + spread * np.abs(claimed)
+        return c if near.all() and abs(c - 1) > 2 * spread else None
+
+    def sample(self, elements: np.ndarray, count: int = SAMPLE) -> np.ndarray:
+        """Return elements spread over all inputs."""
+        if len(elements) <= count:
+            return elements
+        chosen: set[int] = set()
+        inputs = [
+            elements[(elements >= a) & (elements < b)]
+            for a, b in zip(self.flat.edges, self.flat.edges[1:], strict=False)
+        ]
+        inputs = [part for part in inputs if len(part)]
+        for part in inputs:
+            chosen.update(self.rng.choice(part, min(len(part), max(1, count // len(inputs))), replace=False).tolist())
+        return np.array(sorted(chosen))
+
+    def find_wrong(self, probed: Probed) -> bool:
+        """Find elements that explain a disagreement; return whether any is wrong.
+
+        Along the array family a disagreement is a hint: where the element found is right by itself, that family is
+        not local and serves no more.
+        """
+        self.look_for_symmetry()
+        with np.errstate(invalid="ignore"):
+            proven = probed.slopes.known & ~(np.abs(probed.off) <= probed.beyond)
+        if probed.family == "relative" and proven.any():
+            self.proven = probed
+        try:
+            wrong = self.search(probed)
+        except OutOfCallsError:
+            self.out_of_calls = True
+            wrong = self.proven is not None or bool((self.judgement.state == FAIL).any())
+        if wrong:
+            return True
+        if probed.family == "array":
+            self.families["array"] = self.families["relative"]
+            self.probed.remove(probed)
+        else:
+            self.probed[self.probed.index(probed)] = probed._replace(room=probed.beyond)
+        return False
+
+    def search(self, probed: Probed) -> bool:
+        judgement = self.judgement
+        row = int(np.argmax(probed.excess))
+        if not np.isfinite(judgement.claimed[row]).all() and self.rows.known:
+            bad = np.flatnonzero(~np.isfinite(judgement.claimed).all(axis=0))
+            judgement.judge_elements(bad[:MOST_LOCATED])
+            if (judgement.state[row, bad[:MOST_LOCATED]] == FAIL).all():
+                judgement.state[~np.isfinite(judgement.claimed)] = FAIL
+            return bool((judgement.state == FAIL).any())
+        found: list[int] = []
+        if self.common_factor(probed) is not None:
+            sample = self.sample(np.flatnonzero(~self.flat.held), FEW)
+            sample = np.unique([int(np.argmax(judgement.effects[row])), *sample])
+            for i in sample:
+                self.judge_quickly(int(i), probed)
+            if (judgement.state == FAIL).any():
+                judgement.sampled = sample
+                return True
+        left, room_left = float(probed.off[row]), float(probed.room[row])
+        while abs(left) > room_left and len(found) < MOST_LOCATED:
+            i = locate(self, probed, row, left, found)
+            if i is None or i in found:
+                break
+            self.rows.fill_column(i)
+            judgement.judge_element(i)
+            judgement.report_partial()
+            found.append(i)
+            d = probed.line.direction[i]
+            if judgement.state[row, i] != FAIL and not self.take_from_probe(row, i, left / d, room_left / abs(d)):
+                break
+            left -= float(judgement.claimed[row, i] - judgement.value[row, i]) * d
+            room_left += float(judgement.error[row, i]) * abs(d)
+            if len(found) == 1 and abs(left) > room_left and self.look_around(probed, found):
+                break
+        if found and (judgement.state == FAIL).any():
+            if abs(left) <= room_left and judgement.sampled is None:
+                self.explained(probed, found)
+            return True
+        if probed.family == "relative" and self.flat.size <= SOME:
+            self.judge_all_or_some()
+            return bool((judgement.state == FAIL).any())
+        return self.proven is not None
+
+    def take_from_probe(self, row: int, i: int, off: float, error: float) -> bool:
+        """Let what a direction says of the element that bisecting it ends at decide, where it knows more."""
+        judgement = self.judgement
+        if not error < MARGIN * judgement.error[row, i]:
+            return False
+        if not abs(off) > error + judgement.slack[row, i] + judgement.floor[row, i]:
+            return False
+        judgement.value[row, i] = judgement.claimed[row, i] - off
+        judgement.error[row, i], judgement.state[row, i] = error / MARGIN, FAIL
+        return True
+
+    def explained(self, probed: Probed, found: list[int]) -> None:
+        """Let the elements pass that agree along the direction once the wrong ones are taken out."""
+        judgement, others = self.judgement, np.ones(self.flat.size, bool)
+        others[found] = False
+        direction = np.where(others, probed.line.direction, 0.0)
+        taken = judgement.claimed[:, found] - judgement.value[:, found]
+        left = np.abs(probed.off - taken @ probed.line.direction[found])
+        more = probed.room + judgement.error[:, found] @ np.abs(probed.line.direction[found])
+        moved = direction != 0
+        most = np.where(left <= more, left + more, np.inf)
+        judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], most[:, None] / np.abs(direction[moved]))
+        self.settle()
+
+    def look_around(self, probed: Probed, found: list[int]) -> bool:
+        """Estimate a sample of elements quickly; return whether so many are wrong that no more are looked for."""
+        judgement = self.judgement
+        live = np.flatnonzero(~self.flat.held)
+        sample = [int(i) for i in self.sample(live, SAMPLE - len(found)) if i not in found]
+        for i in sample:
+            self.rows.fill_column(i)
+            self.judge_quickly(i, probed)
+        judgement.sampled = np.array(sorted({*sample, *found}))
+        return bool((judgement.state[:, sample] == FAIL).any()) or len(sample) + len(found) == len(live)
+
+    def judge_quickly(self, i: int, probed: Probed) -> None:
+        """Judge an element by a fit of low degree; by an estimate of its own where that does not tell."""
+        judgement, line = self.judgement, self.sampler.element(i, self.rows.weights)
+        width = float(np.nanmin(np.where(probed.slopes.known, probed.slopes.width, np.nan)))
+        quick = fit(line, min(width, 0.02), QUICK)
+        scale = float(self.flat.scales[i])
+        if quick is not None and np.isfinite(quick.error).all():
+            value, error = quick.value / scale, quick.error / scale
+            a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
+            near = np.abs(a - value) <= room(error, judgement.slack[:, i], judgement.floor[:, i])
+            clear = np.abs(a - value) > 12 * error + judgement.slack[:, i]
+            tells = (near & (error <= 1e-3 * size + TINY)) | clear
+            if tells.all():
+                judgement.value[:, i], judgement.error[:, i] = value, error
+                judgement.state[:, i] = np.where(near, PASS, FAIL)
+                return
+        if self.has_calls(PER_ESTIMATE):
+            judgement.judge_element(i)
+
+    def resolve(self, probed: Probed) -> bool:
+        """Take elements out of a direction whose slope is not known until it is; return whether it is known then.
+
+        Those taken out, and those of the same value, are judged by themselves, or some of them where they are many.
+        """
+        judgement, taken = self.judgement, np.zeros(self.flat.size, bool)
+        direction = probed.line.direction
+        for _ in range(MOST_LOCATED):
+            i = locate_rough(self, np.where(taken, 0.0, direction))
+            if i is None:
+                return False
+            k = self.flat.input_of(i)
+            same = np.zeros(self.flat.size, bool)
+            same[self.flat.columns(k)] = self.flat.x[self.flat.columns(k)] == self.flat.x[i]
+            taken |= same
+            some = np.flatnonzero(same)
+            some = some if len(some) <= FEW else np.unique([i, *some[:: max(1, len(some) // FEW)]])
+            for place in some:
+                self.rows.fill_column(int(place))
+            judgement.judge_elements(some)
+            if (judgement.state == FAIL).any():
+                self.proven = probed
+                return True
+            rest = np.where(taken, 0.0, direction)
+            if rest.any():
+                probed = self.compare(rest, probed.family)
+                if probed.wrong.any():
+                    return self.find_wrong(probed)
+                self.bound_by(probed)
+            if not rest.any() or probed.slopes.known.all():
+                self.take_out(taken)
+                return True
+            if not self.has_calls(2 * PER_ESTIMATE):
+                return False
+        return False
+
+    def take_out(self, taken: np.ndarray) -> None:
+        """Let elements that were taken out of all directions pass like those of them that were estimated."""
+        judgement = self.judgement
+        for name in self.families:
+            self.families[name] = np.where(taken, 0.0, self.families[name])
+        open_ = taken & (judgement.state == OPEN).all(axis=0)
+        if open_.any():
+            some = int(taken.sum() - open_.sum())
+            judgement.notes.append(f"{int(taken.sum())} elements are at a kink; {some} of them were estimated")
+            judgement.state[:, open_] = PASS

@@ -1,0 +1,152 @@
+"""Values of a function along lines through the point: the only code that calls the function during a check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .flat import Flat, real_view
+
+MOST_BYTES = 1 << 27  # memory that the points of one batch may take
+
+
+def rounding_of(size: np.ndarray, unit: float) -> np.ndarray:
+    """Return how far values of some size are off by rounding, and by underflow: a few of the smallest numbers."""
+    return unit * size + 16 * float(np.finfo(np.float32 if unit > 1e-10 else np.float64).smallest_subnormal)
+
+
+class Sampler:
+    """Calls the function of a `Flat` at real vectors, in batches, and counts the calls.
+
+    drift: how far a second call at the point is from the first, shape (m,).
+    """
+
+    def __init__(self, flat: Flat):
+        self.flat, self.calls = flat, 1
+        self.again: np.ndarray | None = None
+
+    @property
+    def drift(self) -> np.ndarray:
+        if self.again is None:
+            self.again = real_view(self.flat.claim.value(self.flat.claim.at)).astype(float)
+            self.calls += 1
+        return np.abs(self.flat.f0 - self.again)
+
+    @property
+    def noise(self) -> np.ndarray:
+        """How far two calls at the point are apart, as far as that was asked: (m,)."""
+        return self.drift if self.again is not None else np.zeros(len(self.flat.f0))
+
+    def line(self, direction: np.ndarray, weights: np.ndarray | None = None, origin: np.ndarray | None = None) -> Line:
+        """Return the line x + t direction.
+
+        direction: shape (n,); weights: (R, m), combinations of outputs; origin: another point than x.
+        """
+        return Line(self, direction, weights, origin)
+
+    def element(self, i: int, weights: np.ndarray | None = None, origin: np.ndarray | None = None) -> Line:
+        """Return the line along element i, in units of its scale."""
+        direction = np.zeros(self.flat.size)
+        direction[i] = self.flat.scales[i]
+        return Line(self, direction, weights, origin)
+
+    def points(self, xs: np.ndarray, moved: Sequence[int] | None = None) -> np.ndarray:
+        """Return f at real vectors xs (points, n): shape (points, m). moved: the only inputs whose elements xs has."""
+        flat, stacks = self.flat, {}
+        chosen = range(len(flat.arrays)) if moved is None else moved
+        begin = flat.edges[chosen[0]] if len(chosen) else 0
+        for k in chosen:
+            x = flat.arrays[k]
+            part = xs[:, flat.edges[k] - begin : flat.edges[k + 1] - begin].astype(flat.parts[k].dtype, copy=False)
+            stacks[flat.claim.wrt[k]] = np.ascontiguousarray(part).view(x.dtype).reshape((len(xs), *x.shape))
+        return self.evaluate(stacks, len(xs))
+
+    def along(self, origin: np.ndarray | None, direction: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Return f at origin + t direction for several t: shape (points, m)."""
+        flat, start = self.flat, self.flat.x if origin is None else origin
+        moved = range(len(flat.arrays))
+        if origin is None:
+            inputs = [k for k in moved if direction[flat.columns(k)].any()] or [0]
+            moved = range(inputs[0], inputs[-1] + 1)
+        first, last = (int(flat.edges[k]) for k in (moved[0], moved[-1] + 1)) if len(moved) else (0, 0)
+        x, d = start[first:last], direction[first:last]
+        step = max(1, MOST_BYTES // (32 * len(x) + 32 * len(flat.f0) + 64))
+        batches = (offsets[begin : begin + step] for begin in range(0, len(offsets), step))
+        return np.concatenate([self.points(x + batch[:, None] * d, moved) for batch in batches])
+
+    def evaluate(self, stacks: Mapping[str, np.ndarray], count: int) -> np.ndarray:
+        flat = self.flat
+        self.calls += count
+        flat.claim.progress.report_progress("call", self.calls, 0)
+        out = flat.claim.values(stacks, count, flat.out)
+        return real_view(out.astype(flat.out_dtype)).astype(float).reshape((count, -1))
+
+
+class Line:
+    """The function along x + t direction, every value kept. weights: (R, m), what is wanted of the outputs."""
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        direction: np.ndarray,
+        weights: np.ndarray | None = None,
+        origin: np.ndarray | None = None,
+    ):
+        self.sampler, self.flat, self.direction, self.weights = sampler, sampler.flat, direction, weights
+        self.origin, self.places = origin, np.flatnonzero(direction)
+        self.alone = len(self.places) == 1 and origin is None
+        self.kept: dict[float, np.ndarray] = {0.0: self.flat.f0} if origin is None else {}
+
+    def with_weights(self, weights: np.ndarray | None) -> Line:
+        """Return the same line, with its values, for other combinations of outputs."""
+        other = Line(self.sampler, self.direction, weights, self.origin)
+        other.kept = self.kept
+        return other
+
+    @property
+    def unit_of_x(self) -> float:
+        """The rounding unit of the inputs that move, relative to the direction; the least width for zeros."""
+        flat = self.flat
+        size = np.abs(flat.x[self.places]) / np.abs(self.direction[self.places])
+        return float(np.max(size, initial=1e-9)) * flat.input_unit
+
+    @property
+    def scale(self) -> float:
+        """The size of the largest element that moves over one unit of t, or 1 where that is less."""
+        moved = np.abs(self.direction[self.places]).max(initial=0.0)
+        return float(moved) or 1.0
+
+    def representable(self, offsets: np.ndarray) -> np.ndarray:
+        """Return the offsets that x + t direction really has, where a single element moves."""
+        if not self.alone:
+            return offsets
+        i = int(self.places[0])
+        x, d = self.flat.coordinate(i), float(self.direction[i])
+        kind = x.dtype.type
+        return ((x + (offsets * d).astype(kind)) - x).astype(float) / d
+
+    def values(self, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the offsets as they could be represented, and the wanted values there: (points,), (points, R)."""
+        offsets = self.representable(np.asarray(offsets, float))
+        new = np.array([t for t in dict.fromkeys(offsets.tolist()) if t not in self.kept])
+        if len(new):
+            for t, row in zip(new.tolist(), self.sampler.along(self.origin, self.direction, new), strict=True):
+                self.kept[t] = row
+        values = np.array([self.kept[t] for t in offsets.tolist()])
+        return offsets, self.combine(values)
+
+    def combine(self, values: np.ndarray) -> np.ndarray:
+        return values if self.weights is None else values @ self.weights.T
+
+    @property
+    def base(self) -> np.ndarray:
+        return self.combine(self.flat.f0[None])[0]
+
+    def rounding(self, values: np.ndarray) -> np.ndarray:
+        """Return how far the wanted values are off by rounding, or differ from call to call. values: (points, R)."""
+        if self.weights is None:
+            return np.maximum(rounding_of(np.abs(values).max(axis=0), self.flat.unit), self.sampler.noise)
+        rows = np.array(list(self.kept.values()))
+        largest = np.where(np.isfinite(rows), np.abs(rows), 0.0).max(axis=0)
+        return np.abs(self.weights) @ np.maximum(rounding_of(largest, self.flat.unit), self.sampler.noise)
