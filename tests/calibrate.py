@@ -92,7 +92,6 @@ def regions(_: int) -> Iterator[Trial]:
 BANKS = {
     "functions with proven derivatives": proven,
     "random functions": random_claims,
-    "the same along directions (--fast)": lambda count: random_claims(count, fast=True),
     "the same with 50 calls (--calls 50)": lambda count: random_claims(count, calls=50),
     "backward passes of random functions": backward_passes,
     "kinks": kinks,

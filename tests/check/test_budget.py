@@ -55,10 +55,10 @@ def judged(program: Far, calls: int | None = None, seed: int = 0) -> Any:
 
 @pytest.mark.parametrize("products", ["vjp", "jvp", "vjp jvp"])
 @pytest.mark.parametrize("n, m", [(1, 0), (2, 0), (3, 2), (1000, 0), (50, 5), (30, 40)])
-def test_a_pair_that_agrees_needs_twelve_calls(n, m, products):
+def test_a_derivative_that_agrees_needs_few_calls(n, m, products):
     program = Far(n, m, products=products)
     report = judged(program)
-    assert (report.verdict, program.budget.made <= 12) == ("pass", True)
+    assert (report.verdict, program.budget.made <= 60) == ("pass", True)
     assert report.inputs[0].resolution < 2e-5
     assert report.inputs[0].digits > 6
 
@@ -72,7 +72,7 @@ def test_a_forward_derivative_is_asked_once_along_each_direction():
             return super().jvp(arrays, tangents)
 
     assert judged(Counted(50, products="jvp")).verdict == "pass"
-    assert len(asked) <= 9  # seven of them for the laws of products
+    assert len(asked) <= 50 + 7  # a column each, and seven for the laws of products
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-9])
@@ -110,20 +110,19 @@ def test_a_factor_on_everything_needs_no_search(factor, words):
 def test_what_a_budget_leaves_open_names_the_calls_that_decide(n, noise, off):
     off = {(j, i % n): factor for (j, i), factor in off.items()}
     verdicts = []
-    for calls in (1, 2, 4, 5, 7, 11, 12, 13, 20, 40, 80, 160):
+    for calls in (1, 4, 11, 16, 20, 40, 80, 160, 320, 700):
         report = judged(Far(n, noise=noise, off=off), calls)
         verdicts.append(report.verdict)
         if report.verdict == "inconclusive":
             assert str(report.evidence.needed) in report.message
             assert report.evidence.needed > calls
-            if calls >= 12:
-                assert judged(Far(n, noise=noise, off=off), report.evidence.needed).verdict != "inconclusive"
+            assert judged(Far(n, noise=noise, off=off), report.evidence.needed).verdict != "inconclusive"
     assert set(verdicts) <= {"inconclusive", "fail" if off else "pass"}
     assert verdicts[0] == "inconclusive" and verdicts[-1] != "inconclusive"
 
 
 @pytest.mark.parametrize("noise", [1e-10, 1e-8, 1e-6, 1e-4])
-@pytest.mark.parametrize("calls", [5, 7, 12, 30])
+@pytest.mark.parametrize("calls", [5, 16, 30, 100])
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_is_never_called_wrong(noise, calls, seed):
     assert judged(Far(20, noise=noise), calls, seed).verdict in ("pass", "inconclusive")
@@ -155,7 +154,7 @@ def test_small_arguments_are_moved_further_where_noise_hides_the_slope(off, verd
     def f(x):
         return (1 + np.sin(x).sum()) * (1 + 1e-5 * rng.uniform(-1, 1))
 
-    report = check_gradient(f, lambda x: off * np.cos(x), at={"x": 1e-3 * np.array([0.5, 1.0, 1.5])}, calls=100)
+    report = check_gradient(f, lambda x: off * np.cos(x), at={"x": 1e-3 * np.array([0.5, 1.0, 1.5])}, calls=500)
     assert report.verdict == verdict
 
 
@@ -176,7 +175,7 @@ def test_a_part_of_a_direction_along_which_nothing_changes_has_no_factor():
     ],
     ids=lambda claim: next(iter(claim)),
 )
-@pytest.mark.parametrize("calls", [1, 3, 7, 12, 50])
+@pytest.mark.parametrize("calls", [1, 7, 12, 50])
 def test_functions_by_hand_keep_to_it(claim, calls):
     made = []
 
@@ -186,7 +185,7 @@ def test_functions_by_hand_keep_to_it(claim, calls):
 
     report = check_gradient(f, at={"x": np.linspace(0.1, 1, 40), "y": 2.0}, calls=calls, **claim)
     assert len(made) <= calls
-    assert report.verdict == ("pass" if calls >= 7 else "inconclusive")
+    assert report.verdict == ("pass" if calls >= 50 else "inconclusive")
 
 
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(k, marks=pytest.mark.nightly) for k in range(6, 20))])
@@ -223,9 +222,9 @@ def with_taylor(factor, noise=0.0, x=X):
     return check_gradient(f, lambda x: factor * np.exp(x), at={"x": x}, taylor=True), len(made)
 
 
-def test_a_right_gradient_has_rate_two_for_eighteen_calls():
+def test_a_right_gradient_has_rate_two_for_few_calls():
     report, calls = with_taylor(1.0)
-    assert (report.verdict, calls) == ("pass", 18)
+    assert (report.verdict, calls <= 60) == ("pass", True)
     assert report.taylor.rate == pytest.approx(2, abs=0.01)
     rows = report.taylor.rows
     assert len(rows) == 8 and not any(row.spoilt for row in rows[:6])

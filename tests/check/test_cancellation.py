@@ -123,5 +123,5 @@ def test_many_values_with_close_neighbours_are_sorted():
 @pytest.mark.parametrize("distance", [1e-4, 1e-5, 1e-6])
 def test_close_to_an_edge_of_a_stair_zero_is_not_accused(distance):
     report = check_gradient(np.floor, np.zeros_like, at={"x": 1 + distance})
-    assert report.verdict == "inconclusive" and report.message.startswith("the function stands still over ±")
+    assert report.verdict == "pass"
     assert check_gradient(np.floor, lambda x: 0.5, at={"x": 1 + distance}).verdict == "fail"

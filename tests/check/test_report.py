@@ -100,16 +100,15 @@ def test_an_unknown_option_is_named():
         check_gradient(np.sin, np.cos, 1.0, rounds=3)
 
 
-def test_a_pass_tells_small_elements_from_the_largest():
+def test_a_pass_counts_elements_too_small_to_decide():
     x = np.r_[np.linspace(-1, 1, 9), 14.0]
     report = check_gradient(lambda x: np.tanh(x).sum(), lambda x: 1 / np.cosh(x) ** 2, at={"x": x})
     assert report.verdict == "pass"
-    said = re.search(
-        r"errors above (.*) of the largest slope .*, in the smallest elements above (.*) rel", str(agreement(report))
-    )
-    assert float(said[1]) < 1e-7 < 1e-4 < float(said[2])
+    said = re.search(r"an error above (.*) of the largest slope", str(agreement(report)))
+    assert float(said[1]) < 1e-7
+    assert report.inputs[0].hidden == 1  # the slope at 14 is 2.8e-12, of a sum of about 1
     same = check_gradient(lambda x: np.tanh(x).sum(), lambda x: 1 / np.cosh(x) ** 2, at={"x": x[:9]})
-    assert "largest slope" not in agreement(same)
+    assert same.verdict == "pass"
 
 
 REAL = np.array([0.5, 1.0, 2.0])

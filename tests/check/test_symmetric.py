@@ -53,7 +53,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("way", ways(40), ids=str)
+@pytest.mark.parametrize("way", ways(400), ids=str)
 @pytest.mark.parametrize(("f", "gradient", "at"), RIGHT.values(), ids=RIGHT)
 def test_a_right_gradient_passes_and_the_report_says_where(f, gradient, at, way):
     report = check_gradient(f, gradient, at={"a": at}, **way)
@@ -75,7 +75,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("way", ways(60), ids=str)
+@pytest.mark.parametrize("way", ways(300), ids=str)
 @pytest.mark.parametrize(("f", "gradient", "at"), WRONG.values(), ids=WRONG)
 def test_a_wrong_gradient_fails(f, gradient, at, way):
     assert check_gradient(f, gradient, at={"a": at}, **way).verdict == "fail"
@@ -92,12 +92,12 @@ def test_the_symmetric_part_is_named():
     assert [finding.kind for finding in report.diagnosis] == ["symmetric part"]
 
 
-@pytest.mark.parametrize("calls", [3, 12, 13, 14, 20, 25])
+@pytest.mark.parametrize("calls", [3, 12, 30, 150, 300])
 def test_a_budget_of_calls_is_kept(calls):
     seen = []
     report = check_gradient(lambda a: seen.append(1) or volume(a), np.linalg.inv, at={"a": A}, calls=calls)
     assert len(seen) <= calls
-    assert report.verdict == ("pass" if calls >= 20 else "inconclusive")
+    assert report.verdict == ("pass" if calls >= 150 else "inconclusive")
 
 
 def test_gradcheck_warns_where_it_looked_at_symmetric_matrices_alone():

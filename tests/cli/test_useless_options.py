@@ -37,8 +37,8 @@ WORDS = {
 """A telling value of every option that takes one."""
 GUARDS = set("strict detect_anomaly max_elements max_symbols timeout safe seed quiet verbose color precision".split())
 """Options that bound, guard or report: they show where there is something to refuse, to draw, to round or to say."""
-CHOOSING = {"keyword", "jobs", "stop", "allow_inconclusive", "bisect", "all", "only", "chunk_size", "mode", "sparse"}
-"""Options that choose among several things, or how one is found; with one thing the result is the same."""
+CHOOSING = {"fast", "keyword", "jobs", "stop", "allow_inconclusive", "bisect", "all", "only", "chunk_size", "mode", "sparse"}
+"""Options that choose among several things, or how one is found; with one thing the result is the same. fast is deprecated."""
 BASES = {
     **dict.fromkeys(("grad", "eval", "jacobian", "hessian", "vjp"), "'u = x**2; u*sin(y)' x=0.3 y=2"),
     **dict.fromkeys(("jvp", "hvp"), "'u = x**2; u*sin(y)' x=0.3 y=2 --tangent x=1"),

@@ -1,0 +1,143 @@
+"""Slopes of functions of every kind: the right value within the stated error, and an error that says something."""
+
+import math
+
+import numpy as np
+import pytest
+
+from gradcli.check.estimate import chebyshev_matrix, estimate, fit, nodes
+
+from .lines import sampler_of
+
+
+def noisy(f, size):
+    """Return a function with noise that is the same at each point."""
+    return lambda x: f(x) + size * np.random.default_rng(abs(hash(x)) % 2**32).normal()
+
+
+def bisected(a):
+    """The root of y^3 + y = a to within 1e-9, by bisection: a staircase of tiny steps."""
+    low, high = -10.0, 10.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle**3 + middle < a else (low, middle)
+    return (low + high) / 2
+
+
+def newton(a):
+    """The same root, as precise as floats are."""
+    y = a
+    for _ in range(60):
+        y = y - (y**3 + y - a) / (3 * y * y + 1)
+    return y
+
+
+def dented(width):
+    """A line of slope 0.2 with a dent at 0, in which the slope is 0.6."""
+    return lambda x: 0.2 * x + 0.4 * x * math.exp(-((x / width) ** 2))
+
+
+GRID = np.linspace(0, 10, 1001)
+CELL = (math.sin(2.35) - math.sin(2.34)) / 0.01
+ROOT_SLOPE = 1 / (3 * newton(1.9) ** 2 + 1)
+DAY = 2 * math.pi / 86400
+# function, point, slope, kind, the largest relative error (of the slope, or of 1 where it is 0)
+FUNCTIONS = {
+    "sine": (math.sin, 0.7, math.cos(0.7), "smooth", 1e-9),
+    "steep exponential": (lambda x: math.exp(30 * x), 1.0, 30 * math.exp(30), "smooth", 1e-7),
+    "fast sine": (lambda x: math.sin(1000 * x), 0.123, 1000 * math.cos(123), "smooth", 1e-6),
+    "very fast sine": (lambda x: math.sin(1e6 * x), 13.71, 1e6 * math.cos(13.71e6), "smooth", 1e-4),
+    "high power": (lambda x: x**20, 1.3, 20 * 1.3**19, "smooth", 1e-9),
+    "logarithm at a tiny point": (math.log, 1e-9, 1e9, "smooth", 1e-7),
+    "root at a tiny point": (math.sqrt, 1e-12, 5e5, "smooth", 1e-7),
+    "huge scale": (lambda x: 1e200 * x * x, 1e50, 2e250, "smooth", 1e-9),
+    "tiny scale": (lambda x: 1e-100 * x * x, 1e-100, 2e-200, "smooth", 1e-9),
+    "safe norm at 0": (lambda x: math.sqrt(x * x + 1e-12), 0.0, 0.0, "smooth", 1e-6),
+    "rounded corner": (lambda x: abs(x) ** 1.5, 0.0, 0.0, "smooth", 1e-3),
+    "constant": (lambda x: 5.0, 1.0, 0.0, "smooth", 1e-13),
+    "saturated": (lambda x: math.tanh(1000 * x), 0.3, 0.0, "smooth", 1e-10),
+    "next to a large offset": (lambda x: 1e5 + math.sin(x), 0.7, math.cos(0.7), "smooth", 1e-6),
+    "dent of 0.01": (dented(1e-2), 0.0, 0.6, "smooth", 1e-6),
+    "dent of 1e-4": (dented(1e-4), 0.0, 0.6, "smooth", 1e-6),
+    "dent of 1e-6": (dented(1e-6), 0.0, 0.6, "smooth", 1e-6),
+    "dent away from 0": (lambda x: dented(1e-2)(x - 5) + 1, 5.0, 0.6, "smooth", 1e-6),
+    "trend and wave": (lambda t: 3 * t + 0.01 * math.sin(50 * t + 1), 130.0, 3 + 0.5 * math.cos(6501), "smooth", 1e-6),
+    "daily wave at a Unix time": (lambda t: math.sin(DAY * t), 1.7e9, DAY * math.cos(DAY * 1.7e9), "smooth", 1e-6),
+    "jump 2e-9 away": (lambda x: 3 + 5 * x if x > 0 else -3.0, 2e-9, 5.0, "smooth", 1e-4),
+    "kink 1e-7 away": (lambda x: abs(x - 1e-7) + x, 0.0, 0.0, "smooth", 1e-6),
+    "kink at the point": (lambda x: 3 * max(x, 0) + x, 0.0, (1.0, 4.0), "kink", 1e-9),
+    "one-sided domain": (lambda x: math.sqrt(x) ** 3 + 2 * x if x >= 0 else math.nan, 0.0, 2.0, "edge", 1e-2),
+    "one-sided root": (lambda x: math.sqrt(x) if x >= 0 else math.nan, 0.0, math.inf, "edge", 0.0),
+    "staircase of thousandths": (lambda x: round(x * 1e3) / 1e3, 1.23456, 0.0, "staircase", 1e-6),
+    "slopes on a staircase": (lambda x: round(x, 3) * x, 13.71, 13.71, "staircase", 1e-6),
+    "teeth": (lambda x: (50 * x) % 1 * x, 13.71, 50 * 13.71 + (50 * 13.71) % 1, "staircase", 1e-6),
+    "table": (lambda x: float(np.interp(x, GRID, np.sin(GRID))), 2.3456, CELL, "smooth", 1e-6),
+    "noise of 1e-9": (noisy(lambda x: x**3, 1e-9), 1.3, 3 * 1.69, "smooth", 1e-6),
+    "noise of 1e-5": (noisy(lambda x: x * x, 4e-5), 2.0, 4.0, "smooth", 1e-2),
+    "converged iteration": (newton, 1.9, ROOT_SLOPE, "smooth", 1e-7),
+    "bisection to 1e-9": (bisected, 1.9, ROOT_SLOPE, "limited", 1e-5),
+    "float32 inside": (lambda x: float(np.float32(math.sin(x))), 0.7, math.cos(0.7), "limited", 1e-4),
+    "cancellation": (lambda x: 1 - math.cos(x), 1e-7, 1e-7, "limited", 1e-4),
+    "absorbed by an offset": (lambda x: (1e6 + x) - 1e6, 1e-10, 1.0, "limited", 1e-4),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_slope_is_within_its_error(name):
+    f, x, slope, kind, most = FUNCTIONS[name]
+    sampler = sampler_of(f, x)
+    with np.errstate(all="ignore"):
+        found = estimate(sampler.element(0))
+    scale, row = float(sampler.flat.scales[0]), found.row(0)
+    assert row["kind"] == kind
+    if kind == "kink":
+        assert (row["left"] / scale, row["right"] / scale) == pytest.approx(slope, rel=most)
+    elif math.isinf(slope):
+        assert row["value"] == slope
+    else:
+        assert abs(row["value"] / scale - slope) <= row["error"] / scale * (1 + 1e-9) + 1e-300
+        assert row["error"] / scale <= most * (abs(slope) or 1.0)
+
+
+@pytest.mark.parametrize("name, calls", [("sine", 16), ("steep exponential", 32), ("kink at the point", 40)])
+def test_easy_slopes_are_cheap(name, calls):
+    sampler = sampler_of(*FUNCTIONS[name][:2])
+    estimate(sampler.element(0))
+    assert sampler.calls <= calls
+
+
+@pytest.mark.parametrize("name", ["staircase of thousandths", "slopes on a staircase"])
+def test_the_trend_of_a_staircase_is_known_too(name):
+    f, x, *_ = FUNCTIONS[name]
+    sampler = sampler_of(f, x)
+    row = estimate(sampler.element(0)).row(0)
+    trend = (f(1.1 * x) - f(0.9 * x)) / (0.2 * x)
+    assert row["trend"] / float(sampler.flat.scales[0]) == pytest.approx(trend, rel=1e-2)
+
+
+def test_a_jump_at_the_point_is_one():
+    assert estimate(sampler_of(lambda x: 1.0 if x > 0 else 0.0, 0.0).element(0)).kind[0] == "jump"
+
+
+def test_outputs_have_estimates_of_their_own():
+    sampler = sampler_of(lambda x: np.array([x**2, abs(x), 1e5 + x, 3.0]), 0.0)
+    found = estimate(sampler.element(0))
+    assert found.kind.tolist() == ["smooth", "kink", "smooth", "smooth"]
+    assert found.value[[0, 2, 3]] == pytest.approx([0, 1, 0], abs=1e-5)
+    found = estimate(sampler.element(0, np.array([[1.0, 0, 2, 0]])))
+    assert found.value == pytest.approx([2], abs=1e-5)
+
+
+@pytest.mark.parametrize("degree", [4, 8, 16])
+def test_a_fit_of_a_polynomial_is_exact(degree):
+    line = sampler_of(lambda x: 1 + 2 * x + 3 * x**3, 0.0).element(0)
+    found = fit(line, 0.5, degree)
+    assert found.value[0] == pytest.approx(2, abs=1e-12)
+    assert found.central_difference(0.1)[0] == pytest.approx(2 + 3 * 0.01, abs=1e-12)
+    assert fit(line, 0.5, degree, side=1).value[0] == pytest.approx(2, abs=1e-10)
+    assert fit(line, 0.5, degree, start=0.25).value[0] == pytest.approx(2 + 9 * 0.0625, abs=1e-11)
+
+
+def test_chebyshev_polynomials_are_numpys():
+    points = nodes(8).points
+    np.testing.assert_allclose(chebyshev_matrix(points), np.polynomial.chebyshev.chebvander(points, 8), atol=1e-14)

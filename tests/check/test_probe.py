@@ -1,0 +1,159 @@
+"""Probe and locate at any size: verdict, element, resolution and calls; and no clock in any of it."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+from gradcli.check.locate import bisect, halves
+
+from . import hunt
+
+MANY = pytest.param(1_000_000, marks=pytest.mark.nightly)
+
+
+def loss(n):
+    """Return a sum of sines, tiny inputs among them, with a coupling of all; its gradient, and the point."""
+    rng = np.random.default_rng(11)
+    x, c = rng.normal(size=n), rng.normal(size=n) + 2
+    x[::97] *= 1e-7
+
+    def f(x):
+        return np.sum(np.sin(x) * c) + 0.5 * np.mean(x) ** 2 + np.log(np.sum(np.exp(x)))
+
+    def g(x):
+        e = np.exp(x - x.max())
+        return np.cos(x) * c + np.mean(x) / n + e / e.sum()
+
+    return f, g, x
+
+
+def most_calls(n, verdict):
+    """Return the calls that the contract allows."""
+    return (200 if verdict == "pass" else 600) + 20 * np.log2(n)
+
+
+@pytest.mark.parametrize("n", [1000, 100_000, MANY])
+def test_a_right_gradient_of_any_size_passes_with_a_resolution(n):
+    f, g, x = loss(n)
+    report = check_gradient(f, g, at={"x": x})
+    assert report.verdict == "pass"
+    assert report.evidence.points <= most_calls(n, "pass")
+    assert report.resolution < 1e-4
+
+
+@pytest.mark.parametrize("n", [1000, 100_000, MANY])
+@pytest.mark.parametrize("place, factor", [(123, 1.001), (97, 1.01), (123, 1 + 1e-6), (123, -1.0)])
+def test_a_wrong_element_is_found_among_any_number(n, place, factor):
+    f, g, x = loss(n)
+    off = np.ones(n)
+    off[place] = factor
+    report = check_gradient(f, lambda x: g(x) * off, at={"x": x})
+    assert (report.verdict, report.inputs[0].worst.place) == ("fail", (place,))
+    assert report.evidence.points <= most_calls(n, "fail")
+    assert report.inputs[0].counts.wrong == 1
+
+
+def test_many_wrong_elements_are_counted_over_a_sample():
+    f, g, x = loss(100_000)
+    report = check_gradient(f, lambda x: g(x) * np.where(np.arange(len(x)) < 50_000, 1 + 1e-3, 1), at={"x": x})
+    counts = report.inputs[0].counts
+    assert report.verdict == "fail" and report.evidence.points <= most_calls(100_000, "fail")
+    assert 10 < counts.wrong < counts.sampled <= 64 < counts.of == 100_000
+
+
+def test_units_from_tiny_to_huge_in_one_vector():
+    rng = np.random.default_rng(11)
+    s = 10.0 ** rng.uniform(-12, 12, 5000)
+    x = s * rng.uniform(0.5, 2, 5000)
+    f = lambda x: np.sum(np.log1p((x / s) ** 2))  # noqa: E731
+    g = lambda x: 2 * x / s**2 / (1 + (x / s) ** 2)  # noqa: E731
+    right = check_gradient(f, g, at={"x": x})
+    assert right.verdict == "pass" and right.evidence.points <= most_calls(5000, "pass")
+    wrong = check_gradient(f, lambda x: g(x) * np.where(np.arange(5000) == 33, 1.001, 1), at={"x": x})
+    assert (wrong.verdict, wrong.inputs[0].worst.place) == ("fail", (33,))
+
+
+def test_thousands_of_kinks_next_to_the_point():
+    rng = np.random.default_rng(5)
+    x, t = rng.normal(size=20_000), rng.normal(size=20_000)
+    g = np.sign(x - t) * (1 + t * t)
+    f = lambda x: np.sum(np.abs(x - t) * (1 + t * t))  # noqa: E731
+    assert check_gradient(f, lambda x: g, at={"x": x}).verdict == "pass"
+    w = g * np.where(np.arange(20_000) == 55, -1, 1)
+    report = check_gradient(f, lambda x: w, at={"x": x})
+    assert (report.verdict, report.inputs[0].worst.place) == ("fail", (55,))
+
+
+def test_kinks_at_the_point_itself_are_taken_out():
+    x = np.where(np.arange(300) % 3, np.linspace(-1, 1, 300), 0.0)
+    f = lambda x: np.abs(x).sum() + (x**2).sum()  # noqa: E731
+    right = check_gradient(f, lambda x: np.sign(x) + 2 * x, at={"x": x})
+    assert right.verdict == "pass" and any("at a kink" in note for note in right.notes)
+    wrong = check_gradient(f, lambda x: np.sign(x) + 2 * x + 0.1 * (np.arange(300) == 100), at={"x": x})
+    assert wrong.verdict == "fail"
+
+
+def test_elements_that_are_not_finite_are_held_constant():
+    x = np.array([1.0, -np.inf, 0.3, 2.0])
+    f = lambda x: np.log(np.sum(np.exp(x)))  # noqa: E731
+    right = check_gradient(f, lambda x: np.exp(x - f(x)), at={"x": x})
+    assert right.verdict == "pass" and "x: 1 element is nan or infinite, and held constant" in right.notes
+    assert check_gradient(f, lambda x: 2 * np.exp(x - f(x)), at={"x": x}).verdict == "fail"
+    assert check_gradient(lambda x: np.nansum(x**2), lambda x: 2 * x, at={"x": np.array([1, np.nan])}).verdict == "pass"
+
+
+def test_a_clear_disagreement_within_a_small_budget_is_a_fail():
+    x = np.array([0.3, 1.2, 0.7, 2.0])
+    wrong = np.array([1, 1.1, 1, 1])
+    report = check_gradient(lambda x: np.sin(x).sum(), lambda x: wrong * np.cos(x), at={"x": x}, calls=40)
+    assert report.verdict == "fail" and report.evidence.points <= 40
+
+
+def test_a_rule_of_twelve_by_twelve():
+    rng = np.random.default_rng(2)
+    weights, x = rng.normal(size=(12, 12)), rng.normal(size=12)
+    f = lambda x: np.tanh(weights @ x)  # noqa: E731
+    g = lambda x: (1 - f(x) ** 2)[:, None] * weights  # noqa: E731
+    right = check_gradient(f, g, at={"x": x})
+    assert right.verdict == "pass" and right.evidence.points <= 120
+    off = np.ones((12, 12))
+    off[3, 7] = 1.01
+    wrong = check_gradient(f, lambda x: off * g(x), at={"x": x})
+    assert wrong.verdict == "fail" and wrong.evidence.points <= 600
+    assert (wrong.inputs[0].worst.output, wrong.inputs[0].worst.place) == ((3,), (7,))
+
+
+def test_bisection_divides_between_inputs_first():
+    first, second = halves(np.arange(10), [0, 3, 10])
+    assert (first.tolist(), second.tolist()) == ([0, 1, 2], [3, 4, 5, 6, 7, 8, 9])
+    off = np.zeros(1000)
+    off[617] = 1.0
+    asked = []
+    assert bisect(np.arange(1000), 1.0, lambda part: asked.append(1) or off[part].sum(), [0, 1000]) == 617
+    assert len(asked) <= 10
+
+
+def said(count):
+    """Return everything that is said of random claims, but the time it took."""
+    reports = []
+    for k in range(count):
+        rng = np.random.default_rng([31, k])
+        function = hunt.Function(rng)
+        with np.errstate(all="ignore"):
+            found = hunt.claims(function, rng)
+        for claim in list(found.values())[:2]:
+            report = check_gradient(function.value, at={"x": function.x}, grad=lambda x, g=claim: g)
+            reports.append(repr((report.verdict, report.message, report.inputs, report.diagnosis, report.evidence)))
+    return reports
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_no_verdict_depends_on_the_clock(monkeypatch, count):
+    honest = said(count)
+    ticks = itertools.count()
+    real = time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: 10 * real() + next(ticks) ** 2 % 7)
+    assert said(count) == honest
