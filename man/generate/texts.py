@@ -88,11 +88,10 @@ where it is coarser than 2 % of an element that matters, the verdict is inconclu
 own rounding are counted as not decidable and do not fail; where small elements are known less well than the largest
 ones, both are told. gradcli-verdict(7) says how all this is found, and what it can miss. With `--timeout S` a check
 has S seconds; importing a file is not counted, and may take ten times as long, or half a minute.
-With `--fast` a pass says how large a single wrong element
-could be that hides from the random directions. A backward is also given cotangents of zeros, of both signs, and sums
-of two: it must be linear in them. A function that raises or returns another shape beside the point is looked at from
-the side on which it does not; a small difference that jumps about from start to start is that of a solver inside the
-function, and inconclusive.
+A backward is also given cotangents of zeros, of both signs, and sums of two: it must be linear in them. A function
+that raises or returns another shape next to the point is sampled from the side on which it does not. A small
+mismatch that is erratic from point to point comes from a solver inside the function, and is inconclusive. Elements of
+an input that are nan or infinite are held constant, and a note counts them.
 
 With `--elementwise` (`elementwise=True` in declarations and in `check_gradient`) the function works element by
 element, as a ufunc, an activation or a model of `x` and numbers does, and what `--grad` names returns the derivative
@@ -139,15 +138,15 @@ Functions of PyTorch and JAX run in double precision where they take it. What co
 way (mixed precision) is judged by the digits that these have, which a note says; two digits are seldom enough for a
 pass, and a wrong factor still fails.
 
-Of functions elsewhere a call may take seconds, so that random directions come first, as with `--fast`: a derivative
-that agrees needs twelve calls, however many inputs there are; one that does not is searched for its wrong elements
-by halves. `--calls N` is a budget that is kept, for any function (`calls=` in declarations; of frameworks, whose
-products call the function, these count, too). A pass says to how many digits directions agree, and how large an
-error could hide; what N calls do not decide is inconclusive, and the message, and `calls_needed` in JSON, name the
-number that would.
+A check moves all elements at once along random directions, so that a scalar function of n inputs is called at most
+about 200 + 20 log2(n) times for a pass, and 600 for a fail with its element. Up to eight elements are estimated one by
+one. `--show all` estimates every element, with about 15 calls each. `--calls N` limits the calls of any function
+(`calls=` in declarations; products of a framework that call the function count, too): a clear disagreement within it
+is a fail, and a check that N calls do not decide is inconclusive. The message and `calls_needed` in JSON then name a
+number that is enough.
 
 `--taylor` judges by the remainder |f(x + h d) - f(x) - h g.d| along a random direction d, for eight steps h of
-which each is a quarter of the one before, on both sides: 17 calls. It falls with the square of h where g is right,
+which each is a quarter of the one before, on both sides: 16 calls. It falls with the square of h where g is right,
 and with h where it is not. Steps at which rounding spoils it take no part in the rate. What disagrees there is
 looked at as always.
 
@@ -163,7 +162,7 @@ transforms, by central differences of a fixed step (1e-6) against fixed toleranc
 and answer True or an exception; HIPS autograd's does so in random directions, SciPy's check_grad returns the norm of
 one difference of forward quotients, which you judge. This one is for gradients in NumPy, or C behind it: its
 tolerance comes from the estimate, it takes one-sided derivatives at kinks, finds the probable mistake, and has
-formulas and fifty digits as witnesses. On many inputs it is slow in full; `--fast` takes directions.
+formulas and fifty digits as witnesses.
 """,
     "eval": """
 Lines of the value are called `value`, or `value[0,1]` by the element, whatever the output is called.

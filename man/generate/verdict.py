@@ -36,37 +36,49 @@ VERDICTS = [
     ("Cm error", "The function or the claim raised, or does not end in its time; nothing is said of the derivative."),
 ]
 METHOD = """
-Along an element, the function is sampled at symmetric points. Three central differences within a twentieth of the
-scale of x are extrapolated (Romberg 1955), and two narrow ones have to agree with them; that settles most elements.
-The others are sampled at Chebyshev nodes on intervals from the scale of x down to its rounding. The coefficients of
-the Chebyshev series fall until they reach the noise of the values, which gives the derivative and its error at once
-(Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7). Noise is taken from high
-differences (More and Wild, Estimating Computational Noise, 2011). Where one-sided slopes stay apart there is a kink,
-and the claim has to lie in the generalized gradient (Clarke 1983), which gradients at points beside it span.
+Estimate. Along a line, the function is sampled at Chebyshev points on intervals of several widths. The
+coefficients of the Chebyshev series fall until they reach the noise of the values, which gives the slope and its
+error (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild, Estimating
+Computational Noise, 2011). A wide interval may sharpen a narrow one only if the two agree; otherwise it has missed
+structure. Where values jump between neighbouring points, the function is computed in pieces: pieces as short as
+rounding are limited precision, and the trend counts; longer ones are a staircase, and the slope is that of the
+piece. Where one-sided slopes differ there is a kink, and the claim has to lie in the generalized gradient
+(Clarke 1983). An easy slope takes 14 calls.
 
-Functions that are expensive, and those checked with `--fast` or `--calls`, are sampled along random directions, in
-which every element takes part by at least half its scale. A direction that disagrees is halved until the wrong
-element is found, as in group testing (Dorfman 1943).
+Probe. All elements move at once along random directions, in which each takes part with at least half its size:
+relative to its own value, and to the typical value of its array. What a direction agrees to bounds the error of every
+element. Elements that are too small for the bound to say 2 % of them get directions of their own. Up to eight
+elements are estimated one by one instead.
 
-An element fails when it is further from the numeric value than 2.5 times its error, 32 rounding units of the claim
-and what the claim is seen to scatter between points that are rounding units apart. Before it does, gradcli asks
-whether noise that only a wide look shows, a solver inside the function, or a kink explains the difference, and
-whether the claim alone is rough. Backward passes are asked for cotangents between 1/1024 and 1024, again at the same
-point, and at another point first.
+Locate. A disagreement is a fail. The direction is halved until the wrong element is found, as in group testing
+(Dorfman 1943); that element is then estimated by itself. Up to ten wrong elements are located; where many are wrong,
+up to 64 are sampled and counted.
+
+An element fails when it is further from the estimate than 2.5 times its error, 32 rounding units of the claim, and
+what the claim scatters between points that are rounding units apart. Before it does, gradcli asks whether the
+mismatch is erratic from point to point, as that of a solver that stops at a tolerance, and whether the claim alone is
+rough. Backward passes are asked for cotangents between 1/1024 and 1024, again at the same point, and at another point
+first.
+
+Methods are chosen by sizes and counts of calls, never by the time that these take: a slow machine gives the same
+verdict as a fast one.
 """
 MISSED = """
 An error that is smaller than the size that a pass states, in every element. Elements that change the output by less
 than a hundredth of what others do, and less than rounding shows, are neither right nor wrong: a note counts them.
 
-At a kink, a claim that lies in the generalized gradient by accident.
+At a kink, a claim that lies in the generalized gradient by accident. Where more than eight elements of one value are
+at a kink, some of them are estimated, and a note says how many.
 
-An error at another point. `--search N` looks at N more points that people forget; it finds an error of 0.1 % in a
-region that one of them hits, and says nothing of regions that none of them hits.
+An integrator with a loose tolerance whose error is smooth around the point: the slope of what it computes differs
+from the exact one, and an exact claim fails by that difference.
 
-With `--fast` and `--calls`: errors in several elements that cancel along every direction that was taken, and a single
-one below the size that is stated.
+An error at another point. `--search N` tries N edge-case points; it finds an error of 0.1 % in a region that one of
+them hits, and says nothing of regions that none of them hits.
 
-A function and a claim with the same mistake: values are all that a claim is held against.
+Errors in several elements that cancel along every direction that was taken, to within the stated size.
+
+A function and a claim with the same mistake: a claim is compared with values, and with nothing else.
 """
 TABLE = """
 The repository's banks hold right and wrong claims about functions whose derivatives are known: by mpmath in 50
