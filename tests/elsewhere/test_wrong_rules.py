@@ -273,25 +273,6 @@ def test_single_precision_is_judged_by_values_in_double():
 
 
 @pytest.mark.framework("jax")
-def test_values_are_compiled_once():
-    """Without that each call of a loop of lax, which is compiled anew, takes a quarter of a second."""
-    from jax import lax
-
-    from gradcli.program.elsewhere.jax import CALLS_AS_WRITTEN, Adapter
-
-    runs = []
-
-    def cubes(x):
-        runs.append(x)
-        return lax.fori_loop(0, 2, lambda i, c: c * x, x).sum()
-
-    call = Adapter.of(cubes, {"x": X}, "cubes", False)
-    for k in range(30):
-        assert call.value({"x": X + k}) == pytest.approx(((X + k) ** 3).sum(), rel=1e-14)
-    assert len(runs) == CALLS_AS_WRITTEN + 2  # traced once for its types, and once to be compiled
-
-
-@pytest.mark.framework("jax")
 def test_functions_that_cannot_be_compiled_are_judged_as_written():
     drawn = np.random.default_rng(0)
 

@@ -11,18 +11,44 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..claim import Arrays, CallError
-from .framework import FrameworkCall, join_real
+from ..claim import Arrays, CallError, point_beside
+from .framework import FrameworkCall, join_real, to_double
 
-CALLS_AS_WRITTEN = 8  # calls after which a function is compiled
+CALLS_AS_WRITTEN = 4  # calls after which a function is compiled; the comparison calls it four times more
+DERIVATIVES_AS_WRITTEN = 16  # the same for derivatives without loops; few right ones need more, and compiling is slow
+COMPARISON = 5  # calls of a comparison: two at each of two points, and one that is traced
+SPARE = 10 * COMPARISON  # calls that a budget must have left for a comparison
+ROUNDINGS = 1024.0  # rounding units by which compiled code may differ: it adds and multiplies in another order
+MOST_UNIT = 1e-7  # types of few digits are compiled only if they agree as float32 does
+LOOPS = {"while", "scan", "cond"}  # primitives that JAX compiles anew in each call unless the caller is compiled
+
+Linearized = tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]
+
+
+class Choice:
+    """Functions as written, and compiled instead as soon as that is known to change no value.
+
+    run: returns what the functions give at a point. wait: calls before they are compiled.
+    """
+
+    def __init__(self, written: Sequence[Callable], run: Callable[[Sequence[Callable], Any], Any], wait: int):
+        self.written, self.run, self.wait = written, run, wait
+        self.chosen = written
+
+    def compile(self, at: Arrays) -> None:
+        """Choose the compiled functions if they agree with those as written, at a point and at one beside it."""
+        compiled = [jax.jit(function) for function in self.written]
+        points = [as_jax(at), as_jax(point_beside(at))]
+        with contextlib.suppress(Exception):  # the code needs values, or raises beside the point
+            once, again, other = ([self.run(f, x) for x in points] for f in (self.written, self.written, compiled))
+            if same(once, again, 0.0) and same(once, other, ROUNDINGS):
+                self.chosen = compiled
 
 
 class Adapter(FrameworkCall):
     """A call in JAX: reverse mode by jax.vjp, forward mode by jax.jvp."""
 
     engine = "jax"
-    compiled: Callable | None = None
-    evaluated = 0
     reverse_mode: bool | None = None
 
     def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
@@ -36,31 +62,48 @@ class Adapter(FrameworkCall):
     def array(x: np.ndarray) -> Any:
         return jnp.asarray(x)
 
+    def choose(self, choice: Choice, at: Arrays) -> Sequence[Callable]:
+        """Return the functions to call; a comparison counts as calls, and is left out if a budget is short."""
+        if choice.wait == 0 and (self.most_calls is None or self.calls + SPARE <= self.most_calls):
+            self.calls += COMPARISON
+            choice.compile(at)
+        choice.wait -= 1
+        return choice.chosen
+
+    @functools.cached_property
+    def values_by(self) -> Choice:
+        return Choice([self.evaluate_as_written], lambda functions, x: functions[0](x), CALLS_AS_WRITTEN)
+
+    @functools.cached_property
+    def reverse_by(self) -> Choice:
+        def run(functions: Sequence[Callable], x: Any) -> Any:
+            out, vjp = functions[0](x)
+            return out, functions[1](vjp, drawn(out))
+
+        written: list[Callable] = [
+            lambda x: jax.vjp(self.evaluate_as_written, x),
+            lambda vjp, cotangent: vjp(cotangent)[0],
+        ]
+        return Choice(written, run, self.derivatives_as_written)
+
+    @functools.cached_property
+    def forward_by(self) -> Choice:
+        def run(functions: Sequence[Callable], x: Any) -> Any:
+            return functions[0](x, {name: drawn(array) for name, array in x.items()})
+
+        written = [lambda x, tangents: jax.jvp(self.evaluate_as_written, (x,), (tangents,))[1]]
+        return Choice(written, run, self.derivatives_as_written)
+
+    @property
+    def derivatives_as_written(self) -> int:
+        return 0 if any(equation.primitive.name in LOOPS for equation in self.equations) else DERIVATIVES_AS_WRITTEN
+
     def compute(self, at: Arrays) -> Any:
-        arrays = {name: jnp.asarray(x) for name, x in at.items()}
-        if self.compiled is not None:
-            return self.compiled(arrays)
-        out = self.evaluate_as_written(arrays)
-        self.evaluated += 1
-        if self.evaluated == CALLS_AS_WRITTEN:
-            self.compiled = self.compile(arrays, out)
-        return out
+        (value,) = self.choose(self.values_by, at)
+        return value(as_jax(at))
 
     def evaluate_as_written(self, arrays: Mapping[str, Any]) -> Any:
         return self.join_result(self.result(arrays))
-
-    def compile(self, arrays: Mapping[str, Any], out: Any) -> Callable | None:
-        """Return what jax.jit makes of the function; None where that cannot be, or gives other numbers at a point.
-
-        A loop of lax is compiled anew each time that the function is called.
-        """
-        compiled = jax.jit(self.evaluate_as_written)
-        try:
-            again = compiled(arrays)
-        except Exception:  # its code asks for values
-            return None
-        room = 1e-4 if out.dtype.itemsize < 8 else 1e-9
-        return compiled if jnp.allclose(again, out, rtol=room, atol=0, equal_nan=True) else None
 
     def function_of(self, names: Sequence[str]) -> Callable:
         return lambda *xs: self.join_result(self.result(dict(zip(names, xs, strict=True))))
@@ -91,18 +134,21 @@ class Adapter(FrameworkCall):
             if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize <= 2:
                 yield float(jnp.finfo(dtype).eps) / 2, dtype.name
 
-    def linearize(self, at: Arrays) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
-        out, vjp = jax.vjp(self.function_of(list(at)), *map(jnp.asarray, at.values()))
+    def linearize(self, at: Arrays) -> Linearized:
+        return linearized(self.choose(self.reverse_by, at), at)
 
-        def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
-            products = vjp(jnp.asarray(cotangent, out.dtype).reshape(out.shape))
-            return {name: np.conj(np.asarray(x)) for name, x in zip(at, products, strict=True)}
-
-        return np.asarray(out), back
+    def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
+        """Return it as written: code that keeps values of a call runs only when it is not compiled."""
+        at = self.claimed(arrays)
+        self.calls += 2
+        with self.running("the backward pass of ", self.is_narrow(at)):
+            self.recorded, back = linearized(self.reverse_by.written, at)
+            self.evaluate_as_written(as_jax(self.claimed(between)))
+            return {name: to_double(x) for name, x in back(cotangent).items()}
 
     def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
-        ordered = tuple(jnp.asarray(tangents[name]) for name in at)
-        return np.asarray(jax.jvp(self.function_of(list(at)), tuple(map(jnp.asarray, at.values())), ordered)[1])
+        (push,) = self.choose(self.forward_by, at)
+        return np.asarray(push(as_jax(at), as_jax(tangents)))
 
     def lacks_forward(self, error: BaseException) -> bool:
         text = str(error).lower()
@@ -118,6 +164,42 @@ class Adapter(FrameworkCall):
         *xs, seed = given
         out, back = jax.vjp(self.function_of(list(self.at)), *xs)
         return tuple(map(jnp.conj, back(seed.reshape(out.shape).astype(out.dtype))))
+
+
+def linearized(functions: Sequence[Callable], at: Arrays) -> Linearized:
+    """Return what jax.vjp, and the application of its result, give at a point."""
+    record, pull = functions
+    out, vjp = record(as_jax(at))
+
+    def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
+        products = pull(vjp, jnp.asarray(cotangent, out.dtype).reshape(out.shape))
+        return {name: np.conj(np.asarray(products[name])) for name in at}
+
+    return np.asarray(out), back
+
+
+def as_jax(arrays: Arrays) -> dict[str, Any]:
+    return {name: jnp.asarray(x) for name, x in arrays.items()}
+
+
+def drawn(like: Any) -> Any:
+    """Return random numbers of an array's shape and type, the same ones each time."""
+    real, imaginary = np.random.default_rng(0).standard_normal((2, *like.shape))
+    return jnp.asarray(real + 1j * imaginary if jnp.iscomplexobj(like) else real, like.dtype)
+
+
+def same(first: Any, second: Any, units: float) -> bool:
+    """Whether trees have equal arrays, up to rounding units of each entry and one of the largest."""
+
+    def alike(x: np.ndarray, y: np.ndarray) -> bool:
+        if units == 0 or x.shape != y.shape:
+            return np.array_equal(x, y, equal_nan=True)
+        unit = min(float(jnp.finfo(x.dtype).eps), MOST_UNIT)
+        largest = np.abs(x).max(initial=0.0, where=np.isfinite(x))
+        return np.allclose(x, y, rtol=units * unit, atol=unit * float(largest), equal_nan=True)
+
+    leaves = (map(np.asarray, jax.tree_util.tree_leaves(tree)) for tree in (first, second))
+    return all(alike(x, y) for x, y in zip(*leaves, strict=True))
 
 
 def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:
