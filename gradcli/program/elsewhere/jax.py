@@ -64,8 +64,8 @@ class Adapter(FrameworkCall):
 
     def choose(self, choice: Choice, at: Arrays) -> Sequence[Callable]:
         """Return the functions to call; a comparison counts as calls, and is left out if a budget is short."""
-        if choice.wait == 0 and (self.most_calls is None or self.calls + SPARE <= self.most_calls):
-            self.calls += COMPARISON
+        if choice.wait == 0 and self.budget.left >= SPARE:
+            self.budget.made += COMPARISON
             choice.compile(at)
         choice.wait -= 1
         return choice.chosen
@@ -140,7 +140,7 @@ class Adapter(FrameworkCall):
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
         """Return it as written: code that keeps values of a call runs only when it is not compiled."""
         at = self.claimed(arrays)
-        self.calls += 2
+        self.budget.made += 2
         with self.running("the backward pass of ", self.is_narrow(at)):
             self.recorded, back = linearized(self.reverse_by.written, at)
             self.evaluate_as_written(as_jax(self.claimed(between)))
