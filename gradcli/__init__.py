@@ -11,7 +11,7 @@ Packages import only what stands above them in this list; a test reads the impor
     tape               the dynamic graph: tensors, nodes, recording, backward, hooks, in-place changes
     api                PyTorch's names and arguments over the table; linalg, fft and special
     func               transforms: vjp, jvp, Jacobians, Hessians, vmap, sparse Jacobians
-    nn, optim          the modules and functions that autograd tutorials use; SGD, Adam, AdamW
+    nn, optim, utils   the modules, optimizers, schedules and data loaders that tutorials use
     autograd           PyTorch's module of this name: it only gathers what stands elsewhere
     lang               the expression language: parser, evaluator, values of the command line
     exact              symbols and numbers of many digits, and the printing of formulas
@@ -76,7 +76,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim"}
+SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim", "utils"}
 HOMES = {
     name: module
     for module, names in {

@@ -192,18 +192,14 @@ def nearest(word: str, known, count: int = 1) -> list[str]:
     return (exact + [name for name in close if name not in exact])[:count]
 
 
-ATTENTION = "softmax(q @ k.mT / d**0.5, -1) @ v"
 TRANSFORMER = "Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"
 THERE_INSTEAD = {
-    "MultiheadAttention": f"nn.Linear and {ATTENTION}",
-    "scaled_dot_product_attention": ATTENTION,
-    **dict.fromkeys(TRANSFORMER.split(), f"nn.Linear, nn.LayerNorm and {ATTENTION}"),
+    **dict.fromkeys(TRANSFORMER.split(), "nn.MultiheadAttention, nn.LayerNorm and nn.Linear"),
     **dict.fromkeys("Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d".split(), "nn.Conv1d and nn.Conv2d"),
     **{f"{name}Cell": f"nn.{name}" for name in ("RNN", "LSTM", "GRU")},
     **dict.fromkeys("bfloat16 float8_e4m3fn float8_e5m2".split(), "float64, float32 and float16"),
-    **dict.fromkeys("RMSprop Adagrad Adadelta Adamax NAdam RAdam LBFGS".split(), "SGD, Adam and AdamW"),
+    **dict.fromkeys("Adadelta Adamax NAdam RAdam LBFGS".split(), "SGD, RMSprop, Adagrad, Adam and AdamW"),
     **dict.fromkeys("bernoulli multinomial normal poisson distributions".split(), "rand and randn"),
-    **dict.fromkeys("utils data DataLoader".split(), "slices of tensors, x[i:i + 32]"),
 }
 """What gradcli has where it lacks names of PyTorch's that people know."""
 

@@ -19,6 +19,7 @@ from .tape.tensor import Tensor
 
 NOT_NEGATIVE = {
     "lr": "learning rate", "eps": "epsilon value", "momentum": "momentum value", "weight_decay": "weight_decay value",
+    "alpha": "alpha value", "lr_decay": "lr_decay value",
 }  # fmt: skip
 
 
@@ -173,8 +174,7 @@ class Adam(Optimizer):
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         if not state:
-            state["step"] = Tensor._wrap(np.zeros((), defaults.float), None)
-            state.update({name: Tensor._wrap(np.zeros_like(data), None) for name in ("exp_avg", "exp_avg_sq")})
+            state.update(start_state(data, "exp_avg", "exp_avg_sq"))
         state["step"]._array()[...] += 1
         if group["weight_decay"] and self.is_decoupled:
             data *= 1 - float(group["lr"]) * group["weight_decay"]
@@ -190,6 +190,12 @@ class Adam(Optimizer):
         data -= float(group["lr"]) / (1 - beta1**count) * mean / root
 
 
+def start_state(data: np.ndarray, *names: str) -> dict[str, Tensor]:
+    """Return a count of steps, and zeros in the form of data under each name."""
+    zeros = {name: Tensor._wrap(np.zeros_like(data), None) for name in names}
+    return {"step": Tensor._wrap(np.zeros((), defaults.float), None), **zeros}
+
+
 def as_real(raw: np.ndarray) -> np.ndarray:
     """Return the memory of complex numbers as pairs of real ones."""
     return np.atleast_1d(raw).view(raw.real.dtype) if raw.dtype.kind == "c" else raw
@@ -202,13 +208,96 @@ class AdamW(Adam):
     is_decoupled = True
 
 
-class StepLR:
-    """A schedule: the rates times gamma every step_size epochs."""
+class RMSprop(Optimizer):
+    """p -= lr d, d the gradient over the root of a running mean of its squares (Hinton 2012), plus eps.
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1):
+    centered: the square of a running mean of gradients is taken off. momentum: steps by a running sum of d.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ):
+        settings = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
+        check_not_negative(settings)
+        super().__init__(params, {**settings, "centered": centered, "maximize": maximize})
+
+    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
+        if not state:
+            state.update(start_state(data, "square_avg", "grad_avg", "momentum_buffer"))
+        state["step"]._array()[...] += 1
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * data
+        data, grad = as_real(data), as_real(grad)
+        squares, mean, buffer = (
+            as_real(state[name]._array()) for name in ("square_avg", "grad_avg", "momentum_buffer")
+        )
+        squares *= group["alpha"]
+        squares += (1 - group["alpha"]) * grad * grad
+        mean += (1 - group["alpha"]) * (grad - mean)
+        spread = squares - mean * mean if group["centered"] else squares
+        buffer *= group["momentum"]
+        buffer += grad / (np.sqrt(spread) + group["eps"])
+        data -= float(group["lr"]) * buffer
+
+
+class Adagrad(Optimizer):
+    """p -= lr / (1 + steps lr_decay) g / (sqrt(sum of squares of g) + eps) (Duchi et al. 2011)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+    ):
+        settings = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps}
+        check_not_negative(settings)
+        super().__init__(
+            params, {**settings, "initial_accumulator_value": initial_accumulator_value, "maximize": maximize}
+        )
+
+    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
+        if not state:
+            state.update(start_state(data, "sum"))
+            state["sum"]._array()[...] += group["initial_accumulator_value"]
+        rate = float(group["lr"]) / (1 + state["step"].item() * group["lr_decay"])
+        state["step"]._array()[...] += 1
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * data
+        data, grad, total = as_real(data), as_real(grad), as_real(state["sum"]._array())
+        total += grad * grad
+        data -= rate * grad / (np.sqrt(total) + group["eps"])
+
+
+# -- schedules of learning rates ------------------------------------------------------------------
+
+
+class LRScheduler:
+    """A schedule. Derived classes define `get_lr`: the groups' rates at `last_epoch`."""
+
+    def __init__(self, optimizer: Optimizer):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer, self.step_size, self.gamma, self.last_epoch = optimizer, step_size, gamma, 0
+        self.optimizer, self.last_epoch = optimizer, -1
+        self.base_lrs = [group.setdefault("initial_lr", group["lr"]) for group in optimizer.param_groups]
+        self.step()
+
+    def get_lr(self) -> list[float]:
+        """Return the rates at `last_epoch`."""
+        raise NotImplementedError
 
     def get_last_lr(self) -> list[float]:
         """Return the rates of the groups."""
@@ -217,11 +306,100 @@ class StepLR:
     def step(self) -> None:
         """Go on by one epoch."""
         self.last_epoch += 1
-        if self.last_epoch % self.step_size == 0:
+        for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+            group["lr"] = rate
+
+
+class StepLR(LRScheduler):
+    """The rates times gamma every step_size epochs."""
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer)
+
+    def get_lr(self) -> list[float]:
+        due = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
+        return [rate * self.gamma if due else rate for rate in self.get_last_lr()]
+
+
+class ExponentialLR(StepLR):
+    """The rates times gamma every epoch."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float):
+        super().__init__(optimizer, 1, gamma)
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Rates that fall to eta_min along half a cosine within T_max epochs, and rise again."""
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0):  # noqa: N803 - PyTorch's name
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer)
+
+    def get_lr(self) -> list[float]:
+        share = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (rate - self.eta_min) * share for rate in self.base_lrs]
+
+
+class LambdaLR(LRScheduler):
+    """The first rates times lr_lambda(epoch): one function for all groups, or a list with one for each."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any):
+        count = len(optimizer.param_groups)
+        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
+        if len(self.lr_lambdas) != count:
+            raise ValueError(f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}")
+        super().__init__(optimizer)
+
+    def get_lr(self) -> list[float]:
+        return [rate * f(self.last_epoch) for rate, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """The rates times factor where what `step` is given has not improved for more than patience epochs."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0,
+        eps: float = 1e-8,
+    ):
+        if factor >= 1:
+            raise ValueError("Factor should be < 1.0.")
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode {mode} is unknown!")
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
+        self.min_lr, self.eps = min_lr, eps
+        self.best, self.last_epoch = math.inf if mode == "min" else -math.inf, 0
+        self.num_bad_epochs = self.cooldown_counter = 0
+
+    def step(self, metrics: Any) -> None:  # type: ignore[override]
+        """Go on by one epoch, at the end of which the loss, say, was `metrics`."""
+        value, sign = float(metrics), 1 if self.mode == "min" else -1
+        margin = self.threshold * (abs(self.best) if self.threshold_mode == "rel" else 1)
+        self.last_epoch += 1
+        if value == value and (math.isinf(self.best) or sign * (self.best - value) > margin):
+            self.best, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
             for group in self.optimizer.param_groups:
-                group["lr"] *= self.gamma
+                rate = max(group["lr"] * self.factor, self.min_lr)
+                group["lr"] = rate if group["lr"] - rate > self.eps else group["lr"]
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
 
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
-lr_scheduler = namespace(f"{__name__}.lr_scheduler", {"gradcli.optim": "StepLR"})
+SCHEDULES = "LRScheduler StepLR ExponentialLR CosineAnnealingLR LambdaLR ReduceLROnPlateau"
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+lr_scheduler = namespace(f"{__name__}.lr_scheduler", {"gradcli.optim": SCHEDULES})
 __getattr__ = missing(__name__, lambda: __all__)

@@ -7,7 +7,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "gradcli"
 RANKS = [
     ["errors", "files"], ["request"], ["schema"], ["rules"], ["tape"], ["api"], ["linalg", "fft", "special"],
-    ["func", "nn", "lang", "optim"], ["exact"], ["program"], ["analysis"], ["check"], ["cli"],
+    ["func", "nn", "lang", "optim", "utils"], ["exact"], ["program"], ["analysis"], ["check"], ["cli"],
 ]  # fmt: skip
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}
 FREE = {"__init__", "__main__", "autograd", "notebook", "pytest_plugin"}

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import gradcli
-from gradcli.optim import SGD, Adam, AdamW
+from gradcli.optim import SGD, Adagrad, Adam, AdamW, RMSprop
 
 GRADS = [0.5, -2.0, 1.5, 0.25]
 
@@ -36,6 +36,25 @@ def adam(grads, lr, b1=0.9, b2=0.999, eps=1e-8, decay=0.0, decoupled=False, sign
     return places
 
 
+def rmsprop(grads, lr, alpha=0.99, eps=1e-8, momentum=0.0, centered=False):
+    x, squares, mean, total, places = 1.0, 0.0, 0.0, 0.0, []
+    for g in grads:
+        squares, mean = alpha * squares + (1 - alpha) * g * g, alpha * mean + (1 - alpha) * g
+        total = momentum * total + g / (math.sqrt(squares - centered * mean * mean) + eps)
+        x -= lr * total
+        places.append(x)
+    return places
+
+
+def adagrad(grads, lr, fall=0.0, start=0.0, eps=1e-10):
+    x, total, places = 1.0, start, []
+    for t, g in enumerate(grads):
+        total += g * g
+        x -= lr / (1 + t * fall) * g / (math.sqrt(total) + eps)
+        places.append(x)
+    return places
+
+
 STEPS = {
     "SGD": (lambda p: SGD(p, lr=0.1), sgd(GRADS, 0.1)),
     "momentum": (lambda p: SGD(p, lr=0.1, momentum=0.9), sgd(GRADS, 0.1, 0.9)),
@@ -50,6 +69,13 @@ STEPS = {
     ),
     "Adam up": (lambda p: Adam(p, lr=0.1, maximize=True), adam(GRADS, 0.1, sign=-1)),
     "AdamW": (lambda p: AdamW(p, lr=0.1, weight_decay=0.5), adam(GRADS, 0.1, decay=0.5, decoupled=True)),
+    "RMSprop": (lambda p: RMSprop(p, 0.1, 0.9), rmsprop(GRADS, 0.1, 0.9)),
+    "RMSprop centered": (
+        lambda p: RMSprop(p, lr=0.1, momentum=0.5, centered=True),
+        rmsprop(GRADS, 0.1, momentum=0.5, centered=True),
+    ),
+    "Adagrad": (Adagrad, adagrad(GRADS, 0.01)),
+    "Adagrad settings": (lambda p: Adagrad(p, 0.1, 0.5, initial_accumulator_value=0.2), adagrad(GRADS, 0.1, 0.5, 0.2)),
 }
 
 

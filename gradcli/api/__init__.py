@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..tape import inplace
+from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
 from . import convert, create, index, matrices, pointwise, reduce, shape  # noqa: F401 - importing them enters their functions
 from .signature import resolve
@@ -15,8 +18,11 @@ NEVER_IN_PLACE = {
     *("requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to", "contiguous"),
     *("view_as", "reshape_as", "expand_as", "expand_dims", "broadcast_to", "flatten", "unflatten", "ravel"),
     *("permute", "movedim", "moveaxis", "select", "narrow", "diagonal", "diag", "split", "chunk", "unbind"),
-    *("t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze"),
 }
+SHAPES_IN_PLACE = {"t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze"}
+"""Methods whose in-place form changes shape and strides rather than elements."""
+NOTHING = np.empty(0)
+"""The memory that they write to."""
 
 
 def method(name: str) -> Callable | None:
@@ -37,6 +43,12 @@ def in_place(function: Callable, name: str) -> Callable:
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return inplace.update(self, lambda: function(self, *args, **kwargs))
 
+    def change_shape(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        inplace.check_allowed(self, NOTHING)
+        with set_grad_enabled(not self.is_leaf):
+            return inplace.take_form(self, function(self, *args, **kwargs))
+
+    change = change_shape if name[:-1] in SHAPES_IN_PLACE else change
     return rename_function(change, name, f"In-place form of {name[:-1]}.")
 
 

@@ -110,6 +110,34 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return input + add_at(fit_source(input, src, places, "scatter_add"), places)
 
 
+@public(node="ScatterReduceBackward0")
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """input with the sum, prod, mean, amax or amin of src at the positions that gather would read, input included."""
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+    places, count = lane_index(input, dim, index, "scatter_reduce"), input.numel()
+    targets = np.arange(count).reshape(tuple(input.shape))[places.key].reshape(-1)
+    own = np.arange(count) if include_self else np.setdiff1d(np.arange(count), targets)
+    # each element of the result has a row of numbers of what it is made of, filled up with the neutral element
+    given = np.concatenate([own, targets])
+    order, counts = np.argsort(given, kind="stable"), np.bincount(given, minlength=count)
+    rows = np.full((count, counts.max(initial=0)), count + targets.size)
+    numbers = np.concatenate([own, count + np.arange(targets.size)])[order]
+    rows[np.arange(rows.shape[1]) < counts[:, None]] = numbers
+    kind = input._data.dtype
+    low, high = (np.iinfo(kind).min, np.iinfo(kind).max) if kind.kind in "iu" else (-np.inf, np.inf)
+    neutral = {"prod": 1, "amax": low, "amin": high}.get(reduce, 0)
+    part = fit_source(input, src, places, "scatter_reduce").reshape(-1)
+    pool = entry("concatenate").function([input.reshape(-1), part, np.full(1, neutral, kind)])
+    made = getattr(pool[rows], "sum" if reduce == "mean" else reduce)(-1)
+    if reduce == "mean":
+        sizes = Tensor._wrap(counts.astype(kind), None)
+        made = made / sizes if kind.kind in "fc" else made // sizes
+    return made.reshape(tuple(input.shape))
+
+
 # -- along an axis, slice by slice ---------------------------------------------------------------
 
 
@@ -126,6 +154,23 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     places = slice_index(input, dim, index, "index_add")
     source = fit_source(input, source, places, "index_add")
     return input + add_at(source if alpha == 1 else source * alpha, places)
+
+
+@public
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """input with slices replaced by those of source."""
+    places = slice_index(input, dim, index, "index_copy")
+    source = fit_source(input, source, places, "index_copy")
+    return dispatch(entry("setitem"), (input, source), {"index": places, "label": "IndexCopyBackward0"})
+
+
+@public
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """input with slices filled with a number."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got {value.ndim} dimension(s)")
+    places = slice_index(input, dim, index, "index_fill")
+    return dispatch(entry("setitem"), (input, value), {"index": places, "label": "IndexFillBackward0"})
 
 
 @public(node="TakeBackward0")
@@ -205,3 +250,18 @@ def unique(
     """The different elements (or slices along dim) in rising order; with their places and counts where asked."""
     results = entry("unique").function(input, False, return_inverse, return_counts, dim)
     return tuple(map(operand, results)) if isinstance(results, tuple) else results
+
+
+@public
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on occurs, or the sum of its weights."""
+    numbers = as_raw(input)
+    if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or numbers.min(initial=0) < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    return operand(np.bincount(numbers, None if weights is None else as_raw(weights), minlength))
+
+
+@public(method=False)
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Which elements are among test_elements."""
+    return operand(np.isin(as_raw(elements), as_raw(test_elements), assume_unique, invert))

@@ -36,6 +36,15 @@ def enter_variance(name: str, doc: str) -> None:
 
     offer(name, function, doc)
 
+    def with_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **options: Any) -> tuple:
+        x = operand(input)
+        dim, unbiased = (None, dim) if isinstance(dim, bool) else (dim, unbiased)
+        return function(x, dim, unbiased, keepdim, **options), x.mean(dim, keepdim)
+
+    word = "Variance" if name == "var" else "Standard deviation"
+    doc = f"{word} and mean over dim."
+    offer(f"{name}_mean", with_mean, doc, method=False, node=f"{name.title()}MeanBackward0")
+
 
 enter_variance("var", "Variance over dim; divides by n - 1 unless correction says otherwise.")
 enter_variance("std", "Standard deviation over dim; divides by n - 1 unless correction says otherwise.")

@@ -262,6 +262,27 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
 
 
 @public
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple:
+    """Cut into a number of parts of nearly one size, or at the given indices, along dim."""
+    return entry("array_split").function(input, indices_or_sections, dim)
+
+
+@public(node="UnfoldBackward0")
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of a size along an axis, every step elements, as a new last axis; a copy."""
+    axis = negative_axis(dimension, input.ndim)
+    length = input.shape[axis] if input.ndim else 1
+    if not 0 <= size <= length:
+        raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {length} but size is {size}")
+    if step < 1:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not input.ndim:
+        return input.reshape((1,))[:size]
+    places = np.arange(0, length - size + 1, step)[:, None] + np.arange(size)
+    return entry("moveaxis").function(at(input, dimension, places), axis, -1)
+
+
+@public
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     """Cut into so many parts along dim, the last maybe smaller."""
     if chunks < 1:

@@ -8,9 +8,11 @@ NAMES = {
     "gradcli.nn.module": "Module",
     "gradcli.nn.containers": "ModuleDict ModuleList Sequential",
     "gradcli.nn.layers": """
-        Dropout ELU Embedding Flatten GELU LeakyReLU Linear LogSoftmax ReLU SiLU Sigmoid Softmax Softplus Tanh
+        Dropout Dropout2d ELU Embedding Flatten GELU Identity LeakyReLU Linear LogSoftmax PReLU ReLU SiLU Sigmoid
+        Softmax Softplus Tanh
     """,
-    "gradcli.nn.conv": "AvgPool1d AvgPool2d Conv1d Conv2d MaxPool1d MaxPool2d",
+    "gradcli.nn.attention": "MultiheadAttention",
+    "gradcli.nn.conv": "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d Conv1d Conv2d MaxPool1d MaxPool2d",
     "gradcli.nn.norm": "BatchNorm1d BatchNorm2d GroupNorm LayerNorm",
     "gradcli.nn.loss": """
         BCELoss BCEWithLogitsLoss CrossEntropyLoss HuberLoss KLDivLoss L1Loss MSELoss NLLLoss SmoothL1Loss

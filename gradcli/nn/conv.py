@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..api.shape import at, stack
 from ..api.wrap import records_as, rename_function
 from ..rules import entry
 from ..rules.shapes import lay_along
@@ -63,13 +64,25 @@ def lay_windows(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """A constant, 0 unless given, around input: pad = (before, behind) of the last axis, then of the one before, ..."""
-    if mode != "constant":
-        raise NotImplementedError(f"Unrecognised padding mode {mode}; gradcli has 'constant'")
+    """Elements around input: pad = (before, behind) of the last axis, then of the one before, and so on.
+
+    mode: constant (value, 0 unless given), reflect (mirrored), or replicate (the last one again).
+    """
+    if mode not in ("constant", "reflect", "replicate"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}; gradcli has constant, reflect and replicate")
     pairs = [(int(a), int(b)) for a, b in zip(pad[::2], pad[1::2], strict=True)]
     if len(pairs) > input.ndim or min(map(min, pairs), default=0) < 0:
         raise RuntimeError(f"pad takes (before, behind), not negative, for at most {input.ndim} axes, but got {pad}")
     around = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
+    if mode != "constant":
+        for axis, (sides, size) in enumerate(zip(around, input.shape, strict=True)):
+            if mode == "reflect" and max(sides) >= size:
+                raise RuntimeError(
+                    "Padding size should be less than the corresponding input dimension, but got: padding "
+                    f"({', '.join(map(str, sides))}) at dimension {axis} of input {list(input.shape)}"
+                )
+        out = entry("pad").function(input, around, mode={"replicate": "edge"}.get(mode, mode))
+        return relabel(out, f"{'Reflection' if mode == 'reflect' else 'Replication'}Pad{len(pairs)}DBackward0")
     return relabel(entry("pad").function(input, around, constant_values=value or 0), "ConstantPadNdBackward0")
 
 
@@ -229,6 +242,24 @@ def avg_pool(n: int) -> Callable:
 avg_pool1d, avg_pool2d = map(avg_pool, (1, 2))
 
 
+def adaptive_avg_pool(n: int) -> Callable:
+    @records_as(f"AdaptiveAvgPool{n}DBackward0" if n > 1 else "")
+    def function(input: Tensor, output_size: Any) -> Tensor:
+        sizes = output_size if isinstance(output_size, list | tuple) else (output_size,) * n
+        for axis, wanted in zip(range(-n, 0), sizes, strict=True):
+            length = input.shape[axis]
+            count = length if wanted is None else wanted
+            ends = [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
+            input = stack([at(input, axis, slice(*pair)).mean(axis) for pair in ends], axis)
+        return input
+
+    doc = f"Averages over the last {n} axes, cut into output_size windows of nearly one length."
+    return rename_function(function, f"adaptive_avg_pool{n}d", doc)
+
+
+adaptive_avg_pool1d, adaptive_avg_pool2d = map(adaptive_avg_pool, (1, 2))
+
+
 def find_maxima(data: np.ndarray, windows: Windows) -> np.ndarray:
     """Return where, in flattened planes of data (lead + windows.size), each window's first maximum lies: lead + out."""
     plane = math.prod(windows.size)
@@ -292,3 +323,5 @@ MaxPool1d = layer("MaxPool1d", max_pool1d, base=Pool, **MAXIMA)
 MaxPool2d = layer("MaxPool2d", max_pool2d, base=Pool, **MAXIMA)
 AvgPool1d = layer("AvgPool1d", avg_pool1d, base=LinePool, **WINDOWS)
 AvgPool2d = layer("AvgPool2d", avg_pool2d, base=Pool, **WINDOWS)
+AdaptiveAvgPool1d = layer("AdaptiveAvgPool1d", adaptive_avg_pool1d, output_size=REQUIRED)
+AdaptiveAvgPool2d = layer("AdaptiveAvgPool2d", adaptive_avg_pool2d, output_size=REQUIRED)

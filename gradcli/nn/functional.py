@@ -11,10 +11,13 @@ __all__, __getattr__ = lazy(
     __name__,
     {
         "gradcli.nn.layers": """
-            dropout elu embedding gelu leaky_relu linear log_softmax logsigmoid one_hot relu relu_
+            dropout dropout2d elu embedding gelu leaky_relu linear log_softmax logsigmoid one_hot prelu relu relu_
             sigmoid silu softmax softplus tanh
         """,
-        "gradcli.nn.conv": "avg_pool1d avg_pool2d conv1d conv2d max_pool1d max_pool2d pad",
+        "gradcli.nn.attention": "scaled_dot_product_attention",
+        "gradcli.nn.conv": """
+            adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d conv1d conv2d max_pool1d max_pool2d pad
+        """,
         "gradcli.nn.norm": "batch_norm group_norm layer_norm",
         "gradcli.nn.loss": """
             binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss mse_loss
@@ -22,5 +25,9 @@ __all__, __getattr__ = lazy(
         """,
     },
 )
-OUTSIDE_TOO = frozenset("avg_pool1d conv1d conv2d dropout group_norm layer_norm max_pool1d max_pool2d relu_".split())
+OUTSIDE_TOO = frozenset(
+    """
+    adaptive_avg_pool1d avg_pool1d conv1d conv2d dropout group_norm layer_norm max_pool1d max_pool2d prelu relu_
+    """.split()
+)
 """The functions that PyTorch has outside of this module, too: torch.conv2d is torch.nn.functional.conv2d."""

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..api import method
-from ..api.create import empty
+from ..api.create import empty, full
 from ..api.index import where
 from ..api.shape import flatten
 from ..api.signature import resolve
 from ..api.wrap import operand, records_as
 from ..rules import entry
+from ..rules.shapes import lay_along
 from ..tape import inplace as changes
 from ..tape.dtypes import as_dtype, imitation
 from ..tape.modes import no_grad, random_numbers
@@ -159,15 +160,27 @@ def check_probability(p: float) -> None:
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero elements with probability p when training, the others divided by 1 - p."""
+    return drop(input, p, training, inplace, tuple(input.shape))
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero whole channels of (N, C, ...) with probability p when training, the others divided by 1 - p."""
+    return drop(input, p, training, inplace, (*input.shape[:2], *(1,) * (input.ndim - 2)))
+
+
+def drop(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
+    """Zero parts of input: a random number of an array of this shape decides about each."""
     check_probability(p)
     if not training or p == 0:
         return input
-    kept = operand(random_numbers.rng.random(tuple(input.shape)) < 1 - p).to(input.dtype)
+    kept = operand(random_numbers.rng.random(shape) < 1 - p).to(input.dtype)
     return compute_into(input, inplace, lambda: input * (kept if p == 1 else kept / (1 - p)))
 
 
 class Dropout(Layer):
     """Zero elements with probability p when training, the others divided by 1 - p."""
+
+    _function = staticmethod(dropout)
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
@@ -175,10 +188,26 @@ class Dropout(Layer):
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return dropout(input, self.p, self.training, self.inplace)
+        return self._function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout2d(Dropout):
+    """Zero whole channels of (N, C, H, W) with probability p when training, the others divided by 1 - p."""
+
+    _function = staticmethod(dropout2d)
+
+
+class Identity(Module):
+    """The input itself, whatever the module is made with."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        return input
 
 
 # -- weights ------------------------------------------------------------------------------------------
@@ -205,6 +234,33 @@ def fill_uniform(module: Module, count: int) -> None:
     bound = 1 / math.sqrt(count) if count else 0
     for x in module.parameters(recurse=False):
         init.uniform_(x, -bound, bound)
+
+
+@records_as("PreluKernelBackward0")
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """input where positive, weight * input elsewhere; weight has one number, or one per channel (axis 1)."""
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.numel() not in (1, channels):
+        raise RuntimeError(
+            "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+            f"{weight.numel()} and channel size = {channels}."
+        )
+    slope = weight if weight.numel() == 1 else lay_along(weight, 1 - input.ndim)
+    return where(input > 0, input, input * slope)
+
+
+class PReLU(Layer):
+    """input where positive, weight * input elsewhere, with a weight that is trained: one, or one per channel."""
+
+    _shown = "num_parameters"
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(full((num_parameters,), init, dtype=dtype, device=device))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return prelu(input, self.weight)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -130,6 +130,8 @@ MODULES = {
     "torch.nn.modules.module": "gradcli.nn.module",
     "torch.optim.lr_scheduler": "gradcli.optim.lr_scheduler",
     "torch.optim.optimizer": "gradcli.optim",
+    "torch.utils": "gradcli.utils",
+    "torch.utils.data": "gradcli.utils.data",
 }
 """PyTorch's modules and ours."""
 ABSENT = {"is_available": lambda: False}

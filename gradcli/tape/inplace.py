@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
-from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, views_of, why_not
+from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, register, views_of, why_not
 from .modes import state
 from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
@@ -146,6 +146,28 @@ def adopt_history(target: Tensor, node: Node | None) -> None:
         target._node = node
     elif node is not None or base._node is not None:
         overwrite(base, region(base._data.shape, target._chain), target._data, node)
+
+
+def take_form(target: Tensor, view: Tensor) -> Tensor:
+    """Let the target become one of its own views: its shape and strides change, its memory does not.
+
+    Other views of the target go on showing the memory as they did.
+    """
+    mark_changed(target._array())
+    others = [other for other in views_of(target) if other is not view]
+    if target._base is None and others:
+        base = Tensor._wrap(target._data, target._node)
+        for other in (*others, target):
+            register(other, base)
+    target._chain, target._views = view._chain if target._base is not None else (), None
+    if target.is_leaf:
+        if target._node is not None:
+            target._node.data = view._data
+    else:
+        move_retained(target, view._node)
+        target._node = view._node
+    target._data, target._key = view._data, None
+    return target
 
 
 def region(shape: tuple, chain: tuple) -> Index:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -92,10 +92,9 @@ class _Switch:
         record_in_this_thread(self.previous)
 
     def __call__(self, function: Any) -> Any:
-        """Return `function` run in this mode."""
+        """Return `function` run in this mode; a generator between its yields."""
         if inspect.isgeneratorfunction(function):
-            name = type(self).__name__
-            raise TypeError(f"{name} does not decorate generators: put `with {name}():` inside {function.__name__}")
+            return functools.wraps(function)(lambda *args, **kwargs: self.steps(function(*args, **kwargs)))
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -103,6 +102,21 @@ class _Switch:
                 return function(*args, **kwargs)
 
         return wrapped
+
+    def steps(self, body: Generator) -> Generator:
+        """Run a generator in this mode, step by step; what is sent or thrown into it arrives there."""
+        resume: Any = body.send
+        value: Any = None
+        while True:
+            with set_grad_enabled(self.wanted):
+                try:
+                    out = resume(value)
+                except StopIteration as stop:
+                    return stop.value
+            try:
+                resume, value = body.send, (yield out)
+            except BaseException as error:
+                resume, value = body.throw, error
 
 
 class _Bare(_Switch):

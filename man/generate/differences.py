@@ -18,10 +18,10 @@ DELIBERATE = [
     ),
     ("Hooks on views", "A view keeps its hooks, and its node, when its memory is changed elsewhere."),
     (
-        "No changes in place",
-        "There are no `unsqueeze_`, `transpose_` and their like, which change a shape in place. The real and imaginary "
-        "parts of complex numbers are not changed in place where gradients are recorded.",
+        "Parts of complex numbers",
+        "The real and imaginary parts of complex numbers are not changed in place where gradients are recorded.",
     ),
+    ("Loaders", "A `DataLoader` loads in its own process: `num_workers` and `pin_memory` change nothing."),
     (
         "vmap",
         "What cannot be computed for all points at once, such as a custom Function or a branch on a number, is called "

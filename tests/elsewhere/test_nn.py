@@ -40,6 +40,14 @@ LAYERS = [
     ("Sequential(Sigmoid(), BatchNorm1d(4, affine=False, track_running_stats=False), Linear(4, 1))", [ROW]),
     *((f"{kind}(4, 3, 2, bidirectional=True, batch_first=True)", [(2, 5, 4)]) for kind in ("RNN", "LSTM", "GRU")),
     ("RNN(4, 3, nonlinearity='relu', bias=False)", [ROW]),
+    *((text, [ROW]) for text in ("Identity(3, unused=True)", "PReLU()", "PReLU(4, 0.1)", "Dropout2d(0.2).eval()")),
+    ("PReLU(4)", [IMAGE]),
+    *((f"AdaptiveAvgPool1d({size})", [LINE]) for size in (1, 4, 9, 12)),
+    *((f"AdaptiveAvgPool2d({size})", [IMAGE]) for size in (1, 3, (4, 5), (None, 2))),
+    ("AdaptiveAvgPool2d(2)", [IMAGE[1:]]),
+    ("MultiheadAttention(4, 2)", [(3, 2, 4), (5, 2, 4), (5, 2, 4)]),
+    ("MultiheadAttention(4, 1, bias=False, batch_first=True)", [(2, 3, 4)] * 3),
+    ("MultiheadAttention(4, 2)", [(3, 4), (5, 4), (5, 4)]),
 ]
 
 
