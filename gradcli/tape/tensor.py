@@ -52,7 +52,28 @@ class Size(tuple):
         return f"{package_name()}.Size({list(self)})"
 
 
-class Tensor(Methods):
+class TensorClass(type):
+    """The class of Tensor and its kinds: finds methods, by their names in the table or PyTorch's, once per name."""
+
+    def __dir__(cls) -> list[str]:
+        from .. import find_method, offered_names
+
+        return sorted({*type.__dir__(cls), *(name for name in offered_names() if find_method(name) is not None)})
+
+    def __getattr__(cls, name: str) -> Any:
+        if not name.startswith("__"):
+            from .. import find_method
+
+            method = find_method(name)
+            if method is not None:
+                setattr(Tensor, name, method)
+                return method
+            if not name.startswith("_"):
+                raise AttributeError(describe_missing(f"Tensor.{name}", ()))
+        raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+
+
+class Tensor(Methods, metaclass=TensorClass):
     """An array whose operations are recorded, with PyTorch's interface.
 
     `_data` is an ndarray, or a NumPy scalar for 0-d results until somebody needs their memory; `_node` is None
@@ -250,23 +271,11 @@ class Tensor(Methods):
     # -- what is found by name --------------------------------------------------------
 
     def __dir__(self) -> list[str]:
-        from .. import find_method
-        from ..rules import full_table
-
-        return sorted({*object.__dir__(self), *(name for name in full_table() if find_method(name) is not None)})
+        return sorted({*object.__dir__(self), *dir(Tensor)})
 
     def __getattr__(self, name: str) -> Any:
-        """Find a method by its name in the table or among PyTorch's names, once per name."""
-        if not name.startswith("__"):
-            from .. import find_method
-
-            method = find_method(name)
-            if method is not None:
-                setattr(Tensor, name, method)
-                return getattr(self, name)
-            if not name.startswith("_"):
-                raise AttributeError(describe_missing(f"Tensor.{name}", ()))
-        raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+        TensorClass.__getattr__(type(self), name)
+        return getattr(self, name)
 
     # -- numbers ----------------------------------------------------------------------------------
 

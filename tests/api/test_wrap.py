@@ -18,3 +18,12 @@ def test_the_entrys_own_arguments():
 def test_every_name_resolves(owner):
     assert not [name for name in dir(owner) if not name.startswith("_") and not hasattr(owner, name)]
     assert all(hasattr(owner, name) for name in owner.__all__)
+
+
+def test_methods_are_there_before_they_are_first_used():
+    assert callable(gc.Tensor.erfinv)
+    assert hasattr(gc.Tensor, "logaddexp")
+    assert not hasattr(gc.Tensor, "sinn")
+    assert {"logaddexp2", "unsqueeze"} <= set(dir(gc.Tensor))
+    assert [y.item() for y in map(gc.Tensor.sinc, [gc.tensor(0.0)])] == [1.0]
+    assert gc.nn.Parameter.cosh.__doc__ == "Hyperbolic cosine."
