@@ -86,7 +86,7 @@ HOMES = {
         "tape.printing": "set_printoptions get_printoptions",
         "errors": "GradcliError",
         "check.declare": "check_gradient",
-        "notebook": "load_ipython_extension",
+        "notebook": "graph load_ipython_extension trace",
         "nn.module": "save load",
     }.items()
     for name in names.split()

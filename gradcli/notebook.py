@@ -1,4 +1,8 @@
-"""Notebooks: `%load_ext gradcli`, and the cell magic `%%gradcheck`, which checks what its cell declares.
+"""Notebooks: the graph of a tensor, backward step by step, and the cell magics of `%load_ext gradcli`.
+
+`gradcli.graph(y)` shows the graph that y was recorded in, `gradcli.trace(y)` backward from y. `%%grad` runs a cell and
+shows values, gradients and graph of what its last line gives, or of what it ran backward on. `%%gradcheck` checks what
+its cell declares:
 
     %%gradcheck
     @gradcli.check(at={"x": [1.0, 2.0]}, grad=lambda x: 2 * x)
@@ -12,14 +16,53 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .check.declare import REGISTRY
-from .show.check_results import CheckSummary
+if TYPE_CHECKING:
+    from .show.check_results import CheckSummary
+    from .show.graph_results import Graph
+    from .show.results import Gradients
+
+
+def graph(output: Any) -> Graph:
+    """Return the graph that a tensor was recorded in; notebooks draw it. Raises RuntimeError where there is none."""
+    from .analysis.graph import describe_graph, recorded_run, variables
+
+    if output._node is None:
+        raise RuntimeError("this tensor has no graph: it depends on nothing that requires grad")
+    return describe_graph("", recorded_run(variables(), output), [output._node])
+
+
+def trace(output: Any) -> Any:
+    """Return the steps of backward from a number that was recorded; notebooks show a page. No `.grad` changes.
+
+    For a matrix: the sum of its diagonal, as in PyTorch.
+    """
+    from .api import resolve
+
+    if output.ndim == 2 or output._node is None:
+        return resolve("trace")(output)
+    from .analysis.graph import variables
+    from .analysis.trace import trace_recorded
+
+    return trace_recorded(output, variables())
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Give an IPython shell the magic; IPython calls this for `%load_ext gradcli`."""
+    """Give an IPython shell the magics; IPython calls this for `%load_ext gradcli`."""
+
+    def grad(line: str, cell: str) -> None:
+        """Run a cell, and show values, gradients and graph of its result. Raises UsageError where it has none."""
+        from IPython.display import display
+
+        from .show import Style, render
+        from .show.html import gradients_html
+
+        found = differentiate_cell(shell, line, cell)
+        if found is not None:
+            text = render(found[0], "tsv", Style())
+            display({"text/html": gradients_html(found[0]), "text/plain": text}, raw=True)
+            display(found[1])
 
     def gradcheck(line: str, cell: str) -> None:
         """Run a cell, and show the reports on the checks that it declares. Raises UsageError where there are none."""
@@ -31,7 +74,45 @@ def load_ipython_extension(shell: Any) -> None:
         if summary is not None:  # as HTML where that can be seen, else as lines of text
             display({"text/html": summary._repr_html_(), "text/plain": render(summary, "tsv", Style())}, raw=True)
 
+    shell.register_magic_function(grad, "cell")
     shell.register_magic_function(gradcheck, "cell")
+
+
+def differentiate_cell(shell: Any, line: str, cell: str) -> tuple[Gradients, Graph] | None:
+    """Run a cell and return gradients and graph of its result; None where it raised. Raises UsageError."""
+    from IPython.core.error import UsageError
+
+    from .analysis.gradient import describe_input, run_backward
+    from .analysis.graph import describe_graph, recorded_run, watching
+    from .errors import GradcliError
+    from .request import Request
+    from .show.results import Gradients
+    from .tape.tensor import Tensor
+    from .tape.walk import reachable
+
+    passes: list[Any] = []
+    with watching(lambda which, _: passes.append(which)):
+        done = shell.run_cell(cell)
+    if not done.success:
+        return None  # the shell has shown why
+    output = None if passes else done.result
+    if not passes and (not isinstance(output, Tensor) or output._node is None):
+        raise UsageError("%%grad: the last line of the cell gives no tensor that depends on one with requires_grad")
+    run = recorded_run(shell.user_ns, output)
+    roots = passes[-1].roots if passes else [output._node]  # type: ignore[union-attr]
+    reached = {id(node.variable) for node in reachable(roots) if node.leaf}
+    leaves = {name: x for name, x in run.leaves.items() if id(x) in reached}
+    picture = describe_graph("", run, roots, passes[-1].leaves if passes else None)
+    if output is not None:
+        for leaf in leaves.values():
+            leaf._grad = None
+        try:
+            run_backward(output, Request())
+        except GradcliError as error:
+            raise UsageError(f"%%grad: {error.message}; take the sum of it, or one element") from None
+    inputs = tuple(describe_input(run, name, leaf, True) for name, leaf in leaves.items())
+    value = None if output is None else output.detach().numpy()
+    return Gradients("notebook", value, inputs, {}), picture
 
 
 def check_cell(shell: Any, line: str, cell: str) -> CheckSummary | None:
@@ -40,6 +121,9 @@ def check_cell(shell: Any, line: str, cell: str) -> CheckSummary | None:
 
     if line.strip():
         raise UsageError("%%gradcheck takes no options; those of a check stand in @gradcli.check(...)")
+    from .check.declare import REGISTRY
+    from .show.check_results import CheckSummary
+
     before = len(REGISTRY)
     if not shell.run_cell(cell).success:
         return None  # the shell has shown why

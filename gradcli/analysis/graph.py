@@ -6,12 +6,13 @@ import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import GradcliError, Span
 from ..program.base import Program, Run, Values
+from ..program.script import is_made_module, named_tensors
 from ..request import Request
 from ..show.graph_results import Graph, GraphNode
 from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
@@ -66,12 +67,14 @@ class Labels:
         several = public is not node or isinstance(getattr(observation_of(public), "result", None), tuple)
         return f"{label}[{node.output_nr}]" if several else label
 
-    def operands(self, node: Any, seen: Observation) -> list[Any]:
-        """Return the operands of an observed operation: labels, and numbers for constants that are scalars."""
+    def operands(self, node: Any, seen: Any) -> list[Any]:
+        """Return the operands of an operation: labels, and numbers for constants that are scalars."""
         operands: list[Any] = []
         for parent, raw in zip(node.parents, seen.operands, strict=False):
             if parent is not None:
                 operands.append(self.label(parent))
+            elif raw is None or isinstance(raw, tuple):
+                operands.append("…")  # a constant that was not kept
             elif id(raw) in self.constants:
                 operands.append(self.constants[id(raw)])
             elif np.ndim(raw) == 0 and np.asarray(raw).dtype.kind in "iuf":
@@ -81,18 +84,53 @@ class Labels:
         return operands
 
     def formula(self, node: Any) -> str:
-        """Return what a node computed; for nodes that were not observed, a call of the operation's name."""
+        """Return what a node computed; a call of the operation's name where nothing of it was kept."""
         if node.leaf:
             return ""
         if isinstance(node, OutputNode):
             return f"{self.formula(node.public)}[{node.output_nr}]"
-        seen = observation_of(node)
+        seen = seen_of(node)
         if seen is None:
             inside = ", ".join(self.label(p) for p in node.parents if p is not None)
             return f"{node.name().removesuffix('Backward')}({inside})"
         words = [x if isinstance(x, str) else op_formulas.number_text(x) for x in self.operands(node, seen)]
         shapes = [np.shape(x) for x in seen.operands]
         return op_formulas.formula_of_operation(seen.primitive, words, shapes, seen.params)
+
+
+class Kept(NamedTuple):
+    """What is left of an operation that was not observed: what backward reads of its operands and result."""
+
+    primitive: Any
+    operands: tuple
+    params: dict
+    result: Any
+
+
+def seen_of(node: Any) -> Observation | Kept | None:
+    """Return what is known of the operation of a node; None for leaves, and where backward has freed it."""
+    seen = observation_of(node)
+    rule = None if node.leaf else node.public.rule
+    if seen is not None or rule is None or rule.primitive is None or not node.kept or rule.params is None:
+        return seen
+    return Kept(rule.primitive, node.kept[1:], rule.params, node.kept[0])
+
+
+def recorded_run(names: Mapping[str, Any], output: Tensor | None) -> Run:
+    """Return what was computed already as a run: the variables that it left behind, and the output."""
+    tensors: dict[str, Any] = {}
+    for name, value in names.items():
+        if not name.startswith("_"):  # what a shell keeps of earlier lines
+            tensors.update(named_tensors(name, value))
+    leaves = {name: x for name, x in tensors.items() if x.requires_grad and x.is_leaf}
+    modules = {name: x for name, x in names.items() if is_made_module(x)}
+    return Run(leaves, output, tensors, modules=modules)
+
+
+def variables() -> dict[str, Any]:
+    """Return what the caller of this package sees under a name."""
+    frame = calling_frame()
+    return {} if frame is None else {**frame.f_globals, **frame.f_locals}
 
 
 class ObservedPass:
@@ -176,7 +214,7 @@ def node_value(node: Any) -> Any:
     """Return the value of a node's (first) output (of a leaf: at present), None where it was not observed."""
     if node.leaf:
         return np.array(node.variable._data)
-    result = getattr(observation_of(node), "result", None)
+    result = getattr(seen_of(node), "result", None)
     return result[0] if isinstance(result, tuple) else result
 
 
@@ -210,17 +248,29 @@ def graph_program(
     run = watch_program(program, given, request, on_start, differentiate=values)
     leaves, roots = ({}, []) if last is None else (last.leaves, last.roots)
     roots = roots if run.output is None else [run.output._node]
+    found = gradients if values else None
+    return describe_graph(program.title, run, roots, leaves, found, everything)
+
+
+def describe_graph(
+    title: str,
+    run: Run,
+    roots: list[Any],
+    leaves: dict[Any, Any] | None = None,
+    found: dict[Any, np.ndarray] | None = None,
+    everything: bool = False,
+) -> Graph:
+    """Return the graph that leads to nodes. leaves: values that these had. found: gradients, shown with values."""
     nodes = public_nodes(roots)
     labels = Labels(run, nodes)
     numbers = {node: i + 1 for i, node in enumerate(nodes)}
     paths = module_paths(run)
     ends = {root.public for root in roots}
-    found = gradients if values else None
-    described = [describe_node(node, numbers, labels, paths, node in ends, found, leaves) for node in nodes]
+    described = [describe_node(node, numbers, labels, paths, node in ends, found, leaves or {}) for node in nodes]
     outputs = tuple(dict.fromkeys(numbers[root.public] for root in roots))
     if len(described) > FOLD_ABOVE and not everything:
         described, outputs = fold_modules(described, outputs)
-    return Graph(program.title, tuple(described), outputs, values)
+    return Graph(title, tuple(described), outputs, found is not None)
 
 
 def describe_node(

@@ -13,9 +13,9 @@ from ..lang.operations import rule_text
 from ..program.base import Program, Run, Values
 from ..request import Request
 from ..show.graph_results import Computed, Flow, HookCall, Pass, Step, Trace
-from ..tape.anomaly import Observation, observation_of
 from ..tape.function import FunctionNode
 from ..tape.node import OutputNode, Slots
+from ..tape.walk import reachable
 from . import graph, op_formulas
 from .graph import Labels
 
@@ -112,7 +112,7 @@ def raw(tensor: Any) -> np.ndarray | None:
 
 def local_values(node: Any) -> tuple[Any, ...]:
     """Return the local derivative for every operand of an elementwise operation, None where there is none."""
-    seen = observation_of(node)
+    seen = graph.seen_of(node)
     if seen is None or seen.primitive.kind != "elementwise":
         return ()
     slopes: list[Any] = []
@@ -138,6 +138,27 @@ def trace_program(program: Program, given: Values, request: Request, only: int |
         raise GradcliError(f"--pass {only}: backward ran {count} times", hint="--pass last is the last")
     passes = tuple(describe_pass(run, *seen) for seen in recorder.passes[: 1 if only is not None else None])
     return Trace(program.title, passes, (only or count) if only is not None else 1, count)
+
+
+def trace_recorded(output: Any, names: dict[str, Any]) -> Trace:
+    """Run backward from a number that was computed already, and return its steps; no `.grad` stays changed."""
+    recorder = BackwardRecorder()
+    run = graph.recorded_run(names, output)
+    leaves = [node.variable for node in reachable([output._node]) if node.leaf]
+    before = [leaf._grad for leaf in leaves]
+    hooks = [node.hook_table for node in reachable([output._node])]
+    for leaf in leaves:
+        leaf._grad = None
+    try:
+        with graph.watching(recorder.on_start):
+            output.backward(retain_graph=True)
+    finally:
+        for leaf, grad in zip(leaves, before, strict=True):
+            leaf._grad = grad
+        for table in hooks:
+            for own in (table.pre, table.post):
+                own.pop(id(recorder), None)
+    return Trace("", tuple(describe_pass(run, *seen) for seen in recorder.passes))
 
 
 def describe_pass(run: Run, which: graph.ObservedPass, events: list[Event]) -> Pass:
@@ -187,7 +208,7 @@ def step(number: int, event: Event, which: graph.ObservedPass, labels: Labels, r
 def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
     """Return the local derivative for one operand: what it is of, and its formula or description."""
     target = labels.label(node.parents[place])
-    seen = observation_of(node)
+    seen = graph.seen_of(node)
     if seen is None:
         what = f"{node.name().removesuffix('Backward')}.backward" if isinstance(node, FunctionNode) else "handed on"
         return "", what
@@ -203,7 +224,7 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
     return slope, formula or rule_text(rule)
 
 
-def describe_rule(rule: Any, node: Any, seen: Observation, labels: Labels) -> str:
+def describe_rule(rule: Any, node: Any, seen: Any, labels: Labels) -> str:
     """Return the description of a rule with the operands' names; in a formula, settings become their numbers."""
     text = rule_text(rule)
     code = getattr(rule, "__wrapped__", rule).__code__

@@ -15,6 +15,7 @@ import numpy as np
 
 import gradcli
 
+from ..api import resolve
 from ..api.matrices import LinAlgError
 from ..errors import describe_missing
 from ..tape.anomaly import AnomalyError
@@ -76,6 +77,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
         **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
         **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
         "get_default_device": lambda: gradcli.device("cpu"),
+        "trace": resolve("trace"),
         "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,
         "compile": lambda model=None, **options: model if model is not None else lambda function: function,
         "vmap": gradcli.func.vmap,

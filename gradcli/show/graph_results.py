@@ -49,6 +49,16 @@ class Graph(NamedTuple):
     outputs: tuple[int, ...]
     values: bool = False
 
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_svg_(self) -> str:
+        """Return the graph drawn, as notebooks show it."""
+        from . import Style
+        from .layers import render_svg
+
+        return render_svg(self, Style()).decode().partition("\n")[2]  # without the head of a file
+
     def rows(self) -> Rows:
         """Return a row per node; with values also value and gradient, as JSON."""
         for node in self.nodes:
@@ -59,6 +69,13 @@ class Graph(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         return {"outputs": self.outputs, "nodes": [node.document(self.values) for node in self.nodes]}
+
+
+def as_text(result: Any) -> str:
+    """Return a result as a plain prompt shows it."""
+    from . import Style, render
+
+    return render(result, "tsv", Style(6)).rstrip("\n")
 
 
 class Flow(NamedTuple):
@@ -159,6 +176,18 @@ class Trace(NamedTuple):
     first: int = 1
     total: int = 1
     bounded: bool = False
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """Return the page that steps through backward, in a frame of its own, as notebooks show it."""
+        from html import escape
+
+        from . import Style, render
+
+        page = escape(render(self, "html", Style()))
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 36rem; border: 0"></iframe>'
 
     def rows(self) -> Rows:
         for i, run in enumerate(self.passes, self.first):

@@ -16,9 +16,11 @@ from ..errors import visible
 from . import Style
 from .check_results import CheckList, CheckReport, CheckSummary, Element, Elements, InputCheck, Line
 from .checks import DIGITS, basis, headline, label_part, summary_line, worst_text
-from .data import shape_text
+from .data import NONE, shape_text
+from .dot import nest_values
 from .graph_results import Pass, Trace
 from .layers import draw_layers, text_width
+from .results import Gradients
 from .trace import Words, array_on_a_line, forward_lines, pass_heading, step_lines
 
 
@@ -71,6 +73,7 @@ def of_class(name: str) -> str:
     return f' class="{name}"' if name else ""
 
 
+MOST_SHOWN = 100  # elements of an array that a table of gradients shows whole
 MOST_CELLS = 64  # cells of a map along one side; of larger arrays a cell shows the worst of several elements
 WIDTH, HEIGHT = 328, 220  # of a plot, in pixels: as wide as the narrowest screen has room for
 LEFT, TOP, RIGHT, BOTTOM = 70, 10, WIDTH - 10, HEIGHT - 40
@@ -205,6 +208,17 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
 def summary_html(result: CheckSummary) -> str:
     details = [details_of(check) for check in result.checks if check.verdict != "pass"]
     return fragment("\n".join([f"<p>{escape(summary_line(result))}</p>", summary_table(result, False), *details]))
+
+
+def gradients_html(result: Gradients) -> str:
+    """Return a table of the inputs, their values and gradients, as notebooks show it."""
+
+    def cell(x: np.ndarray | None) -> str:
+        return escape(NONE if x is None else nest_values(x, 6, None if x.size <= MOST_SHOWN else 4))
+
+    rows = [("", [escape(item.name), cell(item.value), cell(item.grad)]) for item in result.inputs]
+    head = "" if result.value is None else f"<p>{escape(result.output or 'value')} = {cell(result.value)}</p>"
+    return fragment(head + scroll(table(["input", "value", "gradient"], rows, set()), "gradients"))
 
 
 def place_text(file: str | None, line: int | None) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradcli.notebook import check_cell
+from gradcli.notebook import check_cell, differentiate_cell
 
 pytest.importorskip("IPython")
 
@@ -30,6 +30,21 @@ def test_the_checks_of_a_cell_are_run(shell):
     assert "constant factor 3/2" in failed._repr_html_()
     assert check.replay is None  # no command line repeats a cell
     assert shell.run_cell(CELLS[3]).result == 9  # the cell ran in the notebook's own names
+
+
+def test_gradients_of_a_cell(shell, capsys):
+    shell.run_cell(CELLS[0])
+    cell = "x = gradcli.tensor([1.0, 2.0], requires_grad=True)\n{}"
+    gradients, graph = differentiate_cell(shell, "", cell.format("y = x * x\ny.sum()"))
+    assert (gradients.value, gradients.inputs[0].grad.tolist()) == (5.0, [2.0, 4.0])
+    assert [node.formula for node in graph.nodes] == ["", "x * x", "sum(y)"]
+    gradients, graph = differentiate_cell(shell, "", cell.format("(x * 3).sum().backward()"))
+    assert (gradients.value, gradients.inputs[0].grad.tolist(), len(graph.nodes)) == (None, [3.0, 3.0], 3)
+    shell.run_cell("%%grad\n" + cell.format("(x * 7).sum()"))
+    assert "x[0]\t7.0" in capsys.readouterr().out
+    for last, told in (("x.detach()", "depends on one"), ("x * 2", "take the sum")):
+        shell.run_cell("%%grad\n" + cell.format(last))
+        assert told in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(
