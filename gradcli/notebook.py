@@ -38,10 +38,10 @@ def trace(output: Any) -> Any:
 
     For a matrix: the sum of its diagonal, as in PyTorch.
     """
-    from .api import resolve
+    from .api.index import trace
 
     if output.ndim == 2 or output._node is None:
-        return resolve("trace")(output)
+        return trace(output)
     from .analysis.graph import variables
     from .analysis.trace import trace_recorded
 

@@ -347,6 +347,7 @@ OPTIONS: dict[str, Callable] = {
     "range_points": option("--points N", "Points (49).", type=Count(1000, least=2), default=49),
     "plot": option("--plot", "Draw heat maps; with -o FILE.svg or .png, a picture."),
     "values": option("--values", "Show the value and the gradient of every result.", name="with_values"),
+    "direction": option("--direction", "Draw upwards (BT) or from left to right (LR) (BT).", choices="BT LR"),
     "all": option("--all", "Draw every node, however many there are."),
     "digits": option("--digits N", "Compute in high precision, with N digits.", type=Count(10_000)),
     "value_digits": option("--digits N", "Evaluate with N digits, at --at or the values given.", type=Count(10_000)),

@@ -241,6 +241,12 @@ RULES = (
     Rule(
         "gradient", lambda c: c.command != "graph" or c.has("with_values"), "a graph shows gradients with --values only"
     ),
+    Rule(
+        "direction",
+        lambda c: c.form in ("dot", "mermaid", "svg", "png"),
+        "a {form} has no direction",
+        "draw a picture: -o FILE.svg",
+    ),
     Rule("elementwise", lambda c: c.has("grad", "value_and_grad"), "it says what --grad returns", "add --grad NAME"),
     Rule("value_and_grad", lambda c: not c.is_any(*KINDS), "it needs a function of a Python file: FILE.py:f"),
     Rule(

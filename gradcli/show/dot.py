@@ -24,6 +24,11 @@ def title(node: GraphNode) -> str:
     return f"{node.label} = {node.formula}"
 
 
+def shape_words(shape: tuple[int, ...] | None) -> str:
+    """Return a node's shape as pictures say it: shape 2, 2×3, nothing for a single number."""
+    return f"shape {shape[0]}" if shape and len(shape) == 1 else shape_text(shape or (), "")
+
+
 def value_text(value: np.ndarray | None, precision: int | None = None) -> str:
     if value is None:
         return ""
@@ -39,7 +44,7 @@ def cut_array(text: str, width: int) -> str:
 def nest_values(value: np.ndarray, digits: int, most: int | None = SHORT) -> str:
     """Return an array in brackets. most: the elements of an axis to write, None for all."""
     if value.ndim == 0:
-        return number(value[()], digits) if value.dtype.kind in "fc" else str(value[()])
+        return number(value[()] + 0.0, digits) if value.dtype.kind in "fc" else str(value[()])
     parts = [nest_values(item, digits, most) for item in value[:most]]
     return f"[{', '.join(parts)}]"
 
@@ -63,7 +68,7 @@ def quote_dot(text: str) -> str:
 
 def box_text(node: GraphNode, style: Style) -> str:
     lines = [title(node), node.op if node.kind != "leaf" and node.operations == 1 else ""]
-    lines.append(shape_text(node.shape or (), ""))
+    lines.append(shape_words(node.shape))
     for name, x in (("value", node.value), ("grad", node.grad)):
         lines.append("" if x is None else f"{name} {value_text(x, style.precision)}")
     lines.append("hooks: " + ", ".join(node.hooks) if node.hooks else "")
@@ -105,7 +110,7 @@ def render_graph(result: Graph, style: Style) -> str:
         head = f"subgraph {quote_dot('cluster ' + '/'.join(scope))} {{"
         return [head, f"  label={quote_dot(scope[-1])}; style=rounded;"]
 
-    lines = ["digraph gradcli {", "  rankdir=BT;", f"  label={quote_dot(result.target)};"]
+    lines = ["digraph gradcli {", f"  rankdir={result.direction};", f"  label={quote_dot(result.target)};"]
     lines += ["  node [fontname=monospace];", *nest_scopes(result, write, begin, "}")]
     lines += [f"  n{source} -> n{node.number};" for node in result.nodes for source in node.inputs]
     return "\n".join([*lines, "}", ""])
@@ -144,7 +149,7 @@ def render_mermaid(result: Graph, style: Style) -> str:
     def begin(i: int, scope: Scope) -> list[str]:
         return [f"subgraph s{i} [{quote_mermaid(scope[-1])}]"]
 
-    lines = ["flowchart BT", *nest_scopes(result, write, begin, "end")]
+    lines = [f"flowchart {result.direction}", *nest_scopes(result, write, begin, "end")]
     lines += [f"  n{source} --> n{node.number}" for node in result.nodes for source in node.inputs]
     lines += [f"  classDef {kind} fill:{fill},stroke:{STROKES[kind]},color:#000" for kind, fill in FILLS.items()]
     lines.append(f"  classDef hooked stroke:{HOOKED},stroke-width:3px")

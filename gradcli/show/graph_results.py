@@ -42,12 +42,16 @@ class GraphNode(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """A recorded graph, nodes in the order they were made. output: the number of the node backward starts at."""
+    """A recorded graph, nodes in the order they were made.
+
+    outputs: the numbers of the nodes backward starts at. direction: of pictures, BT (upwards) or LR (to the right).
+    """
 
     target: str
     nodes: tuple[GraphNode, ...]
     outputs: tuple[int, ...]
     values: bool = False
+    direction: str = "BT"
 
     def __repr__(self) -> str:
         return as_text(self)

@@ -20,6 +20,7 @@ from .data import NONE, shape_text
 from .dot import nest_values
 from .graph_results import Pass, Trace
 from .layers import draw_layers, text_width
+from .reports import relative_path
 from .results import Gradients
 from .trace import Words, array_on_a_line, forward_lines, pass_heading, step_lines
 
@@ -222,7 +223,14 @@ def gradients_html(result: Gradients) -> str:
 
 
 def place_text(file: str | None, line: int | None) -> str:
-    return "" if not file else f"{file}:{line}" if line else file
+    """Return where something is: below the current folder, or by its whole path."""
+    path = file if not file or file.startswith("<") else relative_path(file)
+    return "" if not path else f"{path}:{line}" if line else path
+
+
+def breakable(path: str) -> str:
+    """Return a path as markup that may be broken between its folders."""
+    return escape(path).replace("/", "/<wbr>")
 
 
 def verdict_text(verdict: str) -> str:
@@ -235,7 +243,7 @@ def summary_table(result: CheckSummary, linked: bool = True) -> str:
         name = escape(check.name)
         if linked and check.verdict != "pass":
             name = f'<a href="#check{i}">{name}</a>'
-        place, reason = escape(place_text(check.file, check.line)), escape(headline(check))
+        place, reason = breakable(place_text(check.file, check.line)), escape(headline(check))
         rows.append(("", [verdict_text(check.verdict), name, place, f"{check.seconds:.3f} s", reason]))
     return scroll(table(["verdict", "check", "place", "time", "reason"], rows, {3}), "all checks", "wide stack")
 
@@ -253,10 +261,10 @@ def details_of(check: CheckReport) -> str:
     if check.found is not None:
         parts.append(f"<h3>Found by the search</h3>\n{code(check.found.line)}")
     sources = [("Function", place, check.source)] if check.source else []
-    sources += [("Derivative by hand", *claim) for claim in check.claim_sources]
+    sources += [("Derivative by hand", relative_path(where), text) for where, text in check.claim_sources]
     if sources:
         texts = [
-            f'<section><h3>{what} <span class="dim">{escape(where)}</span></h3>\n{code(text.rstrip())}\n</section>'
+            f'<section><h3>{what} <span class="dim">{breakable(where)}</span></h3>\n{code(text.rstrip())}\n</section>'
             for what, where, text in sources
         ]
         parts.append(f'<div class="sources">{"".join(texts)}</div>')

@@ -54,9 +54,12 @@ def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node
     for node in widths:
         for operand in below.get(node, ()):
             depth[operand] = max(depth[operand], depth[node] + 1)
+    first: dict[Any, int] = {}  # what depends on the program's first leaf is on the left
+    for i, node in enumerate(reversed(widths)):
+        first[node] = min((first.get(operand, i) for operand in below.get(node, ())), default=i)
     rows: list[list[Any]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-    for node, level in depth.items():
-        rows[level].append(node)
+    for node in sorted(depth, key=first.__getitem__):
+        rows[depth[node]].append(node)
     chains: dict[tuple[Any, Any], list[Any]] = {}
     links: list[tuple[Any, Any]] = []
     for top, operands in below.items():
@@ -139,7 +142,27 @@ def lay_out(result: Graph, style: Style) -> tuple[list[tuple[GraphNode, list[str
     height = LINE * max((len(lines) for _, lines in nodes), default=1) + 8
     widths = {node.number: text_width(lines) for node, lines in nodes}
     below = {node.number: list(node.inputs) for node, _ in nodes}
-    return nodes, draw_layers(widths, below, height)
+    if result.direction == "BT":
+        return nodes, draw_layers(widths, below, height)
+    widest = max(widths.values(), default=0.0)
+    lying = draw_layers(dict.fromkeys(widths, height), below, widest)
+    return nodes, turn(lying, widest)
+
+
+def turn(drawing: Drawing, width: float) -> Drawing:
+    """Return a drawing whose boxes were drawn lying on their side, turned so that operands are on the left."""
+    right = drawing.size[1]
+
+    def turned(point: Point) -> Point:
+        return right - point[1], point[0]
+
+    boxes = {node: (*turned((x, y)), width) for node, (x, y, _) in drawing.boxes.items()}
+    edges = {
+        ends: Edge(turned(start), [(turned(a), turned(b), turned(c)) for a, b, c in curves])
+        for ends, (start, curves) in drawing.edges.items()
+    }
+    height = next((size for _, _, size in drawing.boxes.values()), drawing.height)
+    return Drawing(boxes, height, edges, drawing.size[::-1])
 
 
 def render_svg(result: Graph, style: Style) -> bytes:
@@ -155,7 +178,8 @@ def render_svg(result: Graph, style: Style) -> bytes:
     for edge in drawing.edges.values():
         x, y = edge.start
         parts.append(f'<path d="{edge.path}" fill="none" stroke="{STROKE}"/>')
-        parts.append(f'<path d="M{x:.1f} {y:.1f}l-4 9h8z" fill="{STROKE}"/>')
+        head = "l-4 9h8z" if result.direction == "BT" else "l-9 -4v8z"
+        parts.append(f'<path d="M{x:.1f} {y:.1f}{head}" fill="{STROKE}"/>')
     for node, lines in nodes:
         x, y, width = drawing.boxes[node.number]
         stroke, corner = HOOKED if node.hooks else STROKE, 14 if node.kind == "leaf" else 3

@@ -11,13 +11,16 @@ import numpy as np
 from ..errors import GradcliError, visible
 from . import Style
 from .check_results import CheckSummary
+from .data import number
 from .dot import FILLS, HOOKED, run_graphviz
 from .graph_results import Graph, Sampled
 from .layers import STROKE, lay_out, render_svg
 from .plot import LARGEST, extent, notes_of, with_breaks
-from .results import Jacobian
+from .results import Jacobian, label
 from .study_results import Precision
 
+MOST_TICKS = 12
+"""Labels along a side of a Jacobian, and the longest sides of one whose numbers are written."""
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 
 
@@ -67,7 +70,7 @@ def draw_graph(result: Graph, style: Style) -> bytes:
         places = [start, *(point for curve in curves for point in curve)]
         path = Path(places, [Path.MOVETO] + [Path.CURVE4] * 3 * len(curves))
         axes.add_patch(PathPatch(path, fill=False, edgecolor=STROKE))
-        axes.plot(*start, "^", color=STROKE, markersize=6)
+        axes.plot(*start, "^" if result.direction == "BT" else ">", color=STROKE, markersize=6)
     for node, lines in nodes:
         x, y, width = drawing.boxes[node.number]
         looks = {"facecolor": FILLS[node.kind], "edgecolor": HOOKED if node.hooks else STROKE}
@@ -149,6 +152,15 @@ def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
         largest = np.abs(flat[np.isfinite(flat)]).max(initial=0) or 1.0
         shown = axes.imshow(flat, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
         axes.set_title(plain_text(f"∂{jacobian.output or 'out'}/∂{name}"))
+        names = [(jacobian.output or "out", jacobian.value.shape), (name, x.shape[jacobian.value.ndim :])]
+        for side, (of, shape), count in zip((axes.yaxis, axes.xaxis), names, flat.shape, strict=True):
+            places = np.unique(np.linspace(0, count - 1, min(count, MOST_TICKS)).astype(int))
+            texts = [plain_text(label(of, tuple(map(int, np.unravel_index(i, shape))))) for i in places]
+            side.set_ticks(places, texts)
+        axes.tick_params(axis="x", labelrotation=90 if flat.shape[1] > 4 else 0)
+        for i, j in np.ndindex(flat.shape) if max(flat.shape) <= MOST_TICKS else ():
+            ink = "white" if abs(flat[i, j]) > 0.6 * largest else "black"
+            axes.text(j, i, number(flat[i, j] + 0.0, style.precision or 3), color=ink, ha="center", va="center")
         picture.colorbar(shown, ax=axes)
     return save_figure(picture, style.form)
 

@@ -77,7 +77,7 @@ def write_gitlab(result: CheckSummary, style: Style) -> str:
 
 def relative_path(file: str) -> str:
     """Return a file's path below the current folder; of any other its whole path."""
-    path = Path(file).absolute()
+    path = Path(os.path.abspath(file))
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 

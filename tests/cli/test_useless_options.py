@@ -26,6 +26,7 @@ def h(x, k=2):
 WORDS = {
     **{f"library_{name}": "void\\ g()" for name in ("grad", "vjp", "jvp")},
     **dict(pair.split(":", 1) for pair in """
+        direction:LR
         wrt:y out:u gradient:2.5 engine:gradcli hooks:u=g*2 retain:u columns:points.csv config:{} arguments:k=3
         max_symbols:5 digits:30 mode:fwd chunk_size:1 order:2 at:x=0.3 shapes:x=2 only:last points:5 dtype:float32
         precision:3 samples:2 calls:1000 rtol:1e-3 atol:1e-3 eps:1e-3 show:all junit:a.xml search:20

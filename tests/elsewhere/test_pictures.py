@@ -92,3 +92,19 @@ def test_a_taylor_plot_has_both_slopes(tmp_path):
     path = tmp_path / "f.svg"
     assert main([*COMMANDS["taylor"], "-o", str(path)]) == 0
     assert all(f"slope {k}" in path.read_text() for k in (1, 2))
+
+
+def test_a_jacobian_has_labels_and_numbers(tmp_path):
+    path = tmp_path / "f.svg"
+    assert main(["jacobian", "[x[0]*7, x[1] - x[0]]", "x=[1, 2]", "-o", str(path)]) == 0
+    drawn = path.read_text()
+    for text in ("out[0]", "x[1]", "7", "−1" if "−1" in drawn else "-1"):
+        assert f"<!-- {text} -->" in drawn
+
+
+def test_a_graph_lies_on_its_side(tmp_path):
+    for direction, wide in (("BT", False), ("LR", True)):
+        path = tmp_path / f"{direction}.png"
+        assert main([*COMMANDS["graph"], "-o", str(path), "--direction", direction]) == 0
+        rows, columns, _ = pixels(path.read_bytes()).shape
+        assert (columns > rows) is wide

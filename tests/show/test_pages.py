@@ -72,7 +72,7 @@ def probe(page: Path, script: str, *, width: int = 1280, at: str = "", options: 
     return json.loads(html.unescape(title[1]))
 
 
-VOID = {"meta", "br"}
+VOID = {"meta", "br", "wbr"}
 
 
 class Reader(HTMLParser):

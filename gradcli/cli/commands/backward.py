@@ -17,7 +17,7 @@ from ..output import Output
 @target_command(
     "Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
     "gradcli graph train.py -o graph.svg",
-    "wrt out columns gradient hook values all",
+    "wrt out columns gradient hook values direction all",
     formats=(*TEXT, "dot", "mermaid", *PICTURES),
 )
 def graph(call: Call) -> Graph:
@@ -30,7 +30,9 @@ def graph(call: Call) -> Graph:
     from ...analysis.graph import graph_program
 
     program, given = call.program()
-    return graph_program(program, given, call.asked(), call.options.with_values, call.options.all)
+    options = call.options
+    result = graph_program(program, given, call.asked(), options.with_values, options.all)
+    return result._replace(direction=options.direction or "BT")
 
 
 @target_command(
