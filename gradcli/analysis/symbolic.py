@@ -162,8 +162,8 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
             every = [scalar(symbols)]
         return [
             (f"{row}{name}", array.shape, differentiate([expr], array))
-            for row, expr in zip(rows, every, strict=True)
             for name, array in symbols.inputs.items()
+            for row, expr in zip(rows, every, strict=True)
         ]
     expr = scalar(symbols)
     every = [s for array in symbols.inputs.values() for s in array.ravel().tolist()]
@@ -392,9 +392,10 @@ def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> Formu
     """Return the derivatives as a matrix: the Jacobian of several outputs, or the Hessian for several symbols."""
     columns = [label for name, x in symbols.inputs.items() for label in labels(name, x.shape)]
     if is_vector(symbols):
-        rows, n = labels("", symbols.output.shape), len(columns)
-        entries = tuple(tuple(formulas[i * n : i * n + n]) for i in range(len(rows)))
-        return FormulaMatrix("jacobian", tuple(rows), tuple(columns), entries)
+        shape, known = symbols.output.shape, {d.name: d for d in formulas}
+        whole = labels(symbols.run.output_name or "out", shape)
+        entries = tuple(tuple(known[f"{row}/{column}"] for column in columns) for row in whole)
+        return FormulaMatrix("jacobian", tuple(labels("", shape)), tuple(columns), entries)
     if order != 2 or len(columns) < 2 or symbols.grads is not None:
         return None
     pairs = {tuple(d.name.split("/")): d for d in formulas}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from ..errors import GradcliError, brief
 from ..rules.shapes import count_product
 from .reword import readable
-from .tables import Rows, Source, from_text, is_heading, open_source, read_text, reading
+from .tables import Rows, Source, from_text, is_heading, open_source, parse_cell, read_text, reading, tell_format
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
@@ -173,7 +174,14 @@ def parse_json(source: Source) -> Any:
     try:
         if not text.strip():
             raise source.error(" is empty or was read before")
-        document = json.loads(text)
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError:
+            cells = text.replace(",", " ").split()
+            if source.kind != "json" or source.path != "standard input" or any(parse_cell(x) is None for x in cells):
+                raise
+            separator = SEPARATORS[tell_format(text.encode())]
+            return Rows(source._replace(file=io.BytesIO(text.encode())), separator).numbers().tolist()
         return part_of(document, source.key, source) if source.key else document
     except json.JSONDecodeError as error:
         raise source.error(f" is no JSON: {error}") from None

@@ -30,6 +30,7 @@ FORMATS = {
     "latex": Format((".tex",), "latex", whole=True),
     "npz": Format((".npz",), binary=True, formulas=False),
     "npy": Format((".npy",), binary=True, formulas=False),
+    "raw": Format(whole=True),
     "text": Format(),
     "python": Format((".py",)),
     "c": Format((".c",)),

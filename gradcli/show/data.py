@@ -72,6 +72,11 @@ def write_csv(result: Any, style: Style) -> str:
     return text.getvalue()
 
 
+def write_raw(result: Any, style: Style) -> str:
+    """Return numbers alone, one per line."""
+    return "".join(cells[-1] + "\n" for cells in write_cells(rows_of(result), style.precision, one_line))
+
+
 def write_text(result: Any, style: Style) -> str:
     """Return formulas a line each; without Unicode, local derivatives are written with del, others with d."""
     text = "".join("\t".join(row) + "\n" for row in result.rows())
@@ -177,6 +182,7 @@ def write_npy(result: Any, style: Style) -> bytes:
 WRITERS = {
     "tsv": write_tsv,
     "csv": write_csv,
+    "raw": write_raw,
     "text": write_text,
     "python": write_code,
     "c": write_code,

@@ -91,6 +91,9 @@ def choose_inputs(
 def unknown_columns(points: Points, names: Sequence[str]) -> GradcliError:
     near = did_you_mean(names[0], points.names)
     others = f"its columns are {', '.join(points.names)}; values that are the same for all rows: NAME=VALUE"
+    mark = next((mark for mark in (";", "|", ":", " ") if len(points.names) == 1 and mark in points.names[0]), "")
+    if set(names) <= set(points.names[0].split(mark or None)):
+        near = f"its columns seem to be separated by '{mark}': --delimiter '{mark}'" if mark else near
     message = f"{points.title} has no column for {', '.join(map(repr, names))}"
     return GradcliError(message, hint=near or others, kind="name")
 

@@ -283,7 +283,8 @@ def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | Non
             if x.dtype.kind == "c":
                 raise GradcliError(f"{name} is complex; a sweep writes real numbers", kind="value")
         bad = np.zeros(block.rows, bool)
-        columns = {name: finite_or_nan(x, bad) for name, x in columns.items()}
+        for x in columns.values():
+            mark_bad(x, bad)
         count = int(bad.sum())
         if tell is not None:
             tell(block.rows, count)
@@ -291,20 +292,12 @@ def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | Non
         yield {**{name: block.inputs[name] for name in sweep.handed}, **columns, **block.kept}, count
 
 
-def finite_or_nan(x: np.ndarray, bad: np.ndarray) -> np.ndarray:
-    """Return results with nan where they are not finite, and note such rows in `bad`."""
+def mark_bad(x: np.ndarray, bad: np.ndarray) -> None:
+    """Note in `bad` which rows of results are not finite."""
     if x.dtype == object:
-        whole = np.empty(len(x), object)
-        for i, row in enumerate(x):
-            one = np.zeros(1, bool)
-            whole[i] = finite_or_nan(np.asarray(row)[None], one)[0]
-            bad[i] |= one[0]
-        return whole
-    if np.isfinite(np.add.reduce(x, None)):  # a fifth of the time of asking each
-        return x
-    finite = np.isfinite(x)
-    bad |= ~finite.reshape(len(x), -1).all(1)
-    return np.where(finite, x, np.nan)
+        bad |= [not np.isfinite(row).all() for row in x]
+    elif not np.isfinite(np.add.reduce(x, None)):  # a fifth of the time of asking each
+        bad |= ~np.isfinite(x).reshape(len(x), -1).all(1)
 
 
 def identity(sweep: Sweep, points: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import GradcliError
 from ...lang.values import read_value, split_value
 from ...program.target import load_program
-from ...show import PICTURES, TEXT
+from ...show import ARRAYS, PICTURES, TEXT
 from ..options import Call, target_command
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ FARTHEST = 1e300
     "Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict; "
     "gradcli eval 'exp(-a*x)' x=0:5 a=2 --points 11; gradcli eval 'erf(x)' x=0.5 --digits 40",
     "over points digits out engine columns strict",
+    formats=(*ARRAYS, "raw"),
 )
 def eval(call: Call) -> Value | Tabulated | LongNumbers:
     """Print the value of TARGET; over ranges, x=FROM:TO, of one input or two: columns of the inputs and the value."""

@@ -31,7 +31,7 @@ def sweep(call: Call) -> Swept | None:
 
     POINTS is a .csv, .tsv, .parquet or .npy file, or CSV on standard input (-) or from a pipe (<(COMMAND)). Its
     columns are inputs by name, and columns of lists are arrays; NAME=VALUE gives the other inputs. The result has
-    the inputs, value, d_NAME, with --diag d2_NAME, and the columns of --keep. Rows that are not finite are kept as nan.
+    the inputs, value, d_NAME, with --diag d2_NAME, and the columns of --keep. Rows that are not finite are kept and counted.
     The same command again goes on where it was stopped.
     """
     from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
@@ -62,7 +62,7 @@ def sweep(call: Call) -> Swept | None:
                     messages.note("the parts that are done are kept: the same command goes on from there")
                 raise
     if result.not_finite:
-        messages.note(f"{result.not_finite} of {result.rows} rows not finite: they hold nan")
+        messages.note(f"{result.not_finite} of {result.rows} rows not finite: they hold nan or inf")
     if asked.format == "json":
         return result
     messages.detail(f"{result.rows} rows, {result.seconds:.1f} s")
@@ -115,6 +115,7 @@ class Progress:
                 rich.TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows, {task.fields[bad]:,} not finite"),
                 Rate(),
                 rich.TimeRemainingColumn(),
+                transient=True,
                 console=Console(stderr=True, no_color=not messages.colourful(sys.stderr)),
             )
             self.task = self.bar.add_task("", total=self.rows, bad=0)
