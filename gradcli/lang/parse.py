@@ -285,6 +285,9 @@ def check_size(source: str, origin: str | None) -> None:
         raise GradcliError(message, span=Span(source, where, where, origin), kind="syntax")
 
 
+MIDDLE_DOT = re.compile("^[^#\n]*?([·\u0387\u30fb\uff65])", re.M)
+
+
 def parse_by_python(text: Text) -> Any:
     """Return Python's tree. A sum of very many terms is a deep tree to Python: it gets a larger stack."""
 
@@ -293,6 +296,13 @@ def parse_by_python(text: Text) -> Any:
             warnings.simplefilter("ignore")
             return ast.parse(text.prepared, filename=text.origin or "<expression>")
 
+    dot = None if text.ascii or (text.origin or "").endswith(".py") else MIDDLE_DOT.search(text.prepared)
+    if dot is not None:  # to Python it is a letter
+        from .reword import SIGNS
+
+        start = text.from_prepared(1, dot.start(1))
+        message = f"invalid character '{dot[1]}' (U+{ord(dot[1]):04X})"
+        raise GradcliError(message, span=text.span(start, start + 1), hint=SIGNS["·"], kind="syntax")
     try:
         if len(text.prepared) < LARGE_TEXT:
             with contextlib.suppress(RecursionError, MemoryError):

@@ -98,9 +98,10 @@ def kinds_of(args: tuple) -> str:
 
 
 SIGNS = {
-    **dict.fromkeys("×·⋅∗", "multiplication is *"),
-    "÷": "division is /",
-    **dict.fromkeys("−–—", "minus is -"),
+    **dict.fromkeys("×·⋅∗∙•＊✕", "multiplication is *"),
+    **dict.fromkeys("÷∕⁄／", "division is /"),
+    **dict.fromkeys("−–—‐‑－", "minus is -"),
+    "＋": "plus is +", "＝": "write =", "＾": "a power is x**2",
     "²": "a power is x**2", "³": "a power is x**3", "√": "a square root is sqrt(x)", "∞": "infinity is inf",
     "≤": "write <=", "≥": "write >=", "≠": "write !=",
     "&&": "write a and b, or a & b",
@@ -201,6 +202,12 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
     for said, advice in SAID.items():
         if said in message:
             return advice
+    if re.match(r"[\d.]*i\b", source[start:]) and re.search(r"[\d.)]", source[max(start - 1, 0) : start + 1]):
+        return "the imaginary unit is j, after a number: 2j"
+    if re.match(r"mod\b", source[start:]):
+        return "a remainder is x % 2"
+    if re.match(r"if *\(", source[start:]) or (message == "expected ':'" and re.search(r"\bif *\(", source)):
+        return SIGNS["?"]
     before = re.search(r"([^\W\d]\w*) +$", source[:start])
     if before and "syntax" in message and before[1] in full_table():
         return f"what a function is of stands in brackets: {before[1]}(x)"

@@ -163,6 +163,11 @@ def subtract_mean(x, axis):
     return x - sum_kept(x, axis) / max(count(x.shape, axis), 1)
 
 
+def deviation_of(x, axis):
+    """x minus its mean over axis, without the rounding of a mean that is large beside it."""
+    return subtract_mean(subtract_mean(x, axis), axis)
+
+
 def per_degree_of_freedom(x, shape, axis, correction):
     """x / (n - correction); nan or inf, as in PyTorch, where there are too few elements."""
     freedom = max(count(shape, axis) - correction, 0)
@@ -179,14 +184,14 @@ def var_forward(x, *, axis, keepdims, correction):
 def var_vjp(g, _, x, *, axis, keepdims, correction):
     """g times 2 (x - mean) / (n - correction)."""
     scale = per_degree_of_freedom(unreduce(g, x.shape, axis, keepdims) * 2.0, x.shape, axis, correction)
-    return scale * subtract_mean(x, axis)
+    return scale * deviation_of(x, axis)
 
 
 def std_vjp(g, out, x, *, axis, keepdims, correction):
     """(x - mean) / ((n - correction) std), and 0 where std is 0 (PyTorch's choice)."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
     ratio = np.where(out == 0, 0.0, g / np.where(out == 0, 1.0, out))
-    return per_degree_of_freedom(ratio, x.shape, axis, correction) * subtract_mean(x, axis)
+    return per_degree_of_freedom(ratio, x.shape, axis, correction) * deviation_of(x, axis)
 
 
 def exact_var(field, x, *, axis, keepdims, correction):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_floats, in_floats_of
+from .shapes import as_floats, in_floats_of, in_type_of
 from .special import PROBABILITY, digamma, exp_square, from_scipy, kummer, of_order, scipy_function, scipy_positive
-from .table import POSITIVE, A, Sample, elementwise, internal, real_elementwise
+from .table import POSITIVE, A, Sample, elementwise, internal, real_elementwise, rule
 from .transcendental import positive
 
 # -- functions of one operand ----------------------------------------------------------------------
@@ -135,10 +135,17 @@ scipy_function(
     twin="gamma(x) * gamma(y) / gamma(x + y)",
     doc="Beta function.",
 )
+
+
+def where_positive(slope, x, y):
+    """slope where x and y are not negative, else nan, also of higher order: there is no value."""
+    return slope * np.where((x < 0) | (y < 0), in_type_of(slope, np.nan), in_type_of(slope, 1.0))
+
+
 scipy_function(
     "rel_entr",
-    lambda _, x, y: np.log(x / y) + 1,
-    lambda _, x, y: -x / y,
+    rule("log(x / y) + 1", lambda _, x, y: where_positive(np.log(x / y) + 1, x, y)),
+    rule("-x / y", lambda _, x, y: where_positive(-x / y, x, y)),
     domain=(POSITIVE, POSITIVE),
     twin="x * log(x / y)",
     doc="Relative entropy x log(x / y).",
@@ -156,8 +163,8 @@ def divergence(x, y):
 
 real_elementwise(
     divergence,
-    lambda _, x, y: np.log(x / y),
-    lambda _, x, y: 1 - x / y,
+    rule("log(x / y)", lambda _, x, y: where_positive(np.log(x / y), x, y)),
+    rule("1 - x / y", lambda _, x, y: where_positive(1 - x / y, x, y)),
     name="kl_div",
     domain=(POSITIVE, POSITIVE),
     twin="x * log(x / y) - x + y",

@@ -31,8 +31,8 @@ def sweep(call: Call) -> Swept | None:
 
     POINTS is a .csv, .tsv, .parquet or .npy file, or CSV on standard input (-) or from a pipe (<(COMMAND)). Its
     columns are inputs by name, and columns of lists are arrays; NAME=VALUE gives the other inputs. The result has
-    the inputs, value, d_NAME, with --diag d2_NAME, and the columns of --keep. Rows that are not finite are kept and counted.
-    The same command again goes on where it was stopped.
+    the inputs, value, d_NAME, with --diag d2_NAME, and the columns of --keep. Rows that are not finite are kept and
+    counted. The same command again goes on where it was stopped.
     """
     from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
 
