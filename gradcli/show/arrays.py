@@ -19,18 +19,19 @@ from .results import Block, labels
 
 SHOWN_WHOLE = 20  # elements up to which an array is never elided: lines that are too long are wrapped
 EDGE = 3  # elements shown at either end of an elided axis
+POSITIVE, NEGATIVE, COMPLEX = "color(28)", "color(63)", "color(30)"  # as far from white as from black
 LONG = 8  # axes longer than this are elided
 
 
 def shade(x: Any, largest: float) -> str:
     """Return the style of a number: its colour shows the sign, its weight the size beside the largest."""
     if isinstance(x, complex | np.complexfloating):
-        return "cyan"
+        return COMPLEX
     if not np.isfinite(x):
         return "bold reverse red"
     if x == 0:
         return "dim"
-    colour = "green" if x > 0 else "red"
+    colour = POSITIVE if x > 0 else NEGATIVE
     ratio = abs(float(x)) / largest if largest else 1.0
     return f"bold {colour}" if ratio >= 0.5 else colour if ratio >= 0.01 else f"dim {colour}"
 
@@ -284,7 +285,7 @@ def heat_map(flat: np.ndarray, style: Style) -> Text:
                 continue
             peak = part.flat[int(np.argmax(np.abs(part)))]
             level = 0 if peak == 0 else 1 + min(3, int(4 * min(float(abs(peak)) / largest, 1) ** 0.5))
-            text.append(scale[level], style="cyan" if np.iscomplexobj(peak) else "green" if peak > 0 else "red")
+            text.append(scale[level], style=COMPLEX if np.iscomplexobj(peak) else POSITIVE if peak > 0 else NEGATIVE)
         text.append("│\n" if style.unicode else "|\n", style="dim")
     text.right_crop(1)
     return text
