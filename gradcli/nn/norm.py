@@ -157,6 +157,8 @@ class GroupNorm(Norm):
         bias: bool = True,
     ):
         super().__init__()
+        if num_groups < 1:
+            raise ValueError(f"num_groups must be 1 or more, not {num_groups}")
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine

@@ -98,8 +98,16 @@ class FunctionProgram(Program):
 
     def call(self, arguments: dict[str, Tensor]) -> Any:
         self.check_shapes(arguments)
-        with blame_user_code(self.path, self.title):
-            result = self.result(arguments)
+        try:
+            with blame_user_code(self.path, self.title):
+                result = self.result(arguments)
+        except TargetError as error:
+            if "would lose its graph" not in error.message:
+                raise
+            error.message = error.message.partition(": use tensor.detach()")[0]
+            advice = f"'gradcli gradcheck {self.title} --grad g' checks a derivative written by hand"
+            error.hint = f"gradcli differentiates NumPy's functions, not SciPy's and the like; {advice}"
+            raise
         if self.apart and isinstance(result, tuple | list | dict):
             return result
         if not isinstance(result, Tensor):

@@ -67,9 +67,12 @@ class ScriptProgram(Program):
         with open(os.devnull, "w") as nothing:
             yield nothing
 
-    def execute(self, given: Values, prepare: Prepare = UNPREPARED) -> Execution:
-        """Execute the script with values for its leaves. Raises GradcliError when it raises, or has no such leaf."""
-        execution = Execution(self, given, prepare)
+    def execute(self, given: Values, prepare: Prepare = UNPREPARED, keep: bool = False) -> Execution:
+        """Execute the script with values for its leaves. Raises GradcliError when it raises, or has no such leaf.
+
+        keep: whether graphs are kept through which it runs backward.
+        """
+        execution = Execution(self, given, prepare, keep)
         execution.execute()
         if unknown := [name for name in given if name not in execution.replaced]:
             check_known(unknown, execution.leaves(every_name=True), "value")
@@ -77,7 +80,7 @@ class ScriptProgram(Program):
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         """Execute the script; its leaves are the inputs. Raises GradcliError, with exit code 3 where it raises."""
-        execution = self.execute(given, prepare)
+        execution = self.execute(given, prepare, keep=out is not None)
         wanted = None if wrt is None else list(wrt)
         output = None
         if (execution.made or wanted == []) and (not execution.backwards or out is not None):
@@ -98,9 +101,9 @@ class ScriptProgram(Program):
 
 
 class Execution(Observer):
-    def __init__(self, script: ScriptProgram, given: Values, prepare: Prepare):
-        self.script, self.given, self.prepare = script, given, prepare
-        self.replaced: set[str] = set()
+    def __init__(self, script: ScriptProgram, given: Values, prepare: Prepare, keep: bool):
+        self.script, self.given, self.prepare, self.keep = script, given, prepare, keep
+        self.replaced: dict[str, int] = {}  # the lines that made leaves which were given values
         self.backwards: list[Any] = []
         self.ran_at: dict[Any, np.ndarray] = {}
         self.prepared = False
@@ -166,16 +169,21 @@ class Execution(Observer):
     # -- what the script tells us -----------------------------------------------------------------------
 
     def bind(self, value: Any, name: str) -> Any:
-        """Take note of an assignment; replace the data of a tensor (or parameter) that was given a value."""
+        """Take note of an assignment; replace the data of a tensor (or parameter) that was given a value.
+
+        One that the same line makes anew takes it again; what another line makes of it, such as a step, does not.
+        """
+        line = sys._getframe(1).f_lineno
         for path, tensor in named_tensors(name, value):
             if recorder().field is not None and tensor.is_leaf and tensor.requires_grad:
                 number = self.given.get(path, self.floats.pop(id(tensor), None))
                 if number is not None:
-                    self.replaced.add(path)
+                    self.replaced[path] = line
                     recorder().adopt(tensor, path, number)
-            elif path in self.given and path not in self.replaced and tensor._data.dtype.kind in "fc":
+            elif path not in self.given or tensor._data.dtype.kind not in "fc":
+                continue
+            elif self.replaced.setdefault(path, line) == line:
                 replace_data(tensor, self.given[path], path)
-                self.replaced.add(path)
         if is_made_module(value):
             self.prepare.module(name, value)
         return value
@@ -184,7 +192,7 @@ class Execution(Observer):
         self.last = value
         return value
 
-    def see_backward(self, kind: str, outputs: tuple) -> None:
+    def see_backward(self, kind: str, outputs: tuple) -> bool:
         """Take note that the script runs backward, and on what; hooks are put in place before the first time."""
         if kind == "backward":
             single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
@@ -194,6 +202,7 @@ class Execution(Observer):
         if not self.prepared:
             self.prepared = True
             self.prepare.tensors(self.tensors())
+        return self.keep
 
     def see_leaf(self, tensor: Any) -> None:
         """Take note of a leaf and the line of the script that made it."""

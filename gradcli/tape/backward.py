@@ -100,7 +100,7 @@ def backward(
     """
     outputs = as_tuple(tensors)
     for observer in observers:
-        observer.see_backward("backward", outputs)
+        retain_graph = observer.see_backward("backward", outputs) or retain_graph
     if inputs is not None and len(as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots, wanted = roots_of(outputs, grad_tensors, create_graph), None

@@ -252,7 +252,7 @@ def as_type_of(value: Any, target: Tensor) -> Tensor:
     dtype = target._data.dtype
     if not isinstance(value, Tensor):
         raw = np.asarray(value)
-        if value is None or raw.dtype.kind not in "biufcO":
+        if value is None or raw.dtype.kind not in "biufc" + "O" * (dtype.kind == "O"):
             raise TypeError(f"can't assign {type(value).__name__} to a tensor of type {target.dtype}")
         if raw.dtype.kind == "c" and dtype.kind not in "cO":
             if raw.imag.any():

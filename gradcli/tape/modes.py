@@ -52,8 +52,9 @@ class Observer:
     def leave_module(self, module: Any) -> None:
         """Take note that a module's forward has ended."""
 
-    def see_backward(self, kind: str, outputs: tuple) -> None:
-        """Take note that "backward" or "grad" is about to start at outputs."""
+    def see_backward(self, kind: str, outputs: tuple) -> bool | None:
+        """Take note that "backward" or "grad" is about to start at outputs; return True to keep the graph."""
+        return None
 
 
 observers: list[Observer] = []
