@@ -107,10 +107,46 @@ def text(expr: Any) -> str:
     return LanguagePrinter().doprint(expr)
 
 
+HALF = sympy.Rational(1, 2)
+
+
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """Return an expression in LaTeX; elements of arrays get indices below. names: how to write some symbols."""
     symbols = {s: element_symbol(s.name) for s in getattr(expr, "free_symbols", ())}
-    return sympy.latex(expr, symbol_names={**symbols, **(names or {})})
+    if hasattr(expr, "replace") and expr.has(sympy.Pow):
+        expr = expr.replace(lambda part: part.is_Mul, lambda part: join_roots(join_cube_root(part)))
+    text = sympy.latex(expr, symbol_names={**symbols, **(names or {})})
+    return re.sub(r"\\sqrt\{(\d+)\} \\sqrt\{\\pi\}", r"\\sqrt{\1 \\pi}", text)
+
+
+def join_cube_root(product: Any) -> Any:
+    """Return a product with the real cube root of x for sign(x) |x|^(1/3), and so for its powers."""
+    powers = product.as_powers_dict()
+    for base, power in list(powers.items()):
+        thirds = 3 * power
+        if isinstance(base, sympy.Abs) and power.is_Rational and power.q == 3:
+            sign = sympy.sign(base.args[0])
+            if (powers.get(sign, 0) - thirds) % 2 == 0:
+                rest = product / (base**power * sign ** powers.get(sign, 0))
+                return rest * sympy.Pow(base.args[0], power)
+    return product
+
+
+def join_roots(product: Any) -> Any:
+    """Return a product with one root for those of 2 and pi, say: √(2π), where that is shorter."""
+    roots = [x for x in product.args if x.is_Pow and x.base.is_positive and not x.free_symbols and abs(x.exp) == HALF]
+    if len(roots) < 2:
+        return product
+    numbers = [x for x in product.args if x.is_Rational]
+    square = sympy.Mul(*roots, *numbers) ** 2
+    top, bottom = square.as_numer_denom()
+    if 1 not in (top, bottom):
+        return product
+    rest = product / sympy.Mul(*roots, *numbers)
+    parts = [sympy.sqrt(top), *([sympy.Pow(bottom, -HALF, evaluate=False)] if bottom != 1 else [])]
+    rest = -rest if sympy.Mul(*numbers).is_negative else rest
+    parts = [x for x in (*sympy.Mul.make_args(rest), *parts) if x != 1]
+    return parts[0] if len(parts) == 1 else sympy.Mul(*parts, evaluate=False)
 
 
 def pretty(expr: Any, unicode: bool = True) -> str:
