@@ -13,7 +13,7 @@ import numpy as np
 from .api.wrap import missing, namespace
 from .tape.dtypes import defaults
 from .tape.memory import mark_changed
-from .tape.modes import enable_grad
+from .tape.modes import enable_grad, report_event
 from .tape.node import clear_grad
 from .tape.tensor import Tensor
 
@@ -61,6 +61,8 @@ class Optimizer:
         others = {id(p) for group in self.param_groups for p in group["params"]}
         if not others.isdisjoint(map(id, listed)):
             raise ValueError("some parameters appear in more than one parameter group")
+        for p in listed:
+            report_event("optimizer", p)
         param_group["params"] = listed
         self.param_groups.append({**self.defaults, **param_group})
 
@@ -73,6 +75,7 @@ class Optimizer:
         with np.errstate(all="ignore"):
             for group in self.param_groups:
                 for p in group["params"]:
+                    report_event("step", p)
                     if p._grad is not None:
                         data = p._array()
                         grad = p._grad._array()

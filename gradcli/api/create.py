@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import add_advice
 from ..tape.dtypes import as_numpy, defaults, refuse_device
-from ..tape.modes import random_numbers
+from ..tape.modes import random_numbers, report_event
 from ..tape.tensor import Tensor, as_raw
 from .wrap import offer, public
 
@@ -29,7 +29,7 @@ def make_leaf(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> 
             RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
             f"this one is {tensor.dtype}: give a dtype such as float64, or make the numbers floats",
         )
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor.requires_grad_() if requires_grad else report_event("make", raw, tensor)
 
 
 def check_device(device: Any) -> None:
@@ -71,7 +71,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         raise RuntimeError("Could not infer dtype of NoneType")
     if raw.dtype.kind not in "fciub":
         raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
-    return make_leaf(raw, dtype, requires_grad, device)
+    return report_event("tensor", data, make_leaf(raw, dtype, requires_grad, device))
 
 
 @public(method=False)
@@ -81,7 +81,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return data if dtype is None else data.to(dtype)
     if isinstance(data, np.ndarray):
         check_device(device)
-        return Tensor._wrap(as_raw(data, dtype), None)
+        return report_event("tensor", data, Tensor._wrap(as_raw(data, dtype), None))
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -92,7 +92,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
         return array
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    return Tensor._wrap(array, None)
+    return report_event("tensor", array, Tensor._wrap(array, None))
 
 
 def lengths(size: tuple) -> tuple[int, ...]:

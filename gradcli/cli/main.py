@@ -49,6 +49,7 @@ GROUPS = {
         "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
         "plot": "A function and its derivative, drawn.",
         "precision": "How many digits of value and gradient are right.",
+        "why": "Why a gradient is None, zero or nan, and at which line.",
     },
     "Check": {
         "gradcheck": "A verdict on derivatives, the engine's or written by hand.",
@@ -69,7 +70,7 @@ COMMANDS = {name: text for group in GROUPS.values() for name, text in group.item
 HOMES = {
     **dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "commands.transforms"),
     **dict.fromkeys(("eval", "plot", "precision"), "commands.ranges"),
-    **dict.fromkeys(("graph", "trace"), "commands.backward"),
+    **dict.fromkeys(("graph", "trace", "why"), "commands.backward"),
     **dict.fromkeys(("lock", "mutate", "watch"), "commands.guard"),
     "run": "commands.sweep",
     "ops": "commands.symbolic",

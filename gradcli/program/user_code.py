@@ -155,6 +155,15 @@ def users_trace(error: BaseException | None) -> str:
     return "" if error is None else "".join(traceback.format_list(users_frames(error.__traceback__))).rstrip()
 
 
+def users_path(file: str) -> str:
+    """Return a file's path as messages have it: from the present folder, where it is below that."""
+    try:
+        full, near = os.path.abspath(file), os.path.relpath(file)
+    except OSError:  # the folder is gone
+        return file
+    return full if near.startswith(os.pardir) else near
+
+
 def users_frames(place: Any) -> list[Any]:
     import sysconfig
     import traceback

@@ -14,6 +14,7 @@ from rich.text import Text
 from ..errors import visible
 from . import Style
 from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
+from .causes import Explained, Explanation
 from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck
 from .checks import basis, headline, input_lines, summary_line, taylor_lines
 from .data import NONE, number, shape_text, write_tsv
@@ -236,6 +237,26 @@ def reasons(check: CheckReport, style: Style) -> Text:
     return Text.assemble(*((indent + text, look) for text, look in lines))
 
 
+def render_explanation(result: Explanation, style: Style) -> Group:
+    if not result.gradients:
+        return Group(Text("no tensor requires grad, and no .grad is read", style="yellow"))
+    return Group(*(explained_text(item, style) for item in result.gradients))
+
+
+def explained_text(item: Explained, style: Style) -> Text:
+    """Return the state of one gradient, its cause, the line with what happened there, and the fix."""
+    mark, plain, colour = MARKS["pass" if item.state == "ok" else "fail"]
+    text = Text().append(f"{mark if style.unicode else plain} ", colour).append(visible(f"{item.name}.grad"), "bold")
+    if item.state == "ok":
+        return text.append(f" is fine: {item.text}" if item.text else " is fine", "dim")
+    words = {"none": "is None", "zero": "is zero", "nan": "holds nan", "inf": "holds inf"}[item.state]
+    text.append(f" {words}{f' in {item.share}' if item.share else ''}").append(f"  [{item.rule}]", "yellow")
+    if item.file is not None:
+        text.append(f"\n    {visible(item.file)}:{item.line}", "cyan").append(f"  {visible(item.code)}", "bold")
+    text.append(f"\n    {visible(item.text)}")
+    return text.append(f"\n    fix: {visible(item.fix or '')}", "green")
+
+
 def render_watchsummary(result: WatchSummary, style: Style) -> Group:
     heads = [(item.role, f"{item.report.file}:{item.report.line} {item.name}") for item in result.derivatives]
     widths = [max((cell_len(head[i]) for head in heads), default=0) for i in (0, 1)]
@@ -329,6 +350,7 @@ WRITERS = {
         CheckSummary: render_checksummary,
         CheckReport: render_checkreport,
         WatchSummary: render_watchsummary,
+        Explanation: render_explanation,
         Sampled: render_sampled,
         Graph: render_graph,
         Trace: render_trace,

@@ -11,7 +11,7 @@ from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
 from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, register, views_of, why_not
-from .modes import state
+from .modes import report_event, state
 from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
 from .tensor import Tensor
@@ -86,7 +86,7 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     write(data, result._data, [] if node is None else newer_than(start, node), by)
     if state.grad:
         adopt_history(target, node)
-    return target
+    return report_event("change", result, target)
 
 
 def broadcasts(shape: tuple, wide: tuple) -> bool:

@@ -56,9 +56,24 @@ class Observer:
         """Take note that "backward" or "grad" is about to start at outputs; return True to keep the graph."""
         return None
 
+    def see_event(self, kind: str, source: Any, result: Any = None) -> None:
+        """Take note of what happens to data outside the graph, or to a gradient.
+
+        detach, data, item, numpy, cast, index, tensor, make: `result` was made of `source` without a node. change:
+        `result` took over the elements of `source`. read, clear: the gradient of `source`. freeze: `source` no longer requires grad. optimizer, step: `source` is a parameter of
+        an optimizer that is made, or that steps.
+        """
+
 
 observers: list[Observer] = []
 """Those in force. (A mode of recording is in force in one thread alone, and makes every operation slower.)"""
+
+
+def report_event(kind: str, source: Any, result: Any = None) -> Any:
+    """Let observers take note of an event, and return its result."""
+    for observer in observers:
+        observer.see_event(kind, source, result)
+    return result
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ import numpy as np
 
 from .dtypes import imitation
 from .memory import mark_changed, next_seq
-from .modes import observers
+from .modes import observers, report_event
 
 USED_UP = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have "
@@ -466,6 +466,7 @@ def check_assigned_grad(tensor: Any, value: Any) -> None:
 def clear_grad(parameter: Any, set_to_none: bool) -> None:
     """Forget a tensor's gradient, or make it zeros."""
     grad = parameter._grad
+    report_event("clear", parameter)
     if set_to_none or grad is None:
         parameter._grad = None
     else:

@@ -20,7 +20,7 @@ from ..rules.shapes import fit
 from ..rules.table import ARRAY, SHAPE, SKIP, Primitive, first_operand, recorder_of, second_operand
 from .dtypes import defaults, result_type
 from .memory import track_view
-from .modes import moded, state
+from .modes import moded, report_event, state
 from .node import Node, OutputNode, Rule, Slots, new_node, to_parents
 from .tensor import Tensor, as_operand
 
@@ -348,7 +348,7 @@ def cast(x: Any, dtype: Any) -> Any:
         if x._data.dtype == dtype:
             return x
         if x.record_level == 1 and (x._node is None or dtype.kind not in "fc"):
-            return Tensor._wrap(x._data.astype(dtype), None)
+            return report_event("cast", x, Tensor._wrap(x._data.astype(dtype), None))
         return dispatch(entry("astype"), (x,), {"dtype": dtype, "source": x._data.dtype})
     if isinstance(x, np.ndarray | np.generic):
         return x if x.dtype == dtype else x.astype(dtype)

@@ -14,7 +14,7 @@ from ..errors import add_advice, describe_missing
 from ..rules import entry
 from . import memory
 from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, imitation, package_name
-from .modes import state
+from .modes import report_event, state
 from .node import AccumulateGrad, Node, check_assigned_grad
 
 if TYPE_CHECKING:
@@ -156,6 +156,8 @@ class Tensor(Methods, metaclass=TensorClass):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on this leaf. Raises RuntimeError for integers and non-leaves."""
+        if not requires_grad and self._node is not None:
+            report_event("freeze", self)
         if requires_grad is not True and not isinstance(requires_grad, bool):
             raise TypeError(f"requires_grad_(): requires_grad must be bool, not {type(requires_grad).__name__}")
         if requires_grad and self._node is None:
@@ -192,6 +194,7 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def grad(self) -> Tensor | None:
         """The gradient added up by backward, or None. Reading it on a non-leaf warns."""
+        report_event("read", self)
         if self._grad is None and self._node is not None and not self._node.leaf and not self.retains_grad:
             warnings.warn(NOT_LEAF, UserWarning, stacklevel=2)
         return self._grad
@@ -200,10 +203,13 @@ class Tensor(Methods, metaclass=TensorClass):
     def grad(self, value: Any) -> None:
         if value is not None:
             check_assigned_grad(self, value)
+        else:
+            report_event("clear", self)
         self._grad = value
 
     @grad.deleter
     def grad(self) -> None:
+        report_event("clear", self)
         self._grad = None
 
     @property
@@ -239,7 +245,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     def detach(self) -> Tensor:
         """Return the same memory as a tensor outside the graph; in-place changes of it are noticed."""
-        return Tensor._wrap(self._array(), None)
+        return report_event("detach", self, Tensor._wrap(self._array(), None))
 
     def detach_(self) -> Tensor:
         """Leave the graph."""
@@ -251,7 +257,7 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph; in-place changes of it are *not* noticed."""
-        return Tensor._wrap(memory.separate(self._array()), None)
+        return report_event("data", self, Tensor._wrap(memory.separate(self._array()), None))
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -288,7 +294,8 @@ class Tensor(Methods, metaclass=TensorClass):
         if self._data.dtype.kind == "c" and kind is not complex and self._data.item().imag:
             raise RuntimeError("value cannot be converted to type double without overflow")
         value = self._data.item()
-        return kind(value.real if isinstance(value, complex) and kind is not complex else value)
+        number = kind(value.real if isinstance(value, complex) and kind is not complex else value)
+        return report_event("item", self, number)
 
     def __float__(self) -> float:
         return self._number(float)
@@ -316,7 +323,7 @@ class Tensor(Methods, metaclass=TensorClass):
         """Return the elements at any NumPy index; a view where NumPy's would be one."""
         getitem: Any = entry("getitem")
         try:
-            return self.__record__(getitem, (self,), getitem.bind(self._data, key)[1])
+            return report_event("index", key, self.__record__(getitem, (self,), getitem.bind(self._data, key)[1]))
         except IndexError as error:
             raise IndexError(str(error).replace("out of bounds for axis", "out of bounds for dimension")) from None
 
@@ -387,23 +394,23 @@ class Tensor(Methods, metaclass=TensorClass):
         """Return the memory as an ndarray. Raises RuntimeError when the tensor requires grad."""
         if state.grad and not force and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        return self._array()
+        return report_event("numpy", self, self._array())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self._node is not None:
             advice = "use tensor.detach() first, or gradcli.stack to join tensors"
             raise RuntimeError(f"this Tensor requires grad and NumPy would lose its graph: {advice}")
-        return np.array(self._array(), dtype=dtype, copy=copy)
+        return report_event("numpy", self, np.array(self._array(), dtype=dtype, copy=copy))
 
     def item(self) -> Any:
         """Return the only element as a Python number."""
         if self._data.size != 1:
             raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        return self._data.item()
+        return report_event("item", self, self._data.item())
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
-        return self._data.tolist()
+        return report_event("item", self, self._data.tolist())
 
     def __reduce__(self) -> Any:
         if self._node is not None and not self._node.leaf:

@@ -1,4 +1,4 @@
-"""gradcli graph and trace: the graph that a program records, and backward's way through it, step by step."""
+"""gradcli graph, trace and why: the recorded graph, backward's way through it, and where a gradient gets lost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from ...errors import GradcliError
 from ...show import PICTURES, TEXT, Style
+from ...show.causes import Explanation
 from ...show.graph_results import Graph, Trace
 from .. import messages, output
 from ..options import Call, target_command
@@ -58,6 +59,31 @@ def trace(call: Call) -> Trace | None:
         raise GradcliError("--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal")
     step_through(call.output, result)
     return None
+
+
+@target_command(
+    "Examples: gradcli why train.py; gradcli why train.py net.0.weight; gradcli why --torch tutorial.py x --json",
+    formats=TEXT,
+    common="dtype seed max_elements timeout safe torch format json output color quiet verbose",
+    metavar="SCRIPT [NAME]...",
+)
+def why(call: Call) -> Explanation:
+    """Say why gradients of SCRIPT are None, zero or not finite, and which line is the cause.
+
+    SCRIPT runs once, on PyTorch or on gradcli's engine, whichever it imports; with --torch, `import torch` is
+    gradcli's engine. NAME is a tensor or a parameter, such as x or net.0.weight. Without NAME, the command explains
+    all leaves, all parameters, and tensors whose .grad the script reads. The word in brackets names the cause:
+    `gradcli help WORD` explains it. Exit code 1 means that a gradient is not fine.
+    """
+    from ...analysis.why import explain
+    from ...program.target import load_script
+
+    call.output.check()
+    target = call.target()
+    call.bound_time(target)
+    names = [word for word in call.words if "=" not in word]
+    values = call.values(tuple(word for word in call.words if "=" in word))
+    return explain(load_script(target), values, names)
 
 
 def step_through(output: Output, result: Trace) -> None:

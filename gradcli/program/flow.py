@@ -1,0 +1,559 @@
+"""What a script does with its tensors, on the graph and off it: the data that `gradcli why` explains gradients with.
+
+A `Flow` keeps every operation as a step between numbered values, every event of a gradient, and every pass of backward
+as what each node was sent and sent on. It knows no framework: a `Kit` says what it must know of tensors. `Following`
+feeds it from our own engine; `elsewhere/torch_flow.py` from PyTorch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import sys
+import sysconfig
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import lines_of_file
+from ..tape.modes import Observer, state
+from ..tape.node import OutputNode, Slots
+from ..tape.record import Mode
+from ..tape.tensor import Tensor
+from ..tape.walk import as_tuple, reachable
+from .base import is_module
+from .user_code import PACKAGE
+
+MOST_STEPS = 200_000  # that are kept: about 100 MB
+MOST_NUMBERS = 10_000  # Python numbers and arrays that are kept to be recognized when they come back
+MOST_PASSES = 64  # of backward that are kept
+Place = tuple[str, int]
+Key = Any  # of what a node sends to: a mark's number, or ("leaf", a value's number)
+
+
+class Value:
+    """A tensor, number or array between two changes in place. maker: the step it came from, 0 where none was seen.
+
+    kind: f, i or b by its elements, p outside tensors. flag: "nan" or "inf" where it holds one, "zero" where it holds
+    nothing else. place: the line that made it, as far as that was seen.
+    """
+
+    __slots__ = ("flag", "kind", "leaf", "maker", "number", "place", "shape", "wants")
+
+    def __init__(self, number: int, maker: int, place: Place | None):
+        self.number, self.maker, self.place = number, maker, place
+        self.kind, self.flag, self.wants, self.leaf, self.shape = "p", "", False, False, ()
+
+
+class Step(NamedTuple):
+    """One operation. recorded: whether the graph was being recorded. is_open: whether unknown data came in."""
+
+    number: int
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    place: Place | None
+    recorded: bool
+    is_open: bool
+    checkpoint: Place | None
+
+
+class Mark:
+    """What a node of the graph knows: its number, the step that recorded it, and that step's operands."""
+
+    __slots__ = ("number", "operands", "step")
+
+    def __init__(self, number: int, step: int, operands: tuple):
+        self.number, self.step, self.operands = number, step, operands
+
+    @property
+    def made_at(self) -> None:
+        """Origins have it; why needs no warnings with places."""
+
+
+class Size(NamedTuple):
+    """How large an array of gradients is. state: ok, zero, nan or inf. most: the largest magnitude."""
+
+    state: str
+    most: float
+
+
+class Edge(NamedTuple):
+    """What a node sent to one parent; None where it sent nothing."""
+
+    to: Key
+    size: Size | None
+
+
+class NodeRun(NamedTuple):
+    """A node that ran in a pass. eps: of its numbers. note: on its operands, where a gradient ends or goes wrong."""
+
+    number: int
+    name: str
+    step: int
+    size: Size
+    edges: tuple[Edge, ...]
+    eps: float
+    note: str
+    hidden: bool
+
+
+class Pass:
+    """A run of backward or grad from values. targets: of grad. leaves: those that the graph led to."""
+
+    def __init__(self, number: int, kind: str, roots: tuple[int, ...], targets: tuple[int, ...], place: Place | None):
+        self.number, self.kind, self.roots, self.targets, self.place = number, kind, roots, targets, place
+        self.runs: list[NodeRun] = []
+        self.leaves: set[int] = set()
+
+    def arrived(self) -> set[Key]:
+        """Return the nodes and leaves that were sent a gradient, and leaves that backward started from."""
+        sent = {edge.to for run in self.runs for edge in run.edges if edge.size is not None}
+        return sent | {run.number for run in self.runs} | {("leaf", n) for n in self.roots if n in self.leaves}
+
+
+class Event(NamedTuple):
+    """What happened to a gradient: read, clear, step, freeze, optimizer. key: where it is looked for in a pass."""
+
+    number: int
+    kind: str
+    value: int
+    size: Size | None
+    place: Place | None
+    key: Key
+    name: str
+
+
+class Kit:
+    """What a flow must know of a framework's tensors; the methods here are of our own."""
+
+    module = "gradcli"
+
+    def is_tensor(self, x: Any) -> bool:
+        return isinstance(x, Tensor)
+
+    def wants(self, x: Any) -> bool:
+        return x._node is not None
+
+    def is_leaf(self, x: Any) -> bool:
+        return x.is_leaf
+
+    def array(self, x: Any) -> np.ndarray:
+        return np.asarray(x._data)
+
+    def grad(self, x: Any) -> Any:
+        return x._grad
+
+    def address(self, x: Any) -> Any:
+        return x._data.__array_interface__["data"][0] if isinstance(x._data, np.ndarray) else id(x)
+
+    def node(self, x: Any) -> Any:
+        node = x._node
+        return node.parent if isinstance(node, OutputNode) else node
+
+    def mark(self, node: Any) -> Mark | None:
+        return node.origin if isinstance(node.origin, Mark) else None
+
+    def parameters(self, x: Any) -> Iterable[tuple[str, Any]] | None:
+        """Return the parameters of a module by name; None for anything else."""
+        return x.named_parameters() if is_module(x) and not isinstance(x, type) else None
+
+
+OWN = Kit()
+
+
+class Flow:
+    """All that was seen so far. kit: of the framework whose tensors these are. globals: of the script."""
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        self.kit, self.variables = OWN, variables
+        self.count = itertools.count(1)
+        self.steps: dict[int, Step] = {}
+        self.known: dict[int, Value] = {}
+        self.tensors: dict[int, tuple[Any, Value]] = {}
+        self.numbers: deque[Any] = deque()
+        self.made_at: dict[Any, Place] = {}
+        self.gradients: dict[Any, int] = {}
+        self.events: list[Event] = []
+        self.passes: deque[Pass] = deque(maxlen=MOST_PASSES)
+        self.running: Pass | None = None
+        self.locals: dict[str, Any] = {}
+        self.held: dict[int, str] = {}
+
+    # -- values and steps ------------------------------------------------------------------------------
+
+    def find(self, x: Any) -> Value | None:
+        """Return the value of a tensor, number or array that was seen before."""
+        held = self.tensors.get(id(x))
+        return None if held is None or held[0]() is not x else held[1]
+
+    def value(self, x: Any) -> Value:
+        """Return the value of a tensor; one that is new came from outside."""
+        value = self.find(x)
+        if value is None:
+            value = self.new_value(x, 0, self.made_at.get(self.kit.address(x)) or users_place())
+        elif not value.wants and self.kit.wants(x):  # the result of a custom function, or a leaf from now on
+            value.wants, value.leaf = True, self.kit.is_leaf(x)
+        return value
+
+    def new_value(self, x: Any, maker: int, place: Place | None) -> Value:
+        value = Value(next(self.count), maker, place)
+        if self.kit.is_tensor(x):
+            array = self.kit.array(x)
+            value.kind = {"f": "f", "c": "f", "b": "b"}.get(array.dtype.kind, "i")
+            value.flag, value.shape = flag_of(array), array.shape
+            value.wants, value.leaf = self.kit.wants(x), self.kit.is_leaf(x)
+            if place is not None:
+                self.made_at[self.kit.address(x)] = place
+            reference: Any = weakref.ref(x)
+        else:
+            if len(self.numbers) >= MOST_NUMBERS:
+                self.tensors.pop(id(self.numbers.popleft()), None)
+            self.numbers.append(x)
+            reference = lambda: x  # noqa: E731
+        self.tensors[id(x)] = (reference, value)
+        self.known[value.number] = value
+        return value
+
+    def step(self, name: str, operands: Any, results: Any, recorded: bool, number: int = 0) -> int:
+        """Take note of an operation; return its number. number: the one that was drawn for it before."""
+        number = number or next(self.count)
+        inputs, is_open = [], False
+        for x in flatten(operands):
+            if self.kit.is_tensor(x):
+                value = self.value(x)
+                is_open |= value.maker == 0 and not value.wants
+                inputs.append(value.number)
+            elif (found := self.find(x)) is not None:
+                inputs.append(found.number)
+            else:
+                is_open |= isinstance(x, float | np.ndarray | np.generic)
+        place = users_place()
+        through = None if recorded else place_of_checkpoint()
+        outputs = []
+        for x in flatten(results):
+            old = self.find(x)
+            if self.kit.is_tensor(x) and old is not None and old.wants and self.kit.is_leaf(x):
+                continue  # a leaf that is changed without a graph stays the same leaf
+            if self.kit.is_tensor(x) or isinstance(x, float | np.ndarray | np.generic):
+                outputs.append(self.new_value(x, number, place).number)
+        self.steps[number] = Step(number, name, (*inputs,), (*outputs,), place, recorded, is_open, through)
+        if len(self.steps) > MOST_STEPS:
+            for old_output in self.steps.pop(next(iter(self.steps))).outputs:
+                self.known.pop(old_output, None)
+        if not number % MOST_NUMBERS:
+            self.tensors = {k: held for k, held in self.tensors.items() if held[0]() is not None}
+        return number
+
+    # -- gradients ---------------------------------------------------------------------------------------
+
+    def event(self, kind: str, x: Any, gradient: Any = None, name: str = "") -> None:
+        """Take note of what happens to the gradient of a tensor."""
+        value, place = self.value(x), users_place()
+        node = None if value.leaf or not self.kit.wants(x) else self.kit.node(x)
+        mark = None if node is None else self.kit.mark(node)
+        key = ("leaf", value.number) if mark is None else mark.number
+        if gradient is not None:
+            self.gradients[self.kit.address(gradient)] = value.number
+        size = None if gradient is None else size_of(self.kit.array(gradient))
+        if kind in ("read", "optimizer"):
+            self.note_locals()
+            name = self.name_of(x) or (name_at(place) if kind == "read" else "")
+        self.events.append(Event(next(self.count), kind, value.number, size, place, key, name))
+
+    def changed(self, x: Any, is_zero: bool) -> None:
+        """Take note that memory was changed in place: a gradient may have been cleared that way."""
+        number = self.gradients.get(self.kit.address(x))
+        if number is not None and is_zero:
+            zero = Size("zero", 0.0)
+            self.events.append(Event(next(self.count), "clear", number, zero, users_place(), ("leaf", number), ""))
+
+    def start(self, kind: str, roots: Iterable[Any], targets: Iterable[Any] = ()) -> Pass:
+        """Take note that backward or grad starts."""
+        self.note_locals()
+        numbers = tuple([self.value(x).number for x in roots if self.kit.is_tensor(x)])
+        wanted = tuple([self.value(x).number for x in targets if self.kit.is_tensor(x)])
+        self.running = Pass(next(self.count), kind, numbers, wanted, users_place())
+        self.passes.append(self.running)
+        return self.running
+
+    def ran(self, mark: Mark, name: str, keys: tuple, sent: tuple, received: tuple) -> None:
+        """Take note that a node ran: the arrays that it received and sent, None where there was none."""
+        incoming = [x for x in received if x is not None]
+        sizes = [size_of(x) for x in incoming]
+        size = max(sizes, key=lambda s: (ORDER.index(s.state), s.most), default=Size("zero", 0.0))
+        edges = tuple(
+            [Edge(to, None if x is None else size_of(x)) for to, x in zip(keys, sent, strict=False) if to is not None]
+        )
+        note, hidden = "", False
+        eps = max((float(np.finfo(x.dtype).eps) for x in incoming if x.dtype.kind in "fc"), default=2.2e-16)
+        for x, edge in zip([x for to, x in zip(keys, sent, strict=False) if to is not None], edges, strict=True):
+            if edge.size is not None and size.state == "ok" and not edge.size.most > eps * size.most:
+                note, hidden = self.describe(mark.operands, x, incoming, edge.size.state)
+                break
+            if edge.size is not None and size.state in ("ok", "zero") and edge.size.state in ("nan", "inf"):
+                note, hidden = self.describe(mark.operands, x, incoming, edge.size.state)
+                break
+        if self.running is not None:
+            self.running.runs.append(NodeRun(mark.number, name, mark.step, size, edges, eps, note, hidden))
+
+    def describe(self, operands: tuple, sent: np.ndarray, received: list, kind: str) -> tuple[str, bool]:
+        """Return the operand of a node in words, and whether the gradient was 0 where nan or infinity came of it."""
+        alike = [x for x in operands if self.kit.is_tensor(x) and self.kit.array(x).shape == sent.shape]
+        alike = alike or [x for x in operands if self.kit.is_tensor(x)]
+        if not alike:
+            return "", False
+        array, name = self.kit.array(alike[0]), self.name_of(alike[0]) or "its operand"
+        if kind not in ("nan", "inf") or array.shape != sent.shape or not array.size:
+            low, high = (f"{f(array):.4g}" for f in (np.min, np.max)) if array.size else ("", "")
+            return (f"{name} is {low}" if low == high else f"{name} is between {low} and {high}"), False
+        place = tuple(np.argwhere(~np.isfinite(sent))[0])
+        others = [f"{self.kit.array(x)[place]:.4g}" for x in alike[1:]]
+        hidden = any(x.shape == sent.shape and x[place] == 0 for x in received)
+        index = f"[{', '.join(map(str, place))}]" if place else ""
+        return f"{name}{index} = {array[place]:.4g}" + (f" and {others[0]}" if others else ""), hidden
+
+    # -- names --------------------------------------------------------------------------------------------
+
+    def note_locals(self) -> None:
+        """Keep what the variables of the script's functions are called, while these run."""
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            if is_users(frame.f_code.co_filename) and frame.f_code.co_name != "<module>":
+                self.locals.update({k: x for k, x in frame.f_locals.items() if not k.startswith((".", "__"))})
+            frame = frame.f_back
+
+    def names(self) -> Iterator[tuple[str, Any]]:
+        """Yield tensors by name: of the script, then of its functions; parameters of a module by their path."""
+        for name, x in [*self.variables.items(), *self.locals.items()]:
+            if isinstance(name, str) and not name.startswith("__"):
+                yield from self.named(name, x)
+
+    def named(self, name: str, x: Any, deep: bool = True) -> Iterator[tuple[str, Any]]:
+        if self.kit.is_tensor(x):
+            yield name, x
+        elif (parameters := self.kit.parameters(x)) is not None:
+            yield from ((f"{name}.{path}", p) for path, p in parameters)
+        elif deep and type(x) in (list, tuple):
+            for k, item in enumerate(x[:1000]):
+                yield from self.named(f"{name}[{k}]", item, False)
+        elif deep and type(x) is dict:
+            for k, item in list(x.items())[:1000]:
+                yield from self.named(f"{name}[{k!r}]", item, False)
+        elif deep and is_users_object(x):
+            for k, item in list(vars(x).items()):
+                yield from self.named(f"{name}.{k}", item, False)
+
+    def name_of(self, x: Any) -> str:
+        return next((name for name, other in self.names() if other is x), "")
+
+
+ORDER = ("zero", "ok", "inf", "nan")
+
+
+def size_of(x: np.ndarray) -> Size:
+    if not x.size or x.dtype.kind not in "fc":
+        return Size("zero", 0.0)
+    most = float(np.max(np.abs(x)))
+    if np.isfinite(most):
+        return Size("ok" if most else "zero", most)
+    return Size("nan" if np.isnan(x).any() else "inf", np.inf)
+
+
+def flag_of(x: np.ndarray) -> str:
+    if not x.size:
+        return ""
+    if x.dtype.kind in "fc":
+        total = float(np.sum(np.abs(x)))
+        if not np.isfinite(total):
+            return "nan" if np.isnan(x).any() else "inf" if np.isinf(x).any() else ""
+        return "" if total else "zero"
+    return "" if x.any() else "zero"
+
+
+def flatten(x: Any, depth: int = 4) -> Iterator[Any]:
+    """Yield what operands hold: tensors, numbers and arrays in lists, tuples and dicts."""
+    if isinstance(x, list | tuple | dict) and depth:
+        for part in x.values() if isinstance(x, dict) else x:
+            yield from flatten(part, depth - 1)
+    elif isinstance(x, slice):
+        yield from (x.start, x.stop, x.step)
+    else:
+        yield x
+
+
+# -- places ------------------------------------------------------------------------------------------------
+
+_users: dict[str, bool] = {}
+_libraries = tuple(
+    place + os.sep for place in {PACKAGE, *(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))}
+)
+
+
+def is_users(file: str) -> bool:
+    """Return whether a file of code is the user's own: no library's, nor ours."""
+    known = _users.get(file)
+    if known is None:
+        full = os.path.abspath(file)
+        known = not (file.startswith("<") or full.startswith(_libraries) or "-packages" + os.sep in full)
+        _users[file] = known
+    return known
+
+
+def is_users_object(x: Any) -> bool:
+    module = sys.modules.get(type(x).__module__)
+    return hasattr(x, "__dict__") and not isinstance(x, type) and is_users(getattr(module, "__file__", None) or "<")
+
+
+def users_place() -> Place | None:
+    """Return the line of the user's code that is being executed."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def caller() -> tuple[str, str]:
+    """Return file and function of what called our observers: the first frame that neither gradcli nor Python has."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and os.path.basename(frame.f_code.co_filename) in SEEN_THROUGH:
+        frame = frame.f_back
+    return (frame.f_code.co_filename, frame.f_code.co_name) if frame is not None else ("", "")
+
+
+SEEN_THROUGH = ("flow.py", "torch_flow.py", "modes.py", "tensor.py", "_tensor.py", "overrides.py")
+
+
+def place_of_checkpoint() -> Place | None:
+    """Return the user's line that called torch.utils.checkpoint, if that runs the present code."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.endswith(CHECKPOINT):
+        frame = frame.f_back
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
+
+
+def name_at(place: Place | None) -> str:
+    """Return what the `.grad` that a line reads belongs to, as the line says it."""
+    line = "".join(lines_of_file(place[0])[place[1] - 1 : place[1]]) if place else ""
+    found = re.search(r"([A-Za-z_][\w.]*(?:\[[\w'\"]*\])?(?:\.[\w.]+)?)\.grad\b(?!\()", line)
+    return found[1] if found else ""
+
+
+# -- our own engine ------------------------------------------------------------------------------------------
+
+
+class Following(Mode, Observer):
+    """Feeds a flow from our own engine: the operations as a mode, what leaves the graph as an observer."""
+
+    def __init__(self, flow: Flow):
+        self.flow = flow
+        self.current = self.depth = 0
+
+    def record(self, primitive: Any, operands: tuple, params: dict) -> Any:
+        before, self.current = self.current, next(self.flow.count)
+        self.operands = operands
+        number = self.current
+        try:
+            result = self.below.record(primitive, operands, params)
+        finally:
+            self.current = before
+        if self.depth == 0:
+            self.flow.step(primitive.name, operands, result, state.grad, number)
+        return result
+
+    def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Any:
+        node = self.below.make_node(primitive, nodes, out, raws, params)
+        node.origin = Mark(next(self.flow.count), self.current, tuple(raws_of(self.operands, raws)))
+        return node
+
+    def note(self, node: Any) -> None:
+        """A custom function made a node: it has the line that called it."""
+        number = self.flow.step("apply", (), (), True)
+        node.origin = Mark(next(self.flow.count), number, ())
+
+    def see_leaf(self, tensor: Any) -> None:
+        held = self.flow.find(tensor)
+        if held is not None:
+            held.wants = held.leaf = True
+        else:
+            self.flow.new_value(tensor, 0, users_place())
+
+    def see_event(self, kind: str, source: Any, result: Any = None) -> None:
+        flow = self.flow
+        match kind:
+            case "read" if is_users(caller()[0]):
+                flow.event("read", source, source._grad)
+            case "clear" | "step" | "optimizer" | "freeze":
+                flow.event(kind, source, source._grad if kind == "step" else None)
+            case "change":
+                flow.changed(result, not flow.kit.array(source).any())
+                for target in (result, result._base):
+                    if target is not None and not (target.is_leaf and target.requires_grad):
+                        flow.step("change", (target, source), target, state.grad)
+            case "detach" | "data" | "item" | "numpy" | "cast" | "tensor" | "make" if flow.find(result) is None:
+                flow.step(kind, source, result, state.grad)
+            case "index" if any(isinstance(x, Tensor) for x in flatten(source)):
+                old = flow.find(result)
+                made = None if old is None else flow.steps.get(old.maker)
+                if made is not None:
+                    more = tuple([flow.value(x).number for x in flatten(source) if isinstance(x, Tensor)])
+                    flow.steps[made.number] = made._replace(inputs=made.inputs + more)
+
+    def see_backward(self, kind: str, outputs: tuple) -> None:
+        tensors = [x for x in outputs if isinstance(x, Tensor)]
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code.co_name not in ("backward", "grad"):
+            frame = frame.f_back
+        targets = as_tuple(frame.f_locals.get("inputs") or ()) if frame is not None else ()
+        which = self.flow.start(kind, tensors, targets if kind == "grad" else ())
+        for node in reachable({x._node for x in tensors} - {None}):
+            if node.leaf:
+                which.leaves.add(self.flow.value(node.variable).number)
+            elif not isinstance(node, OutputNode):
+                if self.flow.kit.mark(node) is None:
+                    node.origin = Mark(next(self.flow.count), 0, ())
+                node.hook_table.post[id(self)] = self.after(node.origin, node)
+
+    def after(self, mark: Mark, node: Any) -> Callable:
+        reference = weakref.ref(node)
+
+        def hook(sent: tuple, received: tuple) -> None:
+            runner = reference()
+            parents = runner.parents if runner is not None else ()
+            keys = tuple([self.key(p) for p in parents])
+            self.flow.ran(mark, runner.name(), keys, tuple(map(raw, sent)), tuple(map(raw, received)))
+
+        return hook
+
+    def key(self, parent: Any) -> Key:
+        if parent is None:
+            return None
+        if parent.leaf:
+            return "leaf", self.flow.value(parent.variable).number
+        main = parent.parent if isinstance(parent, OutputNode) else parent
+        mark = self.flow.kit.mark(main)
+        return None if mark is None else mark.number
+
+
+def raws_of(operands: Any, raws: Any) -> Iterator[Any]:
+    """Yield the operands of a node as tensors; a raw array that is no operand's is left out."""
+    yield from (x for x in flatten(operands) if isinstance(x, Tensor))
+
+
+def raw(gradient: Any) -> np.ndarray | None:
+    if gradient is None:
+        return None
+    numbers = np.asarray(gradient._data)
+    if numbers.dtype == object:
+        slots = [x for part in numbers.ravel() for x in (part.values() if isinstance(part, Slots) else ())]
+        return np.asarray(getattr(slots[0], "_data", slots[0])) if slots else np.zeros(0)
+    return numbers
