@@ -54,7 +54,7 @@ ENDS = {
     "Silu Elu BinaryCrossEntropy Exp2 Mish Atan",
     "times-zero": "Mul Mm Addmm Bmm Baddbmm Mv Addmv Dot Vdot Div Matmul Linear Convolution Conv1D Conv2D Lerp Prod "
     "Einsum Addcmul ConvolutionOverrideable MatrixProduct",
-    "flat-point": "Abs Pow MseLoss SmoothL1Loss L1Loss HuberLoss Square LinalgVectorNorm Norm Cos Cosh",
+    "flat-point": "Abs Pow MseLoss SmoothL1Loss L1Loss HuberLoss Square LinalgVectorNorm Norm Cos Cosh Atan2",
     "not-selected": "Index Select Slice Gather IndexSelect Take Narrow Split Unbind Diagonal Embedding GetItem "
     "IndexPut Setitem CopySlices Tril Triu",
     "cancelled": "Sub Add Sum Mean Var Std NativeBatchNorm NativeLayerNorm NativeGroupNorm CudnnBatchNorm Expand "
@@ -178,8 +178,9 @@ class Reader:
 
     def explain(self, names: list[str]) -> Iterator[Explained]:
         targets = self.targets(names)
-        for target in targets:
-            yield self.explain_one(target, bool(names))
+        found = {target.name: self.explain_one(target, bool(names)) for target in targets}
+        aside = set() if names else self.left_alone(targets, found)
+        yield from (item for name, item in found.items() if name not in aside)
         yield from self.replaced({target.name for target in targets}, names)
 
     def targets(self, names: list[str]) -> list[Target]:
@@ -207,6 +208,20 @@ class Reader:
             if old is None and (same or not self.is_replaced_read(name, known, event)):
                 chosen[target.value.number] = target
         return list(chosen.values())
+
+    def left_alone(self, targets: list[Target], found: dict[str, Explained]) -> set[str]:
+        """Return parameters of modules that nobody trains: no gradient, no optimizer although there is one."""
+        trained = {event.value for event in self.flow.events if event.kind in ("optimizer", "read")}
+        owners: dict[str, list[Target]] = defaultdict(list)
+        for target in targets:
+            owners[target.name.partition(".")[0]].append(target)
+        idle = [
+            [target.name for target in group]
+            for owner, group in owners.items()
+            if all("." in t.name and found[t.name].state == "none" and t.value.number not in trained for t in group)
+        ]
+        optimized = any(event.kind == "optimizer" for event in self.flow.events)
+        return {name for group in idle for name in group} if optimized else set()
 
     def is_replaced_read(self, name: str, known: Any, event: Event) -> bool:
         """Return whether a read was of an earlier tensor of that name, whose gradient was fine."""
@@ -397,11 +412,11 @@ class Reader:
         if step.checkpoint is not None:
             text = "a reentrant checkpoint records nothing if none of its inputs requires grad"
             return Finding("checkpoint", step.checkpoint, text)
-        if result.kind == "b":
+        if result.kind == "b" and not CASTS.match(name) and name != "bool":
             return Finding("comparison", step.place, f"{described(name)} gives True and False, which have no derivative")
         if result.kind == "i" and POSITIONS.search(name):
             return Finding("indices", step.place, f"{described(name)} gives indices, which have no derivative")
-        if result.kind == "i":
+        if result.kind in "ib":
             return Finding("integer-cast", step.place, f"{described(name)} gives integers, which have no derivative")
         if not step.recorded:
             block = enclosing_block(step.place)
@@ -660,7 +675,7 @@ class Reach:
                     result = self.flow.known.get(number)
                     if result is None or number in self.inside:
                         continue
-                    if result.wants:
+                    if result.wants and not result.leaf:  # a leaf: requires_grad_() was called on what was cut off
                         self.inside.add(number)
                         waiting.append(number)
                     else:

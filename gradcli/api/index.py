@@ -11,6 +11,7 @@ from ..rules.index import Index
 from ..rules.select import lanes
 from ..rules.shapes import at_axis, negative_axis
 from ..tape.dtypes import as_dtype
+from ..tape.modes import report_event
 from ..tape.record import dispatch, relabel
 from ..tape.shape_errors import BoundsError
 from ..tape.tensor import Tensor, as_operand, as_raw
@@ -239,8 +240,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Positions of the elements that are not 0."""
     positions = np.nonzero(as_raw(input))
     if as_tuple:
-        return tuple(Tensor._wrap(places, None) for places in positions)
-    return Tensor._wrap(np.stack(positions, -1), None)
+        return tuple(report_event("nonzero", input, Tensor._wrap(places, None)) for places in positions)
+    return report_event("nonzero", input, Tensor._wrap(np.stack(positions, -1), None))
 
 
 @public

@@ -10,6 +10,7 @@ import numpy as np
 from ..rules import entry
 from ..rules.select import lanes
 from ..rules.shapes import negative_axes, negative_axis
+from ..tape.modes import report_event
 from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from .wrap import offer, operand, public, stand_alone
@@ -50,6 +51,11 @@ enter_variance("var", "Variance over dim; divides by n - 1 unless correction say
 enter_variance("std", "Standard deviation over dim; divides by n - 1 unless correction says otherwise.")
 
 
+def positions(x: Any, indices: np.ndarray) -> Tensor:
+    """Return positions in a tensor as a tensor, on which no gradient depends."""
+    return report_event("argsort", x, Tensor._wrap(indices, None))
+
+
 def pick_positions(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
     """Return the elements at integer positions along dim, in a node of the given name."""
     return dispatch(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
@@ -61,7 +67,7 @@ def pick_in_lanes(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node
     if not keepdim:
         values, indices = relabel(values.squeeze(axis), node), indices.squeeze(axis)
         stand_alone(values, ())
-    return ValuesIndices(values, Tensor._wrap(indices, None))
+    return ValuesIndices(values, positions(x, indices))
 
 
 def pick_only(x: Tensor) -> ValuesIndices:
@@ -122,7 +128,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Tru
     if x.ndim == 0:
         return pick_only(x)
     indices = order(as_raw(x), axis, descending)
-    return ValuesIndices(pick_positions(x, indices, axis, "SortBackward0"), Tensor._wrap(indices, None))
+    return ValuesIndices(pick_positions(x, indices, axis, "SortBackward0"), positions(x, indices))
 
 
 @public
@@ -130,7 +136,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     """The positions that sort."""
     if input.ndim == 0:
         return Tensor._wrap(np.zeros((), np.int64), None)
-    return Tensor._wrap(order(as_raw(input), negative_axis(dim, input.ndim), descending), None)
+    return positions(input, order(as_raw(input), negative_axis(dim, input.ndim), descending))
 
 
 @public
@@ -142,7 +148,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if input.ndim == 0:
         return pick_only(input)
     indices = np.take(order(as_raw(input), axis, largest), np.arange(k), axis=axis)
-    return ValuesIndices(pick_positions(input, indices, axis, "TopkBackward0"), Tensor._wrap(indices, None))
+    return ValuesIndices(pick_positions(input, indices, axis, "TopkBackward0"), positions(input, indices))
 
 
 def enter_median(name: str, doc: str, ignore_nan: bool) -> None:

@@ -177,6 +177,7 @@ class Flow:
         self.tensors: dict[int, tuple[Any, Value]] = {}
         self.numbers: deque[Any] = deque()
         self.made_at: dict[Any, Place] = {}
+        self.chains: dict[Any, tuple[tuple[Place, str], ...]] = {}
         self.gradients: dict[Any, int] = {}
         self.events: list[Event] = []
         self.passes: deque[Pass] = deque(maxlen=MOST_PASSES)
@@ -208,7 +209,12 @@ class Flow:
             value.flag, value.shape = flag_of(array), array.shape
             value.wants, value.leaf = self.kit.wants(x), self.kit.is_leaf(x)
             if place is not None:
-                self.made_at[self.kit.address(x)] = place
+                address = self.kit.address(x)
+                if address not in self.made_at or value.maker == 0 or not self.kit.is_leaf(x):
+                    self.chains.pop(address, None)
+                self.made_at[address] = place
+                if maker == 0 and address not in self.chains:
+                    self.chains[address] = users_chain()
             reference: Any = weakref.ref(x)
         else:
             if len(self.numbers) >= MOST_NUMBERS:
@@ -263,6 +269,8 @@ class Flow:
         if kind in ("read", "optimizer"):
             self.note_locals()
             name = self.name_of(x) or (name_at(place) if kind == "read" else "")
+        if kind == "freeze":
+            value.wants = False
         self.events.append(Event(next(self.count), kind, value.number, size, place, key, name))
 
     def changed(self, x: Any, is_zero: bool) -> None:
@@ -356,7 +364,9 @@ ORDER = ("zero", "ok", "inf", "nan")
 
 
 def size_of(x: np.ndarray) -> Size:
-    if not x.size or x.dtype.kind not in "fc":
+    if not x.size:
+        return Size("ok", 1.0)  # what selected nothing sends the zeros
+    if x.dtype.kind not in "fc":
         return Size("zero", 0.0)
     most = float(np.max(np.abs(x)))
     if np.isfinite(most):
@@ -415,6 +425,17 @@ def users_place() -> Place | None:
     while frame is not None and not is_users(frame.f_code.co_filename):
         frame = frame.f_back
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def users_chain() -> tuple[tuple[Place, str], ...]:
+    """Return the lines of the user's code that are being executed, the innermost first, with their functions."""
+    frame: Any = sys._getframe(1)
+    chain = []
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            chain.append(((frame.f_code.co_filename, frame.f_lineno), frame.f_code.co_name))
+        frame = frame.f_back
+    return tuple(chain)
 
 
 def caller() -> tuple[str, str]:
@@ -499,14 +520,14 @@ class Following(Mode, Observer):
                 for target in (result, result._base):
                     if target is not None and not (target.is_leaf and target.requires_grad):
                         flow.step("change", (target, source), target, state.grad)
-            case "detach" | "data" | "item" | "numpy" | "cast" | "tensor" | "make" if flow.find(result) is None:
-                flow.step(kind, source, result, state.grad)
             case "index" if any(isinstance(x, Tensor) for x in flatten(source)):
                 old = flow.find(result)
                 made = None if old is None else flow.steps.get(old.maker)
                 if made is not None:
                     more = tuple([flow.value(x).number for x in flatten(source) if isinstance(x, Tensor)])
                     flow.steps[made.number] = made._replace(inputs=made.inputs + more)
+            case _ if result is not None and kind != "index" and (kind != "make" or flow.find(result) is None):
+                flow.step(kind, source, result, state.grad)
 
     def see_backward(self, kind: str, outputs: tuple) -> None:
         tensors = [x for x in outputs if isinstance(x, Tensor)]
