@@ -227,9 +227,11 @@ def functions(ctx: click.Context, param: click.Parameter, incomplete: str) -> It
 
 def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     from ..files import find_pages
+    from ..show.causes import causes
 
     root = ctx.find_root()
-    return items(find_pages(root.command.list_commands(root)), incomplete)  # type: ignore[attr-defined]
+    pages = find_pages(root.command.list_commands(root))  # type: ignore[attr-defined]
+    return items([*pages, "rules", *(causes() if incomplete else ())], incomplete)
 
 
 def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:

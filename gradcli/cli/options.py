@@ -147,6 +147,11 @@ class Call:
             self.columns = self.read_columns(self.request.columns, program, values)
         return program, {**self.columns, **values}
 
+    def why(self, program: Program) -> str:
+        """Return the command that explains the gradients of a script; "" for any other program."""
+        words = ["gradcli", "why", *["--torch"] * self.request.torch, program.title]
+        return " ".join(words) if program.is_script else ""
+
     def values(self, words: tuple[str, ...] | None = None) -> dict[str, Any]:
         """Return the values given for the inputs, by words (or by others); exact ones in exact arithmetic."""
         of_python = not self.inline and bool(self.request.words) and ".py:" in self.request.words[0]  # takes strings

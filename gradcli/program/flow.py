@@ -32,6 +32,7 @@ MOST_STEPS = 200_000  # that are kept: about 100 MB
 MOST_NUMBERS = 10_000  # Python numbers and arrays that are kept to be recognized when they come back
 MOST_PASSES = 64  # of backward that are kept
 Place = tuple[str, int]
+Chain = tuple[tuple[Place, str], ...]  # lines of the user's, the innermost first, with the functions they are in
 Key = Any  # of what a node sends to: a mark's number, or ("leaf", a value's number)
 
 
@@ -39,14 +40,18 @@ class Value:
     """A tensor, number or array between two changes in place. maker: the step it came from, 0 where none was seen.
 
     kind: f, i or b by its elements, p outside tensors. flag: "nan" or "inf" where it holds one, "zero" where it holds
-    nothing else. place: the line that made it, as far as that was seen.
+    nothing else. place: the line that made it, as far as that was seen; chain: it, and the lines that called it.
     """
 
-    __slots__ = ("flag", "kind", "leaf", "maker", "number", "place", "shape", "wants")
+    __slots__ = ("chain", "flag", "kind", "leaf", "maker", "number", "shape", "wants")
 
-    def __init__(self, number: int, maker: int, place: Place | None):
-        self.number, self.maker, self.place = number, maker, place
+    def __init__(self, number: int, maker: int, chain: Chain):
+        self.number, self.maker, self.chain = number, maker, chain
         self.kind, self.flag, self.wants, self.leaf, self.shape = "p", "", False, False, ()
+
+    @property
+    def place(self) -> Place | None:
+        return self.chain[0][0] if self.chain else None
 
 
 class Step(NamedTuple):
@@ -76,10 +81,17 @@ class Mark:
 
 
 class Size(NamedTuple):
-    """How large an array of gradients is. state: ok, zero, nan or inf. most: the largest magnitude."""
+    """How large an array of gradients is. state: ok, zero, nan or inf. most: the largest magnitude.
+
+    low, high: the smallest and the largest element. bad: how many of the total are not finite.
+    """
 
     state: str
     most: float
+    low: float = 0.0
+    high: float = 0.0
+    bad: int = 0
+    total: int = 0
 
 
 class Edge(NamedTuple):
@@ -117,7 +129,10 @@ class Pass:
 
 
 class Event(NamedTuple):
-    """What happened to a gradient: read, clear, step, freeze, optimizer. key: where it is looked for in a pass."""
+    """What happened to a gradient: read, clear, step, freeze, optimizer. key: where it is looked for in a pass.
+
+    function: the one that place is in.
+    """
 
     number: int
     kind: str
@@ -126,6 +141,7 @@ class Event(NamedTuple):
     place: Place | None
     key: Key
     name: str
+    function: str = ""
 
 
 class Kit:
@@ -176,8 +192,7 @@ class Flow:
         self.known: dict[int, Value] = {}
         self.tensors: dict[int, tuple[Any, Value]] = {}
         self.numbers: deque[Any] = deque()
-        self.made_at: dict[Any, Place] = {}
-        self.chains: dict[Any, tuple[tuple[Place, str], ...]] = {}
+        self.made_at: dict[Any, Chain] = {}
         self.gradients: dict[Any, int] = {}
         self.events: list[Event] = []
         self.passes: deque[Pass] = deque(maxlen=MOST_PASSES)
@@ -196,25 +211,20 @@ class Flow:
         """Return the value of a tensor; one that is new came from outside."""
         value = self.find(x)
         if value is None:
-            value = self.new_value(x, 0, self.made_at.get(self.kit.address(x)) or users_place())
+            value = self.new_value(x, 0, self.made_at.get(self.kit.address(x)) or users_chain())
         elif not value.wants and self.kit.wants(x):  # the result of a custom function, or a leaf from now on
             value.wants, value.leaf = True, self.kit.is_leaf(x)
         return value
 
-    def new_value(self, x: Any, maker: int, place: Place | None) -> Value:
-        value = Value(next(self.count), maker, place)
+    def new_value(self, x: Any, maker: int, chain: Chain) -> Value:
+        value = Value(next(self.count), maker, chain)
         if self.kit.is_tensor(x):
             array = self.kit.array(x)
             value.kind = {"f": "f", "c": "f", "b": "b"}.get(array.dtype.kind, "i")
             value.flag, value.shape = flag_of(array), array.shape
             value.wants, value.leaf = self.kit.wants(x), self.kit.is_leaf(x)
-            if place is not None:
-                address = self.kit.address(x)
-                if address not in self.made_at or value.maker == 0 or not self.kit.is_leaf(x):
-                    self.chains.pop(address, None)
-                self.made_at[address] = place
-                if maker == 0 and address not in self.chains:
-                    self.chains[address] = users_chain()
+            if value.chain:
+                self.made_at[self.kit.address(x)] = value.chain
             reference: Any = weakref.ref(x)
         else:
             if len(self.numbers) >= MOST_NUMBERS:
@@ -238,7 +248,8 @@ class Flow:
                 inputs.append(found.number)
             else:
                 is_open |= isinstance(x, float | np.ndarray | np.generic)
-        place = users_place()
+        chain = users_chain(1) if inputs else users_chain()
+        place = chain[0][0] if chain else None
         through = None if recorded else place_of_checkpoint()
         outputs = []
         for x in flatten(results):
@@ -246,7 +257,7 @@ class Flow:
             if self.kit.is_tensor(x) and old is not None and old.wants and self.kit.is_leaf(x):
                 continue  # a leaf that is changed without a graph stays the same leaf
             if self.kit.is_tensor(x) or isinstance(x, float | np.ndarray | np.generic):
-                outputs.append(self.new_value(x, number, place).number)
+                outputs.append(self.new_value(x, number, chain).number)
         self.steps[number] = Step(number, name, (*inputs,), (*outputs,), place, recorded, is_open, through)
         if len(self.steps) > MOST_STEPS:
             for old_output in self.steps.pop(next(iter(self.steps))).outputs:
@@ -259,7 +270,8 @@ class Flow:
 
     def event(self, kind: str, x: Any, gradient: Any = None, name: str = "") -> None:
         """Take note of what happens to the gradient of a tensor."""
-        value, place = self.value(x), users_place()
+        value, chain = self.value(x), users_chain(1)
+        place, function = chain[0] if chain else (None, "")
         node = None if value.leaf or not self.kit.wants(x) else self.kit.node(x)
         mark = None if node is None else self.kit.mark(node)
         key = ("leaf", value.number) if mark is None else mark.number
@@ -271,7 +283,7 @@ class Flow:
             name = self.name_of(x) or (name_at(place) if kind == "read" else "")
         if kind == "freeze":
             value.wants = False
-        self.events.append(Event(next(self.count), kind, value.number, size, place, key, name))
+        self.events.append(Event(next(self.count), kind, value.number, size, place, key, name, function))
 
     def changed(self, x: Any, is_zero: bool) -> None:
         """Take note that memory was changed in place: a gradient may have been cleared that way."""
@@ -370,8 +382,9 @@ def size_of(x: np.ndarray) -> Size:
         return Size("zero", 0.0)
     most = float(np.max(np.abs(x)))
     if np.isfinite(most):
-        return Size("ok" if most else "zero", most)
-    return Size("nan" if np.isnan(x).any() else "inf", np.inf)
+        return Size("ok" if most else "zero", most, float(np.min(x.real)), float(np.max(x.real)))
+    bad = int(np.sum(~np.isfinite(x)))
+    return Size("nan" if np.isnan(x).any() else "inf", np.inf, bad=bad, total=x.size)
 
 
 def flag_of(x: np.ndarray) -> str:
@@ -399,9 +412,7 @@ def flatten(x: Any, depth: int = 4) -> Iterator[Any]:
 # -- places ------------------------------------------------------------------------------------------------
 
 _users: dict[str, bool] = {}
-_libraries = tuple(
-    place + os.sep for place in {PACKAGE, *(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))}
-)
+_libraries = tuple(place + os.sep for place in {PACKAGE, *(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))})
 
 
 def is_users(file: str) -> bool:
@@ -419,23 +430,21 @@ def is_users_object(x: Any) -> bool:
     return hasattr(x, "__dict__") and not isinstance(x, type) and is_users(getattr(module, "__file__", None) or "<")
 
 
-def users_place() -> Place | None:
-    """Return the line of the user's code that is being executed."""
+def users_chain(most: int = 100) -> Chain:
+    """Return the lines of the user's code that are being executed, at most so many."""
     frame: Any = sys._getframe(1)
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def users_chain() -> tuple[tuple[Place, str], ...]:
-    """Return the lines of the user's code that are being executed, the innermost first, with their functions."""
-    frame: Any = sys._getframe(1)
-    chain = []
-    while frame is not None:
-        if is_users(frame.f_code.co_filename):
-            chain.append(((frame.f_code.co_filename, frame.f_lineno), frame.f_code.co_name))
+    chain: list[tuple[Place, str]] = []
+    while frame is not None and len(chain) < most:
+        code = frame.f_code
+        if is_users(code.co_filename):
+            chain.append(((code.co_filename, frame.f_lineno), code.co_name))
         frame = frame.f_back
     return tuple(chain)
+
+
+def users_place() -> Place | None:
+    chain = users_chain(1)
+    return chain[0][0] if chain else None
 
 
 def caller() -> tuple[str, str]:
@@ -506,7 +515,7 @@ class Following(Mode, Observer):
         if held is not None:
             held.wants = held.leaf = True
         else:
-            self.flow.new_value(tensor, 0, users_place())
+            self.flow.new_value(tensor, 0, users_chain())
 
     def see_event(self, kind: str, source: Any, result: Any = None) -> None:
         flow = self.flow
@@ -549,8 +558,9 @@ class Following(Mode, Observer):
 
         def hook(sent: tuple, received: tuple) -> None:
             runner = reference()
-            parents = runner.parents if runner is not None else ()
-            keys = tuple([self.key(p) for p in parents])
+            if runner is None:
+                return
+            keys = tuple([self.key(p) for p in runner.parents])
             self.flow.ran(mark, runner.name(), keys, tuple(map(raw, sent)), tuple(map(raw, received)))
 
         return hook

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Block, Rows, fields, own_block, present
+from .results import Block, Rows, fields, own_block, point_to_why, present
 
 
 class GraphNode(NamedTuple):
@@ -172,7 +172,7 @@ class Trace(NamedTuple):
     """The runs of backward of a program, or one of them.
 
     first: the number of the first one here. total: how many there were. bounded: whether a table may stop before the
-    end, with a hint.
+    end, with a hint. why: the command that explains gradients of a script.
     """
 
     target: str
@@ -180,6 +180,12 @@ class Trace(NamedTuple):
     first: int = 1
     total: int = 1
     bounded: bool = False
+    why: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        leaves = [step for run in self.passes for step in run.steps if step.leaf]
+        return point_to_why(self.why, {s.label: s.incoming if s.after is None else s.after for s in leaves})
 
     def __repr__(self) -> str:
         return as_text(self)

@@ -162,7 +162,8 @@ class Gradients(NamedTuple):
     retained: the gradients of intermediate results by name. output: the output's name, where it has one. symbolic
     and witnesses: what formulas and other independent answers say, input by input, where that was asked for.
     anomaly: which operation made a nan, and where, once that was looked for.
-    detached: whether the output depends on no input at all. with_value: whether formats that leave the value out are
+    why: the command that explains gradients of a script. detached: whether the output depends on no input at all.
+    with_value: whether formats that leave the value out are
     to have it. summary: whether the arrays are too many to be shown.
     """
 
@@ -177,6 +178,7 @@ class Gradients(NamedTuple):
     with_value: bool = False
     summary: bool = False
     anomaly: tuple[str, Span | None] | None = None
+    why: str = ""
 
     @property
     def arrays(self) -> tuple[Block, ...]:
@@ -189,11 +191,28 @@ class Gradients(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """What there is to say of a script that has moved on, or leaves no gradient behind."""
+        return (*self._said_of_values, *point_to_why(self.why, {item.name: item.grad for item in self.inputs}))
+
+    @property
+    def _said_of_values(self) -> tuple[str, ...]:
         if texts := dict.fromkeys(item.note for item in self.inputs if item.note):
             return tuple(f"{', '.join(x.name for x in self.inputs if x.note == text)}: {text}" for text in texts)
         if self.value is not None or any(item.grad is not None for item in self.inputs):
             return ()
         return ("every .grad is none at the end of the script; 'gradcli trace --pass last' shows its last backward",)
+
+
+def point_to_why(command: str, gradients: Mapping[str, np.ndarray | None]) -> tuple[str, ...]:
+    """Return a note on gradients that are None, zero or nan: the command that finds the cause, "" for none."""
+    odd = [
+        name
+        for name, x in gradients.items()
+        if x is None or (x.size and x.dtype.kind in "fc" and (not x.any() or bool(np.isnan(x).any())))
+    ]
+    if not odd or not command:
+        return ()
+    which = f"{odd[0]}.grad" if len(odd) == 1 else f"{odd[0]}.grad and {len(odd) - 1} more"
+    return (f"'{command}' finds the cause of {which} being none, zero or nan",)
 
 
 class Value(NamedTuple):

@@ -59,9 +59,10 @@ class Observer:
     def see_event(self, kind: str, source: Any, result: Any = None) -> None:
         """Take note of what happens to data outside the graph, or to a gradient.
 
-        detach, data, item, numpy, cast, index, tensor, make, argsort, nonzero: `result` was made of `source` without a node. change:
-        `result` took over the elements of `source`. read, clear: the gradient of `source`. freeze: `source` no longer requires grad. optimizer, step: `source` is a parameter of
-        an optimizer that is made, or that steps.
+        detach, data, item, numpy, cast, tensor, make, argsort, nonzero: `result` was made of `source` without a node.
+        index: `result` was selected by `source`. change: `result` took over the elements of `source`. read, clear: of
+        the gradient of `source`. freeze: `source` no longer requires grad. optimizer, step: `source` is a parameter
+        of an optimizer that is made, or that steps.
         """
 
 

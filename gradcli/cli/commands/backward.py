@@ -52,7 +52,7 @@ def trace(call: Call) -> Trace | None:
     from ...analysis.trace import trace_program
 
     program, values = call.program()
-    result = trace_program(program, values, call.asked(), call.options.only)
+    result = trace_program(program, values, call.asked(), call.options.only)._replace(why=call.why(program))
     if not call.options.step:
         return result._replace(bounded=call.output.path is None)
     if call.form != "table" or not (messages.is_terminal(sys.stdin) and messages.is_terminal(output.results())):

@@ -47,4 +47,5 @@ def grad(call: Call) -> Gradients | LongNumbers:
         inputs = {item.name: item.value for item in result.inputs}
         slopes = {item.name: item.slope for item in result.inputs}
         result = result._replace(symbolic=formulas.gradient(inputs, slopes))
+    result = result._replace(why=call.why(program))
     return add_check(call, result, symbolic=count <= asked.max_symbols)

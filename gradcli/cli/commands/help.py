@@ -33,11 +33,12 @@ def schema(name: str | None, output: str | None) -> None:
         raise GradcliError(f"no schema for '{name}'", hint=hint, kind="name")
 
 
-@click.command(cls=Command, epilog="Examples: gradcli help; gradcli help grad; gradcli help expressions")
+@click.command(cls=Command, epilog="Examples: gradcli help; gradcli help grad; gradcli help rules")
 @click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=import_completion("topics"))
 def help(topic: str | None) -> None:
     """Show the manual's page on TOPIC, a command or a subject; without TOPIC, list the topics.
 
+    TOPIC may also be the name of a finding, which stands in brackets in reports; `rules` lists these.
     On a terminal the page is shown by man, where there is one; elsewhere as plain text.
     """
     from ...files import find_pages
@@ -52,10 +53,14 @@ def help(topic: str | None) -> None:
         shown.write("".join(f"{name}\t{title_of(path)}\n" for name, path in pages.items()))
         return
     path = pages.get(topic.removeprefix("gradcli-"))
+    if path is None and (text := page_of_rule(topic)) is not None:
+        shown.write(text)
+        return
     if path is None:
         from ...rules import full_table
+        from ...show.causes import causes
 
-        hint = did_you_mean(topic, pages) or "'gradcli help' lists the topics"
+        hint = did_you_mean(topic, [*pages, *causes()]) or "'gradcli help' lists the topics"
         if topic in full_table():
             hint = f"'gradcli ops {topic}' tells of the function"
         raise GradcliError(f"the manual has no page '{topic}'", hint=hint, kind="name")
@@ -63,6 +68,16 @@ def help(topic: str | None) -> None:
         return
     text = render_page(path.read_text(encoding="utf-8"), terminal_size()[0])
     shown.write(text if shown.unicode else re.sub("[‘’]", "'", text))
+
+
+def page_of_rule(topic: str) -> str | None:
+    """Return the page of a finding, or for `rules` the list of all; None for any other topic."""
+    from ...show.causes import causes
+
+    if topic in ("rules", "why-rules"):
+        return "".join(f"{cause.name}\t{cause.title}\n" for cause in causes().values())
+    cause = causes().get(topic)
+    return None if cause is None else cause.page
 
 
 def title_of(path: Path) -> str:

@@ -67,9 +67,11 @@ class TorchFollowing(TorchFunctionMode):
         owner = getattr(getattr(func, "__self__", None), "__name__", "")
         if name in ("__get__", "__set__"):
             return self.attribute(func, owner, name, args)
-        if name in ("backward", "grad") and getattr(func, "__module__", "").startswith(("torch.autograd", "torch._ten")):
+        if name in ("backward", "grad") and getattr(func, "__module__", "").startswith(
+            ("torch.autograd", "torch._ten")
+        ):
             return self.backward(func, name, args, kwargs)
-        if name in IGNORED or (name.startswith("_record_function")):
+        if name in IGNORED or name.startswith("_record_function"):
             return func(*args, **kwargs)
         if name == "requires_grad_" and (args[1:] or (kwargs.get("requires_grad", True),))[0] is False:
             flow.event("freeze", args[0])
@@ -79,7 +81,7 @@ class TorchFollowing(TorchFunctionMode):
             self.adopt(x)
         result = func(*args, **kwargs)
         changed = args[0] if result is None and args and isinstance(args[0], torch.Tensor) else result
-        if name.endswith("_") and not name.endswith("__") or name in ("__setitem__", "__imul__"):
+        if (name.endswith("_") and not name.endswith("__")) or name in ("__setitem__", "__imul__"):
             for x in flat_tensors(args[:1]):
                 flow.changed(x, not flow.kit.array(x).any())
         number = flow.step(name, (args, kwargs), changed, recorded)

@@ -1,0 +1,18 @@
+"""gradcli why finds the cause in scripts that PyTorch runs, and nothing in what is right."""
+
+import pytest
+
+from ..analysis.why_scripts import cases, check_cause, check_nothing, tutorials
+
+pytestmark = pytest.mark.framework("torch")
+
+
+@pytest.mark.parametrize("case", cases("torch"), ids=repr)
+def test_cause_and_twin(case, tmp_path):
+    check_cause(case, "torch", tmp_path)
+    check_nothing(case.right, "torch", tmp_path)
+
+
+@pytest.mark.parametrize("title", tutorials())
+def test_tutorials_are_fine(title, tmp_path):
+    check_nothing(tutorials()[title], "torch", tmp_path)
