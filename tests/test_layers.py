@@ -13,7 +13,7 @@ RANK = {name: i for i, names in enumerate(RANKS) for name in names}
 FREE = {"__init__", "__main__", "autograd", "notebook", "pytest_plugin"}
 """Modules that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
 
-RESULTS = {f"gradcli.show.{name}" for name in ("results", "check_results", "study_results", "graph_results")}
+RESULTS = {f"gradcli.show.{name}" for name in ("results", "check_results", "study_results", "graph_results", "causes")}
 """What commands find out, as data: any layer may import it, and it imports errors alone."""
 
 

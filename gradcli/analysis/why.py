@@ -101,7 +101,7 @@ class Reader(ValueCauses):
                 reads[event.name or f"tensor@line {event.place[1] if event.place else 0}"] = event
         if names:
             asked = [name.removesuffix(".grad") for name in names]
-            check_known(asked, {**named, **reads}, "name")
+            check_known(asked, {**named, **reads}, "NAME")
             return [self.target(name, named.get(name), reads.get(name)) for name in asked]
         chosen: dict[int, Target] = {}
         for name, x in named.items():

@@ -252,7 +252,7 @@ class ValueCauses(Record):
             slope = "an infinite slope" if NAN_RULES.get(kind) != "nan-atan2" else "no slope"
             text = f"{kind.lower()} has {slope} at {node.note}, and {word}{at} multiplies it by 0"
             rule = "nan-where"
-            fix = f"give {kind.lower()} a safe argument: apply where to its argument, not to its result"
+            fix = f"apply where to the argument of {kind.lower()}, not to its result"
         return Finding(rule, place, text, fix)
 
     def first_bad(self, value: Value) -> Finding | None:

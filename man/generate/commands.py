@@ -9,6 +9,7 @@ import click
 from gradcli.cli.main import COMMANDS
 from gradcli.cli.messages import examples_of
 from gradcli.schema import names as schemas
+from gradcli.show.causes import causes
 
 from . import texts
 from .mdoc import Item, argument, escape_roff, page, paragraphs, tag_list
@@ -23,6 +24,7 @@ RELATED = {
     "hvp": ["hessian"],
     "graph": ["trace"],
     "trace": ["graph", "grad"],
+    "why": ["grad", "trace"],
     "symbolic": ["grad", "ops"],
     "run": ["grad", "trace"],
     "watch": ["gradcheck", "mutate"],
@@ -54,6 +56,8 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
     references += ["gradcli-json(5)"] if name in schemas() or name == "schema" else []
     note = [".Pp", *paragraphs("What a TARGET and a VALUE may be is told in gradcli(1).")]
     more = [".Pp", *paragraphs(texts.DESCRIPTIONS[name])] if name in texts.DESCRIPTIONS else []
+    found = [(f"Li {cause.name}", f"{cause.title}.") for cause in causes().values() if cause.group == name]
+    more += [".Pp", "The causes are:", *tag_list(found, compact=True)] if found else []
     files = [*texts.PROGRAMS, texts.DATA] if takes_target(command) else []
     files += [texts.WRITTEN] if any(p.name == "output" for p in command.params) else []
     return page(

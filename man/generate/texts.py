@@ -197,6 +197,30 @@ and to the same bytes. Parquet needs pyarrow (`pip install pyarrow`, the extra g
 numbers in Parquet are bound by the disk. On a cluster, start `dask scheduler` and `dask worker` in a folder that all
 machines see. A part is done anew when its worker dies.
 """,
+    "why": """
+The script runs once, with its own output. Afterwards each gradient has a state: ok, none, zero, nan or inf. What
+counts is the gradient when it was last used, by the script or by an optimizer; one that was never used counts as it is
+at the end. A gradient that backward has not reached since is explained where the data left the graph on its way to the
+output, also where it went on as a Python number or through NumPy. Zero is meant within rounding: a gradient that only
+rounding keeps from zero is zero. Lines are those of the script and of its modules.
+
+Without names, frozen parameters, parameters of a module that no optimizer has although there is one, and biases whose
+gradient a normalization cancels are not reported. If the script raises, the exit code is 3, and a hint names the cause
+where backward failed because nothing required grad.
+
+Three questions that are asked most often. `y.grad` is None, because y is the result of an operation:
+
+    y = x * 2
+    y.sum().backward()
+
+`y.retain_grad()` before backward keeps it. `loss.grad` is None for the same reason; its gradient is 1. `input.grad` is
+None after
+
+    input = torch.randn(3, requires_grad=True).to(device)
+
+because the leaf is what randn returned, and input is the result of `to`. It has to be
+`input = torch.randn(3).to(device).requires_grad_()`.
+""",
     "ops": """
 The whole table stands in gradcli-expressions(7), too.
 """,

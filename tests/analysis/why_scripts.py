@@ -44,7 +44,8 @@ def explain(script: str, engine: str, folder: Path) -> tuple[list[dict], int]:
     """Return what `why` says of a script, and its exit code."""
     (folder / "script.py").write_text(FRAMEWORKS[engine] + script)
     more = ["--torch"] if engine == "--torch" else []
-    done = gradcli("why", "script.py", "--json", *more, cwd=folder)
+    frameworks = ("torch",) if engine == "torch" else ()
+    done = gradcli("why", "script.py", "--json", *more, cwd=folder, frameworks=frameworks)
     document = json.loads(done.stdout)
     assert "error" not in document, document["error"]["message"]
     return document["gradients"], done.returncode

@@ -1,0 +1,17 @@
+"""Gradients that are None and nan, and one that is fine: `gradcli why samples/why.py` says why.
+
+It runs under plain `python`, too.
+"""
+
+import gradcli
+
+x = gradcli.tensor([0.0, 4.0], requires_grad=True)
+w = gradcli.tensor([0.5, 1.5], requires_grad=True)
+v = gradcli.tensor(2.0, requires_grad=True)
+
+root = gradcli.where(x > 0, gradcli.sqrt(x), 0.0)
+scale = gradcli.tensor(w.sum().item())
+loss = (root * scale * v).sum()
+loss.backward()
+
+print("x:", x.grad, "w:", w.grad, "v:", v.grad)
