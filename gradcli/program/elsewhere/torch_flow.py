@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -73,6 +74,9 @@ class TorchFollowing(TorchFunctionMode):
             return self.backward(func, name, args, kwargs)
         if name in IGNORED or name.startswith("_record_function"):
             return func(*args, **kwargs)
+        code = sys._getframe(1).f_code
+        if "optim" in code.co_filename and not is_users(code.co_filename) and code.co_name != "zero_grad":
+            return func(*args, **kwargs)  # what an optimizer does to parameters in place is no data of the script
         if name == "requires_grad_" and (args[1:] or (kwargs.get("requires_grad", True),))[0] is False:
             flow.event("freeze", args[0])
             return func(*args, **kwargs)
