@@ -27,7 +27,7 @@ class Followed(Execution):
     """An execution of a script that a flow follows."""
 
     def __init__(self, script: ScriptProgram, given: Values):
-        super().__init__(script, given, UNPREPARED)
+        super().__init__(script, given, UNPREPARED, keep=False)
         self.flow = Flow(self.module.__dict__)
 
     @contextlib.contextmanager
