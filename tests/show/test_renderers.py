@@ -5,9 +5,9 @@ from importlib import import_module
 import pytest
 
 from gradcli.cli.main import COMMANDS, cli
-from gradcli.show import FORMATS, check_results, graph_results, results, study_results
+from gradcli.show import FORMATS, causes, check_results, graph_results, results, study_results
 
-MODULES = (results, check_results, study_results, graph_results)
+MODULES = (results, check_results, study_results, graph_results, causes)
 ROWS = ("rows", "arrays")
 READ = {"tsv": ROWS, "csv": ROWS, "json": ("document",), "text": ROWS, "npz": ("arrays",), "npy": ("arrays",)}
 """What a format needs one of in a result, whatever its type."""
