@@ -13,7 +13,8 @@ from typing import Any
 from ..errors import TargetError, check_known, lines_of_file
 from ..program.base import UNPREPARED, Values
 from ..program.detect_framework import framework_imported, modules_imported
-from ..program.flow import Event, Flow, Following, Pass, Size, Value, size_of
+from ..program.flow import Event, Flow, Pass, Size, Value, size_of
+from ..program.own_flow import Following
 from ..program.script import Execution, ScriptProgram
 from ..program.user_code import users_path
 from ..show.causes import Explained, Explanation, causes
@@ -82,8 +83,6 @@ def explain(program: ScriptProgram, given: Values, names: Iterable[str]) -> Expl
 class Reader(ValueCauses):
     """Reads out of a flow which gradients are not fine, and why."""
 
-    # -- which gradients ------------------------------------------------------------------------------
-
     def explain(self, names: list[str]) -> Iterator[Explained]:
         targets = self.targets(names)
         found = {target.name: self.explain_one(target, bool(names)) for target in targets}
@@ -113,27 +112,25 @@ class Reader(ValueCauses):
             same = known is not None and self.flow.value(known).number == event.value
             target = self.target(name, known if same else None, event)
             old = chosen.get(target.value.number)
-            if old is None and (same or not self.is_replaced_read(name, known, event)):
+            was_fine = event.size is not None and event.size.state == "ok"  # an earlier tensor of that name
+            if old is None and (same or known is None or not was_fine):
                 chosen[target.value.number] = target
         return list(chosen.values())
 
     def left_alone(self, targets: list[Target], found: dict[str, Explained]) -> set[str]:
         """Return parameters of modules that nobody trains: no gradient, no optimizer although there is one."""
+        if not any(event.kind == "optimizer" for event in self.flow.events):
+            return set()
         trained = {event.value for event in self.flow.events if event.kind in ("optimizer", "read")}
         owners: dict[str, list[Target]] = defaultdict(list)
         for target in targets:
             owners[target.name.partition(".")[0]].append(target)
-        idle = [
-            [target.name for target in group]
-            for owner, group in owners.items()
+        return {
+            target.name
+            for group in owners.values()
             if all("." in t.name and found[t.name].state == "none" and t.value.number not in trained for t in group)
-        ]
-        optimized = any(event.kind == "optimizer" for event in self.flow.events)
-        return {name for group in idle for name in group} if optimized else set()
-
-    def is_replaced_read(self, name: str, known: Any, event: Event) -> bool:
-        """Return whether a read was of an earlier tensor of that name, whose gradient was fine."""
-        return known is not None and event.size is not None and event.size.state == "ok"
+            for target in group
+        }
 
     def target(self, name: str, x: Any, event: Event | None) -> Target:
         value = self.flow.known[event.value] if x is None and event is not None else self.flow.value(x)
@@ -149,18 +146,14 @@ class Reader(ValueCauses):
             return not type(target.tensor).__name__.startswith("Parameter") and value.kind == "f"
         return self.lost_leaf(value) is not None and value.wants
 
-    # -- one gradient -----------------------------------------------------------------------------------
-
     def explain_one(self, target: Target, asked: bool) -> Explained:
         size, run = self.state_of(target)
         if size is None:
             finding, state = self.why_none(target), "none"
         else:
             state, finding = size.state, None
-            if state == "ok" and run is not None and (self.is_bias(target.name) is None or asked):
-                zeros = Zeros(run, self)
-                if zeros.is_zero(target.key):
-                    state = "zero"
+            if state == "ok" and run is not None and (asked or not self.is_bias(target.name)):
+                state = "zero" if Zeros(run, self).is_zero(target.key) else "ok"
             if state == "zero":
                 finding = self.why_zero(target, run)
                 if not asked and finding.rule == "cancelled" and self.is_bias(target.name):
@@ -176,9 +169,9 @@ class Reader(ValueCauses):
         share = f"{size.bad} of {size.total} elements" if size is not None and size.total > 1 else ""
         return explained(target.name, state, finding._replace(place=place), share)
 
-    def is_bias(self, name: str) -> bool | None:
-        """Return True for a bias, whose gradient a following normalization cancels in every ordinary network."""
-        return True if name.rpartition(".")[2].startswith("bias") or name.endswith("_bias") else None
+    def is_bias(self, name: str) -> bool:
+        """Return whether it is a bias, whose gradient a following normalization cancels in every ordinary network."""
+        return name.rpartition(".")[2].startswith("bias") or name.endswith("_bias")
 
     def state_of(self, target: Target) -> tuple[Size | None, Pass | None]:
         """Return how large the gradient was when it counted, None for None, and the pass that it came from.

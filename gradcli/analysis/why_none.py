@@ -10,22 +10,22 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..program.flow import Event, Flow, Place, Step, Value
+from ..program.flow import Event, Flow, Step, Value
 from ..program.source_flow import SourceFlow, enclosing_block
+from ..program.user_lines import Place
 
-LEAVE = {
-    "item": ".item() leaves the graph: everything before this line gets no gradient",
-    "__float__": "float() leaves the graph: everything before this line gets no gradient",
-    "__int__": "int() leaves the graph: everything before this line gets no gradient",
-    "__index__": "an index leaves the graph: everything before this line gets no gradient",
-    "tolist": ".tolist() leaves the graph: everything before this line gets no gradient",
-    "detach": "detach() leaves the graph: everything before this line gets no gradient",
-    "detach_": "detach_() leaves the graph: everything before this line gets no gradient",
-    "data": ".data leaves the graph: everything before this line gets no gradient",
-    "tensor": "torch.tensor(...) copies the numbers: everything before this line gets no gradient",
-    "new_tensor": "new_tensor(...) copies the numbers: everything before this line gets no gradient",
+LEAVE = {name: f".{name}() leaves the graph" for name in ("item", "tolist")} | {
+    "__float__": "float() leaves the graph",
+    "__int__": "int() leaves the graph",
+    "__index__": "an index leaves the graph",
+    "detach": "detach() leaves the graph",
+    "detach_": "detach_() leaves the graph",
+    "data": ".data leaves the graph",
+    "tensor": "torch.tensor(...) copies the numbers",
+    "new_tensor": "new_tensor(...) copies the numbers",
+    "numpy": "NumPy records nothing",
+    "__array__": "NumPy records nothing",
 }
-TO_NUMPY = ("numpy", "__array__")
 POSITIONS = re.compile("arg|sort|topk|max|min|median|mode|nonzero|unique|searchsorted|bucketize|multinomial|kthvalue")
 SHAPES_ALONE = re.compile("_like$|^new_(?!tensor)|^(empty|zeros|ones|full|rand|randn|make)$|^is_|^result_type$")
 """Functions that take no numbers from their operands: their results do not depend on them."""
@@ -116,8 +116,6 @@ class Record:
             if (cut := reach.cut_towards(run.roots)) is not None and value.number not in run.leaves:
                 return cut
         if not attempts:
-            if (cut := reach.cut_towards(None)) is not None:
-                return cut
             last = reach.last()
             text = "backward() is never called on what is computed from it"
             return Finding("no-backward", last.place if last else value.place, text)
@@ -156,10 +154,9 @@ class Record:
     def cut_at(self, step: Step, result: Value) -> Finding:
         """Return what cuts the graph at a step whose result does not require grad."""
         name = step.name
-        if name in TO_NUMPY:
-            return Finding("numpy", step.place, "NumPy records nothing: everything before this line gets no gradient")
         if name in LEAVE:
-            return Finding("detached", step.place, LEAVE[name])
+            rule = "numpy" if LEAVE[name].startswith("NumPy") else "detached"
+            return Finding(rule, step.place, f"{LEAVE[name]}: everything before this line gets no gradient")
         if step.checkpoint is not None:
             text = "a reentrant checkpoint records nothing if none of its inputs requires grad"
             return Finding("checkpoint", step.checkpoint, text)
@@ -211,19 +208,11 @@ class Reach:
         rest = self.inside - {self.start}
         return self.flow.known[max(rest)] if rest else None
 
-    def connected(self, roots: Iterable[int]) -> set[int]:
-        return self.inside & set(roots)
-
-    def cut_towards(self, roots: Iterable[int] | None) -> Finding | None:
+    def cut_towards(self, roots: Iterable[int]) -> Finding | None:
         """Return the cut behind which the data goes on to one of the roots; None where the graph leads there."""
-        if roots is not None and self.connected(roots):
+        if self.inside & set(roots):
             return None
-        found = []
-        for step, result in self.cuts:
-            if roots is None:
-                continue
-            if self.data_reaches(result, set(roots)):
-                found.append((step, result))
+        found = [cut for cut in self.cuts if self.data_reaches(cut[1], set(roots))]
         if not found:
             return None
         weak = ("comparison", "indices", "integer-cast")

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from ..program.flow import Edge, NodeRun, Pass, Place, Size, Step, Value
+from ..program.flow import Edge, NodeRun, Pass, Size, Step, Value
+from ..program.user_lines import Place
 from ..show.causes import causes
 from .why_none import SHAPES_ALONE, Finding, Record, Target, described
 
@@ -122,13 +123,7 @@ class Zeros:
                 if other.number not in seen and not ends:
                     seen.add(other.number)
                     kind = kind_of(other.name)
-                    if ZERO_RULES.get(kind) in (
-                        "not-chosen",
-                        "unselected-branch",
-                        "dead-relu",
-                        "clamped",
-                        "not-selected",
-                    ):
+                    if ZERO_RULES.get(kind) in CHOOSE:
                         return other
                     if kind in MOVES:
                         waiting.append(other.number)
@@ -188,26 +183,22 @@ class ValueCauses(Record):
         step = self.flow.steps.get(node.step)
         kind, place = kind_of(node.name), step.place if step else None
         rule = rule or ZERO_RULES.get(kind, "zero-slope")
-        if rule != "cancelled" and kind in MOVES:
-            chooser = zeros.chooser(node)
-            if chooser is not None:
-                node = chooser
-                step = self.flow.steps.get(node.step)
-                kind, place = kind_of(node.name), step.place if step else None
-                rule = ZERO_RULES.get(kind, "not-selected")
+        if rule != "cancelled" and kind in MOVES and (chooser := zeros.chooser(node)) is not None:
+            node, step, kind = chooser, self.flow.steps.get(chooser.step), kind_of(chooser.name)
+            place, rule = step.place if step else None, ZERO_RULES[kind]
         if rule == "saturated" and kind in ("Softmax", "LogSoftmax", "SafeSoftmax"):
             rule = "cancelled" if any(e.size.most > 0 for e in node.edges if e.size) or flat(node) else "saturated"
         if rule == "times-zero" and step is not None:
             rule, place = self.zero_factor(step, rule)
+        note = f": {node.note}" if node.note else ""
         told = {
             "cancelled": f"what {target.name} adds to the output in several ways cancels here",
-            "saturated": f"{kind.lower()} is flat here: {node.note}" if node.note else f"{kind.lower()} is flat here",
-            "dead-relu": f"no input of relu is positive: {node.note}" if node.note else "no input of relu is positive",
-            "clamped": f"all values are outside the limits: {node.note}" if node.note else "",
+            "saturated": f"{kind.lower()} is flat here{note}",
+            "dead-relu": f"no input of relu is positive{note}",
+            "clamped": note and f"all values are outside the limits{note}",
             "times-zero": "the other factor is zero everywhere",
         }
-        text = told.get(rule) or causes()[rule].title
-        return Finding(rule, place, text)
+        return Finding(rule, place, told.get(rule) or causes()[rule].title)
 
     def zero_factor(self, step: Step, rule: str) -> tuple[str, Place | None]:
         """Return the cause behind a factor of zeros: a mask, a relu, or nothing but itself."""

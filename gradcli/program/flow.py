@@ -1,38 +1,29 @@
 """What a script does with its tensors, on the graph and off it: the data that `gradcli why` explains gradients with.
 
 A `Flow` keeps every operation as a step between numbered values, every event of a gradient, and every pass of backward
-as what each node was sent and sent on. It knows no framework: a `Kit` says what it must know of tensors. `Following`
-feeds it from our own engine; `elsewhere/torch_flow.py` from PyTorch.
+as what each node was sent and sent on. It knows no framework: a `Kit` says what it must know of tensors. `own_flow.py`
+feeds it from gradcli's own engine, `elsewhere/torch_flow.py` from PyTorch.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
-import re
 import sys
-import sysconfig
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import lines_of_file
-from ..tape.modes import Observer, state
-from ..tape.node import OutputNode, Slots
-from ..tape.record import Mode
+from ..tape.node import OutputNode
 from ..tape.tensor import Tensor
-from ..tape.walk import as_tuple, reachable
 from .base import is_module
-from .user_code import PACKAGE
+from .user_lines import Chain, Place, is_users, is_users_object, name_at, place_of_checkpoint, users_chain, users_place
 
 MOST_STEPS = 200_000  # that are kept: about 100 MB
 MOST_NUMBERS = 10_000  # Python numbers and arrays that are kept to be recognized when they come back
 MOST_PASSES = 64  # of backward that are kept
-Place = tuple[str, int]
-Chain = tuple[tuple[Place, str], ...]  # lines of the user's, the innermost first, with the functions they are in
 Key = Any  # of what a node sends to: a mark's number, or ("leaf", a value's number)
 
 
@@ -146,8 +137,6 @@ class Event(NamedTuple):
 
 class Kit:
     """What a flow must know of a framework's tensors; the methods here are of our own."""
-
-    module = "gradcli"
 
     def is_tensor(self, x: Any) -> bool:
         return isinstance(x, Tensor)
@@ -312,10 +301,10 @@ class Flow:
         note, hidden = "", False
         eps = max((float(np.finfo(x.dtype).eps) for x in incoming if x.dtype.kind in "fc"), default=2.2e-16)
         for x, edge in zip([x for to, x in zip(keys, sent, strict=False) if to is not None], edges, strict=True):
-            if edge.size is not None and size.state == "ok" and not edge.size.most > eps * size.most:
-                note, hidden = self.describe(mark.operands, x, incoming, edge.size.state)
-                break
-            if edge.size is not None and size.state in ("ok", "zero") and edge.size.state in ("nan", "inf"):
+            if edge.size is None:
+                continue
+            ends = size.state == "ok" and not edge.size.most > eps * size.most
+            if ends or (size.state in ("ok", "zero") and edge.size.state in ("nan", "inf")):
                 note, hidden = self.describe(mark.operands, x, incoming, edge.size.state)
                 break
         if self.running is not None:
@@ -388,14 +377,9 @@ def size_of(x: np.ndarray) -> Size:
 
 
 def flag_of(x: np.ndarray) -> str:
-    if not x.size:
-        return ""
-    if x.dtype.kind in "fc":
-        total = float(np.sum(np.abs(x)))
-        if not np.isfinite(total):
-            return "nan" if np.isnan(x).any() else "inf" if np.isinf(x).any() else ""
-        return "" if total else "zero"
-    return "" if x.any() else "zero"
+    if x.dtype.kind in "fc" and not np.isfinite(np.sum(np.abs(x))):
+        return "nan" if np.isnan(x).any() else "inf" if np.isinf(x).any() else ""
+    return "zero" if x.size and not x.any() else ""
 
 
 def flatten(x: Any, depth: int = 4) -> Iterator[Any]:
@@ -407,184 +391,3 @@ def flatten(x: Any, depth: int = 4) -> Iterator[Any]:
         yield from (x.start, x.stop, x.step)
     else:
         yield x
-
-
-# -- places ------------------------------------------------------------------------------------------------
-
-_users: dict[str, bool] = {}
-_libraries = tuple(place + os.sep for place in {PACKAGE, *(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))})
-
-
-def is_users(file: str) -> bool:
-    """Return whether a file of code is the user's own: no library's, nor ours."""
-    known = _users.get(file)
-    if known is None:
-        full = os.path.abspath(file)
-        known = not (file.startswith("<") or full.startswith(_libraries) or "-packages" + os.sep in full)
-        _users[file] = known
-    return known
-
-
-def is_users_object(x: Any) -> bool:
-    module = sys.modules.get(type(x).__module__)
-    return hasattr(x, "__dict__") and not isinstance(x, type) and is_users(getattr(module, "__file__", None) or "<")
-
-
-def users_chain(most: int = 100) -> Chain:
-    """Return the lines of the user's code that are being executed, at most so many."""
-    frame: Any = sys._getframe(1)
-    chain: list[tuple[Place, str]] = []
-    while frame is not None and len(chain) < most:
-        code = frame.f_code
-        if is_users(code.co_filename):
-            chain.append(((code.co_filename, frame.f_lineno), code.co_name))
-        frame = frame.f_back
-    return tuple(chain)
-
-
-def users_place() -> Place | None:
-    chain = users_chain(1)
-    return chain[0][0] if chain else None
-
-
-def caller() -> tuple[str, str]:
-    """Return file and function of what called our observers: the first frame that neither gradcli nor Python has."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and os.path.basename(frame.f_code.co_filename) in SEEN_THROUGH:
-        frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_code.co_name) if frame is not None else ("", "")
-
-
-SEEN_THROUGH = ("flow.py", "torch_flow.py", "modes.py", "tensor.py", "_tensor.py", "overrides.py")
-
-
-def place_of_checkpoint() -> Place | None:
-    """Return the user's line that called torch.utils.checkpoint, if that runs the present code."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and not frame.f_code.co_filename.endswith(CHECKPOINT):
-        frame = frame.f_back
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
-
-
-def name_at(place: Place | None) -> str:
-    """Return what the `.grad` that a line reads belongs to, as the line says it."""
-    line = "".join(lines_of_file(place[0])[place[1] - 1 : place[1]]) if place else ""
-    found = re.search(r"([A-Za-z_][\w.]*(?:\[[\w'\"]*\])?(?:\.[\w.]+)?)\.grad\b(?!\()", line)
-    return found[1] if found else ""
-
-
-# -- our own engine ------------------------------------------------------------------------------------------
-
-
-class Following(Mode, Observer):
-    """Feeds a flow from our own engine: the operations as a mode, what leaves the graph as an observer."""
-
-    def __init__(self, flow: Flow):
-        self.flow = flow
-        self.current = self.depth = 0
-
-    def record(self, primitive: Any, operands: tuple, params: dict) -> Any:
-        before, self.current = self.current, next(self.flow.count)
-        self.operands = operands
-        number = self.current
-        try:
-            result = self.below.record(primitive, operands, params)
-        finally:
-            self.current = before
-        if self.depth == 0:
-            self.flow.step(primitive.name, operands, result, state.grad, number)
-        return result
-
-    def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Any:
-        node = self.below.make_node(primitive, nodes, out, raws, params)
-        node.origin = Mark(next(self.flow.count), self.current, tuple(raws_of(self.operands, raws)))
-        return node
-
-    def note(self, node: Any) -> None:
-        """A custom function made a node: it has the line that called it."""
-        number = self.flow.step("apply", (), (), True)
-        node.origin = Mark(next(self.flow.count), number, ())
-
-    def see_leaf(self, tensor: Any) -> None:
-        held = self.flow.find(tensor)
-        if held is not None:
-            held.wants = held.leaf = True
-        else:
-            self.flow.new_value(tensor, 0, users_chain())
-
-    def see_event(self, kind: str, source: Any, result: Any = None) -> None:
-        flow = self.flow
-        match kind:
-            case "read" if is_users(caller()[0]):
-                flow.event("read", source, source._grad)
-            case "clear" | "step" | "optimizer" | "freeze":
-                flow.event(kind, source, source._grad if kind == "step" else None)
-            case "change":
-                flow.changed(result, not flow.kit.array(source).any())
-                for target in (result, result._base):
-                    if target is not None and not (target.is_leaf and target.requires_grad):
-                        flow.step("change", (target, source), target, state.grad)
-            case "index" if any(isinstance(x, Tensor) for x in flatten(source)):
-                old = flow.find(result)
-                made = None if old is None else flow.steps.get(old.maker)
-                if made is not None:
-                    more = tuple([flow.value(x).number for x in flatten(source) if isinstance(x, Tensor)])
-                    flow.steps[made.number] = made._replace(inputs=made.inputs + more)
-            case _ if result is not None and kind != "index" and (kind != "make" or flow.find(result) is None):
-                flow.step(kind, source, result, state.grad)
-
-    def see_backward(self, kind: str, outputs: tuple) -> None:
-        tensors = [x for x in outputs if isinstance(x, Tensor)]
-        frame: Any = sys._getframe(1)
-        while frame is not None and frame.f_code.co_name not in ("backward", "grad"):
-            frame = frame.f_back
-        targets = as_tuple(frame.f_locals.get("inputs") or ()) if frame is not None else ()
-        which = self.flow.start(kind, tensors, targets if kind == "grad" else ())
-        for node in reachable({x._node for x in tensors} - {None}):
-            if node.leaf:
-                which.leaves.add(self.flow.value(node.variable).number)
-            elif not isinstance(node, OutputNode):
-                if self.flow.kit.mark(node) is None:
-                    node.origin = Mark(next(self.flow.count), 0, ())
-                node.hook_table.post[id(self)] = self.after(node.origin, node)
-
-    def after(self, mark: Mark, node: Any) -> Callable:
-        reference = weakref.ref(node)
-
-        def hook(sent: tuple, received: tuple) -> None:
-            runner = reference()
-            if runner is None:
-                return
-            keys = tuple([self.key(p) for p in runner.parents])
-            self.flow.ran(mark, runner.name(), keys, tuple(map(raw, sent)), tuple(map(raw, received)))
-
-        return hook
-
-    def key(self, parent: Any) -> Key:
-        if parent is None:
-            return None
-        if parent.leaf:
-            return "leaf", self.flow.value(parent.variable).number
-        main = parent.parent if isinstance(parent, OutputNode) else parent
-        mark = self.flow.kit.mark(main)
-        return None if mark is None else mark.number
-
-
-def raws_of(operands: Any, raws: Any) -> Iterator[Any]:
-    """Yield the operands of a node as tensors; a raw array that is no operand's is left out."""
-    yield from (x for x in flatten(operands) if isinstance(x, Tensor))
-
-
-def raw(gradient: Any) -> np.ndarray | None:
-    if gradient is None:
-        return None
-    numbers = np.asarray(gradient._data)
-    if numbers.dtype == object:
-        slots = [x for part in numbers.ravel() for x in (part.values() if isinstance(part, Slots) else ())]
-        return np.asarray(getattr(slots[0], "_data", slots[0])) if slots else np.zeros(0)
-    return numbers

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import lines_of_file
-from .flow import Place, is_users
+from .user_lines import Place, is_users
 
 
 class SourceFlow:

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from ..flow import Flow, Key, Kit, Mark, caller, is_users
+from ..flow import Flow, Key, Kit, Mark
+from ..user_lines import caller, is_users
 
 IGNORED = frozenset(
     "size dim stride numel is_floating_point is_complex element_size __repr__ __format__ __len__ __hash__ __iter__ "
@@ -22,8 +23,6 @@ IGNORED = frozenset(
 
 
 class TorchKit(Kit):
-    module = "torch"
-
     def is_tensor(self, x: Any) -> bool:
         return isinstance(x, torch.Tensor)
 
