@@ -38,8 +38,9 @@ WORDS = {
 """A telling value of every option that takes one."""
 GUARDS = set("strict detect_anomaly max_elements max_symbols timeout safe seed quiet verbose color precision".split())
 """Options that bound, guard or report: they show where there is something to refuse, to draw, to round or to say."""
-CHOOSING = {"fast", "keyword", "jobs", "stop", "allow_inconclusive", "bisect", "all", "only", "chunk_size", "mode", "sparse"}
-"""Options that choose among several things, or how one is found; with one thing the result is the same. fast is deprecated."""
+CHOOSING = {"keyword", "jobs", "stop", "allow_inconclusive", "bisect", "all", "only", "chunk_size", "mode", "sparse"}
+"""Options that choose among several things, or how one is found; with one thing the result is the same."""
+DEPRECATED = {"fast"}
 BASES = {
     **dict.fromkeys(("grad", "eval", "jacobian", "hessian", "vjp"), "'u = x**2; u*sin(y)' x=0.3 y=2"),
     **dict.fromkeys(("jvp", "hvp"), "'u = x**2; u*sin(y)' x=0.3 y=2 --tangent x=1"),
@@ -85,7 +86,14 @@ def test_every_option_does_something_or_is_refused(run, command, form):
     assert expected[0] == 0
     idle = []
     for option in cli.get_command(None, command).params:
-        if not isinstance(option, click.Option) or option.name in {*GUARDS, *CHOOSING, "format", "output", "step"}:
+        if not isinstance(option, click.Option) or option.name in {
+            *GUARDS,
+            *CHOOSING,
+            *DEPRECATED,
+            "format",
+            "output",
+            "step",
+        }:
             continue
         flag = max(option.opts, key=len)
         if option.name == "expression":
