@@ -45,10 +45,14 @@ class Case:
         columns = flat.columns(k)
         self.first = columns.start
         self.name, self.array = flat.claim.wrt[k], flat.arrays[k]
-        self.a = judgement.claimed[:, columns]
-        self.r = judgement.value[:, columns]
-        self.error = judgement.error[:, columns]
-        self.wrong = judgement.state[:, columns] == FAIL
+        rows = slice(None)
+        if not judgement.rows.single:  # one combination of outputs shows what the others do
+            worst = int((judgement.state[:, columns] == FAIL).sum(axis=1).argmax())
+            rows = slice(worst, worst + 1)
+        self.a = judgement.claimed[rows, columns]
+        self.r = judgement.value[rows, columns]
+        self.error = judgement.error[rows, columns]
+        self.wrong = judgement.state[rows, columns] == FAIL
         self.sampled = 0  # how many elements of a large input were estimated, where these are a sample
         if (
             judgement.sampled is not None

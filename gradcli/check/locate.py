@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .estimate import FEW, FIRST, fit
+
 if TYPE_CHECKING:
     from .probe import Probe, Probed
+    from .verdict import Judgement
 
 NARROWER = 4.0  # how many times narrower than the fit that knows most the differences of a bisection are
 TWO_STEPS = np.array([1.0, 0.5])
@@ -32,7 +35,7 @@ def halves(elements: np.ndarray, edges: np.ndarray | Sequence[int]) -> tuple[np.
 
 def locate(probe: Probe, probed: Probed, row: int, off: float, known: Sequence[int]) -> int | None:
     """Return the element at which bisecting a direction that is off ends. known: wrong elements found before."""
-    judgement, direction = probe.judgement, probed.line.direction
+    direction = probed.line.direction
     h = float(probed.slopes.width[row]) / NARROWER
     steps = h * TWO_STEPS
     weights = None if probe.rows.weights is None else probe.rows.weights[row : row + 1]
@@ -46,7 +49,6 @@ def locate(probe: Probe, probed: Probed, row: int, off: float, known: Sequence[i
         up, down = np.split(values[:, column], 2)
         return float(probe.rows.along(part)[row] - ROMBERG @ ((up - down) / (2 * steps)))
 
-    del judgement
     return bisect(elements, off, off_by, probe.flat.edges)
 
 
@@ -85,3 +87,29 @@ def bisect(elements: np.ndarray, off: float, off_by: Callable, edges: np.ndarray
                 return None
         elements, off = (first, mine) if abs(mine) >= abs(off - mine) else (second, off - mine)
     return int(elements[0]) if len(elements) else None
+
+
+def locate_output(judgement: Judgement, row: int, i: int) -> tuple[int, float, float, float] | None:
+    """Return which output of a combination is off most along element i: it, claimed, numeric, and the error.
+
+    Values of all outputs are kept, so that this takes products of the claim alone. None where nothing is known.
+    """
+    flat, rows, scale = judgement.flat, judgement.rows, float(judgement.flat.scales[i])
+    line, _ = judgement.estimates.get(i) or (judgement.sampler.element(i, rows.weights), None)
+    found = fit(line.with_weights(None), FIRST, FEW)
+    if found is None or rows.weights is None:
+        return None
+    numeric, column, places = found.value / scale, rows.column(i), np.arange(len(flat.f0))
+    if column is not None:
+        j = int(np.argmax(np.abs(column - numeric)))
+        return j, float(column[j]), float(numeric[j]), float(found.error[j] / scale)
+    while len(places) > 1:
+        parts = np.array_split(places, 2)
+        weights = np.zeros((2, len(flat.f0)))
+        for weight, part in zip(weights, parts, strict=True):
+            weight[part] = rows.weights[row, part]
+        gaps = np.abs(flat.pull(weights)[:, i] - weights @ numeric)
+        places = parts[int(np.argmax(np.nan_to_num(gaps, nan=np.inf)))]
+    j = int(places[0])
+    claimed = float(flat.pull(np.eye(1, len(flat.f0), j))[0, i])
+    return j, claimed, float(numeric[j]), float(found.error[j] / scale)

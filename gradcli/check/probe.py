@@ -19,7 +19,7 @@ import numpy as np
 from ..program.claim import OutOfCallsError
 from ..show.check_results import Evidence, InputCheck
 from .estimate import WANTED, Estimate, estimate, fit
-from .locate import locate, locate_rough
+from .locate import locate, locate_output, locate_rough
 from .rows import draw_signs
 from .sampler import Line
 from .verdict import (
@@ -283,7 +283,12 @@ class Probe:
         return Evidence(len(flat.f0) * flat.size, closely, flat.claim.budget.made, self.products(), needed)
 
     def limit_digits(self, item: InputCheck, k: int) -> InputCheck:
-        """Return what was found for input k, with no more digits than the directions agree to."""
+        """Return what was found for input k, with no more digits than the directions agree to.
+
+        The worst element of combined outputs is that of the output which is off most.
+        """
+        if item.verdict == "fail" and item.worst is not None and not self.rows.single:
+            item = self.with_output(item, k)
         known = [p for p in self.probed if p.agrees.all() and p.line.direction[self.flat.columns(k)].any()]
         if not known or not np.isnan(self.judgement.value[:, self.flat.columns(k)]).any():
             return item
@@ -299,6 +304,19 @@ class Probe:
         return replace(
             item, digits=min(item.digits, digits) if item.verdict == "pass" else item.digits, max_abs_error=most
         )
+
+    def with_output(self, item: InputCheck, k: int) -> InputCheck:
+        columns, worst = self.flat.columns(k), item.worst
+        wrong = np.argwhere(self.judgement.state[:, columns] == FAIL).tolist()
+        places = [(j, i) for j, i in wrong if worst and self.flat.label(columns.start + i)[1] == worst.place]
+        if not places:
+            return item
+        row, place = places[0]
+        found = locate_output(self.judgement, row, columns.start + place)
+        if found is None:
+            return item
+        j, claimed, numeric, error = found
+        return replace(item, worst=self.flat.worst(j, columns.start + place, claimed, numeric, MARGIN * error))
 
     def has_calls(self, count: int) -> bool:
         """Return whether so many calls fit into what a check may take."""

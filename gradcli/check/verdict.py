@@ -314,8 +314,15 @@ class Judgement:
             if hidden.any()
             else 0.0,
             of_largest=largest,
-            counts=ElementCounts(int(wrong.sum()), int(undecided.sum()), state.size, int(alone.sum())),
+            counts=self.counts(wrong, undecided, alone),
         )
+
+    def counts(self, wrong: np.ndarray, undecided: np.ndarray, alone: np.ndarray) -> ElementCounts:
+        """Count entries, or, where the rows are combinations, elements of the input."""
+        of, *numbers = wrong.size, *(int(entries.sum()) for entries in (wrong, undecided, alone))
+        if not self.rows.single:
+            of, *numbers = wrong.shape[1], *(int(entries.any(axis=0).sum()) for entries in (wrong, undecided, alone))
+        return ElementCounts(numbers[0], numbers[1], of, numbers[2])
 
     def resolutions(self, columns: slice, off: np.ndarray, known: np.ndarray) -> tuple[float | None, float | None]:
         """Return the relative error that would have been seen in any entry, and the same relative to the largest entry.

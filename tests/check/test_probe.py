@@ -126,6 +126,15 @@ def test_a_rule_of_twelve_by_twelve():
     assert (wrong.inputs[0].worst.output, wrong.inputs[0].worst.place) == ((3,), (7,))
 
 
+def test_the_output_of_a_wrong_element_is_named_among_many():
+    wrong = np.where(np.arange(300) == 77, 1.1, 1)
+    x = np.linspace(-1, 1, 300)
+    report = check_gradient(np.tanh, vjp=lambda g, x: g * (1 - np.tanh(x) ** 2) * wrong, at={"x": x})
+    worst = report.inputs[0].worst
+    assert (worst.output, worst.place, worst.ratio) == ((77,), (77,), pytest.approx(1.1))
+    assert report.inputs[0].counts[:3] == (1, 0, 300)
+
+
 def test_bisection_divides_between_inputs_first():
     first, second = halves(np.arange(10), [0, 3, 10])
     assert (first.tolist(), second.tolist()) == ([0, 1, 2], [3, 4, 5, 6, 7, 8, 9])
