@@ -285,7 +285,8 @@ class Chain:
         """Add fits until all intervals are good, or no fit would tell more."""
         self.add(FIRST, FEW)
         self.intersect()
-        if self.done() or (self.side == 0 and (self.settled() | self.shows_kink()).all()):
+        settled = self.settled()
+        if settled.all() or (self.side == 0 and (settled | self.shows_kink()).all()):
             return self
         for width, degree in ((FIRST, MANY), (WIDE, MANY)):
             if self.done():
@@ -450,7 +451,7 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
 
 def judge_pieces(line: Line, chain: Chain, result: Estimate, places: np.ndarray) -> None:
     """Decide outputs whose wide fits contradict narrow ones: only a jump shows that a function comes in pieces."""
-    scanned: dict[tuple[int, int], float | None] = {}
+    scanned: dict[tuple[int, int], bool] = {}
     for j in places:
         k = int(chain.against[j])
         width, value = chain.fits[k].width, float(result.value[j])
@@ -462,12 +463,8 @@ def judge_pieces(line: Line, chain: Chain, result: Estimate, places: np.ndarray)
         least = max(JUMP_UNITS * float(line.rounding(line.base[None])[j]), 10 * noise, 1e-300)
         jump = steps[place] > least
         if jump and (k, place) not in scanned and len(scanned) < MOST_SCANNED:
-            scanned[k, place] = None
-            jump = jumps_between(line, int(j), t[place], t[place + 1], least, value)
-            scanned[k, place] = float(jump)
-        elif jump:
-            jump = bool(scanned.get((k, place), 0.0))
-        if not jump:
+            scanned[k, place] = bool(jumps_between(line, int(j), t[place], t[place + 1], least, value))
+        if not (jump and scanned.get((k, place), False)):
             continue
         clear = [f.width for f in chain.fits[:k] if f.noise[j] <= MUCH_NOISE * chain.fits[0].noise[j]]
         edges = np.count_nonzero(steps > 0.3 * steps[place])

@@ -228,7 +228,6 @@ class Probe:
             if not count:
                 return
             if count <= FEW and self.has_calls(count * PER_ESTIMATE):
-                self.judgement.state[:, group] = OPEN
                 self.judgement.judge_elements(np.flatnonzero(group))
                 return
             probed = self.compare(self.draw("relative", group), "relative")
@@ -255,9 +254,12 @@ class Probe:
     @property
     def calls_needed(self) -> int:
         """How many calls are enough for a pass, or for a fail with its element: sizes alone decide."""
-        most = PASS_CALLS if self.proven is None else FAIL_CALLS
-        enough = int(most + 20 * np.log2(max(self.flat.size, 2)))
-        return max(enough, 2 * (self.flat.claim.budget.allowed or 0))
+        return max(int(self.most_calls), 2 * (self.flat.claim.budget.allowed or 0))
+
+    @property
+    def most_calls(self) -> float:
+        """How many calls a check of this size takes before nothing optional begins."""
+        return (PASS_CALLS if self.proven is None else FAIL_CALLS) + 20 * np.log2(max(self.flat.size, 2))
 
     def text_of_disagreement(self) -> str:
         """Return how claimed and numeric products differ along the direction where they differ most."""
@@ -320,8 +322,7 @@ class Probe:
 
     def has_calls(self, count: int) -> bool:
         """Return whether so many calls fit into what a check may take."""
-        most = PASS_CALLS if self.proven is None else FAIL_CALLS
-        return self.sampler.calls + count <= most + 20 * np.log2(max(self.flat.size, 2))
+        return self.sampler.calls + count <= self.most_calls
 
     def judge_all_or_some(self) -> None:
         """Estimate single elements: all of them where they are few, else a sample."""
