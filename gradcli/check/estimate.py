@@ -133,6 +133,7 @@ class Fit(NamedTuple):
     noise: np.ndarray
     constant: np.ndarray
     series: np.ndarray  # the coefficients that count
+    points: np.ndarray  # where the function was sampled
 
     def central_difference(self, width: float) -> np.ndarray:
         """Return what the fit says about (f(w) - f(-w)) / 2w."""
@@ -174,7 +175,7 @@ def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0
     following = sum(np.abs(weights[np.minimum(last + k, degree)]) for k in range(1, UNSEEN + 1))
     error = np.where(finite, SAFETY * (NOISE_SIGMAS * noise * spread + plateau * following), np.inf)
     constant = finite & (values == values[:1]).all(axis=0)
-    return Fit(width, value, np.where(np.isfinite(error), error, np.inf), noise, constant, series)
+    return Fit(width, value, np.where(np.isfinite(error), error, np.inf), noise, constant, series, t)
 
 
 class Chain:
@@ -451,25 +452,23 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
 
 def judge_pieces(line: Line, chain: Chain, result: Estimate, places: np.ndarray) -> None:
     """Decide outputs whose wide fits contradict narrow ones: only a jump shows that a function comes in pieces."""
-    scanned: dict[tuple[int, int], bool] = {}
+    jumps: dict[tuple[int, int], bool] = {}
     for j in places:
         k = int(chain.against[j])
-        width, value = chain.fits[k].width, float(result.value[j])
-        t, values = line.values(np.linspace(0 if chain.side > 0 else -width, 0 if chain.side < 0 else width, SCAN))
-        steps = np.abs(np.diff(values[:, j] - value * t))
-        steps = np.where(np.isfinite(steps), steps, 0.0)
+        fits, value = chain.fits, float(result.value[j])
+        least = max(JUMP_UNITS * float(line.rounding(line.base[None])[j]), 10 * float(fits[0].noise[j]), 1e-300)
+        t, steps = steps_between(line, int(j), value, fits[k].points)
         place = int(np.argmax(steps))
-        noise = float(chain.fits[0].noise[j])
-        least = max(JUMP_UNITS * float(line.rounding(line.base[None])[j]), 10 * noise, 1e-300)
-        jump = steps[place] > least
-        if jump and (k, place) not in scanned and len(scanned) < MOST_SCANNED:
-            scanned[k, place] = bool(jumps_between(line, int(j), t[place], t[place + 1], least, value))
-        if not (jump and scanned.get((k, place), False)):
+        clear = max((f.width for f in fits[:k] if f.noise[j] <= MUCH_NOISE * fits[0].noise[j]), default=0.0)
+        if (k, place) not in jumps and len(jumps) < MOST_SCANNED and steps[place] > least:
+            jumps[k, place] = jumps_between(line, int(j), t[place], t[place + 1], least, value, clear)
+        if not jumps.get((k, place), False):
             continue
-        clear = [f.width for f in chain.fits[:k] if f.noise[j] <= MUCH_NOISE * chain.fits[0].noise[j]]
-        edges = np.count_nonzero(steps > 0.3 * steps[place])
-        length = max(clear[-1] if clear else 0.0, width / edges if edges <= SCAN // 4 else 0.0)
-        wide = [f for f in chain.fits[k:] if np.isfinite(f.error[j])]
+        width = fits[k].width
+        _, steps = steps_between(line, int(j), value, np.linspace(*np.sort(t)[[0, -1]], SCAN))
+        edges = np.count_nonzero(steps > 0.3 * steps.max())
+        length = max(clear, width / edges if edges <= SCAN // 4 else 0.0)
+        wide = [f for f in fits[k:] if np.isfinite(f.error[j])]
         trend = min(wide, key=lambda f: f.error[j])
         result.trend[j] = trend.value[j]
         if length < max(FINE, FINE_AT_ONE / min(line.scale, 1.0)):
@@ -479,8 +478,18 @@ def judge_pieces(line: Line, chain: Chain, result: Estimate, places: np.ndarray)
             result.kind[j] = "staircase"
 
 
-def jumps_between(line: Line, j: int, a: float, b: float, least: float, slope: float) -> bool:
-    """Bisect: whether values still differ by `least`, slope apart, when a and b are neighbours."""
+def steps_between(line: Line, j: int, slope: float, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return points in order, and how much the values change between neighbours, a slope apart."""
+    t, values = line.values(np.sort(points))
+    steps = np.abs(np.diff(values[:, j] - slope * t))
+    return t, np.where(np.isfinite(steps), steps, 0.0)
+
+
+def jumps_between(line: Line, j: int, a: float, b: float, least: float, slope: float, smooth: float) -> bool:
+    """Bisect: whether values still differ by `least`, slope apart, when a and b are neighbours.
+
+    smooth: the width of a fit that saw no jump. Pieces are about as long, so that over shorter distances a jump stays.
+    """
     ends = {}
 
     def at(t: float) -> float:
@@ -495,8 +504,11 @@ def jumps_between(line: Line, j: int, a: float, b: float, least: float, slope: f
         if middle in (a, b) or (line.alone and real in line.representable(np.array([a, b]))):
             break
         a, b = (a, middle) if abs(at(middle) - at(a)) >= abs(at(b) - at(middle)) else (middle, b)
+        if b - a > smooth:
+            continue
         history.append(abs(at(b) - at(a)))
-        if history[-1] < least:
+        falls = len(history) > HALVINGS and history[-1] < STAYS * history[-HALVINGS]
+        if history[-1] < least or falls:
             return False
     before = history[max(-len(history), -HALVINGS)]
     return history[-1] >= max(least, STAYS * before)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .estimate import fit
 from .noise import claim_at
 from .verdict import FAIL, Judgement
 
@@ -23,8 +22,9 @@ SIMPLE, ERRATIC = 0.02, 0.15
 NO_DIFFERENCE = 1e-4
 """A difference so small beside the largest is none: a formula that is wrong in places has such, a solver has not."""
 LOOKED_AT = 3  # wrong entries that are looked at
-STEP = 1e-3  # the width of fits, in units of the reach
+STEP = 1e-3  # of central differences, in units of the reach
 CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola
+SMOOTH_FALL = 0.01  # the part to which what a smooth claim is off that parabola falls from the first to the second
 ROUGHER = 5.0  # how many times rougher than the slopes of the values a claim is that is rough by itself
 
 
@@ -50,26 +50,32 @@ class WrongEntry:
         return np.array(claims)
 
     def slopes(self, starts: np.ndarray, width: float) -> np.ndarray:
-        """Return the slopes of the values at starts, from fits of a width; nan where these are not known."""
-        fits = [fit(self.line, width, 4, start=float(start)) for start in starts]
-        return (
-            np.array([np.nan if f is None or np.isinf(f.error[self.j]) else f.value[self.j] for f in fits]) / self.scale
-        )
+        """Return central differences of the values at starts: their error is smooth from start to start."""
+        t, values = self.line.values(np.concatenate([starts + width, starts - width]))
+        (up, down), (above, below) = np.split(values[:, self.j], 2), np.split(t, 2)
+        with np.errstate(invalid="ignore"):
+            return (up - down) / (above - below) / self.scale
 
-    def is_rougher(self, reach: float, own: float) -> bool:
-        """Return whether the claim is rough over a reach, and the slope of the values is not.
+    def roughness(self, reach: float) -> float:
+        """Return how far the claim is off a parabola over a reach; 0 if it is not known there."""
+        claimed = self.claimed(reach * STARTS)
+        known = claimed is not None and np.isfinite(claimed).all()
+        return off_parabola(claimed) * np.abs(claimed).max() if known else 0.0
+
+    def is_rougher(self, own: float) -> bool:
+        """Return whether the claim is rough over close points, and the slope of the values is not.
 
         own: how much the claim scatters between points that are rounding units apart.
         """
-        starts = reach * STARTS
-        claimed = self.claimed(starts)
-        if claimed is None or not np.isfinite(claimed).all():
+        wide, close = (self.roughness(reach) for reach in CLOSE_REACHES)
+        if close <= SMOOTH_FALL * wide:
             return False
-        rough = off_parabola(claimed) * np.abs(claimed).max()
-        if not rough > max(ROUGHER * own, ERRATIC * self.gap):
-            return False
-        numeric = self.slopes(starts, STEP * reach)
-        return bool(np.isfinite(numeric).all() and rough > ROUGHER * off_parabola(numeric) * np.abs(numeric).max())
+        for reach, rough in zip(CLOSE_REACHES, (wide, close), strict=True):
+            if rough > max(ROUGHER * own, ERRATIC * self.gap):
+                numeric = self.slopes(reach * STARTS, STEP * reach)
+                if np.isfinite(numeric).all() and rough > ROUGHER * off_parabola(numeric) * np.abs(numeric).max():
+                    return True
+        return False
 
     def difference_of_tolerance(self, scatter: float) -> float | None:
         """Return the relative size of the difference between claim and values where it is erratic; None elsewhere.
@@ -78,7 +84,7 @@ class WrongEntry:
         the point. scatter: of the claim by itself.
         """
         for reach in REACHES:
-            starts, width = reach * STARTS, STEP * min(reach, 0.1) / 0.1
+            starts, width = reach * STARTS, STEP * min(reach, 0.1)
             claimed = self.claimed(starts)
             if claimed is None:
                 return None
@@ -158,4 +164,4 @@ def is_rough(judgement: Judgement, own: np.ndarray) -> bool:
     entries = itertools.islice(
         wrong_entries(judgement, np.abs(judgement.claimed - judgement.value)), 1 if dear else None
     )
-    return any(e.is_rougher(reach, float(own[e.j, e.i])) for e in entries for reach in CLOSE_REACHES)
+    return any(entry.is_rougher(float(own[entry.j, entry.i])) for entry in entries)
