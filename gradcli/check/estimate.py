@@ -36,7 +36,7 @@ NOISE_SIGMAS = 3.0  # how many standard deviations of the noise an error covers,
 SAFETY = 4.0  # ... times this: noise is known from a few coefficients only (prototype: 0 of 464 errors too small)
 PAIR_SIGMAS = 8.0  # rounding units that a central difference may be off by, over its width
 NOISE_UNITS = 100.0  # rounding units up to which noise is that of rounding: more may be structure
-WANTED = 1e-7  # the relative error at which an estimate is good enough
+WANTED = 3e-7  # the relative error at which an estimate is good enough
 WANTED_OF_CHANGE = 1e-6  # the same for slopes of about 0, relative to what the function changes over its scale
 NARROWEST = 2e5  # rounding units of x in the narrowest fit: below, rounding inside the function looks like structure
 UNRESOLVED_LEAST = 0.01  # part of the least width down to which structure that no fit resolves is followed
@@ -134,12 +134,13 @@ class Fit(NamedTuple):
     constant: np.ndarray
     series: np.ndarray  # the coefficients that count
     points: np.ndarray  # where the function was sampled
+    side: int
 
-    def central_difference(self, width: float) -> np.ndarray:
-        """Return what the fit says about (f(w) - f(-w)) / 2w."""
-        s, odd = width / self.width, np.arange(1, len(self.series), 2)
-        polynomials = np.cos(odd * math.acos(s))
-        return polynomials @ self.series[1::2] / width
+    def change(self, t: float) -> np.ndarray:
+        """Return what the fit says about f(t) - f(0)."""
+        place, start = (t / self.width, 0.0) if self.side == 0 else (self.side * 2 * t / self.width - 1, -1.0)
+        k = np.arange(len(self.series))
+        return (np.cos(k * math.acos(place)) - np.cos(k * math.acos(start))) @ self.series
 
 
 def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0) -> Fit | None:
@@ -175,7 +176,7 @@ def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0
     following = sum(np.abs(weights[np.minimum(last + k, degree)]) for k in range(1, UNSEEN + 1))
     error = np.where(finite, SAFETY * (NOISE_SIGMAS * noise * spread + plateau * following), np.inf)
     constant = finite & (values == values[:1]).all(axis=0)
-    return Fit(width, value, np.where(np.isfinite(error), error, np.inf), noise, constant, series, t)
+    return Fit(width, value, np.where(np.isfinite(error), error, np.inf), noise, constant, series, t, side)
 
 
 class Chain:
@@ -252,28 +253,21 @@ class Chain:
             rounding = PAIR_SIGMAS * self.line.rounding(np.where(np.isfinite(values), values, 0.0))
         return up, down, (t[: len(steps)] - t[len(steps) :]) / 2, rounding
 
-    def agrees_with_pairs(self) -> np.ndarray:
-        """Return where central differences over close points agree with the interval, as far as they can tell."""
-        up, down, half, rounding = self.differences()
-        value, error, agree = self.value, self.error, np.ones(self.count, bool)
+    def agrees_with_close_points(self) -> np.ndarray:
+        """Return where values at close points agree with the interval, as far as they can tell."""
+        signs = np.resize([1.0, -1.0], len(PAIRS)) if self.side == 0 else self.side
+        t, values = self.line.values(signs * np.maximum(PAIRS, self.least))
+        rounding = PAIR_SIGMAS * self.line.rounding(np.where(np.isfinite(values), values, 0.0))
         noise = np.maximum(rounding, np.minimum(PAIR_SIGMAS * self.noise, NOISE_UNITS * rounding))
-        for k, width in enumerate(half):
-            wider = [f for f in self.fits if f.width >= width]
-            if not wider or width == 0:
+        value, error, agree = self.value, self.error, np.ones(self.count, bool)
+        for offset, close in zip(t.tolist(), values, strict=True):
+            wider = next((f for f in self.fits if f.width >= abs(offset)), None)
+            if wider is None or offset == 0:
                 continue
-            curve = wider[0].central_difference(width) - wider[0].value if self.side == 0 else 0.0
-            if self.side == 0:
-                slope, visible = (up[k] - down[k]) / (2 * half[k]), noise / half[k]
-            else:
-                end = (up if self.side > 0 else down)[k] - self.line.base
-                slope, visible = self.side * end / width, noise / width + 20 * width * self.bend(wider[0])
+            expected = self.line.base + wider.change(offset) + offset * (value - wider.value)
             with np.errstate(invalid="ignore"):
-                agree &= (np.abs(slope - value - curve) <= visible + error) | (self.width < wider[0].width)
+                agree &= (np.abs(close - expected) <= noise + abs(offset) * error) | (self.width < wider.width)
         return agree
-
-    def bend(self, fit_: Fit) -> np.ndarray:
-        """Return the size of the second derivative over a one-sided fit, from the change that it shows."""
-        return 16 * np.abs(fit_.series[2:]).sum(axis=0) / fit_.width**2
 
     def good(self) -> np.ndarray:
         """Return where the interval is narrow enough."""
@@ -312,13 +306,13 @@ class Chain:
         if not self.fits:
             return np.zeros(self.count, bool)
         good = self.good() | self.constant()
-        return good & self.agrees_with_pairs() & ~self.seems_constant() if good.any() else good
+        return good & self.agrees_with_close_points() & ~self.seems_constant() if good.any() else good
 
     def rounding_limits(self) -> np.ndarray:
         """Return where nothing but rounding of the result limits the first fits, and close points agree."""
         rounding = self.line.rounding(self.line.base[None])
         few = np.all([f.noise <= MUCH_NOISE * rounding for f in self.fits if f.width <= FIRST], axis=0)
-        return few & np.isfinite(self.fits[0].error) & self.agrees_with_pairs()
+        return few & np.isfinite(self.fits[0].error) & self.agrees_with_close_points()
 
     def done(self) -> bool:
         return bool(self.settled().all())
@@ -437,9 +431,12 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
         least = line.rounding(np.where(np.isfinite(every), every, 0.0))
         hidden &= result.width <= widest
         result.error[hidden] = np.maximum(result.error, least / np.maximum(widest, TINY))[hidden]
+    settled = chain.settled()
+    if settled.all():
+        return result
     unclear = ~against & ~(result.error <= UNCLEAR * np.abs(result.value)) & ~chain.good()
     blurred = result.known & ~against & ~chain.good() & (result.width < FIRST) & line.alone
-    steep = chain.steepens() & (result.kind == "smooth") & ~chain.settled()
+    steep = chain.steepens() & (result.kind == "smooth") & ~settled
     unclear |= steep
     if unclear.any():
         best = float(np.nanmax(np.where(unclear, result.width, np.nan), initial=FIRST))

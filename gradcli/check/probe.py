@@ -18,7 +18,7 @@ import numpy as np
 
 from ..program.claim import OutOfCallsError
 from ..show.check_results import Evidence, InputCheck
-from .estimate import WANTED, Estimate, estimate, fit
+from .estimate import FIRST, RATIO, WANTED, Estimate, Fit, estimate, fit
 from .locate import locate, locate_output, locate_rough
 from .rows import draw_signs
 from .sampler import Line
@@ -139,13 +139,22 @@ class Probe:
     def adds_up(self) -> bool:
         """Return whether the slopes of all elements add up to that along a random direction: no kinks meet."""
         judgement, direction = self.judgement, self.draw("relative")
-        slopes, moved = estimate(self.sampler.line(direction, self.rows.weights)), direction != 0
+        line, moved = self.sampler.line(direction, self.rows.weights), direction != 0
         with np.errstate(invalid="ignore"):
             total = judgement.value[:, moved] @ direction[moved]
             size = np.abs(judgement.value[:, moved]) @ np.abs(direction[moved])
-            errors = MARGIN * (slopes.error + judgement.error[:, moved] @ np.abs(direction[moved]))
-            near = np.abs(slopes.value - total) <= errors + ADDS_UP * size
-        return bool((near | ~np.isfinite(total)).all() and not (slopes.kind == "kink").any())
+            errors = judgement.error[:, moved] @ np.abs(direction[moved])
+
+        def near(slopes: Fit | Estimate) -> bool:
+            with np.errstate(invalid="ignore"):
+                gap = np.abs(slopes.value - total)
+            return bool(((gap <= MARGIN * (slopes.error + errors) + ADDS_UP * size) | ~np.isfinite(total)).all())
+
+        quick = fit(line, FIRST / RATIO, QUICK)
+        if quick is not None and (quick.error <= ADDS_UP * size).all() and near(quick):
+            return True
+        slopes = estimate(line)
+        return near(slopes) and not (slopes.kind == "kink").any()
 
     def bound_by(self, probed: Probed) -> None:
         """Tighten the bounds of all elements that moved by what a direction says of each."""
