@@ -67,11 +67,12 @@ class WrongEntry:
 
         own: how much the claim scatters between points that are rounding units apart.
         """
-        wide, close = (self.roughness(reach) for reach in CLOSE_REACHES)
+        wide, least = self.roughness(CLOSE_REACHES[0]), max(ROUGHER * own, ERRATIC * self.gap)
+        close = self.roughness(CLOSE_REACHES[1]) if wide > least else 0.0
         if close <= SMOOTH_FALL * wide:
             return False
         for reach, rough in zip(CLOSE_REACHES, (wide, close), strict=True):
-            if rough > max(ROUGHER * own, ERRATIC * self.gap):
+            if rough > least:
                 numeric = self.slopes(reach * STARTS, STEP * reach)
                 if np.isfinite(numeric).all() and rough > ROUGHER * off_parabola(numeric) * np.abs(numeric).max():
                     return True
