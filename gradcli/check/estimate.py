@@ -138,9 +138,12 @@ class Fit(NamedTuple):
 
     def change(self, t: float) -> np.ndarray:
         """Return what the fit says about f(t) - f(0)."""
-        place, start = (t / self.width, 0.0) if self.side == 0 else (self.side * 2 * t / self.width - 1, -1.0)
+        start = math.pi / 2 if self.side == 0 else math.pi
+        part = t / self.width
+        angle = math.asin(part) if self.side == 0 else 2 * math.asin(math.sqrt(abs(part)))
         k = np.arange(len(self.series))
-        return (np.cos(k * math.acos(place)) - np.cos(k * math.acos(start))) @ self.series
+        # cos(k (start - angle)) - cos(k start), without cancellation
+        return (2 * np.sin(k * (start - angle / 2)) * np.sin(k * angle / 2)) @ self.series
 
 
 def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0) -> Fit | None:
@@ -494,17 +497,16 @@ def jumps_between(line: Line, j: int, a: float, b: float, least: float, slope: f
             ends[t] = float(line.values(np.array([t]))[1][0, j]) - slope * t
         return ends[t]
 
-    history = [abs(at(b) - at(a))]
+    history, closer = [abs(at(b) - at(a))], 0
     for _ in range(BISECTIONS):
         middle = (a + b) / 2
         (real,) = line.representable(np.array([middle]))
         if middle in (a, b) or (line.alone and real in line.representable(np.array([a, b]))):
             break
         a, b = (a, middle) if abs(at(middle) - at(a)) >= abs(at(b) - at(middle)) else (middle, b)
-        if b - a > smooth:
-            continue
         history.append(abs(at(b) - at(a)))
-        falls = len(history) > HALVINGS and history[-1] < STAYS * history[-HALVINGS]
+        closer += b - a <= smooth
+        falls = closer > 2 * HALVINGS and history[-1] < STAYS * history[-HALVINGS]
         if history[-1] < least or falls:
             return False
     before = history[max(-len(history), -HALVINGS)]

@@ -35,8 +35,8 @@ class WrongEntry:
         self.flat, self.j, self.i = judgement.flat, j, i
         self.line, _ = judgement.estimates[i]
         self.scale, self.rows = float(self.flat.scales[i]), judgement.rows
-        self.difference = float(judgement.claimed[j, i] - judgement.value[j, i])
-        self.gap = abs(self.difference)
+        self.claimed_here = float(judgement.claimed[j, i])
+        self.gap = abs(self.claimed_here - float(judgement.value[j, i]))
 
     def claimed(self, starts: np.ndarray) -> np.ndarray | None:
         """Return what is claimed at starts along the element; None where there is no claim at one of them."""
@@ -91,7 +91,8 @@ class WrongEntry:
                 return None
             if not np.isfinite(claimed).all() or off_parabola(claimed) > 2 * SIMPLE:
                 continue  # which needs no call of the function
-            numeric = self.slopes(starts, width)
+            *numeric, here = self.slopes(np.append(starts, 0.0), width)
+            numeric = np.array(numeric)
             if not np.isfinite(numeric).all() or off_parabola(numeric) > SIMPLE:
                 continue
             difference = claimed - numeric
@@ -99,7 +100,7 @@ class WrongEntry:
             seen = 30 * self.flat.unit * abs(float(self.line.base[self.j])) / (width * self.scale)
             if size.min() < NO_DIFFERENCE * size.max() or not size.max() > seen:
                 return None
-            aside = abs(self.difference - parabola_at_0(difference)) / size.max()
+            aside = abs(self.claimed_here - here - parabola_at_0(difference)) / size.max()
             erratic = max(off_parabola(difference), min(aside, 1.0))
             return (
                 float(size.max() / np.abs(numeric).max())
