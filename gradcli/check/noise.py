@@ -66,7 +66,8 @@ def scatter_of_claim(rows: ClaimedRows) -> np.ndarray:
     for near in neighbours(rows.flat.claim):
         moved = claim_at(rows, near)
         if moved is not None:
-            most = np.fmax(most, np.abs(moved - rows.claimed))
+            with np.errstate(invalid="ignore"):
+                most = np.fmax(most, np.abs(moved - rows.claimed))
     return np.where(np.isfinite(most), most, 0.0)
 
 

@@ -152,8 +152,9 @@ class Judgement:
             return self.within(j, i)
         trend = float(slopes.trend[j]) / scale
         if kind == "staircase" and abs(a - trend) <= SMALL_EFFECT * abs(trend):
+            step = value if abs(value) > MARGIN * error else 0.0
             return self.undecided(
-                j, i, f"a staircase: the slope is {value:.6g} on the step here and {trend:.6g} over many steps"
+                j, i, f"a staircase: the slope is {step:.6g} on the step here and {trend:.6g} over many steps"
             )
         if self.is_hidden(j, i):
             return NEGLIGIBLE

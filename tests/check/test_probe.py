@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.check.locate import bisect, halves
 
 from . import hunt
 
@@ -133,16 +132,6 @@ def test_the_output_of_a_wrong_element_is_named_among_many():
     worst = report.inputs[0].worst
     assert (worst.output, worst.place, worst.ratio) == ((77,), (77,), pytest.approx(1.1))
     assert report.inputs[0].counts[:3] == (1, 0, 300)
-
-
-def test_bisection_divides_between_inputs_first():
-    first, second = halves(np.arange(10), [0, 3, 10])
-    assert (first.tolist(), second.tolist()) == ([0, 1, 2], [3, 4, 5, 6, 7, 8, 9])
-    off = np.zeros(1000)
-    off[617] = 1.0
-    asked = []
-    assert bisect(np.arange(1000), 1.0, lambda part: asked.append(1) or off[part].sum(), [0, 1000]) == 617
-    assert len(asked) <= 10
 
 
 def said(count):

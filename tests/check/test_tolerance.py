@@ -1,0 +1,74 @@
+"""Mismatches with a cause other than a wrong formula are recognised by values, not by what the source calls."""
+
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+from gradcli.check.tolerance import STARTS, off_parabola, parabola_at_0
+
+
+def bisected(c, steps):
+    """Return the cube root of c by bisection: exact to 3 / 2^steps."""
+    low, high = 0.0, 3.0
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle**3 < c else (low, middle)
+    return (low + high) / 2
+
+
+def relaxed(c, steps):
+    """Return about the cube root of c, by steps that each leave a part of the error: a smooth function of c."""
+    x = 1.0
+    for _ in range(steps):
+        x += 0.3 * (c - x**3) / (3 * x**2)
+    return x
+
+
+def judge(f, grad, x=1.3):
+    return check_gradient(lambda x: f(x), lambda x: grad(x), at={"x": np.array(x)})
+
+
+def slope(c):
+    return np.cbrt(c) ** -2 / 3
+
+
+@pytest.mark.parametrize("steps", [14, 20, 26])
+def test_the_trend_of_a_bisection_passes_or_is_left_open(steps):
+    assert judge(lambda c: bisected(c, steps), slope).verdict in ("pass", "inconclusive")
+
+
+@pytest.mark.parametrize("steps", [26, 40])
+@pytest.mark.parametrize("factor", [1.01, 0.5, -1.0])
+def test_a_wrong_slope_of_a_bisection_fails(steps, factor):
+    assert judge(lambda c: bisected(c, steps), lambda c: factor * slope(c)).verdict == "fail"
+
+
+def test_an_iteration_that_has_not_converged_is_another_smooth_function():
+    assert judge(lambda c: relaxed(c, 100), slope).verdict == "pass"
+    assert judge(lambda c: relaxed(c, 20), slope).verdict == "fail"
+
+
+@pytest.mark.parametrize("error", [1e-3, 1e-5])
+def test_a_smooth_difference_is_a_wrong_formula(error):
+    report = judge(np.sin, lambda x: np.cos(x) * (1 + error * np.cos(x)))
+    assert report.verdict == "fail"
+    assert not any(finding.kind == "rough" for finding in report.diagnosis)
+
+
+@pytest.mark.parametrize("error", [1e-3, 1e-5])
+def test_an_erratic_difference_may_be_a_tolerance(error):
+    report = judge(np.sin, lambda x: np.cos(x) * (1 + error * np.sin(137.0 * x)))
+    assert (report.verdict, "solver with tolerance" in report.message) == ("inconclusive", True)
+
+
+def test_a_claim_that_jumps_about_is_rough():
+    report = judge(np.sin, lambda x: np.round(np.cos(x), 3))
+    assert report.verdict == "fail"
+    assert report.diagnosis[0].kind == "rough"
+
+
+def test_a_parabola_through_starts_is_found():
+    values = 3 + 2 * STARTS - STARTS**2
+    assert off_parabola(values) < 1e-14
+    assert parabola_at_0(values) == pytest.approx(3)
+    assert off_parabola(values + 0.1 * (-1.0) ** np.arange(8)) > 0.01
