@@ -25,7 +25,7 @@ def relaxed(c, steps):
 
 
 def judge(f, grad, x=1.3):
-    return check_gradient(lambda x: f(x), lambda x: grad(x), at={"x": np.array(x)})
+    return check_gradient(f, grad, at={"x": np.array(x)})
 
 
 def slope(c):
