@@ -465,7 +465,7 @@ def judge_pieces(line: Line, chain: Chain, result: Estimate, places: np.ndarray)
         if not jumps.get((k, place), False):
             continue
         width = fits[k].width
-        _, steps = steps_between(line, int(j), value, np.linspace(*np.sort(t)[[0, -1]], SCAN))
+        _, steps = steps_between(line, int(j), value, np.linspace(t[0], t[-1], SCAN))
         edges = np.count_nonzero(steps > 0.3 * steps.max())
         length = max(clear, width / edges if edges <= SCAN // 4 else 0.0)
         wide = [f for f in fits[k:] if np.isfinite(f.error[j])]

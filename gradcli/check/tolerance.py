@@ -59,8 +59,9 @@ class WrongEntry:
     def roughness(self, reach: float) -> float:
         """Return how far the claim is off a parabola over a reach; 0 if it is not known there."""
         claimed = self.claimed(reach * STARTS)
-        known = claimed is not None and np.isfinite(claimed).all()
-        return off_parabola(claimed) * np.abs(claimed).max() if known else 0.0
+        if claimed is None or not np.isfinite(claimed).all():
+            return 0.0
+        return off_parabola(claimed) * float(np.abs(claimed).max())
 
     def is_rougher(self, own: float) -> bool:
         """Return whether the claim is rough over close points, and the slope of the values is not.
@@ -91,8 +92,8 @@ class WrongEntry:
                 return None
             if not np.isfinite(claimed).all() or off_parabola(claimed) > 2 * SIMPLE:
                 continue  # which needs no call of the function
-            *numeric, here = self.slopes(np.append(starts, 0.0), width)
-            numeric = np.array(numeric)
+            slopes = self.slopes(np.append(starts, 0.0), width)
+            numeric, here = slopes[:-1], float(slopes[-1])
             if not np.isfinite(numeric).all() or off_parabola(numeric) > SIMPLE:
                 continue
             difference = claimed - numeric
