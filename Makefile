@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 # Most of what is installed is never imported; Python compiles the rest when it is.
 INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test test-all test-oldest test-elsewhere test-found lint format man bench calibrate clean
+.PHONY: demo test test-all test-oldest test-elsewhere test-found lint format man site bank bench calibrate clean
 
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
@@ -56,6 +56,11 @@ calibrate: $(READY)
 # Ratios of time beside other engines, and checkers on one bank; the page gradcli-bench(7) holds the tables.
 bench: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -W ignore -m tests.bench $(MEASURED)
+
+# Runs a gradient checker on the bank of right and wrong claims: one of tests/bank/checkers, or a Python file.
+CHECKER := gradcli
+bank: $(ELSEWHERE)/.ready
+	$(ELSEWHERE)/bin/python -W ignore -m tests.bank $(CHECKER)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) $(ELSEWHERE) $(FOUND) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

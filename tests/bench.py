@@ -29,7 +29,8 @@ import numpy as np
 
 import gradcli
 
-from . import calibrate
+from .bank import run as bank
+from .bank import trials
 
 HAND, CLICK = "NumPy by hand", "importing NumPy and click"
 PEERS = {"PyTorch": "torch", "JAX": "jax", "HIPS autograd": "autograd", "PyArrow by hand": "pyarrow"}
@@ -255,87 +256,22 @@ ROWS = [
     Row("sweep over 10,000,000 rows", "PyArrow by hand", sweep),
 ]
 
-CHECKERS = {"gradcli": "gradcli", "PyTorch gradcheck": "torch", "SciPy check_grad": "scipy"}
+CHECKERS = {"gradcli": "gradcli", "PyTorch gradcheck": "pytorch", "SciPy check_grad": "scipy"}
 CHECKERS |= {"numdifftools": "numdifftools", "jacobi": "jacobi"}
-"""The checkers, with the modules that they need."""
+"""The checkers, with their modules in tests/bank/checkers."""
 FUNCTIONS = 100
-WRONG_FROM = 0.01
-"""Relative errors of the wrong claims from which on they count: every checker means to see these."""
-COUNTED = ("right", "accused", "wrong", "found", "open")
+SHOWN = ("right", "accused", "wrong", "found", "open", "calls", "milliseconds")
 
 
-class Counting:
-    """A function that counts its calls."""
-
-    def __init__(self, f: Callable):
-        self.f, self.calls = f, 0
-
-    def __call__(self, x: Any) -> float:
-        self.calls += 1
-        return float(self.f(np.asarray(x)))
-
-
-def judge(checker: str, f: Callable, x: np.ndarray, claimed: np.ndarray) -> str:
-    """Return a checker's verdict on a claim with its own defaults: pass, fail or another word for neither.
-
-    check_grad gives the size of a difference, which fails above 1e-5 of the claim's; numdifftools and jacobi give a
-    derivative with its error, and a claim fails that is ten such errors away and more than 1e-9 of it.
-    """
-    if checker == "gradcli":
-        return gradcli.check_gradient(f, lambda x: claimed, at={"x": x}).verdict
-    if checker == "PyTorch gradcheck":
-        return judge_by_torch(f, x, claimed)
-    if not np.isfinite(claimed).all():
-        return "fail"  # whoever reads the numbers sees it
-    if checker == "SciPy check_grad":
-        from scipy.optimize import check_grad
-
-        return "pass" if check_grad(f, lambda x: claimed, x) <= 1e-5 * np.linalg.norm(claimed) else "fail"
-    if checker == "jacobi":
-        from jacobi import jacobi
-
-        slope, error = jacobi(f, x, diagonal=False)
-    else:
-        import numdifftools
-
-        slope, error = numdifftools.Gradient(f, full_output=True)(x)[:2]
-    gap = np.abs(claimed - np.ravel(slope))
-    return "pass" if (gap <= np.maximum(10 * np.ravel(error), 1e-9 * np.abs(claimed))).all() else "fail"
-
-
-def judge_by_torch(f: Callable, x: np.ndarray, claimed: np.ndarray) -> str:
-    import torch
-
-    class Claimed(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, t: Any) -> Any:
-            return torch.tensor(f(t.detach().numpy()), dtype=torch.double)
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g * torch.tensor(claimed, dtype=torch.double)
-
-    t = torch.tensor(x, dtype=torch.double, requires_grad=True)
-    return "pass" if torch.autograd.gradcheck(Claimed.apply, (t,), raise_exception=False) else "fail"
-
-
-def count_verdicts(checker: str) -> dict[str, Any]:
-    """Return how a checker does on random functions: counts of right and wrong claims, calls and seconds for one."""
-    counts = dict.fromkeys(COUNTED, 0)
-    calls, seconds = [], []
-    for label, f, x, claim, size in calibrate.random_claims(FUNCTIONS):
-        if label == "wrong" and size < WRONG_FROM:
-            continue
-        counted, claimed = Counting(f), claim["grad"](x)
-        start = time.perf_counter()
-        with np.errstate(all="ignore"):
-            verdict = judge(checker, counted, x, claimed)
-        seconds.append(time.perf_counter() - start)
-        calls.append(counted.calls)
-        counts[label] += 1
-        counts["accused" if label == "right" else "found"] += verdict == "fail"
-        counts["open"] += verdict not in ("pass", "fail")
-    return {**counts, "calls": statistics.median(calls), "milliseconds": round(1e3 * statistics.median(seconds), 3)}
+def count_verdicts(checker: str) -> dict[str, Any] | None:
+    """Return how a checker does on random functions; None if its package is not installed."""
+    try:
+        judge = bank.load(checker)
+    except ModuleNotFoundError:
+        return None
+    claims = (t for t in trials.random_claims(FUNCTIONS) if t[0] == "right" or t[-1] >= bank.SMALL)
+    counts = bank.count_verdicts(judge, claims)
+    return {name: counts[name] for name in SHOWN}
 
 
 def processor() -> str:
@@ -360,7 +296,7 @@ def measure() -> dict[str, Any]:
         ratios.append({"work": work, "reference": reference, "ratio": ratio})
         print(f"{work:42} {reference:26} {'not installed' if ratio is None else f'{ratio:8.3f}'}", flush=True)
     for checker, module in CHECKERS.items():
-        counts = count_verdicts(checker) if is_there(module) else None
+        counts = count_verdicts(module)
         checkers.append({"checker": checker, "counts": counts})
         print(checker, counts or "not installed", flush=True)
     machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}"

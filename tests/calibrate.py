@@ -1,4 +1,4 @@
-"""How often the verdict is right: a table of the banks under tests/check, with counts of right and of wrong claims.
+"""How often the verdict is right: a table of the banks, with counts of right and of wrong claims.
 
 python -m tests.calibrate                       prints the table
 python -m tests.calibrate --functions 500 FILE  writes it, too, as JSON: `man.generate` puts it into gradcli-verdict(7)
@@ -11,40 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mpmath as mp
 import numpy as np
 
 from gradcli import check_gradient
 
-from .check import bank, hunt, test_cancellation, test_kink, test_patterns, test_products, test_search
+from .bank import hunt
+from .bank.trials import Trial, cancelling, kinks, proven, random_claims
+from .check import test_patterns, test_products, test_search
 
-Trial = tuple[str, Any, np.ndarray, dict[str, Any], float]
-"""Whether a claim is "right" or "wrong", the function, its point, the claim with options, and its relative error."""
 FUNCTIONS = 100
 COUNTED = ("right", "accused", "left open", "wrong", "found", "not decided", "within what was stated", "missed")
-
-
-def proven(_: int) -> Iterator[Trial]:
-    """Yield sums of functions of one variable and coupled ones, whose derivatives mpmath proves in 50 digits."""
-    for k, case in enumerate([*bank.elementwise(), *bank.coupled()]):
-        yield "right", case.f, case.x, {"grad": case.grad}, 0.0
-        for j, (_, grad) in enumerate(bank.mistakes(case)):
-            if (k + j) % 4 == 0 and (size := case.relative_error(grad)) >= bank.WRONG_FROM:
-                yield "wrong", case.f, case.x, {"grad": grad}, size
-
-
-def random_claims(count: int, **options: Any) -> Iterator[Trial]:
-    """Yield random functions with their gradient, with one that is off by 1e-1 to 1e-6, and with absurd ones."""
-    for k in range(count):
-        rng = np.random.default_rng([21, k])
-        function = hunt.Function(rng)
-        with np.errstate(all="ignore"):
-            found = hunt.claims(function, rng)
-        right = found.pop("right")
-        yield "right", function.value, function.x, {"grad": lambda x, g=right: g, **options}, 0.0
-        for what in (list(found)[0], list(found)[1 + k % (len(found) - 1)]):
-            if np.isfinite(right).all() and (size := hunt.relative_gap(found[what], right)) > 0:
-                yield "wrong", function.value, function.x, {"grad": lambda x, g=found[what]: g, **options}, size
 
 
 def backward_passes(count: int) -> Iterator[Trial]:
@@ -59,26 +35,6 @@ def backward_passes(count: int) -> Iterator[Trial]:
         yield "wrong", np.sin, test_products.X, {"vjp": claim}, np.inf
     for claim in test_patterns.ROUGH.values():
         yield "wrong", test_patterns.total, test_patterns.ROUGH_AT, {"grad": claim}, np.inf
-
-
-def kinks(_: int) -> Iterator[Trial]:
-    """Yield elements of generalized gradients at kinks, and vectors beside them."""
-    for name, (f, x, right, wrong) in test_kink.CASES.items():
-        if name not in test_kink.LARGE:
-            for label, claims in (("right", right), ("wrong", wrong)):
-                for g in claims:
-                    claim = {"grad": lambda x, g=g: np.asarray(g, float)}
-                    yield label, f, np.asarray(x, float), claim, np.inf if label == "wrong" else 0.0
-
-
-def cancelling(_: int) -> Iterator[Trial]:
-    """Yield functions that lose digits, with derivatives by mpmath in 60 digits, right and half as large again."""
-    for f, exact in test_cancellation.CANCELLING.values():
-        for x in test_cancellation.PLACES:
-            with mp.workdps(60):
-                true = float(mp.diff(exact, mp.mpf(x), h=mp.mpf(10) ** -25))
-            for label, claimed in (("right", true), ("wrong", 1.5 * true)):
-                yield label, f, np.array(x), {"grad": lambda x, g=claimed: np.array(g)}, abs(claimed / true - 1)
 
 
 def regions(_: int) -> Iterator[Trial]:

@@ -4,7 +4,7 @@ python -m tests.freeze write FILE      before: record everything (some minutes)
 python -m tests.freeze compare FILE    after: print what differs; exit code 1 where something does
 
 A record holds the exit code and the output of every command in tests/cases and of every sample, and the verdicts on
-the bank and on the hunt of tests/check. It says what these print on one machine in one environment, so it is not
+the bank and on the hunt of tests/bank. It says what these print on one machine in one environment, so it is not
 committed. `--only WORDS` takes the entries whose names contain one of the words: `--only sweep.txt bank`.
 A difference is meant, or is a mistake: after one that is meant, write the record anew.
 """
@@ -24,8 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from .check import hunt, test_bank
-from .check.bank import mistakes
+from .bank import hunt
+from .bank.functions import mistakes
+from .check import test_bank
 from .command import ROOT, gradcli, shell
 from .test_cases import CASES, Case, cases_of
 from .text import matches

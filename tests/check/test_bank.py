@@ -8,9 +8,9 @@ from gradcli import check_gradient
 from gradcli.check.run import Place, run_check
 from gradcli.program.hand_written import HandWritten
 
-from .atoms import ATOMS
-from .bank import RIGHT_WITHIN, WRONG_FROM, coupled, elementwise, mistakes
-from .hunt import ABSURD, NAMES, Function, claims, is_honest, passes, relative_gap
+from ..bank.atoms import ATOMS
+from ..bank.functions import RIGHT_WITHIN, WRONG_FROM, coupled, elementwise, mistakes
+from ..bank.hunt import ABSURD, NAMES, Function, claims, is_honest, passes, relative_gap
 
 RIGHT = [*elementwise(), *coupled()]
 NAMED = {

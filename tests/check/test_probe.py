@@ -8,7 +8,7 @@ import pytest
 
 from gradcli import check_gradient
 
-from . import hunt
+from ..bank import hunt
 
 MANY = pytest.param(1_000_000, marks=pytest.mark.nightly)
 

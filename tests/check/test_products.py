@@ -9,7 +9,7 @@ import gradcli
 from gradcli import check_gradient
 from tests.tape.build import function
 
-from .hunt import product
+from ..bank.hunt import product
 
 X = np.array([0.3, 1.2, -0.7])
 

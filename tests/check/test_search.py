@@ -7,7 +7,7 @@ from scipy.special import logsumexp, softmax
 from gradcli.check.candidates import shrink
 from gradcli.check.check import Check
 
-from .hunt import Function
+from ..bank.hunt import Function
 
 START = {"x": np.array([0.3, -0.2, 0.5, 0.1])}
 THRESHOLD = 1.35

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from tests.check.hunt import product
+from tests.bank.hunt import product
 
 X, Y = np.array([0.3, 1.2, -0.7]), np.array([1.0, 2.0, 3.0])
 

@@ -1,7 +1,7 @@
 """Random functions with their right gradients, and claims about them: right, a little off, and absurd.
 
 A function is a weighted sum of atoms of shifted and scaled inputs, on top of an offset, seen from a random point.
-`test_bank.py` proves the derivatives of the atoms against mpmath.
+`tests/check/test_bank.py` proves the derivatives of the atoms against mpmath.
 """
 
 from typing import Any

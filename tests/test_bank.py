@@ -1,0 +1,64 @@
+"""The bank as a benchmark: adapters of checkers judge, any file can be one, and the counts are of every kind."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from .bank import run as bank
+from .command import ROOT, run
+
+ADAPTER = "def judge(f, x, claimed):\n    f(x)\n    return 'fail'\n"
+AT = np.array([1.0, 2.0])
+
+
+def needed(checker: str):
+    try:
+        return bank.load(checker)
+    except ModuleNotFoundError as error:
+        pytest.skip(f"needs {error.name}")
+
+
+@pytest.mark.parametrize("checker", bank.CHECKERS)
+@pytest.mark.parametrize(("claimed", "verdict"), [([2, 4], "pass"), ([3, 6], "fail"), ([2, np.nan], "fail")])
+def test_a_checker_is_asked(checker, claimed, verdict):
+    assert needed(checker)(lambda x: float(x @ x), AT, np.array(claimed, float)) == verdict
+
+
+def test_an_adapter_is_a_file_with_one_function(tmp_path):
+    """The median of calls is its single one; every claim counts as right, wrong or a small error, and none passes."""
+    (tmp_path / "mine.py").write_text(ADAPTER)
+    words = ["-m", "tests.bank", tmp_path / "mine.py", "--functions", "8", "--bank", "random", "--bank", "kinks"]
+    done = run([sys.executable, *words])
+    heads, *rows = (line.split() for line in done.stdout.replace("small found", "small_found").splitlines())
+    assert [row[0] for row in rows] == ["random", "kinks"], done.stderr
+    for row in rows:
+        counts = dict(zip(heads, row, strict=True))
+        assert all(counts[a] == counts[b] for a, b in [("right", "accused"), ("wrong", "found")])
+        assert (counts["small"], counts["open"], float(counts["calls"])) == (counts["small_found"], "0", 1)
+    assert rows[0][1] == "8"
+
+
+@pytest.mark.parametrize("name", ["nonesuch", "none.py"])
+def test_a_checker_that_is_not_there_is_an_error(name):
+    with pytest.raises(ModuleNotFoundError, match=name):
+        bank.load(name)
+
+
+def test_all_banks_have_right_and_wrong_claims_about_numbers():
+    """Where the value is a number and the claim has the point's size, any checker of gradients can be asked."""
+    judged = []
+
+    def judge(f, x, claimed):
+        judged.append((x.shape == claimed.shape and x.ndim == 1, isinstance(f(x), float)))
+        return "pass"
+
+    for name in ("random", "kinks", "cancelling"):  # the proven ones take long and are sums, too
+        counts = bank.count_verdicts(judge, bank.BANKS[name](5))
+        assert counts["right"] >= 5 and counts["wrong"] >= 5, name
+        assert counts["accused"] == counts["found"] == counts["open"] == 0
+    assert {*judged} == {(True, True)}
+
+
+def test_make_has_a_target():
+    assert "-m tests.bank $(CHECKER)" in (ROOT / "Makefile").read_text()
