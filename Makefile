@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 ELSEWHERE := .venv-elsewhere
 FOUND := .venv-found
+SITE := .venv-site
 READY := $(VENV)/.ready
 # Most of what is installed is never imported; Python compiles the rest when it is.
 INSTALL := pip install --quiet --disable-pip-version-check --no-compile
@@ -48,6 +49,11 @@ format: $(READY)
 man: $(READY)
 	$(BIN)/python -m man.generate man
 
+# The documentation site, in build/site.
+site: $(SITE)/.ready
+	@mkdir -p build/site-sources
+	$(SITE)/bin/python -m sphinx -q -W --keep-going -E -c man/site build/site-sources build/site
+
 # Counts how often the verdict is right; the page gradcli-verdict(7) holds the table.
 calibrate: $(READY)
 	$(BIN)/python -W ignore -m tests.calibrate --functions 1000 man/generate/calibration.json
@@ -63,7 +69,7 @@ bank: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -W ignore -m tests.bank $(CHECKER)
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(ELSEWHERE) $(FOUND) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(ELSEWHERE) $(FOUND) $(SITE) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -73,6 +79,12 @@ $(READY): pyproject.toml
 $(OLDEST)/.ready: pyproject.toml .ci/oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m $(INSTALL) -r .ci/oldest.txt -e .
+	@touch $@
+
+$(SITE)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m $(UPGRADE)
+	$(SITE)/bin/python -m $(INSTALL) --group docs
 	@touch $@
 
 $(FOUND)/%/.ready: pyproject.toml

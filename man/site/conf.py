@@ -1,0 +1,101 @@
+"""The documentation site: `make site` writes its sources to build/site-sources and its pages to build/site.
+
+The README, the manual, the findings and the changelog become pages; the others are in pages/. Nothing here imports
+gradcli: the committed manual is what `make man` wrote, and pandoc reads it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import pypandoc
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "build/site-sources"
+MANUAL = sorted((ROOT / "man").glob("*.[1-9]"), key=lambda page: page.stem)
+SECTIONS = {
+    "Gallery": ["gallery/index"],
+    "Evidence": [
+        "How the verdict is found <manual/gradcli-verdict.7>",
+        "Benchmarks <manual/gradcli-bench.7>",
+        "Bugs found <manual/gradcli-found.7>",
+        "bank",
+    ],
+    "Formats and language": [
+        "manual/gradcli-expressions.7",
+        "manual/gradcli-json.5",
+        "manual/gradcli-protocol.7",
+        "findings",
+    ],
+    "Commands": [f"manual/{page.name}" for page in MANUAL if page.suffix == ".1"],
+    "Project": ["changelog"],
+}
+"""The pages in the order of the sidebar."""
+REFERENCE = re.compile(r"(?<![\[\w`/-])(gradcli(?:-[a-z]+)?)\((\d)\)")
+METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+project = "gradcli"
+html_title = "gradcli"
+html_theme = "furo"
+html_copy_source = False
+html_baseurl = METADATA["urls"]["Documentation"]
+html_theme_options = {"source_repository": METADATA["urls"]["Source"]}
+html_static_path = [str(Path(__file__).with_name("static"))]
+html_css_files = ["site.css"]
+extensions = ["myst_parser"]
+myst_enable_extensions = ["deflist"]
+myst_heading_anchors = 3
+smartquotes = False
+
+
+def linked(text: str, folder: str = "manual/") -> str:
+    """Turn references such as gradcli-grad(1) into links to their pages."""
+    return REFERENCE.sub(rf"[\g<0>]({folder}\1.\2.md)", text)
+
+
+def manual_page(page: Path) -> str:
+    """Convert a page of the manual to Markdown: its name is the title, and what it is the first paragraph."""
+    text = pypandoc.convert_file(page, "markdown_phpextra", format="mdoc", extra_args=["--wrap=none"])
+    text = re.sub(r'<span class="Xr">(.*?)</span>', r"\1", text)
+    text = re.sub(r"^(#+) (.*)", lambda m: f"#{m[1]} {m[2].capitalize() if m[2].isupper() else m[2]}", text, flags=re.M)
+    text = re.sub(r"\A## Name\n\n`.*?` — (.*)", lambda m: f"{m[1][0].upper()}{m[1][1:]}.", text)
+    return f"# {page.stem}({page.suffix[1:]})\n\n{linked(text, '')}"
+
+
+def findings() -> str:
+    """Return the page with all findings, as `gradcli help RULE` prints them."""
+    parts = [
+        "# Findings",
+        "Reports name findings in brackets, such as `[nan-where]`; `gradcli help NAME` prints the same.",
+    ]
+    for name, cause in tomllib.loads((ROOT / "gradcli/show/causes.toml").read_text()).items():
+        wrong, right = (f"```python\n{cause[key].strip()}\n```" for key in ("wrong", "right"))
+        parts += [f"## {name}\n\n`gradcli {cause['group']}`: {cause['title']}.\n\n{cause['meaning'].strip()}"]
+        parts += [f"{wrong}\n\nFix: {cause['fix']}.\n\n{right}"]
+    return "\n\n".join(parts)
+
+
+def home() -> str:
+    """Return the README with the list of all pages, which is what the sidebar shows."""
+    trees = (f"```{{toctree}}\n:hidden:\n:caption: {head}\n" for head in SECTIONS)
+    lists = ("\n".join(["", *pages, "```"]) for pages in SECTIONS.values())
+    readme = (ROOT / "README.md").read_text().replace("](samples/pictures/", "](pictures/")
+    return "\n\n".join([linked(readme), *map(str.__add__, trees, lists)])
+
+
+def setup(_: object) -> None:
+    """Write all pages into an empty folder, before Sphinx looks for them."""
+    shutil.rmtree(SOURCES, ignore_errors=True)
+    shutil.copytree(Path(__file__).with_name("pages"), SOURCES)
+    shutil.copytree(ROOT / "samples/pictures", SOURCES / "pictures")
+    for path in SOURCES.rglob("*.md"):
+        titled = re.sub(r'^```(\w+) title="(.*)"$', r"```{code-block} \1\n:caption: \2", path.read_text(), flags=re.M)
+        path.write_text(titled)
+    texts = {f"manual/{page.name}": manual_page(page) for page in MANUAL}
+    texts |= {"index": home(), "findings": findings(), "changelog": linked((ROOT / "CHANGELOG.md").read_text())}
+    (SOURCES / "manual").mkdir()
+    for name, text in texts.items():
+        (SOURCES / f"{name}.md").write_text(text)

@@ -1,0 +1,76 @@
+"""Run the commands of a page of the site, in the order in which they are printed.
+
+python -m tests.gallery     write what the commands print into the pages
+
+A block with a title is a file, which the commands after it find; a later block with the same title replaces it. A block
+`console` holds commands, each in a line that begins with `$`, and what they print.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .command import ROOT, shell
+from .test_readme import PYTEST, steady
+
+FOLDER = ROOT / "man/site/pages"
+PAGES = sorted(path for path in FOLDER.rglob("*.md") if "```console" in path.read_text())
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"\n]*)")?\n(.*?)^```$', re.M | re.S)
+FRAMEWORKS = ("torch", "jax")
+PYTHON = 'python() { "$GRADCLI_PYTHON" "$@"; }\n'
+
+
+def frameworks(page: Path) -> tuple[str, ...]:
+    """The frameworks that the files of a page import."""
+    return tuple(name for name in FRAMEWORKS if f"\nimport {name}\n" in page.read_text())
+
+
+def output(command: str, folder: Path, used: tuple[str, ...]) -> str:
+    """Run a command as a person would at a terminal of 80 columns, and return what it prints."""
+    if command.startswith("gradcli gradcheck") and " -f " not in command:
+        command += " -f table"
+    others = PYTHON + PYTEST if command.startswith("py") else ""
+    done = shell(others + command, folder, frameworks=used)
+    return (done.stdout + done.stderr).strip("\n").replace(f"{folder}/", "")
+
+
+def comparable(text: str) -> str:
+    """Output without what differs from one run or processor to another: durations, digits and counts of calls."""
+    text = re.sub(r"(?<=^    )\S+ digits agree.*?seen|\b\d+\.\d{1,3}$", "", steady(text), flags=re.M | re.S)
+    text = re.sub(r"(?<=by values at )\d+|[\d,]+ (?=calls)|-?\d\S*e-\d+", "", text)
+    return re.sub(r"\d+\.\d+ ?s\b|\(t? ?with imports\)|\s+", " ", text).strip()
+
+
+def run_page(page: Path, folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield (command, what the page says, what it prints) of every command."""
+    for kind, title, body in BLOCK.findall(page.read_text()):
+        if title:
+            (folder / title).write_text(body)
+        elif kind == "console":
+            for part in re.split(r"^\$ ", body, flags=re.M)[1:]:
+                command, _, expected = part.partition("\n")
+                yield command, expected.strip("\n"), output(command, folder, frameworks(page))
+
+
+def update(page: Path) -> None:
+    """Write what the commands of a page print into it."""
+    with tempfile.TemporaryDirectory() as folder:
+        printed = [
+            f"$ {command}\n{got}\n" if got else f"$ {command}\n" for command, _, got in run_page(page, Path(folder))
+        ]
+    parts = iter(printed)
+
+    def renew(block: re.Match) -> str:
+        if block[1] != "console":
+            return block[0]
+        return "```console\n" + "".join(next(parts) for _ in re.findall(r"^\$ ", block[3], re.M)) + "```"
+
+    page.write_text(BLOCK.sub(renew, page.read_text()))
+
+
+if __name__ == "__main__":
+    for page in map(Path, sys.argv[1:] or PAGES):
+        update(page)
+        print(page.name)

@@ -1,0 +1,57 @@
+"""The site: its commands run and print what its pages say, and its pages name what exists."""
+
+import re
+from importlib.util import find_spec
+
+import pytest
+
+from . import gallery
+from .bank.run import CHECKERS
+from .command import ROOT
+from .text import matches
+
+INDEX = (gallery.FOLDER / "gallery/index.md").read_text()
+BANK = (gallery.FOLDER / "bank.md").read_text()
+
+
+@pytest.mark.parametrize("page", gallery.PAGES, ids=lambda page: page.stem)
+def test_commands_print_what_the_page_says(page, tmp_path):
+    check_page(page, tmp_path)
+
+
+def check_page(page, folder):
+    for name in gallery.frameworks(page):
+        if find_spec(name) is None:
+            pytest.skip(f"needs {name}")
+    for command, expected, got in gallery.run_page(page, folder):
+        assert matches(gallery.comparable(expected), gallery.comparable(got)), f"$ {command}\n{got}"
+
+
+@pytest.mark.parametrize("page", sorted(gallery.FOLDER.rglob("*.md")), ids=lambda page: page.stem)
+def test_all_that_a_page_shows_is_run(page):
+    """Blocks are commands with their output, files for them, or targets of make."""
+    for kind, title, body in gallery.BLOCK.findall(page.read_text()):
+        if kind == "sh":
+            assert {line.split()[0] for line in body.splitlines()} == {"make"}
+            for target in re.findall(r"^make (\w+)", body, re.M):
+                assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.M)
+        else:
+            assert title or kind == "console", body
+            assert not title or page in gallery.PAGES
+
+
+def test_the_index_lists_every_page_of_the_gallery():
+    pages = {path.stem for path in (gallery.FOLDER / "gallery").glob("*.md")} - {"index"}
+    assert {*re.findall(r"\]\((\w+)\.md\)", INDEX)} == {*re.findall(r"^(\w+)$", INDEX, re.M)} == pages
+
+
+def test_the_page_on_the_bank_names_all_checkers_and_columns():
+    assert sorted(re.findall(r"CHECKER=(\w+)", BANK)) == CHECKERS
+    heads = BANK.partition("python -m tests.bank")[2].splitlines()[1].replace("small found", "small_found").split()
+    assert {name.replace("_", " ") for name in heads[1:]} == {*re.findall(r"`([a-z ]+)`", BANK.partition("## What")[0])}
+
+
+def test_every_page_of_the_manual_is_listed():
+    """conf.py lists commands by themselves, and the others by name."""
+    listed = (ROOT / "man/site/conf.py").read_text()
+    assert [page.name for page in (ROOT / "man").glob("*.[57]") if f"manual/{page.name}" not in listed] == []
