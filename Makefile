@@ -9,6 +9,7 @@ SITE := .venv-site
 READY := $(VENV)/.ready
 # Most of what is installed is never imported; Python compiles the rest when it is.
 INSTALL := pip install --quiet --disable-pip-version-check --no-compile
+UPGRADE := $(INSTALL) --upgrade 'pip>=25.1'  # the first that knows dependency groups
 
 .PHONY: demo test test-all test-oldest test-elsewhere test-found lint format man site bank bench calibrate clean
 
@@ -73,7 +74,8 @@ clean:
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m $(INSTALL) -e '.[dev]'
+	$(BIN)/python -m $(UPGRADE)
+	$(BIN)/python -m $(INSTALL) -e . --group dev
 	@touch $(READY)
 
 $(OLDEST)/.ready: pyproject.toml .ci/oldest.txt

@@ -12,17 +12,19 @@ import gradcli as gradcli_package
 from man.generate.architecture import architecture_page, layers
 
 from .command import ROOT, gradcli, run
-from .test_packaging import VERSIONS
+from .test_packaging import PROJECT, VERSIONS
 
 GITHUB = ROOT / ".github"
 SCHEMAS = {
     "actions/*/action.yml": "github-actions",
     "workflows/*.yml": "github-workflows",
+    "dependabot.yml": "dependabot",
     "ISSUE_TEMPLATE/config.yml": "github-issue-config",
     "ISSUE_TEMPLATE/[!c]*.yml": "github-issue-forms",
 }
 FILES = {schema: sorted(GITHUB.glob(pattern)) for pattern, schema in SCHEMAS.items()}
 ACTION = GITHUB / "actions/gradcheck"
+RECIPE = GITHUB / "conda/recipe.yaml"
 PAGES = sorted(GITHUB.glob("*.md"))
 LOSS = """
 import gradcli
@@ -43,7 +45,36 @@ def test_files_follow_the_published_schema(schema):
 
 def test_every_file_has_a_schema_or_is_text():
     others = {path for path in GITHUB.rglob("*") if path.is_file()} - {*sum(FILES.values(), PAGES)}
-    assert others == {ACTION / "matcher.json"}
+    assert others == {ACTION / "matcher.json", RECIPE}
+
+
+def test_every_action_is_pinned_to_a_commit_with_its_version():
+    files = [*GITHUB.glob("workflows/*.yml"), ACTION / "action.yml"]
+    used = [line for path in files for line in re.findall(r"^ *-? uses: ([^.\s].*)", path.read_text(), re.M)]
+    assert len(used) >= 10
+    for line in used:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line), line
+    assert len({line.partition("@")[0] for line in used}) == len(set(used))  # each in one version
+
+
+def test_workflows_ask_for_little_and_can_be_started_by_hand():
+    for path in (GITHUB / "workflows").glob("*.yml"):
+        text = path.read_text()
+        assert "\n  workflow_dispatch:\npermissions:\n  contents: read\nconcurrency:\n" in text, path.name
+        assert text.count("timeout-minutes:") == text.count("runs-on:"), path.name
+
+
+def test_what_is_said_of_the_package_elsewhere_is_what_it_says_itself():
+    """The recipe for conda-forge and the citation have the package's version, summary and dependencies."""
+    recipe, citation = RECIPE.read_text(), (ROOT / "CITATION.cff").read_text()
+    assert f'version: "{gradcli_package.__version__}"\n' in recipe
+    assert f"\nversion: {gradcli_package.__version__}\n" in citation
+    assert f"summary: {PROJECT['description']}\n" in recipe
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    needed = [text.replace(">=", " >=") for text in PROJECT["dependencies"]]
+    assert re.findall(r"- (.*)", run) == ["python >=${{ python_min }}", *needed]
+    assert f'python_min: "{VERSIONS[0]}"' in recipe
+    assert f"license: {PROJECT['license']}\n" in recipe and f"license: {PROJECT['license']}\n" in citation
 
 
 def steps_of(text: str) -> dict[str, str]:
@@ -71,7 +102,7 @@ def test_the_action_checks_and_writes_its_page(factor, code, path, tmp_path):
 def test_the_action_names_its_inputs():
     text = (ACTION / "action.yml").read_text()
     assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(re.findall(r"^  ([\w-]+):\n    description", text, re.M))
-    used = (GITHUB / "workflows/gradcheck.yml").read_text().partition("with:\n")[2]
+    used = (GITHUB / "workflows/gradcheck.yml").read_text().rpartition("with:\n")[2]
     assert set(re.findall(r"^ {10}([\w-]+):", used, re.M)) <= set(re.findall(r"inputs\.([\w-]+)", text))
 
 

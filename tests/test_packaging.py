@@ -17,7 +17,8 @@ import gradcli
 
 from .command import ROOT, shell
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 MANUAL = {f"share/man/man{page.suffix[1:]}/{page.name}" for page in (ROOT / "man").glob("*.*")}
 COMPLETIONS = {
     "bash": "share/bash-completion/completions/gradcli",
@@ -88,7 +89,8 @@ def test_the_wheel_holds_the_package_the_manual_and_completions_and_nothing_else
 def test_the_source_archive_holds_all_that_is_needed_to_test_it(archives):
     with tarfile.open(archives["sdist"]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    wanted = {*"pyproject.toml README.md LICENSE CHANGELOG.md Makefile .pre-commit-hooks.yaml PKG-INFO".split()}
+    wanted = {*"pyproject.toml README.md LICENSE CHANGELOG.md CITATION.cff Makefile PKG-INFO".split()}
+    wanted |= {".pre-commit-hooks.yaml", ".pre-commit-config.yaml"}
     for folder in ("gradcli", "tests", "samples", "man", ".ci", ".github"):
         files = (p for p in (ROOT / folder).rglob("*") if p.is_file() and "__pycache__" not in p.parts)
         wanted |= {str(path.relative_to(ROOT)) for path in files}
@@ -101,7 +103,7 @@ def test_the_metadata(archives):
         text = wheel.read(f"gradcli-{gradcli.__version__}.dist-info/METADATA").decode()
         entries = wheel.read(f"gradcli-{gradcli.__version__}.dist-info/entry_points.txt").decode()
     assert f"\nVersion: {gradcli.__version__}\n" in text
-    assert "Provides-Extra: plot" in text and "Provides-Extra: dev" in text
+    assert "Provides-Extra: plot" in text and "pytest" not in text.partition("\n\n")[0]
     assert re.search(r"^Requires-Dist: matplotlib.*; extra == 'plot'$", text, re.M)
     assert "gradcli = gradcli.__main__:main" in entries
     assert "[pytest11]\ngradcli = gradcli.pytest_plugin" in entries
@@ -175,9 +177,9 @@ def test_the_manual_is_found(bin_folder, tmp_path):
 
 def test_the_lower_bounds_are_those_tested():
     pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", (ROOT / ".ci/oldest.txt").read_text(), re.M))
-    needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
+    needed = [*PROJECT["dependencies"], *PYPROJECT["dependency-groups"]["test"]]
     for name, bound in (text.split(">=") for text in needed):
-        if name not in ("ruff", "mypy", "hatchling", "check-jsonschema"):
+        if name not in ("hatchling", "check-jsonschema"):
             assert (pinned[name] + ".0").startswith(bound + "."), name
 
 

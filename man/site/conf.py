@@ -82,7 +82,7 @@ def home() -> str:
     """Return the README with the list of all pages, which is what the sidebar shows."""
     trees = (f"```{{toctree}}\n:hidden:\n:caption: {head}\n" for head in SECTIONS)
     lists = ("\n".join(["", *pages, "```"]) for pages in SECTIONS.values())
-    readme = (ROOT / "README.md").read_text().replace("](samples/pictures/", "](pictures/")
+    readme = re.sub(r"\]\((?:samples|man/site/pages)/", "](", (ROOT / "README.md").read_text())
     return "\n\n".join([linked(readme), *map(str.__add__, trees, lists)])
 
 
