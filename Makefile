@@ -9,7 +9,8 @@ SITE := .venv-site
 READY := $(VENV)/.ready
 # Most of what is installed is never imported; Python compiles the rest when it is.
 INSTALL := pip install --quiet --disable-pip-version-check --no-compile
-UPGRADE := $(INSTALL) --upgrade 'pip>=25.1'  # the first that knows dependency groups
+# The first pip that knows dependency groups.
+UPGRADE := $(INSTALL) --upgrade 'pip>=25.1'
 
 .PHONY: demo test test-all test-oldest test-elsewhere test-found lint format man site bank bench calibrate clean
 
