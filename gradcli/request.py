@@ -51,6 +51,7 @@ class Request(NamedTuple):
     order: int = 1
     samples: int = 1
     fast: bool = False
+    no_as_called: bool = False
     calls: int | None = None
     taylor: bool = False
     digits: int | None = None
@@ -125,4 +126,4 @@ class Request(NamedTuple):
         return declared._replace(**ours, show=self.show, max_elements=self.max_elements)
 
 
-HOW_CHECKED = "order samples seed fast calls taylor digits symbolic rtol atol eps search engine".split()
+HOW_CHECKED = "order samples seed fast calls taylor digits symbolic rtol atol eps search engine no_as_called".split()

@@ -21,7 +21,7 @@ RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""
 KNOWN = set(
     """grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad
-    elementwise""".split()
+    elementwise no_as_called""".split()
 )
 """The options of a declaration."""
 F = TypeVar("F", bound=Callable | str)
@@ -50,6 +50,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     checks second derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the
     estimated error. search: at how many more points that people forget to look for one where the derivative is wrong.
     calls: how often f may be called. taylor: begin with the rate of the Taylor remainder. name: what reports call it.
+    no_as_called: do not call the rule in the other ways that programs call it.
     f may be the address of code elsewhere, as on the command line, whose own derivative is checked; for a library
     grad=, vjp= and jvp= are declarations; config: what a model is called with.
     """

@@ -125,7 +125,7 @@ def run_check(
         with np.errstate(all="ignore"):
             claim = make()
             claim.progress = progress or Progress()
-            checked = judge(claim, request, report)
+            checked = with_calls(judge(claim, request, report), claim, request)
             wrong = checked.verdict == "fail" and claim.budget.allowed is None
             return replace(checked, blame=wrong_part()) if wrong else checked
     except WrongShapeError as error:
@@ -140,7 +140,10 @@ def run_check(
         cause = error.__cause__
         known = cause if isinstance(cause, Exception) else None
         hint = error.hint or getattr(cause, "hint", None)
-        return report("error", str(error), error=known, trace=users_trace(cause), hint=hint, blame=wrong_part())
+        failed = report("error", str(error), error=known, trace=users_trace(cause), hint=hint)
+        with contextlib.suppress(CallError):  # what raises may be a second backward
+            failed = failed if claim is None else with_calls(failed, claim, request)
+        return replace(failed, blame=wrong_part())
     except OutOfCallsError:
         allowed = claim.budget.allowed if claim else 0
         return report("inconclusive", f"{allowed} calls (--calls) do not decide: the products took some")
@@ -158,6 +161,16 @@ def run_check(
 
 def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
     return report("inconclusive", claim.doubt) if claim.doubt else Judging(claim, request, report).run()
+
+
+def with_calls(checked: CheckReport, claim: Claim, request: Request) -> CheckReport:
+    """Return a report with what goes wrong when the rule is called as programs call it: that fails."""
+    if request.no_as_called or request.order != 1 or claim.budget.allowed is not None or claim.doubt:
+        return checked
+    found = tuple(Finding(rule, text) for rule, text in claim.as_called())
+    if not found:
+        return checked
+    return replace(checked, verdict="fail", message=found[0].text, diagnosis=(*found, *checked.diagnosis))
 
 
 class RestrictedError(Exception):

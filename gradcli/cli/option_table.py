@@ -264,6 +264,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "order": option("--order N", "2: check second derivatives (gradgradcheck).", type=Count(2)),
     "fast": option("--fast", "Deprecated, without effect: every check probes random directions first."),
+    "no_as_called": option("--no-as-called", "Do not call the rule in the other ways that programs call it."),
     "arg": option(
         "--arg NAME=JSON",
         "An argument of FILE.py:NAME that is no array: a string, an integer, a list or an object. Repeatable.",

@@ -6,13 +6,16 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError, NotBatchableError, TargetError, describe_error, text_of
 from .arguments import OutputPart
 from .user_code import end_fork
+
+if TYPE_CHECKING:
+    from .as_called import Difference
 
 Arrays = Mapping[str, np.ndarray]
 ProgressCallback = Callable[..., None]
@@ -234,6 +237,10 @@ class Claim:
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         """Return the product for some inputs, where the others require no gradient; None where that is the same."""
         return None
+
+    def as_called(self) -> Iterator[Difference]:
+        """Yield in what the rule gives something else when it is called as programs call it."""
+        yield from ()
 
     def pull_function(self, cotangent: np.ndarray) -> Claim:
         """Return the pull as a function of the same inputs, in order, and of the cotangent, last."""

@@ -112,7 +112,9 @@ def agreement(check: CheckReport) -> str:
     return f"{digits:.1f} digits agree; an error above {seen:.1g} relative would have been seen"
 
 
-WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree", "other value", "partial gradients")
+AS_CALLED = ("layout", "unused-output", "second-backward", "writes-into")
+"""What is wrong with a rule that is called in other ways than a check does."""
+WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree", "other value", "partial gradients", *AS_CALLED)
 """What is wrong with a derivative as a whole, also where every element agrees with its values."""
 
 

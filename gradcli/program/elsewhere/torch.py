@@ -15,6 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..arguments import Arguments, arrays_in, call_with, tensor_data
+from ..as_called import Difference
 from ..claim import Arrays, CallError, Claim
 from ..detect_framework import reachable_from
 from ..user_code import place_of_return
@@ -207,6 +208,11 @@ class Adapter(FrameworkCall):
                 what = "a function that was marked with @once_differentiable"
                 raise RuntimeError(f"trying to differentiate twice {what}")
             return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
+
+    def as_called(self) -> Iterator[Difference]:
+        from .torch_calls import differences
+
+        return differences(self)
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         with self.running("", self.single), torch.enable_grad():

@@ -1,0 +1,213 @@
+"""Calls of PyTorch's custom rules as programs make them: other layouts, outputs left unused, backward run twice."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...errors import describe_error
+from ..arguments import arrays_in, tensor_data
+from ..as_called import Difference, first_difference
+from .torch import Adapter, ModuleCall, as_given, functions_in, is_torch_float, tensor
+
+FILLING = 17.0  # stands in memory between the elements of a strided tensor, where a right rule does not look
+MOST_OUTPUTS = 8  # outputs up to which each is used alone
+CONTIGUOUS = "call .contiguous() on it before its memory is read, or use .reshape instead of .view"
+
+Grads = dict[str, np.ndarray]
+
+
+class Recorded:
+    """One forward pass of a call, whose backward passes may be many. layout: makes the tensors that f is given."""
+
+    def __init__(self, call: Adapter, layout: Callable[[torch.Tensor], torch.Tensor] = as_given):
+        self.wrt = [name for name in call.at if name in call.wrt]
+        with torch.enable_grad():
+            at = call.claimed(call.at)
+            self.leaves = {name: tensor(x).requires_grad_(name in self.wrt) for name, x in at.items()}
+            self.given = {name: layout(x) if name in self.wrt else as_given(x) for name, x in self.leaves.items()}
+            before = {name: (x.detach().clone(), x.grad_fn) for name, x in self.given.items()}
+            result = call.result(self.given)
+        self.outs = [x for _, x in arrays_in(result, is_torch_float) if x.requires_grad]
+        self.changed = {name: x.grad_fn is not before[name][1] for name, x in self.given.items()}
+        self.written = [name for name in self.wrt if not (self.changed[name] or same(self.given[name], before[name][0]))]
+
+    @property
+    def values(self) -> Grads:
+        return {f"out[{k}]": tensor_data(x) for k, x in enumerate(self.outs)}
+
+    @property
+    def rules(self) -> list[Any]:
+        """The custom Functions and operators of this run, without those that PyTorch itself defines."""
+        functions = [function for out in self.outs for function in functions_in(out.grad_fn)]
+        return [f for f in functions if not f.__module__.startswith("torch.") or is_operator(f)]
+
+    def pull(self, cotangents: Sequence[torch.Tensor | None]) -> dict[str, torch.Tensor | None]:
+        """Return the gradients by input; an output with None is not used."""
+        pairs = [(out, g) for out, g in zip(self.outs, cotangents, strict=True) if g is not None]
+        outs, given = zip(*pairs, strict=True)
+        inputs = [(self.leaves if self.changed[name] else self.given)[name] for name in self.wrt]
+        grads = torch.autograd.grad(outs, inputs, given, retain_graph=True, allow_unused=True)
+        return dict(zip(self.wrt, grads, strict=True))
+
+    def arrays(self, cotangents: Sequence[torch.Tensor | None]) -> Grads:
+        grads = self.pull(cotangents)
+        return {n: np.zeros(tuple(self.leaves[n].shape)) if g is None else tensor_data(g) for n, g in grads.items()}
+
+
+def is_operator(function: Any) -> bool:
+    """Return whether a Function is what PyTorch makes for the backward of an operator of the user."""
+    return function.__name__.startswith("GeneratedBackwardFor_")
+
+
+def differences(call: Adapter) -> Iterator[Difference]:
+    """Yield how the rules of a call differ when they are called in other ways; at most one of each kind."""
+    with call.running("", call.single):
+        try:
+            record = Recorded(call)
+            rules = record.rules
+            cotangents = [drawn(out, k) for k, out in enumerate(record.outs)]
+            first = record.arrays([x.clone() for x in cotangents]) if rules else {}
+        except Exception:  # the check itself reports it
+            return
+        if not rules:
+            return
+        for ask in (overwritten, second_backward, other_cotangents, other_inputs, unused_outputs):
+            found = next(ask(call, record, cotangents, first), None)
+            if found is not None:
+                yield found
+                return
+
+
+def overwritten(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
+    given = [x.clone() for x in cotangents]
+    kept = {name: x.detach().clone() for name, x in record.given.items()}
+    with contextlib.suppress(Exception):
+        grads = record.pull(given)
+        for name in record.written:
+            if grads[name] is not None:
+                text = f"forward overwrites {name}, and autograd does not know"
+                yield Difference("writes-into", f"{text}: work on a clone(), or call ctx.mark_dirty({name})")
+        if not all(map(same, given, cotangents)):
+            text = "backward overwrites the gradient that it is given, which other nodes may still need"
+            yield Difference("writes-into", f"{text}: work on grad_output.clone(), or use operations without _")
+        for name, x in record.given.items():
+            if not same(x, kept[name]):
+                yield Difference("writes-into", f"backward overwrites the input {name}: work on a clone()")
+
+
+def second_backward(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
+    fix = "keep what is saved for backward as it is (retain_graph=True runs backward again)"
+    text = difference(call, first, lambda: record.arrays([x.clone() for x in cotangents]), "the second time", "the first")
+    if text:
+        yield Difference("second-backward", f"{text}: {fix}")
+
+
+def other_cotangents(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
+    for layout, change in LAYOUTS.items():
+        others = [change(x) for x in cotangents]
+        if all(x is y for x, y in zip(cotangents, others, strict=True)):
+            continue
+        expected = first if all(map(same, cotangents, others)) else record.arrays([plain(x) for x in others])
+        words = (f"where grad_output is {layout}", "where it is contiguous")
+        text = difference(call, expected, lambda others=others: record.arrays(others), *words)
+        if text:
+            yield Difference("layout", f"{text}: {CONTIGUOUS}")
+
+
+def other_inputs(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
+    if isinstance(call, ModuleCall) or any(record.changed.values()):
+        return
+    for layout, change in LAYOUTS.items():
+        try:
+            other = Recorded(call, lambda x, change=change: as_given(change(x)) if change(x) is x else change(x))
+            if all(map(same_layout, other.given.values(), record.given.values())):
+                continue
+            equal = all(map(same, other.given.values(), record.given.values()))
+            usual = record if equal else Recorded(call, lambda x, change=change: plain(change(x)))
+            expected = first if equal else usual.arrays(cotangents)
+        except Exception:  # the forward pass refuses such an input, aloud
+            continue
+        words = (f"where the input is {layout}", "where it is contiguous")
+        text = difference(call, usual.values, lambda run=other: run.values, *words) or difference(
+            call, expected, lambda run=other: run.arrays(cotangents), *words
+        )
+        if text:
+            yield Difference("layout", f"{text}: {CONTIGUOUS}")
+
+
+def unused_outputs(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
+    count = len(cotangents)
+    if not 1 < count <= MOST_OUTPUTS:
+        return
+    fix = "the gradients of the others are None (test with `is None`) or zeros"
+    alone = [{k} for k in range(count)]
+    for used in [*alone, *({*range(count)} - one for one in alone if count > 2)]:
+        zeros = [x if k in used else torch.zeros_like(x) for k, x in enumerate(cotangents)]
+        some = [x if k in used else None for k, x in enumerate(cotangents)]
+        expected = record.arrays(zeros)
+        names = " and ".join(f"output {k}" for k in sorted(used))
+        words = (f"where {names} alone {'is' if len(used) == 1 else 'are'} used", "where the others get zeros")
+        text = difference(call, expected, lambda some=some: record.arrays(some), *words)
+        if text:
+            yield Difference("unused-output", f"{text}: {fix}")
+
+
+def difference(call: Adapter, expected: Grads, got: Callable[[], Grads], here: str, there: str) -> str:
+    """Return how arrays differ from those that are expected, "" where they do not. here, there: how each was called."""
+    try:
+        found = first_difference(expected, got(), call.single)
+    except Exception as error:
+        return f"backward raises {describe_error(error)} {here}, and not {there}"
+    return found and f"{found[0]} is {found[2]} {here}, and {found[1]} {there}" or ""
+
+
+def drawn(like: torch.Tensor, seed: int) -> torch.Tensor:
+    rng = np.random.default_rng(seed)
+    real, imaginary = rng.standard_normal((2, *like.shape))
+    return torch.as_tensor(real + 1j * imaginary if like.is_complex() else real).to(like.dtype)
+
+
+def transposed(x: torch.Tensor) -> torch.Tensor:
+    axes = list(range(x.dim()))[::-1]
+    other = x.permute(axes).contiguous().permute(axes)
+    return x if other.is_contiguous() else other
+
+
+def sliced(x: torch.Tensor) -> torch.Tensor:
+    wide = torch.stack([x, torch.full_like(x, FILLING)], -1)
+    return torch.cat([x.new_full((3,), FILLING), wide.reshape(-1)])[3::2].unflatten(0, x.shape) if x.dim() else x
+
+
+def expanded(x: torch.Tensor) -> torch.Tensor:
+    return x[:1].expand(x.shape) if x.dim() and x.shape[0] > 1 else x
+
+
+def filled(x: torch.Tensor) -> torch.Tensor:
+    return x.reshape(-1)[0].expand(x.shape) if x.numel() > 1 else x
+
+
+LAYOUTS = {
+    "expanded from one number (stride 0, as the gradient of a sum)": filled,
+    "expanded along its first axis (stride 0)": expanded,
+    "transposed": transposed,
+    "a slice with steps of 2 and an offset": sliced,
+}
+"""Ways to put a tensor in memory, as programs do by sum, mean, transposition, slices and unbind."""
+
+
+def plain(x: torch.Tensor) -> torch.Tensor:
+    """Return a contiguous copy."""
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+def same(x: torch.Tensor, y: torch.Tensor) -> bool:
+    return torch.equal(x, y) or bool(((x == y) | (x.isnan() & y.isnan())).all())
+
+
+def same_layout(x: torch.Tensor, y: torch.Tensor) -> bool:
+    return (x.stride(), x.storage_offset()) == (y.stride(), y.storage_offset())
