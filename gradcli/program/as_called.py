@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ from .claim import Arrays
 
 CHANGED, CHANGED_NARROW = 1e-4, 1e-2
 """Differences up to this part of the largest element are rounding: sums in another order. For float32, the second."""
+CANCELLED = 1e-5  # the same relative to what elements are usually as large as, where they cancel: a part of those above
+FILLING = 17  # stands in memory between the elements of a strided array, where a right rule does not look
 
 
 class Difference(NamedTuple):
@@ -20,34 +22,50 @@ class Difference(NamedTuple):
     text: str
 
 
-def first_difference(expected: Arrays, got: Arrays, narrow: bool) -> tuple[str, str, str] | None:
-    """Return the name of the element that differs most, and its two values; None where all are the same."""
+def first_difference(expected: Arrays, got: Arrays, usual: float, narrow: bool) -> tuple[str, str, str] | None:
+    """Return the name of the element that differs most, and its two values; None where all are the same.
+
+    usual: how large elements are where they do not cancel.
+    """
+    part = CHANGED_NARROW if narrow else CHANGED
     for name, x in expected.items():
         y = np.asarray(got[name])
         if y.shape != np.shape(x):
-            return name, f"shape {np.shape(x)}", f"shape {y.shape}"
-        room = (CHANGED_NARROW if narrow else CHANGED) * np.abs(x).max(initial=0.0, where=np.isfinite(x))
-        off = ~(np.abs(y - x) <= room) & ~((y == x) | (np.isnan(y) & np.isnan(x)))
-        if off.any():
-            worst = np.unravel_index(int(np.argmax(np.where(off, np.nan_to_num(np.abs(y - x), nan=np.inf), -1))), y.shape)
-            index = ",".join(map(str, map(int, worst)))
-            return name + (f"[{index}]" if index else ""), f"{x[worst]:.6g}", f"{y[worst]:.6g}"
+            return name, f"of shape {np.shape(x)}", f"of shape {y.shape}"
+        room = part * (np.abs(x).max(initial=0.0, where=np.isfinite(x)) + CANCELLED * usual)
+        gap = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.nan_to_num(np.abs(y - x), nan=np.inf))
+        if gap.max(initial=0.0) > room:
+            worst = np.unravel_index(int(gap.argmax()), gap.shape)
+            index = ",".join(str(int(i)) for i in worst)
+            return f"{name}[{index}]" if index else name, f"{x[worst]:.6g}", f"{y[worst]:.6g}"
     return None
 
 
-def array_layouts(x: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield an array with the same elements in other places of memory, and the names of these layouts."""
-    if x.ndim > 1:
-        yield "in Fortran order", np.asfortranarray(x)
-    if x.ndim:
-        yield "reversed", np.ascontiguousarray(x[..., ::-1])[..., ::-1]
-        wide = np.repeat(np.full_like(x, 17), 2, axis=-1)
-        wide[..., ::2] = x
-        yield "strided", wide[..., ::2]
-        fixed = x.copy()
-        fixed.flags.writeable = False
-        yield "read-only", fixed
+def largest(arrays: Arrays) -> float:
+    """Return the size of the largest finite element."""
+    return max((float(np.abs(x).max(initial=0.0, where=np.isfinite(x))) for x in arrays.values()), default=0.0)
 
 
-def with_layout(arrays: Mapping[str, np.ndarray], layout: str) -> dict[str, np.ndarray]:
-    return {name: dict(array_layouts(x)).get(layout, x) for name, x in arrays.items()}
+def reversed_in_memory(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x[..., ::-1])[..., ::-1]
+
+
+def strided(x: np.ndarray) -> np.ndarray:
+    wide = np.repeat(np.full_like(x, FILLING), 2, axis=-1)
+    wide[..., ::2] = x
+    return wide[..., ::2]
+
+
+def read_only(x: np.ndarray) -> np.ndarray:
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    return fixed
+
+
+LAYOUTS = {
+    "in Fortran order": functools.partial(np.array, order="F"),
+    "reversed": reversed_in_memory,
+    "strided": strided,
+    "read-only": read_only,
+}
+"""Ways to put an array of NumPy in memory."""

@@ -6,13 +6,14 @@ import contextlib
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under, rebuild
+from .as_called import LAYOUTS, Difference, first_difference, largest
 from .claim import (
     Arrays,
     CallError,
@@ -42,6 +43,9 @@ class HandWritten(Claim):
     derivative of each element of the output, in the output's shape.
     """
 
+    place = staticmethod(np.ndarray.copy)  # where in memory the functions find their arrays
+    written = ""  # what a function changed that it was given
+
     def __init__(
         self,
         f: Callable,
@@ -65,17 +69,52 @@ class HandWritten(Claim):
     def call(
         self, function: Callable, arrays: Arrays, what: str, *before: Any, cotangent: np.ndarray | None = None
     ) -> Any:
-        """Call on copies of the cotangent and the arrays. Raises CallError when it raises, or changes one of them."""
+        """Call on copies of the cotangent and the arrays; note which it changes. Raises CallError when it raises."""
         given = [*([] if cotangent is None else [cotangent]), *arrays.values()]
-        copies = [x.copy() if x.ndim else x[()] for x in given]
+        copies = [self.place(x) if x.ndim else x[()] for x in given]
         with np.errstate(all="ignore"), failing_as(what):
             result = function(*before, *copies)
         for place, (x, copy) in enumerate(zip(given, copies, strict=True), len(arrays) - len(given)):
             same = not x.ndim or (x.shape == copy.shape and not np.count_nonzero(x != copy))
             if not same and not np.array_equal(x, copy, equal_nan=True):
                 name = "cotangent" if place < 0 else f"argument '{list(arrays)[place]}'"
-                raise CallError(f"{what} changes its {name} in place; it must work on a copy")
+                self.written = self.written or f"{what} changes its {name} in place; it must work on a copy"
         return result
+
+    def as_called(self) -> Iterator[Difference]:
+        """Yield whether the functions write into what they are given, or depend on where it lies in memory."""
+        if self.written:
+            yield Difference("writes-into", self.written)
+            return
+        usual = self.answers()
+        size = largest({**usual, **self.at})
+        narrow = any(x.dtype.itemsize < np.dtype(float).itemsize for x in usual.values())
+        if first_difference(usual, self.answers(), size, narrow):  # it differs in any case
+            return
+        for layout, place in LAYOUTS.items():
+            self.place = place
+            try:
+                found = first_difference(usual, self.answers(), size, narrow)
+            except CallError:  # it refuses such an array aloud
+                continue
+            finally:
+                self.place = np.ndarray.copy
+            if found:
+                name, there, here = found
+                text = f"{name} is {here} where the arrays are {layout}, and {there} where they are in C order"
+                yield Difference("layout", f"{text}: index arrays, or begin with np.ascontiguousarray")
+                return
+
+    def answers(self) -> dict[str, np.ndarray]:
+        """Return the function's value and what is claimed, by name."""
+        out = self.value(self.at)
+        found = {"the value": out}
+        if self.backward is not None:
+            cotangent = np.random.default_rng(0).standard_normal(out.shape).astype(out.dtype)
+            found |= self.vjp(self.at, cotangent)
+        elif self.grad is not None:
+            found |= self.whole(self.at) or {}
+        return found
 
     def evaluate(self, arrays: Arrays) -> Any:
         self.budget.made += 1
