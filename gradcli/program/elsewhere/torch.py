@@ -51,6 +51,7 @@ class TypesComputed(TorchFunctionMode):
         return result
 
 
+OPERATORS = (torch._library.custom_ops.CustomOpDef, torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 SINGLE_TYPES = (torch.float32, torch.complex64)
 SMALL_INPUTS = 10_000
 """Elements up to which several threads cost more than they bring: 9 ms instead of 60 us on a busy machine."""
@@ -69,6 +70,8 @@ class Adapter(FrameworkCall):
         function = as_callable(function, title)
         if isinstance(function, torch.nn.Module):
             return ModuleCall(function, given, title, single, wrt)
+        if wrt is None and (constants := getattr(function, "constants", ())):
+            wrt = [name for name in given if name not in constants]
         return super().of(function, given, title, single, wrt)
 
     @classmethod
@@ -163,16 +166,16 @@ class Adapter(FrameworkCall):
         return {n: np.zeros_like(at[n]) if g is None else tensor_data(g) for n, g in zip(names, grads, strict=True)}
 
     @functools.cached_property
-    def is_compiled(self) -> bool:
-        """Whether part of the function was made by torch.compile."""
+    def drops_tangents(self) -> bool:
+        """Whether part of the function was made by torch.compile, or is an operator with a backward alone."""
         functions = functions_in(self.record(self.at)[1].grad_fn)
-        return any(function.__name__ == "CompiledFunction" for function in functions)
+        return any(f.__name__ == "CompiledFunction" or operator_behind(f) for f in functions)
 
     def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         from torch.autograd import forward_ad
 
-        if self.is_compiled:  # which drops tangents without a word
-            raise NotImplementedError("forward mode does not go through what torch.compile made")
+        if self.drops_tangents:  # without a word
+            raise NotImplementedError("forward mode does not go through what torch.compile made, or an operator")
         with forward_ad.dual_level():
             duals = {n: forward_ad.make_dual(self.as_argument(x), tensor(tangents[n])) for n, x in at.items()}
             out = self.join_result(self.result(duals))
@@ -271,8 +274,12 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
             values = [*(frame.f_locals[name] for name in names), *rest]
             if not has_setup(function):
                 function = getattr(values.pop(0), "_forward_cls", function)
-            arguments = tuple(map(detach_argument, values))
-            calls.append((function, arguments, f"{function.__name__}Backward", place_of_return(function.backward)))
+            title, backward = f"{function.__name__}Backward", function.backward
+            if (operator := operator_behind(function)) is not None:
+                function, backward = operator
+                title = f"backward of {function}"
+                values.pop()  # what PyTorch passes on to itself
+            calls.append((function, tuple(map(detach_argument, values)), title, place_of_return(backward)))
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
@@ -301,9 +308,11 @@ def forward_of(module: Any) -> Callable:
 
 
 def as_callable(function: Any, title: str) -> Any:
-    """Return a Function as a function, a class of modules as a module, the same each time. Raises CallError."""
+    """Return a Function or an operator as a function, a class of modules as a module. Raises CallError."""
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
         return as_function(function)
+    if isinstance(function, OPERATORS):
+        return as_operator(function)
     if not isinstance(function, type) or not issubclass(function, torch.nn.Module):
         return function
     try:
@@ -329,6 +338,35 @@ def as_function(function: Any) -> Callable:
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return call
+
+
+def as_operator(operator: Any) -> Callable:
+    """Return an operator of torch.library as a function of what its schema names."""
+    operator = getattr(operator, "_opoverload", operator)
+    operator = getattr(operator, "default", operator)  # of a packet of overloads
+    named = operator._schema.arguments
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return operator(*args, **kwargs)
+
+    call.__signature__ = inspect.Signature([as_parameter(x) for x in named])  # type: ignore[attr-defined]
+    call.constants = [x.name for x in named if "Tensor" not in str(x.type)]  # type: ignore[attr-defined]
+    return call
+
+
+def as_parameter(argument: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    annotation = int if "int" in str(argument.type) else inspect.Parameter.empty
+    default = argument.default_value if argument.has_default_value() else inspect.Parameter.empty
+    return inspect.Parameter(argument.name, kind, default=default, annotation=annotation)
+
+
+def operator_behind(function: Any) -> tuple[Any, Callable] | None:
+    """Return an operator and its backward, of the Function that PyTorch makes for it; None of any other Function."""
+    if not function.__name__.startswith("GeneratedBackwardFor_"):
+        return None
+    inside = inspect.getclosurevars(function.backward).nonlocals
+    return (inside["op"], inside["info"]._backward_fn) if "op" in inside else None
 
 
 def tensors_behind(function: Any) -> list[Any]:

@@ -12,7 +12,7 @@ import torch
 from ...errors import describe_error
 from ..arguments import arrays_in, tensor_data
 from ..as_called import Difference, first_difference, largest
-from .torch import Adapter, ModuleCall, as_given, functions_in, is_torch_float, tensor
+from .torch import Adapter, ModuleCall, as_given, functions_in, is_torch_float, operator_behind, tensor
 
 FILLING = 17.0  # stands in memory between the elements of a strided tensor, where a right rule does not look
 MOST_OUTPUTS = 8  # outputs up to which each is used alone
@@ -54,7 +54,7 @@ class Recorded:
     def rules(self) -> list[Any]:
         """The custom Functions and operators of this run, without those that PyTorch itself defines."""
         functions = [function for out in self.outs for function in functions_in(out.grad_fn)]
-        return [f for f in functions if not f.__module__.startswith("torch.") or is_operator(f)]
+        return [f for f in functions if not f.__module__.startswith("torch.") or operator_behind(f)]
 
     def pull(self, cotangents: Sequence[torch.Tensor | None]) -> dict[str, torch.Tensor | None]:
         """Return the gradients by input; an output with None is not used."""
@@ -66,11 +66,6 @@ class Recorded:
     def arrays(self, cotangents: Sequence[torch.Tensor | None]) -> Grads:
         grads = self.pull(cotangents)
         return {n: np.zeros(tuple(self.leaves[n].shape)) if g is None else tensor_data(g) for n, g in grads.items()}
-
-
-def is_operator(function: Any) -> bool:
-    """Return whether a Function is what PyTorch makes for the backward of an operator of the user."""
-    return function.__name__.startswith("GeneratedBackwardFor_")
 
 
 def differences(call: Adapter) -> Iterator[Difference]:
