@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import os
@@ -17,7 +18,7 @@ import numpy as np
 
 from ..errors import lines_of_file
 from ..lang.limits import Bound
-from ..program.claim import Claim, callable_name, failing_as
+from ..program.claim import CallError, Claim, callable_name, failing_as
 from ..program.detect_framework import ADAPTED
 from ..program.elsewhere.framework import framework_call
 from ..program.hand_written import HandWritten
@@ -44,6 +45,7 @@ class UseCheck(Check):
 
     def __init__(self, derivative: Any, use: Any, request: Request, passed: Callable[[Any], bool]):
         role = f"{derivative.role}: {derivative.name}"
+        request = request if use.kind in ADAPTED else request._replace(no_as_called=True)
         super().__init__(
             use.claim, {}, request=request, name=role, file=derivative.file, line=derivative.line, opens=self.open
         )
@@ -59,7 +61,7 @@ class UseCheck(Check):
     def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
         use = self.use
         if use.kind in ADAPTED:
-            return framework_claim(use, self.name)
+            return drawn_claim(use, self.name) if use.drawn else framework_claim(use, self.name)
         claim = solver_claim(use, use.function is not None and self.passed(use.first))
         start = time.monotonic()
         claim.doubt = change_since(use)
@@ -85,8 +87,12 @@ def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds:
     end = time.monotonic() + seconds
     right: set[int] = set()
     request = Request(calls=settings["calls"])
+    noted = [(number, d, d.uses(settings["points"])) for number, d in enumerate(derivatives)]
+    for number, d, uses in noted:
+        if not uses and d.trouble:
+            yield pickle.dumps((number, not_judged(d)))
     for second in (False, True):
-        some = [(number, d) for number, d in enumerate(derivatives) if (d.first.base is not None) is second]
+        some = [(number, d) for number, d, uses in noted if uses and (uses[0].base is not None) is second]
         turns = [(turn, number, d, use) for number, d in some for turn, use in enumerate(d.uses(settings["points"]))]
         turns.sort(key=lambda item: item[:2])
         checks = [UseCheck(d, use, request, lambda first: id(first) in right) for _, _, d, use in turns]
@@ -97,6 +103,13 @@ def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds:
             watched = worst_of(derivative, reports[number])
             (right.add if watched.report.verdict == "pass" else right.discard)(id(derivative))
             yield pickle.dumps((number, watched))
+
+
+def not_judged(derivative: Any) -> WatchedDerivative:
+    """Return the row of a rule that was seen, and whose calls could not be noted."""
+    name, message = f"{derivative.role}: {derivative.name}", f"seen, but not judged: {derivative.trouble}"
+    report = CheckReport(name, derivative.file, derivative.line, "inconclusive", 0.0, message=message)
+    return WatchedDerivative(derivative.role, derivative.name, 0, derivative.calls, report)
 
 
 def load_torch(torch: Any) -> None:
@@ -143,6 +156,8 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
     if inspect.isclass(use.claim):
         line = line_of_class(derivative.name, file, line)
     here = os.path.relpath(file) if file and file.startswith(os.getcwd() + os.sep) else file
+    if report.verdict == "error":
+        report = replace(report, verdict="inconclusive", message=f"seen, but not judged: {report.message}")
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
     return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, report)
 
@@ -318,11 +333,43 @@ def arguments_of(use: Any) -> dict[str, Any]:
     return dict(zip(names, use.args, strict=False))
 
 
+def drawn_claim(use: Any, title: str) -> Claim:
+    """Return a function at random arguments of the shapes in the run: where it has values, numbers from 0 to 1."""
+    rng = np.random.default_rng(0)
+    for draw in (rng.standard_normal, rng.random):
+        with contextlib.suppress(CallError):
+            claim = framework_claim(use._replace(args=draw_arguments(use, draw)), title)
+            if np.isfinite(claim.value_here()).all():
+                break
+    else:
+        claim = framework_claim(use._replace(args=draw_arguments(use, draw)), title)
+    claim.notes = (*claim.notes, DRAWN)
+    return claim
+
+
+DRAWN = "it had no values in the run (jit, vmap, scan, torch.compile): judged at a drawn point of the same shapes"
+
+
+def draw_arguments(use: Any, draw: Callable[[Any], Any]) -> Any:
+    def value(x: Any) -> Any:
+        if type(x).__name__ != "Drawn":
+            return x
+        dtype = np.dtype("float32" if x.dtype == "bfloat16" else x.dtype)
+        return np.asarray(draw(x.shape) if dtype.kind in "fc" else np.ones(x.shape), dtype)
+
+    if use.kind == "jax":
+        import jax
+
+        return jax.tree_util.tree_map(value, use.args)
+    return list(map(value, use.args))
+
+
 def framework_claim(use: Any, title: str) -> Claim:
     """Return a function with a derivative of its own, at the arguments of a call, as that framework runs it."""
     given = arguments_of(use)
     wrt = [name for name, wanted in zip(given, use.wrt, strict=False) if wanted]
     claim = framework_call(use.kind, use.function, given, title, wrt=wrt)
+    claim.seen = given, use.seen or ()
     then = [np.asarray(x.detach() if hasattr(x, "detach") else x) for x in use.value or ()]
     if then and not any(x.dtype.kind == "c" for x in then):
         value = np.concatenate([x.reshape(-1).astype(float) for x in then if x.dtype.kind == "f"])

@@ -134,6 +134,7 @@ class Claim:
     restriction = ""  # on which part of the space alone a pass says something, in words; "" for all of it
     layout: tuple[OutputPart, ...] = ()  # the arrays that the output is joined of, where it tells them
     recorded: np.ndarray | None = None  # the output as the last backward pass had it, where that computed it anew
+    seen: tuple[Mapping[str, Any], Sequence[Any]] | None = None  # arguments and cotangents of a run, as they were there
     doubt = ""  # why nothing can be said of it, where that is known before
     trouble: str | None = None  # what the function raised beside the point
     connection: Any = None  # the server or the process that answers, to be closed in the end

@@ -4,20 +4,36 @@
 import atexit
 import contextlib
 import functools
+import inspect
 import sys
 
-from gradcli_watch_importlib_bootstrap import Use, Watch, copy_numbers, identify, judge_all
+from gradcli_watch_importlib_bootstrap import Drawn, Use, Watch, copy_numbers, identify, judge_all
 
 LARGE = 100_000
 """Elements beyond which arguments of a framework's function are copied at calls number 1, 2, 4, 8, ... only."""
 
 
-def note_framework(engine, role, function, named, args, wrt, result):
+MOST_GAP = 16
+"""How many times larger than a tensor the memory that it is a view of may be, to be copied with it."""
+
+
+def note_framework(engine, role, function, named, args, wrt, result, **more):
     """Note a call of a function that has a derivative of its own in a framework. named: what says where it stands."""
     derivative = Watch.current.derivative(role, identify(named))
     derivative.calls += 1
     if any(wrt):
-        derivative.keep(Use(derivative.calls, engine, function, named, args, value=result, wrt=wrt))
+        derivative.keep(Use(derivative.calls, engine, function, named, args, value=result, wrt=wrt, **more))
+
+
+@contextlib.contextmanager
+def noting(role, named):
+    """Go on where a call cannot be noted, and note that."""
+    try:
+        yield
+    except Exception as error:
+        with contextlib.suppress(Exception):
+            derivative = Watch.current.derivative(role, identify(named))
+            derivative.trouble = derivative.trouble or f"{type(error).__name__}: {error}"
 
 
 def is_due(function, sizes):
@@ -36,22 +52,83 @@ def watch_torch(module):
 
     def watched_apply(cls, *args, **kwargs):
         __tracebackhide__ = True
-        kept = None
-        with contextlib.suppress(Exception):
-            wrt = [isinstance(x, torch.Tensor) and x.requires_grad for x in args]
-            watched = Watch.current is not None and any(wrt) and torch.is_grad_enabled() and not kwargs
-            own = cls.__module__.partition(".")[0] == "torch"
-            if watched and not own and is_due(cls, [x.numel() for x in args if isinstance(x, torch.Tensor)]):
-                kept = [x.detach().clone() if isinstance(x, torch.Tensor) else copy_numbers(x) for x in args]
+        noted = None
+        if Watch.current is not None and (call := rule_of(cls, args)) is not None:
+            role, function, named, args_of_it = call
+            with noting(role, named):
+                wrt = [isinstance(x, torch.Tensor) and x.requires_grad for x in args_of_it]
+                sizes = [x.numel() for x in args_of_it if isinstance(x, torch.Tensor)]
+                if any(wrt) and torch.is_grad_enabled() and is_due(named, sizes):
+                    if kwargs:
+                        raise TypeError("called with keyword arguments")
+                    noted = role, function, named, list(map(copy_tensor, args_of_it)), wrt
         result = apply(cls, *args, **kwargs)
-        if kept is not None:
-            with contextlib.suppress(Exception):
-                parts = result if isinstance(result, tuple) else (result,)
-                value = [x.detach().clone() for x in parts if isinstance(x, torch.Tensor) and x.is_floating_point()]
-                note_framework("torch", f"backward of {cls.__name__}", cls, cls, kept, wrt, value)
+        if noted is not None:
+            with noting(*noted[::2][:2]):
+                note_torch(*noted, result)
         return result
 
+    def note_torch(role, function, named, kept, wrt, result):
+        parts = [x for x in (result if isinstance(result, tuple) else (result,)) if isinstance(x, torch.Tensor)]
+        drawn, seen = any(isinstance(x, Drawn) for x in kept), []
+        value = [] if drawn else [x.detach().clone() for x in parts if x.is_floating_point()]
+        note_framework("torch", role, function, named, kept, wrt, value, drawn=drawn, seen=seen)
+        if not drawn and len(nodes := {x.grad_fn for x in parts if x.requires_grad}) == 1:
+            used = [x.requires_grad for x in parts]
+
+            def note_gradients(grads):
+                with contextlib.suppress(Exception):
+                    if Watch.current is not None and not seen and len(grads) == len(used):
+                        seen.append([copy_tensor(g) for g, wanted in zip(grads, used, strict=True) if wanted])
+
+            nodes.pop().register_prehook(note_gradients)
+
+    def copy_tensor(x):
+        """Return a copy of an argument with its layout in memory, or what it has while there are no values."""
+        if not isinstance(x, torch.Tensor):
+            return copy_numbers(x)
+        if torch._C._functorch.is_functorch_wrapped_tensor(x) or hasattr(x, "fake_mode"):
+            return Drawn(x)
+        x = x.detach()
+        if x.is_sparse or type(x) is not torch.Tensor or x.untyped_storage().nbytes() > MOST_GAP * x.nbytes:
+            return x.clone()
+        return torch.empty(0, dtype=x.dtype).set_(x.untyped_storage().clone(), x.storage_offset(), x.size(), x.stride())
+
     module.Function.apply = classmethod(watched_apply)
+
+
+def rule_of(cls, args):
+    """Return a rule's role, its function, its backward and its arguments; None for a rule of PyTorch itself."""
+    if cls.__module__.partition(".")[0] != "torch":
+        return f"backward of {cls.__name__}", cls, cls, args
+    if not cls.__name__.startswith("GeneratedBackwardFor_"):
+        return None
+    inside = inspect.getclosurevars(cls.backward).nonlocals  # what an operator of torch.library has
+    if "op" not in inside or inside["info"]._backward_fn is None:
+        return None
+    return f"backward of {inside['op']}", inside["op"], inside["info"]._backward_fn, args[:-1]
+
+
+def watch_dynamo(module):
+    """Note the rules that torch.compile puts into a graph, without calling them."""
+    call_apply = module.AutogradFunctionVariable.call_apply
+
+    @functools.wraps(call_apply)
+    def watched(self, tx, args, kwargs):
+        result = call_apply(self, tx, args, kwargs)
+        role = f"backward of {self.fn_cls.__name__}"
+        with noting(role, self.fn_cls):
+            if Watch.current is not None and any(getattr(x, "requires_grad", False) for x in args):
+                wrt = [bool(getattr(x, "requires_grad", False)) for x in args]
+                kept = [traced_value(x) for x in args]
+                note_framework("torch", role, self.fn_cls, self.fn_cls, kept, wrt, [], drawn=True)
+        return result
+
+    module.AutogradFunctionVariable.call_apply = watched
+
+
+def traced_value(x):
+    return x.as_python_constant() if x.is_python_constant() else Drawn(x.as_proxy().node.meta["example_value"])
 
 
 def watch_jax(module):
@@ -66,29 +143,34 @@ def watched_rule(name, call):
     def watched_call(self, *args, **kwargs):
         __tracebackhide__ = True
         result = call(self, *args, **kwargs)
-        with contextlib.suppress(Exception):
-            if Watch.current is not None and not kwargs and not self.__wrapped__.__module__.startswith("jax."):
+        rule = self.__wrapped__
+        if Watch.current is not None and not str(rule.__module__).startswith("jax."):
+            role = f"{name} of {getattr(rule, '__name__', 'a function')}"
+            with noting(role, rule):
                 import jax
 
+                if kwargs:
+                    bound = inspect.signature(rule).bind(*args, **kwargs)
+                    bound.apply_defaults()
+                    args = bound.args
                 kept = jax.tree_util.tree_map(concrete, args)
                 constant = getattr(self, "nondiff_argnums", ())
                 wrt = [i not in constant and is_float_tree(x) for i, x in enumerate(kept)]
-                value = [concrete(x) for x in jax.tree_util.tree_leaves(result)]
-                note_framework(
-                    "jax", f"{name} of {self.__wrapped__.__name__}", self, self.__wrapped__, kept, wrt, value
-                )
+                drawn = any(isinstance(x, Drawn) for x in jax.tree_util.tree_leaves(kept))
+                value = [] if drawn else [concrete(x) for x in jax.tree_util.tree_leaves(result)]
+                note_framework("jax", role, self, rule, kept, wrt, value, drawn=drawn)
         return result
 
     return watched_call
 
 
 def concrete(x):
-    """Return the value of an argument that JAX differentiates. Raises ValueError where there is none, as in jit."""
+    """Return the value of an argument that JAX differentiates; its shape alone where there is none, as in jit."""
     import jax
 
     while isinstance(x, jax.core.Tracer):
         if not hasattr(x, "primal"):
-            raise ValueError
+            return Drawn(x)
         x = x.primal
     return copy_numbers(x)
 
@@ -96,8 +178,8 @@ def concrete(x):
 def is_float_tree(x):
     import jax
 
-    leaves = jax.tree_util.tree_leaves(x)
-    return bool(leaves) and all(jax.numpy.issubdtype(jax.numpy.result_type(leaf), jax.numpy.inexact) for leaf in leaves)
+    kinds = [x.dtype if isinstance(x, Drawn) else jax.numpy.result_type(x) for x in jax.tree_util.tree_leaves(x)]
+    return bool(kinds) and all(jax.numpy.issubdtype(kind, jax.numpy.inexact) for kind in kinds)
 
 
 def watch_autograd(module):
@@ -132,6 +214,7 @@ def is_float(x):
 
 PATCHES = {
     "torch.autograd.function": watch_torch,
+    "torch._dynamo.variables.misc": watch_dynamo,
     "jax._src.custom_derivatives": watch_jax,
     "autograd.extend": watch_autograd,
 }

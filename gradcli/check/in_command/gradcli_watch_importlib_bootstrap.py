@@ -59,12 +59,22 @@ OLDEST = (3, 11)
 PATIENCE = 60.0  # seconds that judging may take in addition to what the run took
 
 Use = collections.namedtuple(
-    "Use", "number kind function claim args place x value claimed columns base first wrt", defaults=[None] * 8
+    "Use",
+    "number kind function claim args place x value claimed columns base first wrt drawn seen",
+    defaults=[None] * 10,
 )
 """A use of a derivative. number: of the call. kind: how it is judged. function: what it is the derivative of. args: of
 the call; place: where the point stands in them; x: a copy of that. value, claimed: copies of what function (or base)
 and derivative gave in the run, None where that is not known. columns: whether it runs down the columns. base, first: of
-a second derivative f, and the entry of the first one. wrt: which arguments are differentiated."""
+a second derivative f, and the entry of the first one. wrt: which arguments are differentiated. drawn: whether
+arguments had no values, and are `Drawn`. seen: the gradients of the outputs in the run, in their layouts."""
+
+
+class Drawn:
+    """An argument that had no value in the run: its shape and the name of its type, by which the judge draws one."""
+
+    def __init__(self, x):
+        self.shape, self.dtype = tuple(map(int, x.shape)), str(x.dtype).rpartition(".")[2]
 
 
 class Derivative:
@@ -76,10 +86,14 @@ class Derivative:
     def __init__(self, role, name, file, line, points):
         self.role, self.name, self.file, self.line = role, name, file, line
         self.between, self.calls, self.stride = max(points - 2, 0), 0, 1
-        self.first = self.last = self.rise = None
+        self.first = self.last = self.rise = self.drawn = None
         self.middle = []
+        self.trouble = ""  # why a call could not be noted
 
     def keep(self, use, rose=False):
+        if use.drawn:
+            self.drawn = self.drawn or use
+            return
         if self.first is None:
             self.first = use
         elif rose:
@@ -91,7 +105,9 @@ class Derivative:
                 self.middle, self.stride = self.middle[1::2], 2 * self.stride
 
     def uses(self, points):
-        """Return the uses to judge: each once, and of several at one point the first."""
+        """Return the uses to judge: each once, and of several at one point the first; one to draw if there are none."""
+        if self.first is None:
+            return [self.drawn] if self.drawn else []
         ends = [self.first, self.last][:points]
         between = [use for use in self.middle if use.number not in {end.number for end in ends}]
         step = max(len(between) // max(self.between, 1), 1)
@@ -433,7 +449,7 @@ def steps_of(trace):
 def judge_all():
     """Have what was noted judged in a fork that outlives this process; here and now where JAX's threads forbid it."""
     watch = Watch.current
-    if watch is None or not any(derivative.first for derivative in watch.derivatives.values()):
+    if watch is None or not watch.derivatives:
         return
     Watch.current = None  # what is judged is not noted again
     for stream in (sys.stdout, sys.stderr):
@@ -488,7 +504,7 @@ def judge(watch, report):
         sys.modules["gradcli"] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     seconds = time.monotonic() - watch.start + PATIENCE
-    derivatives = [d for d in watch.derivatives.values() if d.first is not None]
+    derivatives = list(watch.derivatives.values())
     judge_uses = importlib.import_module("gradcli.check.watched").judge_uses
     for finding in judge_uses(derivatives, watch.settings, seconds):
         os.write(report, finding)

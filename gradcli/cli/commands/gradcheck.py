@@ -29,8 +29,8 @@ EXIT_SKIP = 125
     "gradcli gradcheck grads.py:f --grad g --shape x=3; gradcli gradcheck tests/ -j 4 --junit report.xml; "
     "gradcli gradcheck tests/ -o report.html",
     "wrt out grad vjp jvp hess value_and_grad elementwise engine shape arg samples order fast calls no_as_called "
-    "taylor symbolic digits rtol atol eps show keyword list stop jobs search save_points config junit allow_inconclusive "
-    "bisect",
+    "taylor symbolic digits rtol atol eps show keyword list stop jobs search save_points config junit "
+    "allow_inconclusive bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
 )
 def gradcheck(call: Call) -> int:

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...errors import describe_error
+from ..as_called import Difference, first_difference, largest
 from ..claim import Arrays, CallError, point_beside
 from .framework import FrameworkCall, join_real, to_double
 
@@ -159,6 +161,33 @@ class Adapter(FrameworkCall):
         arrays = [(tuple(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
         inexact = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
         return join_real(self.note_layout(result, inexact, jnp.iscomplexobj), jnp)
+
+    def as_called(self) -> Iterator[Difference]:
+        """Yield how gradients differ of an output that is used alone: a rule may get symbolic zeros for the rest."""
+        rules = {"custom_vjp_call", "custom_vjp_call_jaxpr"}
+        if len(self.layout) < 2 or not any(equation.primitive.name in rules for equation in self.equations):
+            return
+        at = self.claimed(self.at)
+        with self.running("", self.single), contextlib.suppress(CallError):
+            out, vjp = jax.vjp(self.inexact_parts, as_jax(at))
+            for k, part in enumerate(out):
+                zeros = [jnp.zeros_like(x) for x in out]
+                zeros[k] = drawn(part)
+                (usual,), here = vjp(zeros), f"where output {k} alone is used"
+                try:
+                    (alone,) = jax.vjp(lambda x, k=k: self.inexact_parts(x)[k], as_jax(at))[1](zeros[k])
+                except Exception as error:
+                    yield Difference("unused-output", f"the backward raises {describe_error(error)} {here}")
+                    return
+                found = first_difference(usual, alone, largest(usual), self.single)
+                if found:
+                    text = f"{found[0]} is {found[2]} {here}, and {found[1]} where the others get zeros"
+                    yield Difference("unused-output", f"{text}: test a cotangent for SymbolicZero before it is used")
+                    return
+
+    def inexact_parts(self, arrays: Mapping[str, Any]) -> list[Any]:
+        leaves = map(jnp.asarray, jax.tree_util.tree_leaves(self.result(arrays)))
+        return [x for x in leaves if jnp.issubdtype(x.dtype, jnp.inexact)]
 
     def product(self, *given: Any) -> tuple:
         *xs, seed = given

@@ -17,20 +17,22 @@ from .torch import Adapter, ModuleCall, as_given, functions_in, is_torch_float, 
 FILLING = 17.0  # stands in memory between the elements of a strided tensor, where a right rule does not look
 MOST_OUTPUTS = 8  # outputs up to which each is used alone
 CONTIGUOUS = "call .contiguous() on it before its memory is read, or use .reshape instead of .view"
+NOT_USED = "the gradient of an output that is not used is None (test with `is None`) or zeros"
 
 Grads = dict[str, np.ndarray]
+Layout = Callable[[str, torch.Tensor], torch.Tensor]
 
 
 class Recorded:
-    """One forward pass of a call, whose backward passes may be many. layout: makes the tensors that f is given."""
+    """One forward pass of a call, whose backward passes may be many. layout: makes what f is given, by name."""
 
-    def __init__(self, call: Adapter, layout: Callable[[torch.Tensor], torch.Tensor] = as_given):
+    def __init__(self, call: Adapter, layout: Layout | None = None):
         self.wrt = [name for name in call.at if name in call.wrt]
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)  # dropout takes the same elements in every run
             at = call.claimed(call.at)
             self.leaves = {name: tensor(x).requires_grad_(name in self.wrt) for name, x in at.items()}
-            self.given = {name: layout(x) if name in self.wrt else as_given(x) for name, x in self.leaves.items()}
+            self.given = {n: layout(n, x) if layout and n in self.wrt else as_given(x) for n, x in self.leaves.items()}
             before = {name: (x.detach().clone(), x.grad_fn) for name, x in self.given.items()}
             # a function may change in place what it is given; equal elements may share a gradient in any way
             self.inputs = [
@@ -80,7 +82,8 @@ def differences(call: Adapter) -> Iterator[Difference]:
             return
         if not rules:
             return
-        for ask in (overwritten, second_backward, other_cotangents, other_inputs, unused_outputs):
+        asks = (overwritten, second_backward, other_cotangents, other_inputs, unused_outputs)
+        for ask in asks if call.seen is None else (overwritten, cotangents_seen, inputs_seen):
             found = next(ask(call, record, cotangents, first), None)
             if found is not None:
                 yield found
@@ -126,31 +129,67 @@ def other_cotangents(call: Adapter, record: Recorded, cotangents: list, first: G
 
 
 def other_inputs(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
+    for name, change in list(LAYOUTS.items())[1:]:
+        layout = lambda _, x, change=change: change(x) if change(x) is not x else as_given(x)  # noqa: E731
+        yield from in_layout(call, record, cotangents, first, layout, name)
+
+
+def inputs_seen(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
+    tensors, _ = call.seen or ({}, ())
+
+    def layout(name: str, x: torch.Tensor) -> torch.Tensor:
+        return laid_out_like(x, tensors[name]) if isinstance(tensors.get(name), torch.Tensor) else as_given(x)
+
+    yield from in_layout(call, record, cotangents, first, layout, "as in the run")
+
+
+def in_layout(
+    call: Adapter, record: Recorded, cotangents: list, first: Grads, layout: Layout, name: str
+) -> Iterator[Difference]:
+    """Yield how values and gradients differ where inputs have another layout, whose name is given."""
     if isinstance(call, ModuleCall) or any(record.changed.values()):
         return
-    for layout, change in list(LAYOUTS.items())[1:]:
-        try:
-            other = Recorded(call, lambda x, change=change: as_given(change(x)) if change(x) is x else change(x))
-            if all(map(same_layout, other.given.values(), record.given.values())):
-                continue
-            equal = all(map(same, other.given.values(), record.given.values()))
-            usual = record if equal else Recorded(call, lambda x, change=change: plain(change(x)))
-            expected = first if equal else usual.arrays(cotangents)
-        except Exception:  # the forward pass refuses such an input, aloud
-            continue
-        words = (f"where the input is {layout}", "where it is contiguous")
-        text = difference(call, call.at, usual.values, lambda run=other: run.values, *words) or difference(
-            call, first, expected, lambda run=other: run.arrays(cotangents), *words
-        )
+    try:
+        other = Recorded(call, layout)
+        if all(map(same_layout, other.given.values(), record.given.values())):
+            return
+        equal = all(map(same, other.given.values(), record.given.values()))
+        usual = record if equal else Recorded(call, lambda n, x: plain(layout(n, x)))
+        expected = first if equal else usual.arrays(cotangents)
+    except Exception:  # the forward pass refuses such an input, aloud
+        return
+    words = (f"where the input is {name}", "where it is contiguous")
+    text = difference(call, call.at, usual.values, lambda: other.values, *words)
+    text = text or difference(call, first, expected, lambda: other.arrays(cotangents), *words)
+    if text:
+        yield Difference("layout", f"{text}: {CONTIGUOUS}")
+
+
+def cotangents_seen(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
+    """Yield how gradients differ for the cotangents of a run: their layouts, and outputs that were not used."""
+    for grads in (call.seen or ({}, ()))[1]:
+        if [x.shape for x in grads if x is not None] != [
+            x.shape for x, g in zip(cotangents, grads, strict=False) if g is not None
+        ] or len(grads) != len(cotangents):
+            return
+        some = [None if g is None else laid_out_like(g.to(x.dtype), g) for x, g in zip(cotangents, grads, strict=True)]
+        usual = [torch.zeros_like(x) if g is None else plain(g) for x, g in zip(cotangents, some, strict=True)]
+        unused = [k for k, g in enumerate(grads) if g is None]
+        here = f"where output {unused[0]} is not used" if unused else "where grad_output lies in memory as in the run"
+        there = "where it gets zeros" if unused else "where it is contiguous"
+        text = difference(call, first, record.arrays(usual), lambda some=some: record.arrays(some), here, there)
         if text:
-            yield Difference("layout", f"{text}: {CONTIGUOUS}")
+            yield (
+                Difference("unused-output", f"{text}: {NOT_USED}")
+                if unused
+                else Difference("layout", f"{text}: {CONTIGUOUS}")
+            )
 
 
 def unused_outputs(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
     count = len(cotangents)
     if not 1 < count <= MOST_OUTPUTS:
         return
-    fix = "the gradients of the others are None (test with `is None`) or zeros"
     alone = [{k} for k in range(count)]
     for used in [*alone, *({*range(count)} - one for one in alone if count > 2)]:
         zeros = [x if k in used else torch.zeros_like(x) for k, x in enumerate(cotangents)]
@@ -160,7 +199,7 @@ def unused_outputs(call: Adapter, record: Recorded, cotangents: list, first: Gra
         words = (f"where {names} alone {'is' if len(used) == 1 else 'are'} used", "where the others get zeros")
         text = difference(call, first, expected, lambda some=some: record.arrays(some), *words)
         if text:
-            yield Difference("unused-output", f"{text}: {fix}")
+            yield Difference("unused-output", f"{text}: {NOT_USED}")
 
 
 def difference(call: Adapter, usual: Grads, expected: Grads, got: Callable[[], Grads], here: str, there: str) -> str:
@@ -212,6 +251,15 @@ LAYOUTS = {
 def plain(x: torch.Tensor) -> torch.Tensor:
     """Return a contiguous copy."""
     return x.clone(memory_format=torch.contiguous_format)
+
+
+def laid_out_like(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """Return a tensor in another one's layout, which it may repeat along an axis."""
+    once = tuple(slice(1) if step == 0 else slice(None) for step in like.stride())
+    size = like.storage_offset() + 1 + sum((n - 1) * step for n, step in zip(like.shape, like.stride(), strict=True))
+    memory = x.new_full((max(size, 1),), FILLING)
+    memory.as_strided(x[once].shape, like.stride(), like.storage_offset()).copy_(x.detach()[once])
+    return memory.requires_grad_(x.requires_grad).clone().as_strided(x.shape, like.stride(), like.storage_offset())
 
 
 def same(x: torch.Tensor, y: torch.Tensor) -> bool:
