@@ -143,7 +143,8 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
     use, report = min(judged or reports, key=lambda pair: RANK.index(pair[1].verdict))
     notes, points = report.notes, len(judged)
     if report.verdict == "fail":
-        notes = (f"at {values_text(point_of(use))} (call {use.number})", *notes)
+        place = "at a drawn point" if use.drawn else f"at {values_text(point_of(use))}"
+        notes = (f"{place} (call {use.number})", *notes)
     if report.verdict == "pass":  # what all points together show
         passed = [r for _, r in reports if r.verdict == "pass"]
         undecided = [r for _, r in reports if r.verdict != "pass"]
@@ -321,14 +322,17 @@ def brief(x: Any) -> str:
 
 def arguments_of(use: Any) -> dict[str, Any]:
     """Return the arguments of a framework's function by name."""
-    rule = getattr(use.claim, "forward", use.claim)
-    try:
-        parameters = list(inspect.signature(rule).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if use.kind == "torch" and len(names) > len(use.args):  # the context comes first
-        names = names[1:]
+    if hasattr(use.function, "_schema"):  # an operator of torch.library
+        names = [argument.name for argument in use.function._schema.arguments]
+    else:
+        rule = getattr(use.claim, "forward", use.claim)
+        try:
+            parameters = list(inspect.signature(rule).parameters.values())
+        except (TypeError, ValueError):
+            parameters = []
+        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if use.kind == "torch" and len(names) > len(use.args):  # the context comes first
+            names = names[1:]
     names += [f"argument {i}" for i in range(len(names), len(use.args))]
     return dict(zip(names, use.args, strict=False))
 

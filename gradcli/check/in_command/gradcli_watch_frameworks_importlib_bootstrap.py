@@ -1,13 +1,12 @@
 # mypy: ignore-errors
 """Runs inside the user's command: notes the calls of functions that have a derivative of their own in a framework."""
 
-import atexit
 import contextlib
 import functools
 import inspect
 import sys
 
-from gradcli_watch_importlib_bootstrap import Drawn, Use, Watch, copy_numbers, identify, judge_all
+from gradcli_watch_importlib_bootstrap import Drawn, Use, Watch, copy_numbers, identify
 
 LARGE = 100_000
 """Elements beyond which arguments of a framework's function are copied at calls number 1, 2, 4, 8, ... only."""
@@ -135,7 +134,6 @@ def watch_jax(module):
     for name in ("custom_vjp", "custom_jvp"):
         kind = getattr(module, name)
         kind.__call__ = watched_rule(name, kind.__call__)
-    atexit.register(judge_all)  # before JAX's own, which end its threads
 
 
 def watched_rule(name, call):

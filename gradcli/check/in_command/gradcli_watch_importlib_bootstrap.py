@@ -6,6 +6,7 @@ was noted, in a fork, so that the command ends as ever. Its name has the two wor
 files whose frames they do not count: a warning keeps the line of the command that it is about.
 """
 
+import atexit
 import collections
 import contextlib
 import copy
@@ -129,6 +130,8 @@ class Watch:
         found = self.derivatives.get(key)
         if found is None:
             judge_at_termination()
+            atexit.unregister(judge_all)
+            atexit.register(judge_all)  # before the frameworks end their threads and forget their operators
             found = self.derivatives[key] = Derivative(role, name, file, line, self.points)
         return found
 
