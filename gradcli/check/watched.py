@@ -175,15 +175,22 @@ def point_of(use: Any) -> dict[str, Any]:
     if use.kind in ADAPTED:
         return {name: x for name, x in arguments_of(use).items() if hasattr(x, "shape") or isinstance(x, float)}
     function = use.function if use.function is not None else use.base
-    count = len(use.x) if use.place is None else 1
-    first = 1 if use.place is None else use.place
+    xs = points_of(use)
+    count, first = len(xs), use.place.start if isinstance(use.place, slice) else use.place
     try:
         names = list(inspect.signature(function).parameters)[first : first + count]
     except (TypeError, ValueError):
         names = []
     if len(names) < count:
-        names = [f"p[{i}]" for i in range(count)] if use.place is None else ["x"]
-    return dict(zip(names, use.x if use.place is None else (use.x,), strict=True))
+        names = [f"p[{i}]" for i in range(count)] if isinstance(use.place, slice) else ["x"]
+    return dict(zip(names, xs, strict=True))
+
+
+def points_of(use: Any) -> Sequence[Any]:
+    return use.x if isinstance(use.place, slice) else (use.x,)
+
+
+LARGE = 200  # elements from which on a derivative of each element is a product with tangents, not a diagonal
 
 
 def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
@@ -213,11 +220,18 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
 
     def derivative(*xs: Any) -> Any:
         out, whole = with_value(*xs)
-        if use.place is None:
+        if use.kind == "tuple":
+            return dict(zip(at, map(np.asarray, whole), strict=False))
+        if use.kind == "columns":  # one Jacobian behind another, and behind them that of unknown parameters
+            parts = np.asarray(whole[0] if isinstance(whole, tuple) else whole)
+            return np.einsum("ikj,jl->ijkl", parts, np.eye(parts.shape[-1]))
+        if isinstance(use.place, slice):
             return {name: np.asarray(whole)[..., i] for i, name in enumerate(at)}
         return np.diag(np.ravel(whole)) if each else as_jacobian(dense(whole, xs[0]), out, xs[0], use.columns)
 
     def product(tangents: tuple, x: Any) -> Any:
+        if each:
+            return with_value(x)[1] * tangents[0]
         f(x)
         return use.claim(*with_point(use, (x, tangents[0], *use.args[2:]), (x,)))
 
@@ -232,7 +246,8 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
     f.__name__, derivative.__name__ = callable_name(use.function or use.base), callable_name(use.claim)
     if use.kind == "whole" and has_both_products(use.claimed):
         return HandWritten(f, at, jvp=forward, vjp=backward)
-    return HandWritten(f, at, **({"jvp": product} if use.kind == "product" else {"grad": derivative}))
+    is_product = use.kind == "product" or (each and np.size(use.x) > LARGE)
+    return HandWritten(f, at, **({"jvp": product} if is_product else {"grad": derivative}))
 
 
 def function_arguments(use: Any) -> tuple[Any, ...]:
@@ -243,7 +258,9 @@ def function_arguments(use: Any) -> tuple[Any, ...]:
 def with_point(use: Any, args: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
     """Return the arguments of a call with another point in its place, which the function may change."""
     fresh = [np.array(x) if np.ndim(x) else x for x in xs]
-    return [args[0], *fresh] if use.place is None else [*args[: use.place], fresh[0], *args[use.place + 1 :]]
+    if isinstance(use.place, slice):
+        return [*args[: use.place.start], *fresh]
+    return [*args[: use.place], fresh[0], *args[use.place + 1 :]]
 
 
 def dense(x: Any, point: Any) -> np.ndarray:
@@ -289,7 +306,7 @@ def numeric_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False)
 
 def change_since(use: Any) -> str:
     """Return how the function, or the derivative, differs at the point from what it gave in the run; "" if not."""
-    xs = use.x if use.place is None else (use.x,)
+    xs = points_of(use)
     calls = (
         ("function", use.base or use.function, function_arguments(use), use.value),
         ("derivative", use.claim, use.args, use.claimed),

@@ -25,21 +25,30 @@ import traceback
 import types
 import warnings
 
-Entry = collections.namedtuple("Entry", "name function claims place columns bands kinds", defaults=(0, "", (), {}))
+Entry = collections.namedtuple(
+    "Entry", "name function claims place columns bands kinds nested", defaults=(0, "", (), {}, ())
+)
 """A solver. function: the parameter that takes f. claims: of each parameter that takes a derivative, the one that it
-is the derivative of. place: which positional argument of f is the point, None for all after the first. columns: the
+is the derivative of. place: which positional arguments of f are the point, an index or a slice. columns: the
 parameter that says that derivatives run down the columns. bands: those with which a derivative comes in bands. kinds:
-what parameters take other than the whole derivative: its product with a vector, that of weighted outputs, or that of
-each element by itself.
+what parameters take other than the whole derivative: its product with a vector, that of weighted outputs, that of each
+element or column by itself, or a tuple of derivatives. nested: dicts that hold the claims, and f if it is not given.
 """
-SCIPY = {
+MINIMIZE = {"jac": "fun", "hess": "jac", "hessp": "jac"}
+SOLVERS = {
+    "scipy.optimize._minimize": (Entry("minimize", "fun", MINIMIZE, kinds={"hessp": "product"}),),
     "scipy.optimize": (
-        Entry("minimize", "fun", {"jac": "fun", "hess": "jac", "hessp": "jac"}, kinds={"hessp": "product"}),
+        *(
+            Entry(name, "func", {"jac": "func", "hess": "jac"}, nested=("minimizer_kwargs", "options"))
+            for name in ("basinhopping", "dual_annealing", "shgo")
+        ),
+        Entry("line_search", "f", {"myfprime": "f"}),
+        Entry("check_grad", "func", {"grad": "func"}),
         Entry("least_squares", "fun", {"jac": "fun"}),
         Entry("root", "fun", {"jac": "fun"}, columns="col_deriv"),
         Entry("root_scalar", "f", {"fprime": "f", "fprime2": "fprime"}),
         Entry("newton", "func", {"fprime": "func", "fprime2": "fprime"}, kinds={"fprime": "each", "fprime2": "each"}),
-        Entry("curve_fit", "f", {"jac": "f"}, place=None),
+        Entry("curve_fit", "f", {"jac": "f"}, place=slice(1, None)),
         Entry("fsolve", "func", {"fprime": "func"}, columns="col_deriv"),
         Entry("leastsq", "func", {"Dfun": "func"}, columns="col_deriv"),
         Entry("fmin_bfgs", "f", {"fprime": "f"}),
@@ -52,10 +61,18 @@ SCIPY = {
     "scipy.integrate": (
         Entry("solve_ivp", "fun", {"jac": "fun"}, place=1, bands=("lband", "uband")),
         Entry("odeint", "func", {"Dfun": "func"}, columns="col_deriv", bands=("ml", "mu")),
+        Entry("ode", "f", {"jac": "f"}, place=1),
+        Entry("solve_bvp", "fun", {"fun_jac": "fun"}, place=1, kinds={"fun_jac": "columns"}),
+        Entry("solve_bvp", "bc", {"bc_jac": "bc"}, place=slice(0, None), kinds={"bc_jac": "tuple"}),
+    ),
+    "xgboost.training": (Entry("train", "obj", {"hessian": "obj"}, kinds={"hessian": "each"}),),
+    "lightgbm.engine": (
+        Entry("train", "objective", {"hessian": "objective"}, kinds={"hessian": "each"}, nested=("params",)),
     ),
 }
-PAIRED = ("fmin_l_bfgs_b", "fmin_tnc")
-"""Solvers whose f returns value and gradient where neither a gradient nor an approximation is asked for."""
+PAIRED = ("fmin_l_bfgs_b", "fmin_tnc", "train")
+"""Solvers whose f returns value and gradient where neither a gradient nor an approximation is asked for; or, for
+boosting, gradient and second derivatives."""
 OLDEST = (3, 11)
 PATIENCE = 60.0  # seconds that judging may take in addition to what the run took
 
@@ -259,7 +276,7 @@ class Solve:
         self.noted = {}
 
     def point(self, args):
-        return copy_numbers(args[1:] if self.place is None else args[self.place])
+        return copy_numbers(args[self.place])
 
     def note_value(self, args, kwargs, result):
         self.x, self.value = self.point(args), copy_numbers(result)
@@ -306,6 +323,14 @@ def is_function(x):
 
 def hand_over(watch, entry, given):
     """Put what notes its calls in place of the functions in the arguments of a solver, by name."""
+    for name in entry.nested:
+        if isinstance(given.get(name), dict):
+            f = {entry.function: given[entry.function]} if entry.function in given else {}
+            inner = {**given[name], **f}
+            hand_over(watch, entry._replace(nested=()), inner)
+            given.update({key: inner.pop(key) for key in f}, **{name: inner})
+    if entry.nested:
+        return
     f = bare(given.get(entry.function))
     if not is_function(f) or any(given.get(name) is not None for name in entry.bands):
         return
@@ -319,7 +344,8 @@ def hand_over(watch, entry, given):
             i, value = len(parts) + 1, part_of(f, 0)
             functions[parameter] = claim = part_of(f, i)
             base = value if i > 1 else None
-            parts.append(Noted(parameter, identify(claim, i), claim, "whole", part_of(f, i - 1), base, of))
+            kind = entry.kinds.get(parameter, "whole")
+            parts.append(Noted(parameter, identify(claim, i), claim, kind, part_of(f, i - 1), base, of))
         elif is_function(claim):
             functions[parameter] = claim
             base, kind = (None if of == entry.function else value), entry.kinds.get(parameter, "whole")
@@ -364,13 +390,15 @@ def watch_constraint(watch, role, constraint):
 
 
 def watch_solvers(module):
-    for entry in SCIPY[module.__name__]:
-        if hasattr(module, entry.name):
-            setattr(module, entry.name, watched_solver(module, entry, getattr(module, entry.name)))
+    for entry in SOLVERS[module.__name__]:
+        if inspect.isclass(solver := getattr(module, entry.name, None)):
+            solver.__init__ = watched_solver(module, entry, solver.__init__)
+        elif solver is not None:
+            setattr(module, entry.name, watched_solver(module, entry, solver))
 
 
 def watched_solver(module, entry, solver):
-    signature = inspect.signature(solver)
+    signature, library = inspect.signature(solver), module.__name__.partition(".")[0]
     rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
 
     @functools.wraps(solver)
@@ -380,7 +408,8 @@ def watched_solver(module, entry, solver):
             bound = signature.bind(*args, **kwargs)
             more = bound.arguments.pop(rest, {})
             given = {**bound.arguments, **more}
-            if Watch.current is not None:
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if Watch.current is not None and caller.partition(".")[0] != library:  # which hands on what it was handed
                 hand_over(Watch.current, entry, given)
             bound.arguments.update({name: given[name] for name in bound.arguments})
             if more:
@@ -392,7 +421,7 @@ def watched_solver(module, entry, solver):
     return call
 
 
-PATCHES = dict.fromkeys(SCIPY, watch_solvers)  # what is done to a module when the command has imported it
+PATCHES = dict.fromkeys(SOLVERS, watch_solvers)  # what is done to a module when the command has imported it
 
 
 class Finder:
