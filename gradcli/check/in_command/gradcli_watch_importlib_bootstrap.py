@@ -263,6 +263,9 @@ class Handed:
             raise AttributeError(name)
         return getattr(self.__wrapped__, name)
 
+    def __deepcopy__(self, memo):
+        return self
+
     def __reduce__(self):
         return functools.partial, (self.__wrapped__,)  # another process has nothing to note
 
@@ -321,8 +324,11 @@ def is_function(x):
     return callable(x) and not inspect.isclass(x)
 
 
-def hand_over(watch, entry, given):
-    """Put what notes its calls in place of the functions in the arguments of a solver, by name."""
+def hand_over(watch, entry, given, ahead=()):
+    """Put what notes its calls in place of the functions in the arguments of a solver, by name.
+
+    ahead: the objective and its derivative, which a solver calls before the functions of a constraint.
+    """
     for name in entry.nested:
         if isinstance(given.get(name), dict):
             f = {entry.function: given[entry.function]} if entry.function in given else {}
@@ -337,7 +343,7 @@ def hand_over(watch, entry, given):
     options = {**given, **(given.get("options") or {})}
     place = 1 if entry.name == "odeint" and options.get("tfirst") else entry.place
     solve = Solve(watch, entry.name, f, place, bool(entry.columns and options.get(entry.columns)))
-    parts, found, functions, value = [], {}, {entry.function: f}, f
+    parts, found, functions, value = [], {}, {entry.function: after(ahead[:1], f)}, f
     for parameter, of in entry.claims.items():
         claim = bare(given.get(parameter))
         if claim is True or (claim is None and entry.name in PAIRED and not given.get("approx_grad")):
@@ -349,14 +355,17 @@ def hand_over(watch, entry, given):
         elif is_function(claim):
             functions[parameter] = claim
             base, kind = (None if of == entry.function else value), entry.kinds.get(parameter, "whole")
-            noted = Noted(parameter, identify(claim), claim, kind, functions.get(of), base, of)
+            noted = Noted(parameter, identify(claim), after(ahead, claim), kind, functions.get(of), base, of)
             found[parameter] = Handed(claim, functools.partial(solve.note, noted))
     if parts:
         found[entry.function] = Handed(f, functools.partial(solve.note_parts, parts))
     elif found:
         found[entry.function] = Handed(f, solve.note_value)
     if given.get("constraints"):
-        found["constraints"] = watch_constraints(watch, given["constraints"])
+        args = given.get("args", ())
+        args = args if isinstance(args, tuple) else (args,)
+        ahead = [functools.partial(call_with, x, args) for x in functions.values() if x is not None][:2]
+        found["constraints"] = watch_constraints(watch, given["constraints"], ahead)
     given.update(found)
 
 
@@ -368,20 +377,34 @@ def call_part(f, number, *args, **kwargs):
     return f(*args, **kwargs)[number]
 
 
-def watch_constraints(watch, constraints):
+def after(ahead, function):
+    return functools.wraps(function)(functools.partial(call_after, ahead, function)) if ahead else function
+
+
+def call_after(ahead, function, x, *args, **kwargs):
+    for other in ahead:
+        other(x)
+    return function(x, *args, **kwargs)
+
+
+def call_with(function, args, x):
+    return function(x, *args)
+
+
+def watch_constraints(watch, constraints, ahead):
     """Return constraints, a dict or an object each, that note the calls of their derivatives."""
     several = isinstance(constraints, (list, tuple))
     listed = constraints if several else [constraints]
-    noted = [watch_constraint(watch, f"constraint {i}", x) for i, x in enumerate(listed)]
+    noted = [watch_constraint(watch, f"constraint {i}", x, ahead) for i, x in enumerate(listed)]
     return type(constraints)(noted) if several else noted[0]
 
 
-def watch_constraint(watch, role, constraint):
+def watch_constraint(watch, role, constraint, ahead):
     fields = constraint if isinstance(constraint, dict) else vars(constraint)
     if not is_function(bare(fields.get("fun"))):
         return constraint
     given = dict(fields)
-    hand_over(watch, Entry(role, "fun", {"jac": "fun", "hess": "jac"}, kinds={"hess": "weighted"}), given)
+    hand_over(watch, Entry(role, "fun", {"jac": "fun", "hess": "jac"}, kinds={"hess": "weighted"}), given, ahead)
     if isinstance(constraint, dict):
         return given
     changed = copy.copy(constraint)
