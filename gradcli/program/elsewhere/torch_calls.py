@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,202 +16,181 @@ from .torch import Adapter, ModuleCall, as_given, functions_in, is_torch_float, 
 
 FILLING = 17.0  # stands in memory between the elements of a strided tensor, where a right rule does not look
 MOST_OUTPUTS = 8  # outputs up to which each is used alone
-CONTIGUOUS = "call .contiguous() on it before its memory is read, or use .reshape instead of .view"
-NOT_USED = "the gradient of an output that is not used is None (test with `is None`) or zeros"
+CONTIGUOUS = "where it is contiguous"
+FIXES = {
+    "layout": "call .contiguous() before memory is read, or use .reshape instead of .view",
+    "unused-output": "the gradient of an output that is not used is None (test with `is None`) or zeros",
+    "second-backward": "keep what is saved for backward as it is; retain_graph=True runs backward again",
+}
 
 Grads = dict[str, np.ndarray]
+Cotangents = Sequence[torch.Tensor | None]
 Layout = Callable[[str, torch.Tensor], torch.Tensor]
 
 
 class Recorded:
     """One forward pass of a call, whose backward passes may be many. layout: makes what f is given, by name."""
 
-    def __init__(self, call: Adapter, layout: Layout | None = None):
+    def __init__(self, call: Adapter, layout: Layout = lambda _, x: as_given(x)):
         self.wrt = [name for name in call.at if name in call.wrt]
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)  # dropout takes the same elements in every run
-            at = call.claimed(call.at)
-            self.leaves = {name: tensor(x).requires_grad_(name in self.wrt) for name, x in at.items()}
-            self.given = {n: layout(n, x) if layout and n in self.wrt else as_given(x) for n, x in self.leaves.items()}
-            before = {name: (x.detach().clone(), x.grad_fn) for name, x in self.given.items()}
-            # a function may change in place what it is given; equal elements may share a gradient in any way
-            self.inputs = [
-                x if same(x, self.leaves[name]) else self.leaves[name]
-                for name, x in self.given.items()
-                if name in self.wrt
-            ]
+            leaves = {n: tensor(x).requires_grad_(n in self.wrt) for n, x in call.claimed(call.at).items()}
+            self.given = {n: layout(n, x) if n in self.wrt else as_given(x) for n, x in leaves.items()}
+            before = {n: (x.detach().clone(), x.grad_fn) for n, x in self.given.items()}
             result = call.result(self.given)
         self.outs = [x for _, x in arrays_in(result, is_torch_float) if x.requires_grad]
-        self.changed = {name: x.grad_fn is not before[name][1] for name, x in self.given.items()}
-        self.inputs = [self.leaves[n] if self.changed[n] else x for n, x in zip(self.wrt, self.inputs, strict=True)]
-        self.written = [
-            name for name in self.wrt if not (self.changed[name] or same(self.given[name], before[name][0]))
-        ]
+        self.kept = {n: x.detach().clone() for n, x in self.given.items()}
+        self.changed = [n for n in self.wrt if self.given[n].grad_fn is not before[n][1]]
+        self.written = [n for n in self.wrt if n not in self.changed and not same(self.kept[n], before[n][0])]
+        # what a function changed is no longer its input, and equal elements may share a gradient in any way
+        whole = [n for n in self.wrt if n not in self.changed and same(before[n][0], leaves[n])]
+        self.inputs = [(self.given if n in whole else leaves)[n] for n in self.wrt]
 
     @property
     def values(self) -> Grads:
         return {f"out[{k}]": tensor_data(x) for k, x in enumerate(self.outs)}
 
     @property
-    def rules(self) -> list[Any]:
-        """The custom Functions and operators of this run, without those that PyTorch itself defines."""
+    def has_rules(self) -> bool:
+        """Whether custom Functions and operators are part of it, other than those that PyTorch itself defines."""
         functions = [function for out in self.outs for function in functions_in(out.grad_fn)]
-        return [f for f in functions if not f.__module__.startswith("torch.") or operator_behind(f)]
+        return any(not f.__module__.startswith("torch.") or operator_behind(f) for f in functions)
 
-    def pull(self, cotangents: Sequence[torch.Tensor | None]) -> dict[str, torch.Tensor | None]:
-        """Return the gradients by input; an output with None is not used."""
-        pairs = [(out, g) for out, g in zip(self.outs, cotangents, strict=True) if g is not None]
-        outs, given = zip(*pairs, strict=True)
-        grads = torch.autograd.grad(outs, self.inputs, given, retain_graph=True, allow_unused=True)
-        return dict(zip(self.wrt, grads, strict=True))
+    def pull(self, cotangents: Cotangents) -> list[torch.Tensor | None]:
+        """Return the gradients of the inputs; an output with None is not used."""
+        outs, given = zip(
+            *((out, g) for out, g in zip(self.outs, cotangents, strict=True) if g is not None), strict=True
+        )
+        return list(torch.autograd.grad(outs, self.inputs, given, retain_graph=True, allow_unused=True))
 
-    def arrays(self, cotangents: Sequence[torch.Tensor | None]) -> Grads:
-        grads = self.pull(cotangents)
-        return {n: np.zeros(tuple(self.leaves[n].shape)) if g is None else tensor_data(g) for n, g in grads.items()}
+    def arrays(self, cotangents: Cotangents) -> Grads:
+        grads = [
+            torch.zeros_like(x) if g is None else g for x, g in zip(self.inputs, self.pull(cotangents), strict=True)
+        ]
+        return dict(zip(self.wrt, map(tensor_data, grads), strict=True))
 
 
 def differences(call: Adapter) -> Iterator[Difference]:
-    """Yield how the rules of a call differ when they are called in other ways; at most one of each kind."""
+    """Yield the first way of calling in which the rules of a call give something else."""
     with call.running("", call.single):
         try:
-            record = Recorded(call)
-            rules = record.rules
-            cotangents = [drawn(out, k) for k, out in enumerate(record.outs)]
-            first = record.arrays([x.clone() for x in cotangents]) if rules else {}
+            ways = Ways(call)
         except Exception:  # the check itself reports it
             return
-        if not rules:
+        general = (
+            ways.overwritten,
+            ways.second_backward,
+            ways.other_cotangents,
+            ways.other_inputs,
+            ways.unused_outputs,
+        )
+        seen = (ways.overwritten, ways.cotangents_seen, ways.inputs_seen)
+        found = (way() for way in (general if call.seen is None else seen)) if ways.record.has_rules else ()
+        yield from itertools.islice(itertools.chain.from_iterable(found), 1)
+
+
+class Ways:
+    """The ways to call the rules of a call. first: the gradients of random cotangents."""
+
+    def __init__(self, call: Adapter):
+        self.call, self.record = call, Recorded(call)
+        self.cotangents = [drawn(out, k) for k, out in enumerate(self.record.outs)]
+        self.first = self.record.arrays([x.clone() for x in self.cotangents]) if self.record.has_rules else {}
+
+    def compare(
+        self, rule: str, expected: Grads, got: Callable[[], Grads], here: str, there: str
+    ) -> Iterator[Difference]:
+        """Yield in what arrays differ from those that are expected. here, there: how each was called."""
+        usual = largest(self.first if expected.keys() == self.first.keys() else self.call.at)
+        try:
+            found = first_difference(expected, got(), usual, self.call.single)
+        except Exception as error:
+            yield Difference(rule, f"backward raises {describe_error(error)} {here}, and not {there}: {FIXES[rule]}")
+        else:
+            if found:
+                text = f"{found[0]} is {found[2]} {here}, and {found[1]} {there}"
+                yield Difference(rule, f"{text}: {FIXES[rule]}")
+
+    def overwritten(self) -> Iterator[Difference]:
+        record, given = self.record, [x.clone() for x in self.cotangents]
+        with contextlib.suppress(Exception):
+            for name, grad in zip(record.wrt, record.pull(given), strict=True):
+                if name in record.written and grad is not None:
+                    text = f"forward overwrites {name}, and autograd does not know"
+                    yield Difference("writes-into", f"{text}: work on a clone(), or call ctx.mark_dirty({name})")
+            if not all(map(same, given, self.cotangents)):
+                text = "backward overwrites the gradient that it is given, which other nodes may still need"
+                yield Difference("writes-into", f"{text}: work on grad_output.clone(), or use operations without _")
+            for name, x in record.given.items():
+                if not same(x, record.kept[name]):
+                    yield Difference("writes-into", f"backward overwrites the input {name}: work on a clone()")
+
+    def second_backward(self) -> Iterator[Difference]:
+        again = lambda: self.record.arrays([x.clone() for x in self.cotangents])  # noqa: E731
+        yield from self.compare("second-backward", self.first, again, "the second time", "the first")
+
+    def other_cotangents(self) -> Iterator[Difference]:
+        for name, change in LAYOUTS.items():
+            others = [change(x) for x in self.cotangents]
+            if any(x is not y for x, y in zip(self.cotangents, others, strict=True)):
+                yield from self.with_cotangents(others, f"where grad_output is {name}")
+
+    def cotangents_seen(self) -> Iterator[Difference]:
+        for grads in (self.call.seen or ({}, ()))[1]:
+            if [x.shape for x in self.cotangents] == [
+                x.shape if g is None else g.shape for x, g in zip(self.cotangents, grads, strict=False)
+            ]:
+                some = [
+                    g if g is None else laid_out_like(g.to(x.dtype), g)
+                    for x, g in zip(self.cotangents, grads, strict=True)
+                ]
+                yield from self.with_cotangents(some, "where it is called as in the run")
+
+    def unused_outputs(self) -> Iterator[Difference]:
+        count = len(self.cotangents)
+        alone = [{k} for k in range(count)] if 1 < count <= MOST_OUTPUTS else []
+        for used in [*alone, *({*range(count)} - one for one in alone if count > 2)]:
+            names = " and ".join(f"output {k}" for k in sorted(used))
+            some = [x if k in used else None for k, x in enumerate(self.cotangents)]
+            yield from self.with_cotangents(some, f"where {names} alone {'is' if len(used) == 1 else 'are'} used")
+
+    def with_cotangents(self, some: Cotangents, here: str) -> Iterator[Difference]:
+        """Yield how gradients differ from those of contiguous cotangents, zeros in place of None."""
+        usual = [torch.zeros_like(x) if g is None else plain(g) for x, g in zip(self.cotangents, some, strict=True)]
+        rule, there = ("unused-output", "zeros") if any(g is None for g in some) else ("layout", "contiguous ones")
+        expected = self.record.arrays(usual)
+        yield from self.compare(rule, expected, lambda: self.record.arrays(some), here, f"with {there}")
+
+    def other_inputs(self) -> Iterator[Difference]:
+        for name, change in list(LAYOUTS.items())[1:]:
+            layout = lambda _, x, change=change: change(x) if change(x) is not x else as_given(x)  # noqa: E731
+            yield from self.with_inputs(layout, f"where the input is {name}")
+
+    def inputs_seen(self) -> Iterator[Difference]:
+        tensors, _ = self.call.seen or ({}, ())
+
+        def layout(name: str, x: torch.Tensor) -> torch.Tensor:
+            return laid_out_like(x, tensors[name]) if isinstance(tensors.get(name), torch.Tensor) else as_given(x)
+
+        yield from self.with_inputs(layout, "where the input lies in memory as in the run")
+
+    def with_inputs(self, layout: Layout, here: str) -> Iterator[Difference]:
+        """Yield how values and gradients differ where inputs have another layout."""
+        call, record = self.call, self.record
+        if isinstance(call, ModuleCall) or record.changed:
             return
-        asks = (overwritten, second_backward, other_cotangents, other_inputs, unused_outputs)
-        for ask in asks if call.seen is None else (overwritten, cotangents_seen, inputs_seen):
-            found = next(ask(call, record, cotangents, first), None)
-            if found is not None:
-                yield found
+        try:
+            other = Recorded(call, layout)
+            if all(map(same_layout, other.given.values(), record.given.values())):
                 return
-
-
-def overwritten(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
-    given = [x.clone() for x in cotangents]
-    kept = {name: x.detach().clone() for name, x in record.given.items()}
-    with contextlib.suppress(Exception):
-        grads = record.pull(given)
-        for name in record.written:
-            if grads[name] is not None:
-                text = f"forward overwrites {name}, and autograd does not know"
-                yield Difference("writes-into", f"{text}: work on a clone(), or call ctx.mark_dirty({name})")
-        if not all(map(same, given, cotangents)):
-            text = "backward overwrites the gradient that it is given, which other nodes may still need"
-            yield Difference("writes-into", f"{text}: work on grad_output.clone(), or use operations without _")
-        for name, x in record.given.items():
-            if not same(x, kept[name]):
-                yield Difference("writes-into", f"backward overwrites the input {name}: work on a clone()")
-
-
-def second_backward(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
-    fix = "keep what is saved for backward as it is (retain_graph=True runs backward again)"
-    text = difference(
-        call, first, first, lambda: record.arrays([x.clone() for x in cotangents]), "the second time", "the first"
-    )
-    if text:
-        yield Difference("second-backward", f"{text}: {fix}")
-
-
-def other_cotangents(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
-    for layout, change in LAYOUTS.items():
-        others = [change(x) for x in cotangents]
-        if all(x is y for x, y in zip(cotangents, others, strict=True)):
-            continue
-        expected = first if all(map(same, cotangents, others)) else record.arrays([plain(x) for x in others])
-        words = (f"where grad_output is {layout}", "where it is contiguous")
-        text = difference(call, first, expected, lambda others=others: record.arrays(others), *words)
-        if text:
-            yield Difference("layout", f"{text}: {CONTIGUOUS}")
-
-
-def other_inputs(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
-    for name, change in list(LAYOUTS.items())[1:]:
-        layout = lambda _, x, change=change: change(x) if change(x) is not x else as_given(x)  # noqa: E731
-        yield from in_layout(call, record, cotangents, first, layout, name)
-
-
-def inputs_seen(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
-    tensors, _ = call.seen or ({}, ())
-
-    def layout(name: str, x: torch.Tensor) -> torch.Tensor:
-        return laid_out_like(x, tensors[name]) if isinstance(tensors.get(name), torch.Tensor) else as_given(x)
-
-    yield from in_layout(call, record, cotangents, first, layout, "as in the run")
-
-
-def in_layout(
-    call: Adapter, record: Recorded, cotangents: list, first: Grads, layout: Layout, name: str
-) -> Iterator[Difference]:
-    """Yield how values and gradients differ where inputs have another layout, whose name is given."""
-    if isinstance(call, ModuleCall) or any(record.changed.values()):
-        return
-    try:
-        other = Recorded(call, layout)
-        if all(map(same_layout, other.given.values(), record.given.values())):
+            equal = all(map(same, other.given.values(), record.given.values()))
+            usual = record if equal else Recorded(call, lambda n, x: plain(layout(n, x)))
+            expected = self.first if equal else usual.arrays(self.cotangents)
+        except Exception:  # the forward pass refuses such an input, aloud
             return
-        equal = all(map(same, other.given.values(), record.given.values()))
-        usual = record if equal else Recorded(call, lambda n, x: plain(layout(n, x)))
-        expected = first if equal else usual.arrays(cotangents)
-    except Exception:  # the forward pass refuses such an input, aloud
-        return
-    words = (f"where the input is {name}", "where it is contiguous")
-    text = difference(call, call.at, usual.values, lambda: other.values, *words)
-    text = text or difference(call, first, expected, lambda: other.arrays(cotangents), *words)
-    if text:
-        yield Difference("layout", f"{text}: {CONTIGUOUS}")
-
-
-def cotangents_seen(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
-    """Yield how gradients differ for the cotangents of a run: their layouts, and outputs that were not used."""
-    for grads in (call.seen or ({}, ()))[1]:
-        if [x.shape for x in grads if x is not None] != [
-            x.shape for x, g in zip(cotangents, grads, strict=False) if g is not None
-        ] or len(grads) != len(cotangents):
-            return
-        some = [None if g is None else laid_out_like(g.to(x.dtype), g) for x, g in zip(cotangents, grads, strict=True)]
-        usual = [torch.zeros_like(x) if g is None else plain(g) for x, g in zip(cotangents, some, strict=True)]
-        unused = [k for k, g in enumerate(grads) if g is None]
-        here = f"where output {unused[0]} is not used" if unused else "where grad_output lies in memory as in the run"
-        there = "where it gets zeros" if unused else "where it is contiguous"
-        text = difference(call, first, record.arrays(usual), lambda some=some: record.arrays(some), here, there)
-        if text:
-            yield (
-                Difference("unused-output", f"{text}: {NOT_USED}")
-                if unused
-                else Difference("layout", f"{text}: {CONTIGUOUS}")
-            )
-
-
-def unused_outputs(call: Adapter, record: Recorded, cotangents: list, first: Grads) -> Iterator[Difference]:
-    count = len(cotangents)
-    if not 1 < count <= MOST_OUTPUTS:
-        return
-    alone = [{k} for k in range(count)]
-    for used in [*alone, *({*range(count)} - one for one in alone if count > 2)]:
-        zeros = [x if k in used else torch.zeros_like(x) for k, x in enumerate(cotangents)]
-        some = [x if k in used else None for k, x in enumerate(cotangents)]
-        expected = record.arrays(zeros)
-        names = " and ".join(f"output {k}" for k in sorted(used))
-        words = (f"where {names} alone {'is' if len(used) == 1 else 'are'} used", "where the others get zeros")
-        text = difference(call, first, expected, lambda some=some: record.arrays(some), *words)
-        if text:
-            yield Difference("unused-output", f"{text}: {NOT_USED}")
-
-
-def difference(call: Adapter, usual: Grads, expected: Grads, got: Callable[[], Grads], here: str, there: str) -> str:
-    """Return how arrays differ from those that are expected, "" where they do not. here, there: how each was called.
-
-    usual: gradients, or inputs, that are as large as these are usually.
-    """
-    try:
-        found = first_difference(expected, got(), largest(usual), call.single)
-    except Exception as error:
-        return f"backward raises {describe_error(error)} {here}, and not {there}"
-    return (found and f"{found[0]} is {found[2]} {here}, and {found[1]} {there}") or ""
+        yield from self.compare("layout", usual.values, lambda: other.values, here, CONTIGUOUS)
+        yield from self.compare("layout", expected, lambda: other.arrays(self.cotangents), here, CONTIGUOUS)
 
 
 def drawn(like: torch.Tensor, seed: int) -> torch.Tensor:
