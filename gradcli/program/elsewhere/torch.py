@@ -20,21 +20,7 @@ from ..claim import Arrays, CallError, Claim
 from ..detect_framework import reachable_from
 from ..user_code import place_of_return
 from .framework import FrameworkCall
-
-
-def functions_in(node: Any) -> list[Any]:
-    return [node._forward_cls for node in nodes_of(node) if hasattr(node, "_forward_cls")]
-
-
-def nodes_of(node: Any) -> Iterator[Any]:
-    seen, waiting = set(), [node]
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        yield node
-        waiting += [below for below, _ in node.next_functions]
+from .torch_calls import as_given, differences, functions_in, is_torch_float, nodes_of, operator_behind, tensor
 
 
 class TypesComputed(TorchFunctionMode):
@@ -213,8 +199,6 @@ class Adapter(FrameworkCall):
             return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
 
     def as_called(self) -> Iterator[Difference]:
-        from .torch_calls import differences
-
         return differences(self)
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
@@ -361,14 +345,6 @@ def as_parameter(argument: Any) -> inspect.Parameter:
     return inspect.Parameter(argument.name, kind, default=default, annotation=annotation)
 
 
-def operator_behind(function: Any) -> tuple[Any, Callable] | None:
-    """Return an operator and its backward, of the Function that PyTorch makes for it; None of any other Function."""
-    if not function.__name__.startswith("GeneratedBackwardFor_"):
-        return None
-    inside = inspect.getclosurevars(function.backward).nonlocals
-    return (inside["op"], inside["info"]._backward_fn) if "op" in inside else None
-
-
 def tensors_behind(function: Any) -> list[Any]:
     if isinstance(function, torch.nn.Module):
         return []
@@ -386,19 +362,5 @@ def copy_module(module: Any) -> Any:
         raise CallError(f"{type(module).__name__} cannot be copied: {error}") from error
 
 
-def as_given(x: torch.Tensor) -> torch.Tensor:
-    """Return a leaf as the function gets it: a copy in the graph, which it may change in place."""
-    return x.clone() if x.is_leaf else x
-
-
-def tensor(x: np.ndarray) -> torch.Tensor:
-    """Return an array as a tensor of its own."""
-    return torch.from_numpy(np.array(x))
-
-
 def detach_argument(x: Any) -> Any:
     return x.detach().clone() if isinstance(x, torch.Tensor) else x
-
-
-def is_torch_float(x: Any) -> bool:
-    return isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +14,7 @@ import torch
 from ...errors import describe_error
 from ..arguments import arrays_in, tensor_data
 from ..as_called import Difference, first_difference, largest
-from .torch import Adapter, ModuleCall, as_given, functions_in, is_torch_float, operator_behind, tensor
+from .framework import FrameworkCall
 
 FILLING = 17.0  # stands in memory between the elements of a strided tensor, where a right rule does not look
 MOST_OUTPUTS = 8  # outputs up to which each is used alone
@@ -31,7 +33,7 @@ Layout = Callable[[str, torch.Tensor], torch.Tensor]
 class Recorded:
     """One forward pass of a call, whose backward passes may be many. layout: makes what f is given, by name."""
 
-    def __init__(self, call: Adapter, layout: Layout = lambda _, x: as_given(x)):
+    def __init__(self, call: FrameworkCall, layout: Layout = lambda _, x: as_given(x)):
         self.wrt = [name for name in call.at if name in call.wrt]
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)  # dropout takes the same elements in every run
@@ -71,7 +73,7 @@ class Recorded:
         return dict(zip(self.wrt, map(tensor_data, grads), strict=True))
 
 
-def differences(call: Adapter) -> Iterator[Difference]:
+def differences(call: FrameworkCall) -> Iterator[Difference]:
     """Yield the first way of calling in which the rules of a call give something else."""
     with call.running("", call.single):
         try:
@@ -93,7 +95,7 @@ def differences(call: Adapter) -> Iterator[Difference]:
 class Ways:
     """The ways to call the rules of a call. first: the gradients of random cotangents."""
 
-    def __init__(self, call: Adapter):
+    def __init__(self, call: FrameworkCall):
         self.call, self.record = call, Recorded(call)
         self.cotangents = [drawn(out, k) for k, out in enumerate(self.record.outs)]
         self.first = self.record.arrays([x.clone() for x in self.cotangents]) if self.record.has_rules else {}
@@ -178,7 +180,7 @@ class Ways:
     def with_inputs(self, layout: Layout, here: str) -> Iterator[Difference]:
         """Yield how values and gradients differ where inputs have another layout."""
         call, record = self.call, self.record
-        if isinstance(call, ModuleCall) or record.changed:
+        if isinstance(call.function, torch.nn.Module) or record.changed:
             return
         try:
             other = Recorded(call, layout)
@@ -247,3 +249,40 @@ def same(x: torch.Tensor, y: torch.Tensor) -> bool:
 
 def same_layout(x: torch.Tensor, y: torch.Tensor) -> bool:
     return (x.stride(), x.storage_offset()) == (y.stride(), y.storage_offset())
+
+
+def functions_in(node: Any) -> list[Any]:
+    return [node._forward_cls for node in nodes_of(node) if hasattr(node, "_forward_cls")]
+
+
+def nodes_of(node: Any) -> Iterator[Any]:
+    seen, waiting = set(), [node]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        yield node
+        waiting += [below for below, _ in node.next_functions]
+
+
+def operator_behind(function: Any) -> tuple[Any, Callable] | None:
+    """Return an operator and its backward, of the Function that PyTorch makes for it; None of any other Function."""
+    if not function.__name__.startswith("GeneratedBackwardFor_"):
+        return None
+    inside = inspect.getclosurevars(function.backward).nonlocals
+    return (inside["op"], inside["info"]._backward_fn) if "op" in inside else None
+
+
+def as_given(x: torch.Tensor) -> torch.Tensor:
+    """Return a leaf as the function gets it: a copy in the graph, which it may change in place."""
+    return x.clone() if x.is_leaf else x
+
+
+def tensor(x: np.ndarray) -> torch.Tensor:
+    """Return an array as a tensor of its own."""
+    return torch.from_numpy(np.array(x))
+
+
+def is_torch_float(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())
