@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import os
 import textwrap
 import time
@@ -167,7 +168,7 @@ def with_calls(checked: CheckReport, claim: Claim, request: Request) -> CheckRep
     """Return a report with what goes wrong when the rule is called as programs call it: that fails."""
     if request.no_as_called or request.order != 1 or claim.budget.allowed is not None or claim.doubt:
         return checked
-    found = tuple(Finding(rule, text) for rule, text in claim.as_called())
+    found = tuple(Finding(rule, text) for rule, text in itertools.islice(claim.as_called(), 1))
     if not found:
         return checked
     return replace(checked, verdict="fail", message=found[0].text, diagnosis=(*found, *checked.diagnosis))

@@ -46,7 +46,7 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
         place.write_text(json.dumps(settings), encoding="utf-8")
         status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
         if status == 0 and not Path(folder, "python").exists():
-            hint = "watch is for commands such as: python fit.py, pytest -q, uv run fit"
+            hint = "watch is for commands such as: python fit.py, pytest -q; python -I and -E keep it out"
             raise GradcliError(f"'{' '.join(command)}' ran no Python, so there was nothing to watch", hint=hint)
         interrupted = False
         try:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import describe_error
 from .claim import Arrays
 
 CHANGED, CHANGED_NARROW = 1e-4, 1e-2
 """Differences up to this part of the largest element are rounding: sums in another order. For float32, the second."""
 CANCELLED = 1e-5  # the same relative to what elements are usually as large as, where they cancel: a part of those above
+FIXES = {
+    "layout": "make it contiguous before its memory is read, or use reshape instead of view",
+    "unused-output": "the gradient of an output that is not used is None (test with `is None`), SymbolicZero or zeros",
+    "second-backward": "keep what is saved for backward as it is; retain_graph=True runs backward again",
+}
 FILLING = 17  # stands in memory between the elements of a strided array, where a right rule does not look
 
 
@@ -22,23 +29,29 @@ class Difference(NamedTuple):
     text: str
 
 
-def first_difference(expected: Arrays, got: Arrays, usual: float, narrow: bool) -> tuple[str, str, str] | None:
-    """Return the name of the element that differs most, and its two values; None where all are the same.
+def compare(
+    rule: str, usual: Arrays, expected: Arrays, got: Callable[[], Arrays], narrow: bool, here: str, there: str
+) -> Iterator[Difference]:
+    """Yield in what arrays differ most from those that are expected, or that they raise.
 
-    usual: how large elements are where they do not cancel.
+    usual: arrays that are as large as these are where they do not cancel. here, there: how each was called.
     """
-    part = CHANGED_NARROW if narrow else CHANGED
+    part, size = CHANGED_NARROW if narrow else CHANGED, largest(usual)
+    try:
+        arrays = got()
+    except Exception as error:
+        yield Difference(rule, f"the derivative raises {describe_error(error)} {here}, and not {there}: {FIXES[rule]}")
+        return
     for name, x in expected.items():
-        y = np.asarray(got[name])
-        if y.shape != np.shape(x):
-            return name, f"of shape {np.shape(x)}", f"of shape {y.shape}"
-        room = part * (np.abs(x).max(initial=0.0, where=np.isfinite(x)) + CANCELLED * usual)
+        y = np.broadcast_to(arrays[name], np.shape(x))
+        room = part * (largest({name: x}) + CANCELLED * size)
         gap = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.nan_to_num(np.abs(y - x), nan=np.inf))
         if gap.max(initial=0.0) > room:
             worst = np.unravel_index(int(gap.argmax()), gap.shape)
-            index = ",".join(str(int(i)) for i in worst)
-            return f"{name}[{index}]" if index else name, f"{x[worst]:.6g}", f"{y[worst]:.6g}"
-    return None
+            element = f"{name}[{','.join(str(int(i)) for i in worst)}]" if worst else name
+            text = f"{element} is {y[worst]:.6g} {here}, and {x[worst]:.6g} {there}"
+            yield Difference(rule, f"{text}: {FIXES[rule]}")
+            return
 
 
 def largest(arrays: Arrays) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under, rebuild
-from .as_called import LAYOUTS, Difference, first_difference, largest
+from .as_called import LAYOUTS, Difference, compare
 from .claim import (
     Arrays,
     CallError,
@@ -87,23 +87,16 @@ class HandWritten(Claim):
             yield Difference("writes-into", self.written)
             return
         usual = self.answers()
-        size = largest({**usual, **self.at})
         narrow = any(x.dtype.itemsize < np.dtype(float).itemsize for x in usual.values())
-        if first_difference(usual, self.answers(), size, narrow):  # it differs in any case
+        there = functools.partial(compare, "layout", {**usual, **self.at}, usual)
+        if any(True for _ in there(self.answers, narrow, "", "")):  # it differs in any case
             return
         for layout, place in LAYOUTS.items():
             self.place = place
-            try:
-                found = first_difference(usual, self.answers(), size, narrow)
-            except CallError:  # it refuses such an array aloud
-                continue
-            finally:
-                self.place = np.ndarray.copy
-            if found:
-                name, there, here = found
-                text = f"{name} is {here} where the arrays are {layout}, and {there} where they are in C order"
-                yield Difference("layout", f"{text}: index arrays, or begin with np.ascontiguousarray")
-                return
+            with contextlib.suppress(CallError):  # it may refuse such an array, aloud
+                answers = self.answers()
+                yield from there(lambda x=answers: x, narrow, f"where arrays are {layout}", "where they are in C order")
+            self.place = np.ndarray.copy
 
     def answers(self) -> dict[str, np.ndarray]:
         """Return the function's value and what is claimed, by name."""

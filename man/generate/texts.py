@@ -221,6 +221,18 @@ None after
 because the leaf is what randn returned, and input is the result of `to`. It has to be
 `input = torch.randn(3).to(device).requires_grad_()`.
 """,
+    "watch": """
+A program can notice that it is watched by a few things. `PYTHONPATH` and the variables `GRADCLI_HOST` and
+`GRADCLI_WATCH` are set, and a `sitecustomize` module is loaded before the program's own. `scipy.optimize.minimize` and
+the other solvers are functions that wrap the original ones, and what a solver is handed is an object that calls the
+user's function. `torch.autograd.Function.apply`, the calls of `jax.custom_vjp` and `custom_jvp`, and the `primitive` of
+HIPS autograd are wrapped likewise. Arguments and results are copied, of large arrays at calls number 1, 2, 4, 8, and so
+on. The graph node of a rule of PyTorch has one more hook, which copies the gradients that reach it. At its end the
+process forks once (with JAX it judges before it ends), and `os._exit` is another function.
+
+`python -I` and `python -E` ignore `PYTHONPATH`, which is how `watch` gets into a process, so that nothing is seen
+there: leave the option out. Of wrappers for scikit-learn, xgboost's and lightgbm's own, the objectives are not seen.
+""",
     "ops": """
 The whole table stands in gradcli-expressions(7), too.
 """,

@@ -145,22 +145,28 @@ WITH_USES = ("table", "tsv", "csv", "json")
 @OPTIONS["calls"]
 @option("--timeout S", "Seconds for one point of one derivative (30).", callback=as_positive, default="30")
 @OPTIONS["allow_inconclusive"]
+@option("-q --quiet", "Print fails only.")
 @format_option(FORMATS)
 @OPTIONS["json"]
 @OPTIONS["output"]
 @OPTIONS["color"]
-def watch(points: int, calls: int | None, timeout: float, allow_inconclusive: bool, **shown: Any) -> int:
-    """Run the COMMAND after -- unchanged, and judge every derivative that it hands to a solver or a framework.
+def watch(points: int, calls: int | None, timeout: float, allow_inconclusive: bool, quiet: bool, **shown: Any) -> int:
+    """Run the COMMAND after -- unchanged, and check the derivatives that it uses.
 
-    Seen are those handed to scipy.optimize (minimize with its constraints, least_squares, root, root_scalar, newton,
-    curve_fit, fsolve, leastsq, fmin_*) and to scipy.integrate (solve_ivp, odeint), every torch.autograd.Function that
-    is applied where a gradient is wanted, every jax.custom_vjp and custom_jvp that is called with values, and every
-    primitive of HIPS autograd with its vjps; in every process that the command starts. Each is judged as gradcheck
-    does, at the first, the last and some call between, and where the solver's value rose, after the command's own
-    work. A second derivative is compared with the first one that was handed over, where that is right.
+    `watch` checks derivatives passed to scipy.optimize (minimize with its constraints, least_squares, root,
+    root_scalar, newton, curve_fit, fsolve, leastsq, fmin_*, basinhopping, dual_annealing, shgo, line_search,
+    check_grad), to scipy.integrate (solve_ivp, odeint, ode, solve_bvp), and objectives of xgboost.train and
+    lightgbm.train; every torch.autograd.Function and operator of torch.library that is applied where a gradient is
+    wanted, every jax.custom_vjp and custom_jvp, and every primitive of HIPS autograd; in every process that the
+    command starts. Each is checked as gradcheck does, at the first, the last and some call between, and where the
+    solver's value rose, after the command's own work. Rules of PyTorch are called with the layouts of the run, and
+    with the gradients that it had for each output. A rule that had no values (jit, vmap, scan, torch.compile) is
+    checked at a drawn point of the same shapes. A second derivative is compared with the first one, where that is
+    right.
 
     The command's output and its exit code stay what they are. The report goes to standard error, or with -o to a file.
-    Exit code: the command's where it is not 0; else 1 if a derivative is wrong, 4 if one is inconclusive.
+    Exit code: the command's where it is not 0; else 1 if a derivative is wrong, 4 if one is inconclusive or was seen
+    and could not be checked.
     """
     from ...check.watch import watch_command
 
@@ -175,8 +181,10 @@ def watch(points: int, calls: int | None, timeout: float, allow_inconclusive: bo
     for trouble in run.troubles:
         messages.warn(trouble)
     summary = run.summary
-    if summary.derivatives or not run.interrupted:
-        output.show(summary if output.form in WITH_USES else summary.checks)
+    fails = tuple(item for item in summary.derivatives if item.report.verdict == "fail")
+    printed = summary._replace(derivatives=fails) if quiet else summary
+    if printed.derivatives or not (run.interrupted or (quiet and output.form == "table")):
+        output.show(printed if output.form in WITH_USES else printed.checks)
     if run.interrupted:
         more = "there may be more derivatives than these" if summary.derivatives else "nothing was judged yet"
         messages.say(f"interrupted: {more}")

@@ -11,19 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...errors import describe_error
 from ..arguments import arrays_in, tensor_data
-from ..as_called import Difference, first_difference, largest
+from ..as_called import FILLING, Difference, compare
 from .framework import FrameworkCall
 
-FILLING = 17.0  # stands in memory between the elements of a strided tensor, where a right rule does not look
 MOST_OUTPUTS = 8  # outputs up to which each is used alone
 CONTIGUOUS = "where it is contiguous"
-FIXES = {
-    "layout": "call .contiguous() before memory is read, or use .reshape instead of .view",
-    "unused-output": "the gradient of an output that is not used is None (test with `is None`) or zeros",
-    "second-backward": "keep what is saved for backward as it is; retain_graph=True runs backward again",
-}
 
 Grads = dict[str, np.ndarray]
 Cotangents = Sequence[torch.Tensor | None]
@@ -100,19 +93,9 @@ class Ways:
         self.cotangents = [drawn(out, k) for k, out in enumerate(self.record.outs)]
         self.first = self.record.arrays([x.clone() for x in self.cotangents]) if self.record.has_rules else {}
 
-    def compare(
-        self, rule: str, expected: Grads, got: Callable[[], Grads], here: str, there: str
-    ) -> Iterator[Difference]:
-        """Yield in what arrays differ from those that are expected. here, there: how each was called."""
-        usual = largest(self.first if expected.keys() == self.first.keys() else self.call.at)
-        try:
-            found = first_difference(expected, got(), usual, self.call.single)
-        except Exception as error:
-            yield Difference(rule, f"backward raises {describe_error(error)} {here}, and not {there}: {FIXES[rule]}")
-        else:
-            if found:
-                text = f"{found[0]} is {found[2]} {here}, and {found[1]} {there}"
-                yield Difference(rule, f"{text}: {FIXES[rule]}")
+    def compare(self, rule: str, expected: Grads, got: Callable[[], Grads], *words: str) -> Iterator[Difference]:
+        usual = self.first if expected.keys() == self.first.keys() else self.call.at
+        return compare(rule, usual, expected, got, self.call.single, *words)
 
     def overwritten(self) -> Iterator[Difference]:
         record, given = self.record, [x.clone() for x in self.cotangents]
