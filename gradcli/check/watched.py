@@ -357,15 +357,17 @@ def arguments_of(use: Any) -> dict[str, Any]:
 def drawn_claim(use: Any, title: str) -> Claim:
     """Return a function at random arguments of the shapes in the run: where it has values, numbers from 0 to 1."""
     rng = np.random.default_rng(0)
-    for draw in (rng.standard_normal, rng.random):
-        with contextlib.suppress(CallError):
-            claim = framework_claim(use._replace(args=draw_arguments(use, draw)), title)
-            if np.isfinite(claim.value_here()).all():
-                break
-    else:
+
+    def at_point(draw: Callable[[Any], Any]) -> Claim:
         claim = framework_claim(use._replace(args=draw_arguments(use, draw)), title)
-    claim.notes = (*claim.notes, DRAWN)
-    return claim
+        claim.notes = (*claim.notes, DRAWN)
+        return claim
+
+    with contextlib.suppress(CallError):
+        claim = at_point(rng.standard_normal)
+        if np.isfinite(claim.value_here()).all():
+            return claim
+    return at_point(rng.random)
 
 
 DRAWN = "it had no values in the run (jit, vmap, scan, torch.compile): judged at a drawn point of the same shapes"

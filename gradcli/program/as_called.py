@@ -75,7 +75,7 @@ def read_only(x: np.ndarray) -> np.ndarray:
     return fixed
 
 
-LAYOUTS = {
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "in Fortran order": functools.partial(np.array, order="F"),
     "reversed": reversed_in_memory,
     "strided": strided,

@@ -43,7 +43,9 @@ class HandWritten(Claim):
     derivative of each element of the output, in the output's shape.
     """
 
-    place = staticmethod(np.ndarray.copy)  # where in memory the functions find their arrays
+    place: Callable[[np.ndarray], np.ndarray] = staticmethod(
+        np.ndarray.copy
+    )  # where in memory the functions find their arrays
     written = ""  # what a function changed that it was given
 
     def __init__(
@@ -95,7 +97,9 @@ class HandWritten(Claim):
             self.place = place
             with contextlib.suppress(CallError):  # it may refuse such an array, aloud
                 answers = self.answers()
-                yield from there(lambda x=answers: x, narrow, f"where arrays are {layout}", "where they are in C order")
+                yield from there(
+                    functools.partial(dict, answers), narrow, f"where arrays are {layout}", "where they are in C order"
+                )
             self.place = np.ndarray.copy
 
     def answers(self) -> dict[str, np.ndarray]:

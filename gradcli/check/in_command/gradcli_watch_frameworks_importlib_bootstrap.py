@@ -63,7 +63,7 @@ def watch_torch(module):
                     noted = role, function, named, list(map(copy_tensor, args_of_it)), wrt
         result = apply(cls, *args, **kwargs)
         if noted is not None:
-            with noting(*noted[::2][:2]):
+            with noting(noted[0], noted[2]):
                 note_torch(*noted, result)
         return result
 
