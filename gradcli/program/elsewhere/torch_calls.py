@@ -60,10 +60,8 @@ class Recorded:
         return list(torch.autograd.grad(outs, self.inputs, given, retain_graph=True, allow_unused=True))
 
     def arrays(self, cotangents: Cotangents) -> Grads:
-        grads = [
-            torch.zeros_like(x) if g is None else g for x, g in zip(self.inputs, self.pull(cotangents), strict=True)
-        ]
-        return dict(zip(self.wrt, map(tensor_data, grads), strict=True))
+        triples = zip(self.wrt, self.inputs, self.pull(cotangents), strict=True)
+        return {name: tensor_data(torch.zeros_like(x) if g is None else g) for name, x, g in triples}
 
 
 def differences(call: FrameworkCall) -> Iterator[Difference]:
@@ -73,15 +71,9 @@ def differences(call: FrameworkCall) -> Iterator[Difference]:
             ways = Ways(call)
         except Exception:  # the check itself reports it
             return
-        general = (
-            ways.overwritten,
-            ways.second_backward,
-            ways.other_cotangents,
-            ways.other_inputs,
-            ways.unused_outputs,
-        )
-        seen = (ways.overwritten, ways.cotangents_seen, ways.inputs_seen)
-        found = (way() for way in (general if call.seen is None else seen)) if ways.record.has_rules else ()
+        general = (ways.second_backward, ways.other_cotangents, ways.other_inputs, ways.unused_outputs)
+        others = general if call.seen is None else (ways.cotangents_seen, ways.inputs_seen)
+        found = (way() for way in (ways.overwritten, *others)) if ways.record.has_rules else ()
         yield from itertools.islice(itertools.chain.from_iterable(found), 1)
 
 
