@@ -1,81 +1,37 @@
-"""What a script does with its tensors, on the graph and off it: the data that `gradcli why` explains gradients with.
+"""Records what a script does with its tensors, on the graph and off it: what `gradcli why` explains gradients with.
 
-A `Flow` keeps every operation as a step between numbered values, every event of a gradient, and every pass of backward
-as what each node was sent and sent on. It knows no framework: a `Kit` says what it must know of tensors. `own_flow.py`
-feeds it from gradcli's own engine, `elsewhere/torch_flow.py` from PyTorch.
+A `Recorder` notes each operation as a step between values, and each run of backward as what its nodes received and
+sent. It is fed by gradcli's own engine here, and by PyTorch in `elsewhere/torch_flow.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..tape.node import OutputNode
+from ..tape.modes import Observer, observing, state
+from ..tape.node import OutputNode, Slots
+from ..tape.record import Mode, recording
 from ..tape.tensor import Tensor
+from ..tape.walk import as_tuple
 from .base import is_module
-from .user_lines import Chain, Place, is_users, is_users_object, name_at, place_of_checkpoint, users_chain, users_place
+from .user_lines import Chain, Place, is_users, is_users_object, place_of_checkpoint, users_chain, users_place
 
-MOST_STEPS = 200_000  # that are kept: about 100 MB
-MOST_NUMBERS = 10_000  # Python numbers and arrays that are kept to be recognized when they come back
-MOST_PASSES = 64  # of backward that are kept
-Key = Any  # of what a node sends to: a mark's number, or ("leaf", a value's number)
-
-
-class Value:
-    """A tensor, number or array between two changes in place. maker: the step it came from, 0 where none was seen.
-
-    kind: f, i or b by its elements, p outside tensors. flag: "nan" or "inf" where it holds one, "zero" where it holds
-    nothing else. place: the line that made it, as far as that was seen; chain: it, and the lines that called it.
-    """
-
-    __slots__ = ("chain", "flag", "kind", "leaf", "maker", "number", "shape", "wants")
-
-    def __init__(self, number: int, maker: int, chain: Chain):
-        self.number, self.maker, self.chain = number, maker, chain
-        self.kind, self.flag, self.wants, self.leaf, self.shape = "p", "", False, False, ()
-
-    @property
-    def place(self) -> Place | None:
-        return self.chain[0][0] if self.chain else None
-
-
-class Step(NamedTuple):
-    """One operation. recorded: whether the graph was being recorded. is_open: whether unknown data came in."""
-
-    number: int
-    name: str
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    place: Place | None
-    recorded: bool
-    is_open: bool
-    checkpoint: Place | None
-
-
-class Mark:
-    """What a node of the graph knows: its number, the step that recorded it, and that step's operands."""
-
-    __slots__ = ("number", "operands", "step")
-
-    def __init__(self, number: int, step: int, operands: tuple):
-        self.number, self.step, self.operands = number, step, operands
-
-    @property
-    def made_at(self) -> None:
-        """Origins have it; why needs no warnings with places."""
+MOST_STEPS = 100_000  # the last steps are kept, with about 100 MB
+MOST_NUMBERS = 10_000  # numbers and arrays that are recognized when they come back
+MOST_PASSES = 16
 
 
 class Size(NamedTuple):
-    """How large an array of gradients is. state: ok, zero, nan or inf. most: the largest magnitude.
-
-    low, high: the smallest and the largest element. bad: how many of the total are not finite.
-    """
+    """How large the elements of an array are. state: ok, zero, nan or inf. bad: how many of the total are not finite."""
 
     state: str
     most: float
@@ -85,61 +41,124 @@ class Size(NamedTuple):
     total: int = 0
 
 
-class Edge(NamedTuple):
-    """What a node sent to one parent; None where it sent nothing."""
+@dataclass(eq=False, slots=True)
+class Value:
+    """A tensor, number or array between two changes in place.
 
-    to: Key
-    size: Size | None
-
-
-class NodeRun(NamedTuple):
-    """A node that ran in a pass. eps: of its numbers. note: on its operands, where a gradient ends or goes wrong."""
-
-    number: int
-    name: str
-    step: int
-    size: Size
-    edges: tuple[Edge, ...]
-    eps: float
-    note: str
-    hidden: bool
-
-
-class Pass:
-    """A run of backward or grad from values. targets: of grad. leaves: those that the graph led to."""
-
-    def __init__(self, number: int, kind: str, roots: tuple[int, ...], targets: tuple[int, ...], place: Place | None):
-        self.number, self.kind, self.roots, self.targets, self.place = number, kind, roots, targets, place
-        self.runs: list[NodeRun] = []
-        self.leaves: set[int] = set()
-
-    def arrived(self) -> set[Key]:
-        """Return the nodes and leaves that were sent a gradient, and leaves that backward started from."""
-        sent = {edge.to for run in self.runs for edge in run.edges if edge.size is not None}
-        return sent | {run.number for run in self.runs} | {("leaf", n) for n in self.roots if n in self.leaves}
-
-
-class Event(NamedTuple):
-    """What happened to a gradient: read, clear, step, freeze, optimizer. key: where it is looked for in a pass.
-
-    function: the one that place is in.
+    kind: f, i or b by its elements; p for Python numbers and NumPy arrays. state: of its elements, as in Size.
+    chain: the lines that made it. step: the operation that made it, if one was seen. gradient: its `.grad` at the end.
+    filled, returned: the last run of backward, or of autograd.grad, that gave it a gradient. events: the last of each
+    kind, see Recorder.take_note.
     """
 
     number: int
-    kind: str
-    value: int
-    size: Size | None
-    place: Place | None
-    key: Key
+    kind: str = "f"
+    state: str = "ok"
+    wants: bool = False
+    leaf: bool = True
+    shape: tuple = ()
+    chain: Chain = ()
+    step: Step | None = None
+    gradient: Size | None = None
+    filled: Pass | None = None
+    returned: Pass | None = None
+    events: dict[str, Event] = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def place(self) -> Place | None:
+        return self.chain[0][0] if self.chain else None
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """One operation. recorded: whether graphs were recorded. is_open: whether data of unknown origin came in."""
+
+    number: int
     name: str
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...] = ()
+    place: Place | None = None
+    recorded: bool = True
+    is_open: bool = False
+    checkpoint: Place | None = None
+
+
+class Note(NamedTuple):
+    """The operand of a node in words. hidden: whether the gradient was 0 where nan or infinity came of it."""
+
+    operand: Value
+    text: str
+    hidden: bool
+
+
+class Run(NamedTuple):
+    """A node that ran. key: its number. sent: where to, a leaf's value or a node's number, and how large it was.
+
+    eps: of its numbers. note: on its operand, where the gradient ends or becomes nan or infinite.
+    """
+
+    key: int
+    name: str
+    step: Step | None
+    received: Size
+    sent: tuple[tuple[Value | int, Size], ...]
+    eps: float = 2.2e-16
+    note: Note | None = None
+
+
+@dataclass(eq=False)
+class Pass:
+    """A run of backward or grad, in order. leaves: those that the graph led to. targets: of grad."""
+
+    number: int
+    kind: str
+    roots: tuple[Value, ...]
+    targets: tuple[Value, ...] = ()
+    place: Place | None = None
+    runs: list[Run] = field(default_factory=list)
+    leaves: set[Value] = field(default_factory=set)
+
+
+class Event(NamedTuple):
+    """What happened to a gradient. filled, cleared: the value's last ones before. function: the one it happened in."""
+
+    number: int
+    place: Place | None
+    size: Size | None = None
+    filled: Pass | None = None
+    cleared: Event | None = None
     function: str = ""
 
 
-class Kit:
-    """What a flow must know of a framework's tensors; the methods here are of our own."""
+class Record(NamedTuple):
+    """What was seen of a script. names: its tensors at the end. used: tensors whose gradient it read or stepped with."""
 
-    def is_tensor(self, x: Any) -> bool:
-        return isinstance(x, Tensor)
+    steps: list[Step]
+    passes: list[Pass]
+    names: dict[str, Value]
+    used: list[Value]
+
+
+class Recorder:
+    """Notes what a script does. What a framework must answer of its tensors and nodes is that of our own here."""
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        self.variables = variables
+        self.count = itertools.count(1)
+        self.steps: deque[Step] = deque()
+        self.passes: deque[Pass] = deque(maxlen=MOST_PASSES)
+        self.known: dict[int, tuple[Callable, Value]] = {}
+        self.numbers: deque[int] = deque()
+        self.made_at: dict[Any, Chain] = {}
+        self.owners: dict[Any, Value] = {}
+        self.used: dict[Value, None] = {}
+        self.locals: dict[str, Any] = {}
+        self.named_at: Any = None
+
+    # -- what a framework answers ------------------------------------------------------------------------
+
+    tensor_type: Any = Tensor
 
     def wants(self, x: Any) -> bool:
         return x._node is not None
@@ -148,188 +167,225 @@ class Kit:
         return x.is_leaf
 
     def array(self, x: Any) -> np.ndarray:
-        return np.asarray(x._data)
+        numbers = np.asarray(x._data)
+        if numbers.dtype == object:  # the gradients of several outputs
+            slots = [x for part in numbers.ravel() for x in (part.values() if isinstance(part, Slots) else ())]
+            return np.asarray(getattr(slots[0], "_data", slots[0])) if slots else np.zeros(0)
+        return numbers
 
-    def grad(self, x: Any) -> Any:
+    def gradient(self, x: Any) -> Any:
         return x._grad
 
     def address(self, x: Any) -> Any:
         return x._data.__array_interface__["data"][0] if isinstance(x._data, np.ndarray) else id(x)
 
     def node(self, x: Any) -> Any:
-        node = x._node
+        """Return the node that made a tensor; None for leaves."""
+        node = None if x.is_leaf else x._node
         return node.parent if isinstance(node, OutputNode) else node
 
-    def mark(self, node: Any) -> Mark | None:
-        return node.origin if isinstance(node.origin, Mark) else None
+    def parents(self, node: Any) -> list[Any]:
+        return [p.parent if isinstance(p, OutputNode) else p for p in node.parents]
 
-    def parameters(self, x: Any) -> Iterable[tuple[str, Any]] | None:
-        """Return the parameters of a module by name; None for anything else."""
-        return x.named_parameters() if is_module(x) and not isinstance(x, type) else None
+    def variable(self, node: Any) -> Any:
+        """Return the leaf whose `.grad` a node adds to; None for other nodes."""
+        return node.variable if node.leaf else None
 
+    def origin(self, node: Any) -> tuple[Step, tuple] | None:
+        return node.origin
 
-OWN = Kit()
+    def set_origin(self, node: Any, origin: tuple[Step, tuple]) -> None:
+        node.origin = origin
 
+    def hook(self, node: Any, hook: Callable) -> None:
+        """Have a hook called after a node ran, in place of an earlier one."""
+        node.hook_table.post[id(self)] = hook
 
-class Flow:
-    """All that was seen so far. kit: of the framework whose tensors these are. globals: of the script."""
-
-    def __init__(self, variables: dict[str, Any]) -> None:
-        self.kit, self.variables = OWN, variables
-        self.count = itertools.count(1)
-        self.steps: dict[int, Step] = {}
-        self.known: dict[int, Value] = {}
-        self.tensors: dict[int, tuple[Any, Value]] = {}
-        self.numbers: deque[Any] = deque()
-        self.made_at: dict[Any, Chain] = {}
-        self.gradients: dict[Any, int] = {}
-        self.events: list[Event] = []
-        self.passes: deque[Pass] = deque(maxlen=MOST_PASSES)
-        self.running: Pass | None = None
-        self.locals: dict[str, Any] = {}
-        self.held: dict[int, str] = {}
-
-    # -- values and steps ------------------------------------------------------------------------------
+    # -- values and steps ---------------------------------------------------------------------------------
 
     def find(self, x: Any) -> Value | None:
-        """Return the value of a tensor, number or array that was seen before."""
-        held = self.tensors.get(id(x))
-        return None if held is None or held[0]() is not x else held[1]
+        reference, value = self.known.get(id(x), (None, None))
+        return value if reference is not None and reference() is x else None
 
     def value(self, x: Any) -> Value:
-        """Return the value of a tensor; one that is new came from outside."""
+        """Return the value of a tensor; one that is new came from outside, or from a function that was not seen."""
         value = self.find(x)
         if value is None:
-            value = self.new_value(x, 0, self.made_at.get(self.kit.address(x)) or users_chain())
-        elif not value.wants and self.kit.wants(x):  # the result of a custom function, or a leaf from now on
-            value.wants, value.leaf = True, self.kit.is_leaf(x)
+            value = self.new_value(x, None, self.made_at.get(self.address(x)) or users_chain())
+        elif not value.wants and self.wants(x):  # the result of a custom function, or a leaf from now on
+            value.wants, value.leaf = True, self.is_leaf(x)
+        node = self.node(x)
+        if node is not None and self.origin(node) is None:
+            if (step := value.step) is None:
+                step = value.step = Step(next(self.count), "apply", (), (value,), value.place)
+                step.inputs = tuple([v for v in self.set_origins(node, step, ()) if v is not value])
+                self.keep(step)
+            else:
+                self.set_origins(node, step, ())
         return value
 
-    def new_value(self, x: Any, maker: int, chain: Chain) -> Value:
-        value = Value(next(self.count), maker, chain)
-        if self.kit.is_tensor(x):
-            array = self.kit.array(x)
+    def new_value(self, x: Any, step: Step | None, chain: Chain) -> Value:
+        value = Value(next(self.count), "p", chain=chain, step=step)
+        key, known = id(x), self.known
+        if isinstance(x, self.tensor_type):
+            array = self.array(x)
             value.kind = {"f": "f", "c": "f", "b": "b"}.get(array.dtype.kind, "i")
-            value.flag, value.shape = flag_of(array), array.shape
-            value.wants, value.leaf = self.kit.wants(x), self.kit.is_leaf(x)
-            if value.chain:
-                self.made_at[self.kit.address(x)] = value.chain
-            reference: Any = weakref.ref(x)
+            value.state, value.shape = size_of(array).state, array.shape
+            value.wants, value.leaf = self.wants(x), self.is_leaf(x)
+            known[key] = (weakref.ref(x, lambda _: known.pop(key, None)), value)
         else:
-            if len(self.numbers) >= MOST_NUMBERS:
-                self.tensors.pop(id(self.numbers.popleft()), None)
-            self.numbers.append(x)
-            reference = lambda: x  # noqa: E731
-        self.tensors[id(x)] = (reference, value)
-        self.known[value.number] = value
+            known[key] = (lambda: x, value)
+            self.numbers.append(key)
+            if len(self.numbers) > MOST_NUMBERS:
+                known.pop(self.numbers.popleft(), None)
         return value
 
-    def step(self, name: str, operands: Any, results: Any, recorded: bool, number: int = 0) -> int:
-        """Take note of an operation; return its number. number: the one that was drawn for it before."""
-        number = number or next(self.count)
+    def note_step(self, name: str, operands: Any, results: Any, recorded: bool) -> Step:
+        """Note an operation between tensors, numbers and arrays."""
         inputs, is_open = [], False
         for x in flatten(operands):
-            if self.kit.is_tensor(x):
-                value = self.value(x)
-                is_open |= value.maker == 0 and not value.wants
-                inputs.append(value.number)
-            elif (found := self.find(x)) is not None:
-                inputs.append(found.number)
-            else:
-                is_open |= isinstance(x, float | np.ndarray | np.generic)
-        chain = users_chain(1) if inputs else users_chain()
-        place = chain[0][0] if chain else None
-        through = None if recorded else place_of_checkpoint()
-        outputs = []
-        for x in flatten(results):
+            value = self.value(x) if isinstance(x, self.tensor_type) else self.find(x)
+            if value is not None:
+                inputs.append(value)
+            is_open |= isinstance(x, NUMBERS) if value is None else value.step is None and not value.wants
+        chain = users_chain()
+        step = Step(next(self.count), name, (*inputs,), (), chain[0][0] if chain else None, recorded, is_open)
+        made = list(flatten(results))
+        for x in made:
             old = self.find(x)
-            if self.kit.is_tensor(x) and old is not None and old.wants and self.kit.is_leaf(x):
+            if old is not None and old.wants and old.leaf and old.kind != "p" and self.is_leaf(x):
                 continue  # a leaf that is changed without a graph stays the same leaf
-            if self.kit.is_tensor(x) or isinstance(x, float | np.ndarray | np.generic):
-                outputs.append(self.new_value(x, number, chain).number)
-        self.steps[number] = Step(number, name, (*inputs,), (*outputs,), place, recorded, is_open, through)
+            if isinstance(x, (self.tensor_type, *NUMBERS)):
+                step.outputs += (self.new_value(x, step, chain),)
+                if not inputs and isinstance(x, self.tensor_type):
+                    self.made_at[self.address(x)] = chain
+        if step.outputs:
+            step.checkpoint = None if recorded else place_of_checkpoint()
+            self.keep(step)
+        tensors = tuple([x for x in flatten(operands) if isinstance(x, self.tensor_type)])
+        for x in made:
+            if isinstance(x, self.tensor_type) and (node := self.node(x)) is not None:
+                self.set_origins(node, step, tuple([y for y in tensors if y is not x]))
+        return step
+
+    def keep(self, step: Step) -> None:
+        self.steps.append(step)
         if len(self.steps) > MOST_STEPS:
-            for old_output in self.steps.pop(next(iter(self.steps))).outputs:
-                self.known.pop(old_output, None)
-        if not number % MOST_NUMBERS:
-            self.tensors = {k: held for k, held in self.tensors.items() if held[0]() is not None}
-        return number
+            self.steps.popleft().inputs = ()  # else all that was ever computed would be kept
 
-    # -- gradients ---------------------------------------------------------------------------------------
+    def set_origins(self, node: Any, step: Step, operands: tuple) -> list[Value]:
+        """Note the step that made a node, and the nodes between it and others; return the values that these made."""
+        waiting, sources = [node], []
+        while waiting:
+            node = waiting.pop()
+            if node is None:
+                continue
+            if (leaf := self.variable(node)) is not None:
+                sources.append(self.value(leaf))
+            elif (origin := self.origin(node)) is not None:
+                sources += origin[0].outputs
+            else:
+                self.set_origin(node, (step, operands))
+                waiting += self.parents(node)
+        return sources
 
-    def event(self, kind: str, x: Any, gradient: Any = None, name: str = "") -> None:
-        """Take note of what happens to the gradient of a tensor."""
-        value, chain = self.value(x), users_chain(1)
-        place, function = chain[0] if chain else (None, "")
-        node = None if value.leaf or not self.kit.wants(x) else self.kit.node(x)
-        mark = None if node is None else self.kit.mark(node)
-        key = ("leaf", value.number) if mark is None else mark.number
+    # -- gradients ------------------------------------------------------------------------------------------
+
+    def take_note(self, kind: str, x: Any, gradient: Any = None) -> None:
+        """Note an event: a gradient is read, or cleared; an optimizer steps with it, or takes over a parameter; a
+        tensor is frozen."""
+        value, frame = self.value(x), next(iter(users_chain()), (None, ""))
         if gradient is not None:
-            self.gradients[self.kit.address(gradient)] = value.number
-        size = None if gradient is None else size_of(self.kit.array(gradient))
-        if kind in ("read", "optimizer"):
-            self.note_locals()
-            name = self.name_of(x) or (name_at(place) if kind == "read" else "")
+            self.owners[self.address(gradient)] = value
+        size = None if gradient is None else size_of(self.array(gradient))
+        event = Event(next(self.count), frame[0], size, value.filled, value.events.get("clear"), frame[1])
+        value.events[kind] = event
+        if kind in ("read", "step", "optimizer"):
+            self.used[value], value.gradient = None, size
         if kind == "freeze":
             value.wants = False
-        self.events.append(Event(next(self.count), kind, value.number, size, place, key, name, function))
+        if kind == "optimizer" and not value.name and frame != self.named_at:
+            self.named_at = frame  # a name may lead to another parameter soon
+            self.note_locals()
+            for name, other in self.names():
+                self.value(other).name = name
 
-    def changed(self, x: Any, is_zero: bool) -> None:
-        """Take note that memory was changed in place: a gradient may have been cleared that way."""
-        number = self.gradients.get(self.kit.address(x))
-        if number is not None and is_zero:
+    def changed(self, x: Any) -> None:
+        """Note that memory was changed in place: a gradient may have been cleared that way."""
+        value = self.owners.get(self.address(x))
+        if value is not None and size_of(self.array(x)).state == "zero":
             zero = Size("zero", 0.0)
-            self.events.append(Event(next(self.count), "clear", number, zero, users_place(), ("leaf", number), ""))
+            value.events["clear"] = Event(next(self.count), users_place(), zero, value.filled)
 
-    def start(self, kind: str, roots: Iterable[Any], targets: Iterable[Any] = ()) -> Pass:
-        """Take note that backward or grad starts."""
+    def follow(self, kind: str, roots: Iterable[Any], targets: Iterable[Any] = ()) -> None:
+        """Note that backward or grad starts, and put a hook on every node that it may run."""
         self.note_locals()
-        numbers = tuple([self.value(x).number for x in roots if self.kit.is_tensor(x)])
-        wanted = tuple([self.value(x).number for x in targets if self.kit.is_tensor(x)])
-        self.running = Pass(next(self.count), kind, numbers, wanted, users_place())
-        self.passes.append(self.running)
-        return self.running
-
-    def ran(self, mark: Mark, name: str, keys: tuple, sent: tuple, received: tuple) -> None:
-        """Take note that a node ran: the arrays that it received and sent, None where there was none."""
-        incoming = [x for x in received if x is not None]
-        sizes = [size_of(x) for x in incoming]
-        size = max(sizes, key=lambda s: (ORDER.index(s.state), s.most), default=Size("zero", 0.0))
-        edges = tuple(
-            [Edge(to, None if x is None else size_of(x)) for to, x in zip(keys, sent, strict=False) if to is not None]
-        )
-        note, hidden = "", False
-        eps = max((float(np.finfo(x.dtype).eps) for x in incoming if x.dtype.kind in "fc"), default=2.2e-16)
-        for x, edge in zip([x for to, x in zip(keys, sent, strict=False) if to is not None], edges, strict=True):
-            if edge.size is None:
+        starts = [x for x in roots if isinstance(x, self.tensor_type)]
+        wanted = tuple([self.value(x) for x in targets if isinstance(x, self.tensor_type)])
+        values = tuple([self.value(x) for x in starts])
+        which = Pass(next(self.count), kind, values, wanted, users_place())
+        self.passes.append(which)
+        which.leaves |= {value for value in values if value.leaf and value.wants}
+        for value in which.leaves:
+            fill(value, which)
+        keys: dict[Any, Value | int] = {}
+        waiting = [self.node(x) for x in starts]
+        while waiting:
+            node = waiting.pop()
+            if node is None or node in keys:
                 continue
-            ends = size.state == "ok" and not edge.size.most > eps * size.most
-            if ends or (size.state in ("ok", "zero") and edge.size.state in ("nan", "inf")):
-                note, hidden = self.describe(mark.operands, x, incoming, edge.size.state)
-                break
-        if self.running is not None:
-            self.running.runs.append(NodeRun(mark.number, name, mark.step, size, edges, eps, note, hidden))
+            variable = self.variable(node)
+            keys[node] = len(keys) if variable is None else self.value(variable)
+            waiting += self.parents(node) if variable is None else []
+        which.leaves |= {key for key in keys.values() if isinstance(key, Value)}
+        for node, key in keys.items():
+            if isinstance(key, int):
+                leads_to = [None if p is None else keys[p] for p in self.parents(node)]
+                self.hook(node, self.after(which, key, node.name(), self.origin(node) or (None, ()), leads_to))
 
-    def describe(self, operands: tuple, sent: np.ndarray, received: list, kind: str) -> tuple[str, bool]:
-        """Return the operand of a node in words, and whether the gradient was 0 where nan or infinity came of it."""
-        alike = [x for x in operands if self.kit.is_tensor(x) and self.kit.array(x).shape == sent.shape]
-        alike = alike or [x for x in operands if self.kit.is_tensor(x)]
-        if not alike:
-            return "", False
-        array, name = self.kit.array(alike[0]), self.name_of(alike[0]) or "its operand"
-        if kind not in ("nan", "inf") or array.shape != sent.shape or not array.size:
-            low, high = (f"{f(array):.4g}" for f in (np.min, np.max)) if array.size else ("", "")
-            return (f"{name} is {low}" if low == high else f"{name} is between {low} and {high}"), False
+    def after(self, which: Pass, key: int, name: str, origin: tuple, keys: list) -> Callable:
+        """Return the hook that notes what a node received and sent."""
+        step, operands = origin
+
+        def hook(sent: tuple, received: tuple) -> None:
+            incoming = [self.array(x) for x in received if x is not None]
+            size = max(map(size_of, incoming), key=lambda s: (ORDER.index(s.state), s.most), default=NOTHING)
+            eps = max((float(np.finfo(x.dtype).eps) for x in incoming if x.dtype.kind in "fc"), default=2.2e-16)
+            parts, note = [], None
+            for to, x in zip(keys, sent, strict=False):
+                if to is not None and x is not None:
+                    array = self.array(x)
+                    part = size_of(array)
+                    parts.append((to, part))
+                    if isinstance(to, Value):
+                        fill(to, which)
+                    ends = size.state == "ok" and part.most <= eps * size.most
+                    if note is None and (ends or (is_finite(size) and not is_finite(part))):
+                        note = self.describe(operands, array, incoming, not is_finite(part))
+            for value in step.outputs if step is not None else ():
+                fill(value, which)
+            which.runs.append(Run(key, name, step, size, (*parts,), eps, note))
+
+        return hook
+
+    def describe(self, operands: tuple, sent: np.ndarray, received: list, bad: bool) -> Note | None:
+        """Return the operand that a node sent an array for: at the first bad element, or its range."""
+        alike = [x for x in operands if self.array(x).shape == sent.shape] or list(operands)
+        if not alike or not (array := self.array(alike[0])).size:
+            return None
+        if not bad or array.shape != sent.shape:
+            low, high = f"{array.min():.4g}", f"{array.max():.4g}"
+            return Note(self.value(alike[0]), f" is {low}" if low == high else f" is between {low} and {high}", False)
         place = tuple(np.argwhere(~np.isfinite(sent))[0])
-        others = [f"{self.kit.array(x)[place]:.4g}" for x in alike[1:]]
+        text = f"[{', '.join(map(str, place))}]" * bool(place) + f" = {array[place]:.4g}"
+        text += "".join(f" and {self.array(x)[place]:.4g}" for x in alike[1:2])
         hidden = any(x.shape == sent.shape and x[place] == 0 for x in received)
-        index = f"[{', '.join(map(str, place))}]" if place else ""
-        return f"{name}{index} = {array[place]:.4g}" + (f" and {others[0]}" if others else ""), hidden
+        return Note(self.value(alike[0]), text, hidden)
 
-    # -- names --------------------------------------------------------------------------------------------
+    # -- names ----------------------------------------------------------------------------------------------
 
     def note_locals(self) -> None:
-        """Keep what the variables of the script's functions are called, while these run."""
+        """Keep the variables of the script's functions that are running."""
         frame: Any = sys._getframe(1)
         while frame is not None:
             if is_users(frame.f_code.co_filename) and frame.f_code.co_name != "<module>":
@@ -343,51 +399,113 @@ class Flow:
                 yield from self.named(name, x)
 
     def named(self, name: str, x: Any, deep: bool = True) -> Iterator[tuple[str, Any]]:
-        if self.kit.is_tensor(x):
+        if isinstance(x, self.tensor_type):
             yield name, x
-        elif (parameters := self.kit.parameters(x)) is not None:
-            yield from ((f"{name}.{path}", p) for path, p in parameters)
-        elif deep and type(x) in (list, tuple):
-            for k, item in enumerate(x[:1000]):
-                yield from self.named(f"{name}[{k}]", item, False)
-        elif deep and type(x) is dict:
-            for k, item in list(x.items())[:1000]:
-                yield from self.named(f"{name}[{k!r}]", item, False)
-        elif deep and is_users_object(x):
-            for k, item in list(vars(x).items()):
-                yield from self.named(f"{name}.{k}", item, False)
+        elif not isinstance(x, type) and self.is_module(x):
+            yield from ((f"{name}.{path}", p) for path, p in x.named_parameters())
+        elif deep:
+            parts: Iterable = ()
+            if type(x) in (list, tuple, dict):
+                parts = ((f"[{k!r}]", y) for k, y in (x.items() if type(x) is dict else enumerate(x)))
+            elif is_users_object(x):
+                parts = [(f".{k}", y) for k, y in vars(x).items()]
+            for path, part in itertools.islice(parts, 1000):
+                yield from self.named(name + path, part, False)
 
-    def name_of(self, x: Any) -> str:
-        return next((name for name, other in self.names() if other is x), "")
+    is_module = staticmethod(is_module)
+
+    def finish(self) -> Record:
+        """Return what was seen, with the gradients as they are at the end."""
+        names: dict[str, Value] = {}
+        for name, x in self.names():
+            names.setdefault(name, self.value(x))
+        for reference, value in list(self.known.values()):
+            x = reference()
+            if value.kind != "p" and x is not None:
+                gradient = self.gradient(x)
+                value.gradient = None if gradient is None else size_of(self.array(gradient))
+        for name, value in reversed(names.items()):
+            value.name = name
+        return Record(list(self.steps), list(self.passes), names, list(self.used))
+
+
+def fill(value: Value, which: Pass) -> None:
+    if which.kind == "backward":
+        value.filled = which
+    elif value in which.targets:
+        value.returned = which
 
 
 ORDER = ("zero", "ok", "inf", "nan")
+NOTHING = Size("zero", 0.0)
+NUMBERS = (float, np.ndarray, np.generic)
+
+
+def is_finite(size: Size) -> bool:
+    return size.state in ("ok", "zero")
 
 
 def size_of(x: np.ndarray) -> Size:
     if not x.size:
         return Size("ok", 1.0)  # what selected nothing sends the zeros
-    if x.dtype.kind not in "fc":
-        return Size("zero", 0.0)
-    most = float(np.max(np.abs(x)))
+    numbers = np.abs(x) if x.dtype.kind == "c" else x
+    low, high = float(numbers.min()), float(numbers.max())
+    most = max(-low, high)
     if np.isfinite(most):
-        return Size("ok" if most else "zero", most, float(np.min(x.real)), float(np.max(x.real)))
+        return Size("ok" if most else "zero", most, low, high)
     bad = int(np.sum(~np.isfinite(x)))
     return Size("nan" if np.isnan(x).any() else "inf", np.inf, bad=bad, total=x.size)
 
 
-def flag_of(x: np.ndarray) -> str:
-    if x.dtype.kind in "fc" and not np.isfinite(np.sum(np.abs(x))):
-        return "nan" if np.isnan(x).any() else "inf" if np.isinf(x).any() else ""
-    return "zero" if x.size and not x.any() else ""
-
-
 def flatten(x: Any, depth: int = 4) -> Iterator[Any]:
-    """Yield what operands hold: tensors, numbers and arrays in lists, tuples and dicts."""
+    """Yield what operands hold: tensors, numbers and arrays in lists, tuples, dicts and slices."""
+    if isinstance(x, slice):
+        x = (x.start, x.stop, x.step)
     if isinstance(x, list | tuple | dict) and depth:
         for part in x.values() if isinstance(x, dict) else x:
             yield from flatten(part, depth - 1)
-    elif isinstance(x, slice):
-        yield from (x.start, x.stop, x.step)
     else:
         yield x
+
+
+class OwnRecorder(Recorder, Mode, Observer):
+    """Records from our own engine: operations as a mode, what leaves the graph as an observer."""
+
+    @contextlib.contextmanager
+    def following(self) -> Iterator[None]:
+        with recording(self), observing(self):
+            yield
+
+    def record(self, primitive: Any, operands: tuple, params: dict) -> Any:
+        result = self.below.record(primitive, operands, params)
+        self.note_step(primitive.name, operands, result, state.grad)
+        return result
+
+    def see_leaf(self, tensor: Any) -> None:
+        value = self.find(tensor)
+        if value is not None:
+            value.wants = value.leaf = True
+        else:
+            self.new_value(tensor, None, users_chain())
+
+    def see_event(self, kind: str, source: Any, result: Any = None) -> None:
+        match kind:
+            case "read" if is_users(sys._getframe(3).f_code.co_filename):
+                self.take_note("read", source, source._grad)
+            case "clear" | "step" | "optimizer" | "freeze":
+                self.take_note(kind, source, source._grad if kind == "step" else None)
+            case "change":
+                self.changed(result)
+                for target in (result, result._base):
+                    if target is not None and not (target.is_leaf and target.requires_grad):
+                        self.note_step("change", (target, source), target, state.grad)
+            case "index":
+                value = self.find(result)
+                if value is not None and value.step is not None:
+                    value.step.inputs += tuple([self.value(x) for x in flatten(source) if isinstance(x, Tensor)])
+            case _ if result is not None and (kind != "make" or self.find(result) is None):
+                self.note_step(kind, source, result, state.grad)
+
+    def see_backward(self, kind: str, outputs: tuple) -> None:
+        frame: Any = sys._getframe(1)
+        self.follow(kind, outputs, as_tuple(frame.f_locals["inputs"]) if kind == "grad" else ())

@@ -1,31 +1,30 @@
-"""The user's own lines among those that are being executed."""
+"""The user's own lines: those that are being executed, and which of them carry data to which by their text."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import functools
 import os
 import re
 import sys
 import sysconfig
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import lines_of_file
 from .user_code import PACKAGE
 
-Place = tuple[str, int]
-Chain = tuple[tuple[Place, str], ...]  # lines of the user's, the innermost first, with the functions they are in
+Place = tuple[str, int]  # file and line
+Chain = tuple[tuple[Place, str], ...]  # lines that call one another, the innermost first, each with its function
+LIBRARIES = tuple(place + os.sep for place in {PACKAGE, *(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))})
+CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 
-_users: dict[str, bool] = {}
-_libraries = tuple(place + os.sep for place in {PACKAGE, *(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))})
 
-
+@functools.cache
 def is_users(file: str) -> bool:
-    """Return whether a file of code is the user's own: no library's, nor ours."""
-    known = _users.get(file)
-    if known is None:
-        full = os.path.abspath(file)
-        known = not (file.startswith("<") or full.startswith(_libraries) or "-packages" + os.sep in full)
-        _users[file] = known
-    return known
+    full = os.path.abspath(file)
+    return not (file.startswith("<") or full.startswith(LIBRARIES) or "-packages" + os.sep in full)
 
 
 def is_users_object(x: Any) -> bool:
@@ -33,41 +32,21 @@ def is_users_object(x: Any) -> bool:
     return hasattr(x, "__dict__") and not isinstance(x, type) and is_users(getattr(module, "__file__", None) or "<")
 
 
-def users_chain(most: int = 100) -> Chain:
-    """Return the lines of the user's code that are being executed, at most so many."""
+def users_frames() -> Iterator[Any]:
+    """Yield the frames of the user's code that are being executed, the innermost first."""
     frame: Any = sys._getframe(1)
-    chain: list[tuple[Place, str]] = []
-    while frame is not None and len(chain) < most:
-        code = frame.f_code
-        if is_users(code.co_filename):
-            chain.append(((code.co_filename, frame.f_lineno), code.co_name))
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            yield frame
         frame = frame.f_back
-    return tuple(chain)
+
+
+def users_chain() -> Chain:
+    return tuple([((f.f_code.co_filename, f.f_lineno), f.f_code.co_name) for f in users_frames()])
 
 
 def users_place() -> Place | None:
-    chain = users_chain(1)
-    return chain[0][0] if chain else None
-
-
-def caller() -> tuple[str, str]:
-    """Return file and function of what called our observers: the first frame that neither gradcli nor Python has."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and os.path.basename(frame.f_code.co_filename) in SEEN_THROUGH:
-        frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_code.co_name) if frame is not None else ("", "")
-
-
-SEEN_THROUGH = (
-    "flow.py",
-    "user_lines.py",
-    "own_flow.py",
-    "torch_flow.py",
-    "modes.py",
-    "tensor.py",
-    "_tensor.py",
-    "overrides.py",
-)
+    return next(((f.f_code.co_filename, f.f_lineno) for f in users_frames()), None)
 
 
 def place_of_checkpoint() -> Place | None:
@@ -77,14 +56,61 @@ def place_of_checkpoint() -> Place | None:
         frame = frame.f_back
     while frame is not None and not is_users(frame.f_code.co_filename):
         frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
+    return frame and (frame.f_code.co_filename, frame.f_lineno)
 
 
 def name_at(place: Place | None) -> str:
-    """Return what the `.grad` that a line reads belongs to, as the line says it."""
+    """Return the name of the tensor whose `.grad` a line reads."""
     line = "".join(lines_of_file(place[0])[place[1] - 1 : place[1]]) if place else ""
     found = re.search(r"([A-Za-z_][\w.]*(?:\[[\w'\"]*\])?(?:\.[\w.]+)?)\.grad\b(?!\()", line)
-    return found[1] if found else ""
+    return found[1] if found else f"tensor@line {place[1] if place else 0}"
+
+
+@functools.cache
+def carries(start: Place, end: Place) -> bool:
+    """Return whether names may carry data from one line to another, in whatever order their statements run."""
+    every = [s for file in {start[0], end[0]} for s in statements(file)]
+    here, there = ([s for s in statements(file) if s[0] <= line <= s[1]] for file, line in (start, end))
+    if start[0] == end[0] and any(s in there for s in here):
+        return True
+    names = set().union(*(written for _, _, _, written in here))
+    while more := set().union(*(written for _, _, read, written in every if read & names)) - names:
+        names |= more
+    return any(read & names for _, _, read, _ in there)
+
+
+@functools.cache
+def statements(file: str) -> list[tuple[int, int, set[str], set[str]]]:
+    """Return the first and the last line of each statement of a file, the names it reads and those it writes."""
+    found: list = []
+    with contextlib.suppress(SyntaxError, ValueError):
+        tree = ast.parse("".join(lines_of_file(file)))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        arguments = {f.name: {a.arg for a in (*f.args.args, *f.args.kwonlyargs)} for f in functions}
+        returned = {node: f.name for f in functions for node in ast.walk(f) if isinstance(node, ast.Return)}
+        for node in ast.walk(tree):
+            parts = [p for p in ast.iter_child_nodes(node) if isinstance(p, ast.expr | ast.withitem)]
+            if isinstance(node, ast.stmt) and parts:
+                inner = [x for part in parts for x in ast.walk(part)]
+                read, written = names_in(inner, arguments)
+                written |= {returned[node]} if node in returned else set()
+                read |= written if isinstance(node, ast.AugAssign) else set()
+                found.append((node.lineno, max(getattr(x, "end_lineno", 0) for x in inner), read, written))
+    return found
+
+
+def names_in(nodes: list[ast.AST], arguments: dict[str, set[str]]) -> tuple[set[str], set[str]]:
+    """Return the names that parts of a statement read and write. arguments: of the functions of the file."""
+    read: set[str] = set()
+    written: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ctx) | ast.Attribute(attr=name, ctx=ctx):
+                (written if isinstance(ctx, ast.Store) else read).add(name)
+            case ast.Subscript(value=value, ctx=ast.Store()):
+                written |= names_in(list(ast.walk(value)), {})[0]
+            case ast.Call(func=ast.Attribute(value=value, attr=name)):  # append and its like change the object
+                written |= names_in(list(ast.walk(value)), {})[0] | arguments.get(name, set())
+            case ast.Call(func=ast.Name(id=name)):
+                written |= arguments.get(name, set())
+    return read, written

@@ -23,6 +23,8 @@ class Cause(NamedTuple):
     fix: str
     wrong: str
     right: str
+    ops: str = ""
+    units: float = 0.0
 
     @property
     def page(self) -> str:
