@@ -76,20 +76,29 @@ def explain(program: ScriptProgram, given: Values, names: Iterable[str]) -> Expl
 
 
 def explain_record(record: Record, names: list[str]) -> list[Explained]:
+    """Return what a record says of the gradients that are named, else of all that count."""
     reader = Reader(record)
     targets = reader.targets(names)
-    found = {name: reader.explain(name, value, bool(names)) for name, value in targets.items()}
-    aside = set() if names else reader.left_alone(targets, found)
-    return [*(item for name, item in found.items() if name not in aside), *reader.replaced(targets, names)]
+    found = [(value, reader.explain(name, value, bool(names))) for name, value in targets.items()]
+    trains = any("optimizer" in value.events for value in record.used)
+    kept = [item for value, item in found if names or not (trains and is_left_alone(value, item))]
+    return [*kept, *reader.replaced(targets, names)]
+
+
+def is_left_alone(value: Value, item: Explained) -> bool:
+    """Return whether a parameter of a module gets no gradient, and no optimizer wants one."""
+    return item.state == "none" and "." in item.name and not value.events.keys() & {"optimizer", "read"}
 
 
 class Finding(NamedTuple):
-    """A cause at a place. fix: where it says more than the table."""
+    """A cause at a place. what, at, mask: for the text of the table. text: instead of it."""
 
     rule: str
     place: Place | None
+    what: str = ""
+    at: str = ""
+    mask: str = ""
     text: str = ""
-    fix: str = ""
 
 
 POSITIONS = re.compile("arg|sort|topk|max|min|median|mode|nonzero|unique|searchsorted|bucketize|multinomial|kthvalue")
@@ -117,13 +126,14 @@ def rules_by_operation() -> dict[str, list[str]]:
 
 
 def rules_of(name: str, bad: bool = False) -> list[str]:
-    """Return the rules of an operation that makes zeros, or nan and infinity."""
-    makes_bad = ("nan-", "overflow")
-    return [rule for rule in rules_by_operation().get(operation(name), ()) if rule.startswith(makes_bad) == bad]
+    """Return the rules of an operation; with bad, of one that makes nan and infinity."""
+    rules = rules_by_operation().get(operation(name), ())
+    return [rule for rule in rules if rule.startswith(("nan-", "overflow")) == bad]
 
 
-def described(name: str) -> str:
-    return {"apply": "a custom function", "change": "an assignment in place"}.get(name, name.strip("_") or name)
+def described(step: Step | None) -> str:
+    name = "an operation" if step is None else step.name.strip("_")
+    return {"apply": "a custom function", "change": "an assignment in place"}.get(name, name)
 
 
 def carried_by(step: Step) -> Iterable[Value]:
@@ -131,10 +141,11 @@ def carried_by(step: Step) -> Iterable[Value]:
     return [v for v in step.inputs if v.kind == "p"] if SHAPES_ALONE.search(step.name) else step.inputs
 
 
-def last_use(value: Value) -> Event | None:
-    """Return the last use of a gradient, by the script or an optimizer."""
-    uses = [value.events[kind] for kind in ("read", "step") if kind in value.events]
-    return max(uses, key=lambda event: event.number, default=None)
+def uses(value: Value) -> list[Event]:
+    """Return when a gradient was used, by the script or an optimizer, if that was after it was last filled."""
+    found = [value.events[kind] for kind in ("read", "step") if kind in value.events]
+    late = [event for event in found if value.filled is None or event.number > value.filled.number]
+    return sorted(late, key=lambda event: event.number)
 
 
 class Reader:
@@ -152,7 +163,7 @@ class Reader:
         self.passes = [p for p in record.passes if p.kind == "backward"] or record.passes
         self.behind: dict[Pass, set[Value]] = {}
 
-    # -- which gradients ----------------------------------------------------------------------------------
+    # -- which gradients, and how they are -------------------------------------------------------------------
 
     def targets(self, names: list[str]) -> dict[str, Value]:
         """Return the tensors to explain: those named, else leaves, what was meant as one, and what the script reads."""
@@ -166,7 +177,7 @@ class Reader:
             return {name: named.get(name) or reads[name] for name in asked}
         chosen: dict[Value, str] = {}
         for name, value in named.items():
-            frozen = "freeze" in value.events and "." not in value.name  # of a module, it is meant
+            frozen = "freeze" in value.events and "." not in value.name  # in a module it is meant
             if "read" in value.events or (value.wants and (value.leaf or self.lost_leaf(value))) or frozen:
                 chosen.setdefault(value, name)
         for name, value in reads.items():
@@ -175,57 +186,21 @@ class Reader:
                 chosen.setdefault(value, name)
         return {name: value for value, name in chosen.items()}
 
-    def left_alone(self, targets: dict[str, Value], found: dict[str, Explained]) -> set[str]:
-        """Return parameters of modules that nobody trains: no gradient, no optimizer although there is one."""
-        if not any("optimizer" in value.events for value in self.record.used):
-            return set()
-        owners: dict[str, list[str]] = defaultdict(list)
-        for name in targets:
-            owners[name.partition(".")[0]].append(name)
-        used = {name for name, value in targets.items() if value.events.keys() & {"optimizer", "read"}}
-        return {
-            name
-            for group in owners.values()
-            if all("." in n and found[n].state == "none" and n not in used for n in group)
-            for name in group
-        }
-
-    def replaced(self, targets: dict[str, Value], names: list[str]) -> Iterator[Explained]:
-        """Yield parameters that an optimizer still holds although their names lead to others now."""
-        for old in self.record.used:
-            new, made, step = self.record.names.get(old.name), old.events.get("optimizer"), old.events.get("step")
-            if new is None or new is old or made is None or (names and old.name not in names):
-                continue
-            if old.leaf and step is not None and step.size is None:
-                place = next((at for at, function in new.chain if function == made.function), new.place)
-                line = made.place[1] if made.place else "?"
-                text = (
-                    f"made anew here; the optimizer of line {line} still holds the old one, whose gradient stays None"
-                )
-                name = f"{old.name} (in the optimizer)" if old.name in targets else old.name
-                yield explained(name, "none", Finding("replaced", place or made.place, text))
-
-    # -- how they are -----------------------------------------------------------------------------------------
-
     def explain(self, name: str, value: Value, asked: bool) -> Explained:
         size, which = self.state_of(value)
         state = "none" if size is None else size.state
         backward = None if which is None else Backward(which)
         if size is None:
-            finding = self.why_none(name, value)
-        elif state in ("nan", "inf"):
-            finding = self.why_not_finite(value, backward)
-        elif state == "zero" or (backward is not None and backward.is_zero(backward.key(value), size)):
-            state, finding = "zero", self.why_zero(name, value, backward)
-            if not asked and finding.rule == "cancelled" and name.rpartition(".")[2].startswith("bias"):
-                state = "ok"  # a normalization after it cancels its gradient in every ordinary network
-        if size is not None and state == "ok":
-            text = f"{size.high:.3g}" if size.low == size.high else f"max {size.high:.3g}, min {size.low:.3g}"
-            return Explained(name, "ok", text=text)
-        use = last_use(value)
-        place = finding.place or value.place or (use.place if use else None)
-        share = f"{size.bad} of {size.total} elements" if size is not None and size.total > 1 else ""
-        return explained(name, state, finding._replace(place=place), share)
+            return explained(name, state, self.why_none(value))
+        if state in ("nan", "inf"):
+            share = f"{size.bad} of {size.total} elements" if size.total > 1 else ""
+            return explained(name, state, self.why_not_finite(value, backward), share)
+        if state == "zero" or (backward is not None and backward.is_zero(backward.key(value), size)):
+            finding = self.why_zero(value, backward)
+            if asked or finding.rule != "cancelled" or not name.rpartition(".")[2].startswith("bias"):
+                return explained(name, "zero", finding)  # the gradient of a bias before a normalization cancels
+        text = f"{size.high:.3g}" if size.low == size.high else f"max {size.high:.3g}, min {size.low:.3g}"
+        return Explained(name, "ok", text=text)
 
     def state_of(self, value: Value) -> tuple[Size | None, Pass | None]:
         """Return how large the gradient was when it counted, None for None, and the pass that it came from.
@@ -233,57 +208,57 @@ class Reader:
         That is at its last use; where it was filled again since, or never used, at the end; and what autograd.grad
         returned, where the script did not read `.grad`.
         """
-        use, which = last_use(value), value.filled
-        size = use.size if use is not None and (which is None or use.number > which.number) else value.gradient
-        if size is None and which is None and value.returned is not None and "read" not in value.events:
-            which = value.returned
-            parts = Backward(which).incoming[Backward(which).key(value)]
-            size = max((part for _, part in parts), key=lambda s: (s.state != "ok", s.most), default=Size("ok", 1.0))
+        used, which = uses(value), value.filled
+        size = used[-1].size if used else value.gradient
+        if size is None and which is not None and which.kind == "grad" and "read" not in value.events:
+            backward = Backward(which)
+            parts = [part for _, part in backward.incoming[backward.key(value)]]
+            size = max(parts, key=lambda s: (s.state != "ok", s.most), default=Size("ok", 1.0))
         return size, which
+
+    def replaced(self, targets: dict[str, Value], names: list[str]) -> Iterator[Explained]:
+        """Yield parameters that an optimizer still holds although their names lead to others now."""
+        for old in self.record.used:
+            new, made, step = self.record.names.get(old.name), old.events.get("optimizer"), old.events.get("step")
+            if new is None or new is old or made is None or step is None or (names and old.name not in names):
+                continue
+            if old.leaf and step.size is None:
+                place = next((at for at, function in new.chain if function == made.function), new.place)
+                line = str(made.place[1]) if made.place else "?"
+                name = f"{old.name} (in the optimizer)" if old.name in targets else old.name
+                yield explained(name, "none", Finding("replaced", place or made.place, line))
 
     # -- None -------------------------------------------------------------------------------------------------
 
-    def why_none(self, name: str, value: Value) -> Finding:
-        events, use = value.events, last_use(value)
+    def why_none(self, value: Value) -> Finding:
         if not value.wants:
-            if "freeze" in events:
-                return Finding("frozen", events["freeze"].place, "requires_grad was switched off here")
-            return self.cut_before(value) or Finding("not-required", value.place, "it was made without requires_grad")
+            if "freeze" in value.events:
+                return Finding("frozen", value.events["freeze"].place)
+            return self.cut_before(value) or Finding("not-required", value.place)
         if not value.leaf:
-            if self.lost_leaf(value) and value.step is not None:
-                text = f"{described(value.step.name)} returns a new tensor, which is not a leaf"
-                return Finding("lost-leaf", value.step.place, text)
-            made = f"the result of {described(value.step.name if value.step else 'an operation')}"
-            fix = f"call {name}.retain_grad() before backward"
-            return Finding("non-leaf", value.place, f"it is {made}: backward fills .grad of leaves only", fix)
-        is_late = use is not None and (value.filled is None or use.number > value.filled.number)
-        cleared = use.cleared if use is not None and is_late else events.get("clear")
-        if cleared is not None and cleared.filled is not None:
-            return Finding("cleared", cleared.place, "the gradient is cleared here, after backward has filled it")
+            return Finding("lost-leaf" if self.lost_leaf(value) else "non-leaf", value.place, described(value.step))
+        used = uses(value)
+        cleared = used[-1].cleared if used else value.events.get("clear")
+        if cleared is not None and cleared.filled is not None and cleared.filled.kind == "backward":
+            return Finding("cleared", cleared.place)
         inside, cuts = self.reach(value)
-        last = max(inside - {value}, key=lambda v: v.number, default=None)
+        last = max(inside, key=lambda v: v.number)
         if not self.passes:
-            text = "backward() is never called on what is computed from it"
-            return Finding("no-backward", last.place if last else value.place, text)
+            return Finding("no-backward", last.place)
         for which in reversed(self.passes):
             if value not in which.leaves and (cut := self.cut_towards(which, cuts)) is not None:
                 return cut
         asked = [which for which in self.record.passes if which.kind == "grad" and value in which.targets]
         if asked:
-            return Finding(
-                "grad-returned", asked[-1].place, "autograd.grad returns the gradient and does not fill .grad"
-            )
+            return Finding("grad-returned", asked[-1].place)
         for which in reversed(self.passes):
             if value in which.leaves:
-                run = next((run for run in which.runs if run.step is not None and value in run.step.inputs), None)
-                text = f"{run.name} returned None for it" if run else "backward reached it with no gradient"
-                return Finding("no-derivative", run.step.place if run and run.step else which.place, text)
-        if last is None:
-            return Finding("never-used", value.place, "nothing that is computed uses it")
-        if last.shape == ():
-            text = "backward starts here, at an output that does not depend on it"
-            return Finding("other-output", self.passes[-1].place, text)
-        return Finding("never-used", last.place, "what is computed from it here is not used")
+                steps = [run.step for run in which.runs if run.step is not None and value in run.step.inputs]
+                step = steps[0] if steps else None
+                return Finding("no-derivative", step.place if step else which.place, described(step))
+        if last.shape == () and last is not value:
+            return Finding("other-output", self.passes[-1].place)
+        return Finding("never-used", last.place)
 
     def lost_leaf(self, value: Value) -> bool:
         """Return whether a tensor was made of a leaf without a name, by a cast or on the line that made that leaf."""
@@ -292,8 +267,7 @@ class Reader:
             return False
         source = step.inputs[0]
         nameless = source.leaf and source.wants and source not in self.record.names.values()
-        on_its_way = CASTS.match(step.name) or source.place == step.place
-        return bool(nameless and source.shape == value.shape and on_its_way)
+        return nameless and source.shape == value.shape and bool(CASTS.match(step.name) or source.place == step.place)
 
     def reach(self, value: Value) -> tuple[set[Value], list[tuple[Step, Value]]]:
         """Return what the graph connects with a value, and the steps where data leave the graph, with their results."""
@@ -324,12 +298,11 @@ class Reader:
             if step is None:
                 continue
             more = [*carried_by(step)]
-            if step.is_open and step.place is not None:  # what a script does with numbers is in its text alone
-                for place, steps in self.leaving.items():
-                    pair = place, step.place
-                    while done[pair] < len(steps) and steps[done[pair]].number < step.number and carries(*pair):
-                        more += steps[done[pair]].outputs
-                        done[pair] += 1
+            for place, steps in self.leaving.items() if step.is_open and step.place is not None else ():
+                pair = place, step.place  # what a script does with numbers is in its text alone
+                while done[pair] < len(steps) and steps[done[pair]].number < step.number and carries(*pair):
+                    more += steps[done[pair]].outputs
+                    done[pair] += 1
             waiting += [value for value in dict.fromkeys(more) if value not in seen]
             seen.update(more)
         self.behind[which] = seen
@@ -337,102 +310,72 @@ class Reader:
 
     def cut_before(self, value: Value) -> Finding | None:
         """Return the nearest step behind a tensor at which it left the graph."""
-        waiting, seen = [value], {value}
-        for value in waiting:
-            if value.step is not None:
-                inputs = [v for v in carried_by(value.step) if v not in seen]
+        waiting = [value]
+        for result in waiting:
+            if result.step is not None:
+                inputs = carried_by(result.step)
                 if any(v.wants for v in inputs):
-                    return self.cut_at(value.step, value)
-                seen.update(inputs)
-                waiting += inputs
+                    return self.cut_at(result.step, result)
+                waiting += [v for v in inputs if v not in waiting]
         return None
 
     def cut_at(self, step: Step, result: Value) -> Finding:
         """Return what cuts the graph at a step whose result does not require grad."""
-        what, rules = described(step.name), rules_of(step.name)
-        lost = "everything before this line gets no gradient"
+        what, rules = described(step), rules_of(step.name)
         if step.checkpoint is not None:
-            text = "a reentrant checkpoint records nothing if none of its inputs requires grad"
-            return Finding("checkpoint", step.checkpoint, text)
-        if result.kind == "b" and not CASTS.match(step.name):
-            return Finding("comparison", step.place, f"{what} gives True and False, which have no derivative")
-        if result.kind == "i" and POSITIONS.search(step.name):
-            return Finding("indices", step.place, f"{what} gives indices, which have no derivative")
+            return Finding("checkpoint", step.checkpoint)
         if result.kind in "ib":
-            return Finding("integer-cast", step.place, f"{what} gives integers, which have no derivative")
-        if "numpy" in rules:
-            return Finding("numpy", step.place, f"NumPy records nothing: {lost}")
-        if "detached" in rules or result.kind == "p":
-            call = ".data" if what == "data" else f".{what}()" if what in ("item", "tolist") else f"{what}()"
-            return Finding("detached", step.place, f"{call} leaves the graph: {lost}")
-        if not step.recorded:
-            return Finding("no-grad", step.place, "this runs inside no_grad or inference_mode")
-        return Finding("no-derivative", step.place, f"{what} has no derivative")
+            is_cast, is_position = CASTS.match(step.name), POSITIONS.search(step.name)
+            kind = "comparison" if result.kind == "b" else "indices" if is_position else "integer-cast"
+            return Finding("integer-cast" if is_cast else kind, step.place, what)
+        if "numpy" in rules or "detached" in rules or result.kind == "p":
+            call = f".{what}" if what == "data" else f".{what}()" if what in ("item", "tolist") else f"{what}()"
+            return Finding("numpy" if "numpy" in rules else "detached", step.place, call)
+        return Finding("no-derivative" if step.recorded else "no-grad", step.place, what)
 
-    # -- zero -------------------------------------------------------------------------------------------------
+    # -- zero, nan and inf ------------------------------------------------------------------------------------
 
-    def why_zero(self, name: str, value: Value, backward: Backward | None) -> Finding:
-        use, clear = last_use(value), value.events.get("clear")
-        if clear is not None and clear.filled is not None and clear.filled is value.filled:
-            if use is None or clear.number < use.number:
-                return Finding("cleared", clear.place, "the gradient is set to zero here, after backward has filled it")
-        if backward is None:
-            return Finding("zero-slope", None, "it holds zeros")
-        run, rule = backward.killer(backward.key(value))
-        if run is None:
-            return Finding("zero-slope", backward.which.place, "the gradient that backward starts with is zero")
+    def why_zero(self, value: Value, backward: Backward | None) -> Finding:
+        used, clear = uses(value), value.events.get("clear")
+        cleared = used[-1].cleared if used else clear
+        if cleared is not None and cleared.filled is not None and cleared.filled is value.filled:
+            return Finding("cleared", cleared.place)
+        run, rule = (None, "") if backward is None else backward.killer(backward.key(value))
+        if backward is None or run is None:
+            return Finding("zero-slope", backward.which.place if backward else value.place)
         if not rule and not (rule := zero_rule(run)):
             run = backward.chooser(run)
             rule = zero_rule(run) or "zero-slope"
         place = run.step.place if run.step else None
         if rule == "times-zero" and run.step is not None:
             rule, place = zero_factor(run.step)
-        note = f": {operand(run)}{run.note.text}" if run.note else ""
-        text = {
-            "cancelled": f"what {name} adds to the output in several ways cancels here",
-            "saturated": f"{operation(run.name)} is flat here{note}",
-            "dead-relu": f"no input of relu is positive{note}",
-            "clamped": note and f"all values are outside the limits{note}",
-            "times-zero": "the other factor is zero everywhere",
-        }.get(rule)
-        return Finding(rule, place, text or causes()[rule].title)
-
-    # -- nan and inf ------------------------------------------------------------------------------------------
+        return Finding(rule, place, operation(run.name), operand(run, ": {} is {}"))
 
     def why_not_finite(self, value: Value, backward: Backward | None) -> Finding:
         bad = [r for r in backward.which.runs if is_finite(r.received) and spoils(r)] if backward else []
         if not bad or backward is None:
             roots = [root for which in self.record.passes for root in which.roots]
-            return first_bad(roots) or Finding(
-                "nan-input", value.place, "backward starts with a gradient that is not finite"
-            )
+            return first_bad(roots) or Finding("nan-input", value.place)
         above = list(backward.above(backward.key(value)))
         run = next((run for run in bad if run in above), bad[0])
-        step, kind, rules = run.step, operation(run.name), rules_of(run.name, bad=True)
+        step, kind = run.step, operation(run.name)
         if step is not None and (origin := first_bad(step.inputs, soft="softmax" in kind)) is not None:
             return origin
-        place, rule = step.place if step else None, (rules or ["nan-made"])[0]
-        if run.note is None:
-            return Finding(rule, place, causes()[rule].title)
-        at = f"{operand(run)}{run.note.text}"
-        masks = [mask for mask in backward.above(run.key) if operation(mask.name) in MASKS] if run.note.hidden else []
-        if not masks:
-            return Finding(rule, place, f"{kind} has no finite slope at {at}")
-        mask = min(masks, key=lambda mask: MASKS.index(operation(mask.name)) > 2)  # the nearest, a where before others
-        word = {"where": "where", "maskedfill": "masked_fill", "mul": "a mask"}.get(operation(mask.name), "an index")
-        there = mask.step.place if mask.step else None
-        line = f" at line {there[1]}" if there and there != place else ""
-        slope = "no slope" if "nan-atan2" in rules else "an infinite slope"
-        fix = f"apply where to the argument of {kind}, not to its result"
-        return Finding("nan-where", place, f"{kind} has {slope} at {at}, and {word}{line} multiplies it by 0", fix)
+        place, at = step.place if step else None, operand(run, " at {}{}")
+        hides = run.note is not None and run.note.hidden
+        mask = next((r.step for r in backward.above(run.key) if hides and operation(r.name) in MASKS), None)
+        if mask is not None:
+            line = f" at line {mask.place[1]}" if mask.place and mask.place != place else ""
+            return Finding("nan-where", place, kind, at, f"{described(mask)}{line}")
+        return Finding((rules_of(run.name, bad=True) or ["nan-made"])[0], place, kind, at)
 
 
 def spoils(run: Run) -> bool:
     return not all(is_finite(part) for _, part in run.sent)
 
 
-def operand(run: Run) -> str:
-    return (run.note and run.note.operand.name) or "its operand"
+def operand(run: Run, text: str) -> str:
+    return text.format(run.note.operand.name or "its operand", run.note.text) if run.note else ""
 
 
 def zero_rule(run: Run) -> str:
@@ -449,36 +392,33 @@ def zero_factor(step: Step) -> tuple[str, Place | None]:
         if value.kind == "b":
             return "masked", step.place
         if value.step is not None:
-            if "dead-relu" in (rules := rules_of(value.step.name)):
-                return rules[0], value.step.place
+            if "dead-relu" in rules_of(value.step.name):
+                return "dead-relu", value.step.place
             waiting += [v for v in value.step.inputs if v.state == "zero" and v not in waiting]
     return "times-zero", step.place
 
 
 def first_bad(values: Iterable[Value], soft: bool = False) -> Finding | None:
     """Return the step that first made nan or inf of finite operands. soft: whether infinite ones are usual."""
-    seen: set[Value] = set()
+    found = None
     while True:
         value = next((v for v in values if v.state == "nan" or (v.state == "inf" and not soft)), None)
-        if value is None or value in seen or value.step is None:
+        if value is None and found is not None and found.step is not None and values:
+            rule = (rules_of(found.step.name, bad=True) or ["nan-made"])[0]
+            return Finding(rule, found.step.place, text=f"{described(found.step)} gives {found.state} here")
+        if value is None or value.step is None or value.step.name in ("tensor", "make", "masked_fill", "full"):
             return None
-        seen.add(value)
-        step, values, soft = value.step, carried_by(value.step), "softmax" in value.step.name
-        if not any(v.state == "nan" or (v.state == "inf" and not soft) for v in values):
-            if not step.inputs or step.name in ("tensor", "make", "masked_fill", "full"):
-                return None
-            rule = (rules_of(step.name, bad=True) or ["nan-made"])[0]
-            return Finding(rule, step.place, f"{described(step.name)} gives {value.state} here")
+        found, values, soft = value, carried_by(value.step), "softmax" in value.step.name
 
 
 def explained(name: str, state: str, finding: Finding, share: str = "") -> Explained:
-    """Return a finding with the text of its line, and the fix of the table where it has none of its own."""
-    path = line = None
-    code, fix = "", finding.fix or causes()[finding.rule].fix
+    """Return a finding with its texts from the table, and the line of the script."""
+    cause, path, line, code = causes()[finding.rule], None, None, ""
     if finding.place is not None:
         path, line = users_path(finding.place[0]), finding.place[1]
         code = "".join(lines_of_file(finding.place[0])[line - 1 : line]).strip()
-    return Explained(name, state, finding.rule, path, line, finding.text, fix, code, share)
+    text = finding.text or (cause.text or cause.title).format(name=name, **finding._asdict())
+    return Explained(name, state, finding.rule, path, line, text, cause.fix, code, share)
 
 
 class Backward:

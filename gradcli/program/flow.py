@@ -47,8 +47,7 @@ class Value:
 
     kind: f, i or b by its elements; p for Python numbers and NumPy arrays. state: of its elements, as in Size.
     chain: the lines that made it. step: the operation that made it, if one was seen. gradient: its `.grad` at the end.
-    filled, returned: the last run of backward, or of autograd.grad, that gave it a gradient. events: the last of each
-    kind, see Recorder.take_note.
+    filled: the last pass that gave it a gradient. events: the last of each kind, see Recorder.take_note.
     """
 
     number: int
@@ -61,7 +60,6 @@ class Value:
     step: Step | None = None
     gradient: Size | None = None
     filled: Pass | None = None
-    returned: Pass | None = None
     events: dict[str, Event] = field(default_factory=dict)
     name: str = ""
 
@@ -375,7 +373,7 @@ class Recorder:
             return None
         if not bad or array.shape != sent.shape:
             low, high = f"{array.min():.4g}", f"{array.max():.4g}"
-            return Note(self.value(alike[0]), f" is {low}" if low == high else f" is between {low} and {high}", False)
+            return Note(self.value(alike[0]), low if low == high else f"between {low} and {high}", False)
         place = tuple(np.argwhere(~np.isfinite(sent))[0])
         text = f"[{', '.join(map(str, place))}]" * bool(place) + f" = {array[place]:.4g}"
         text += "".join(f" and {self.array(x)[place]:.4g}" for x in alike[1:2])
@@ -430,10 +428,8 @@ class Recorder:
 
 
 def fill(value: Value, which: Pass) -> None:
-    if which.kind == "backward":
+    if which.kind == "backward" or value in which.targets:
         value.filled = which
-    elif value in which.targets:
-        value.returned = which
 
 
 ORDER = ("zero", "ok", "inf", "nan")

@@ -28,8 +28,10 @@ def is_users(file: str) -> bool:
 
 
 def is_users_object(x: Any) -> bool:
-    module = sys.modules.get(type(x).__module__)
-    return hasattr(x, "__dict__") and not isinstance(x, type) and is_users(getattr(module, "__file__", None) or "<")
+    """Return whether an object is of a class of the user's; the script's is gone from sys.modules at the end."""
+    name = type(x).__module__
+    file = getattr(sys.modules.get(name), "__file__", None) or "<"
+    return hasattr(x, "__dict__") and not isinstance(x, type) and (name == "__main__" or is_users(file))
 
 
 def users_frames() -> Iterator[Any]:

@@ -23,6 +23,7 @@ class Cause(NamedTuple):
     fix: str
     wrong: str
     right: str
+    text: str = ""
     ops: str = ""
     units: float = 0.0
 
