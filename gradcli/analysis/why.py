@@ -82,7 +82,7 @@ def explain_record(record: Record, names: list[str]) -> list[Explained]:
     found = [(value, reader.explain(name, value, bool(names))) for name, value in targets.items()]
     trains = any("optimizer" in value.events for value in record.used)
     kept = [item for value, item in found if names or not (trains and is_left_alone(value, item))]
-    return [*kept, *reader.replaced(targets, names)]
+    return [*kept, *reader.replaced(names)]
 
 
 def is_left_alone(value: Value, item: Explained) -> bool:
@@ -216,7 +216,7 @@ class Reader:
             size = max(parts, key=lambda s: (s.state != "ok", s.most), default=Size("ok", 1.0))
         return size, which
 
-    def replaced(self, targets: dict[str, Value], names: list[str]) -> Iterator[Explained]:
+    def replaced(self, names: list[str]) -> Iterator[Explained]:
         """Yield parameters that an optimizer still holds although their names lead to others now."""
         for old in self.record.used:
             new, made, step = self.record.names.get(old.name), old.events.get("optimizer"), old.events.get("step")
@@ -225,7 +225,7 @@ class Reader:
             if old.leaf and step.size is None:
                 place = next((at for at, function in new.chain if function == made.function), new.place)
                 line = str(made.place[1]) if made.place else "?"
-                name = f"{old.name} (in the optimizer)" if old.name in targets else old.name
+                name = f"{old.name} (in the optimizer)"
                 yield explained(name, "none", Finding("replaced", place or made.place, line))
 
     # -- None -------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class Reader:
         if not self.passes:
             return Finding("no-backward", last.place)
         for which in reversed(self.passes):
-            if value not in which.leaves and (cut := self.cut_towards(which, cuts)) is not None:
+            if value not in which.leaves and (cut := self.cut_towards(which, inside, cuts)) is not None:
                 return cut
         asked = [which for which in self.record.passes if which.kind == "grad" and value in which.targets]
         if asked:
@@ -282,19 +282,24 @@ class Reader:
                         waiting.append(result)
         return inside, cuts
 
-    def cut_towards(self, which: Pass, cuts: list[tuple[Step, Value]]) -> Finding | None:
-        """Return the first cut behind which the data goes on to where a pass started."""
-        behind = self.behind_pass(which)
-        findings = [(step.number, self.cut_at(step, result)) for step, result in cuts if result in behind]
+    def cut_towards(self, which: Pass, inside: set[Value], cuts: list[tuple[Step, Value]]) -> Finding | None:
+        """Return the first cut behind which the data goes on to where a pass started, and not back inside."""
+        if which not in self.behind:
+            self.behind[which] = self.behind_pass(which, set())
+        found = [cut for cut in cuts if cut[1] in self.behind[which]]
+        if len({step.place for step, _ in found}) > 1:
+            outside = self.behind_pass(which, inside)
+            found = [cut for cut in found if cut[1] in outside]
+        findings = [(step.number, self.cut_at(step, result)) for step, result in found]
         return min(findings, key=lambda x: (x[1].rule in WEAK, x[0]), default=(0, None))[1]
 
-    def behind_pass(self, which: Pass) -> set[Value]:
-        """Return what the start of a pass was computed from, by data alone."""
-        if which in self.behind:
-            return self.behind[which]
-        seen, waiting, done = set(which.roots), list(which.roots), defaultdict(int)
+    def behind_pass(self, which: Pass, inside: set[Value]) -> set[Value]:
+        """Return what the start of a pass was computed from, by data alone, back to values inside."""
+        waiting = list(which.roots)
+        seen, done = set(waiting), defaultdict(int)
         while waiting:
-            step = waiting.pop().step
+            value = waiting.pop()
+            step = None if value in inside else value.step
             if step is None:
                 continue
             more = [*carried_by(step)]
@@ -305,7 +310,6 @@ class Reader:
                     done[pair] += 1
             waiting += [value for value in dict.fromkeys(more) if value not in seen]
             seen.update(more)
-        self.behind[which] = seen
         return seen
 
     def cut_before(self, value: Value) -> Finding | None:

@@ -31,7 +31,7 @@ MOST_PASSES = 16
 
 
 class Size(NamedTuple):
-    """How large the elements of an array are. state: ok, zero, nan or inf. bad: how many of the total are not finite."""
+    """How large the elements of an array are. state: ok, zero, nan or inf. bad: how many of total are not finite."""
 
     state: str
     most: float
@@ -130,7 +130,7 @@ class Event(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What was seen of a script. names: its tensors at the end. used: tensors whose gradient it read or stepped with."""
+    """What was seen of a script. names: its tensors at the end. used: those whose gradient it read or stepped with."""
 
     steps: list[Step]
     passes: list[Pass]
@@ -212,14 +212,15 @@ class Recorder:
             value = self.new_value(x, None, self.made_at.get(self.address(x)) or users_chain())
         elif not value.wants and self.wants(x):  # the result of a custom function, or a leaf from now on
             value.wants, value.leaf = True, self.is_leaf(x)
+        else:
+            return value
         node = self.node(x)
         if node is not None and self.origin(node) is None:
-            if (step := value.step) is None:
-                step = value.step = Step(next(self.count), "apply", (), (value,), value.place)
-                step.inputs = tuple([v for v in self.set_origins(node, step, ()) if v is not value])
+            step = value.step or Step(next(self.count), "apply", (), (value,), value.place)
+            sources = self.set_origins(node, step, ())
+            if value.step is None:
+                value.step, step.inputs = step, tuple([v for v in sources if v is not value])
                 self.keep(step)
-            else:
-                self.set_origins(node, step, ())
         return value
 
     def new_value(self, x: Any, step: Step | None, chain: Chain) -> Value:
@@ -240,8 +241,8 @@ class Recorder:
 
     def note_step(self, name: str, operands: Any, results: Any, recorded: bool) -> Step:
         """Note an operation between tensors, numbers and arrays."""
-        inputs, is_open = [], False
-        for x in flatten(operands):
+        inputs, is_open, given = [], False, list(flatten(operands))
+        for x in given:
             value = self.value(x) if isinstance(x, self.tensor_type) else self.find(x)
             if value is not None:
                 inputs.append(value)
@@ -260,7 +261,7 @@ class Recorder:
         if step.outputs:
             step.checkpoint = None if recorded else place_of_checkpoint()
             self.keep(step)
-        tensors = tuple([x for x in flatten(operands) if isinstance(x, self.tensor_type)])
+        tensors = [x for x in given if isinstance(x, self.tensor_type)]
         for x in made:
             if isinstance(x, self.tensor_type) and (node := self.node(x)) is not None:
                 self.set_origins(node, step, tuple([y for y in tensors if y is not x]))

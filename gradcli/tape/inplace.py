@@ -245,6 +245,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     mark_changed(data, "CopySlices" if recorded else "")
     if recorded:
         overwrite(target, index, raw, value._node, "CopySlices" if index.basic else "IndexPutBackward0")
+    report_event("change", value, target)
 
 
 def as_type_of(value: Any, target: Tensor) -> Tensor:

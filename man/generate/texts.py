@@ -198,28 +198,28 @@ numbers in Parquet are bound by the disk. On a cluster, start `dask scheduler` a
 machines see. A part is done anew when its worker dies.
 """,
     "why": """
-The script runs once, with its own output. Afterwards each gradient has a state: ok, none, zero, nan or inf. What
-counts is the gradient when it was last used, by the script or by an optimizer; one that was never used counts as it is
-at the end. A gradient that backward has not reached since is explained where the data left the graph on its way to the
-output, also where it went on as a Python number or through NumPy. Zero is meant within rounding: a gradient that only
-rounding keeps from zero is zero. Lines are those of the script and of its modules.
+The script runs once and prints its own output. Then each gradient is reported with its state: ok, none, zero, nan or
+inf. The state is that of the last use, by the script or by an optimizer; if the gradient was never used, that at the end
+of the script. For a gradient that is None, `why` follows the data from the tensor to the output, also through Python
+numbers and NumPy, and names the line where it leaves the graph. A gradient counts as zero if it is zero within
+rounding. Lines are those of the script and of the modules that it imports.
 
-Without names, frozen parameters, parameters of a module that no optimizer has although there is one, and biases whose
-gradient a normalization cancels are not reported. If the script raises, the exit code is 3, and a hint names the cause
-where backward failed because nothing required grad.
+Without names, `why` does not report frozen parameters, parameters that no optimizer holds if the script has one, and
+biases whose gradient is cancelled by a normalization. If the script raises an error, the exit code is 3; where
+backward failed because nothing required grad, a hint names the cause.
 
-Three questions that are asked most often. `y.grad` is None, because y is the result of an operation:
+The three most common questions: `y.grad` is None because y is the result of an operation:
 
     y = x * 2
     y.sum().backward()
 
-`y.retain_grad()` before backward keeps it. `loss.grad` is None for the same reason; its gradient is 1. `input.grad` is
-None after
+Call `y.retain_grad()` before backward to keep it. `loss.grad` is None for the same reason; its gradient is 1.
+`input.grad` is None after
 
     input = torch.randn(3, requires_grad=True).to(device)
 
-because the leaf is what randn returned, and input is the result of `to`. It has to be
-`input = torch.randn(3).to(device).requires_grad_()`.
+because the leaf is what randn returned, and input is the result of `to`. Write
+`input = torch.randn(3).to(device).requires_grad_()` instead.
 """,
     "watch": """
 A program can notice that it is watched by a few things. `PYTHONPATH` and the variables `GRADCLI_HOST` and

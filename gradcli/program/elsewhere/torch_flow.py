@@ -1,4 +1,4 @@
-"""Records what a script does with PyTorch: a TorchFunctionMode sees every operation, also those that leave the graph."""
+"""Records what a script does with PyTorch: a TorchFunctionMode sees each operation, also those that leave the graph."""
 
 from __future__ import annotations
 
