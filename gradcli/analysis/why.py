@@ -161,7 +161,8 @@ class Reader:
             if step.place is not None and any(v.kind == "p" for v in step.outputs):
                 self.leaving[step.place].append(step)
         self.passes = [p for p in record.passes if p.kind == "backward"] or record.passes
-        self.behind: dict[Pass, set[Value]] = {}
+        self.backward = functools.cache(Backward)
+        self.behind = functools.cache(lambda which: self.behind_pass(which, set()))
 
     # -- which gradients, and how they are -------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ class Reader:
     def explain(self, name: str, value: Value, asked: bool) -> Explained:
         size, which = self.state_of(value)
         state = "none" if size is None else size.state
-        backward = None if which is None else Backward(which)
+        backward = None if which is None else self.backward(which)
         if size is None:
             return explained(name, state, self.why_none(value))
         if state in ("nan", "inf"):
@@ -211,7 +212,7 @@ class Reader:
         used, which = uses(value), value.filled
         size = used[-1].size if used else value.gradient
         if size is None and which is not None and which.kind == "grad" and "read" not in value.events:
-            backward = Backward(which)
+            backward = self.backward(which)
             parts = [part for _, part in backward.incoming[backward.key(value)]]
             size = max(parts, key=lambda s: (s.state != "ok", s.most), default=Size("ok", 1.0))
         return size, which
@@ -284,9 +285,7 @@ class Reader:
 
     def cut_towards(self, which: Pass, inside: set[Value], cuts: list[tuple[Step, Value]]) -> Finding | None:
         """Return the first cut behind which the data goes on to where a pass started, and not back inside."""
-        if which not in self.behind:
-            self.behind[which] = self.behind_pass(which, set())
-        found = [cut for cut in cuts if cut[1] in self.behind[which]]
+        found = [cut for cut in cuts if cut[1] in self.behind(which)]
         if len({step.place for step, _ in found}) > 1:
             outside = self.behind_pass(which, inside)
             found = [cut for cut in found if cut[1] in outside]
@@ -295,8 +294,8 @@ class Reader:
 
     def behind_pass(self, which: Pass, inside: set[Value]) -> set[Value]:
         """Return what the start of a pass was computed from, by data alone, back to values inside."""
-        waiting = list(which.roots)
-        seen, done = set(waiting), defaultdict(int)
+        waiting, seen = list(which.roots), set(which.roots)
+        done: dict[tuple[Place, Place], int] = defaultdict(int)
         while waiting:
             value = waiting.pop()
             step = None if value in inside else value.step

@@ -154,15 +154,13 @@ class Recorder:
         self.locals: dict[str, Any] = {}
         self.named_at: Any = None
 
+    def following(self) -> Any:
+        """Return a context in which it records."""
+        return self
+
     # -- what a framework answers ------------------------------------------------------------------------
 
     tensor_type: Any = Tensor
-
-    def wants(self, x: Any) -> bool:
-        return x._node is not None
-
-    def is_leaf(self, x: Any) -> bool:
-        return x.is_leaf
 
     def array(self, x: Any) -> np.ndarray:
         numbers = np.asarray(x._data)
@@ -170,9 +168,6 @@ class Recorder:
             slots = [x for part in numbers.ravel() for x in (part.values() if isinstance(part, Slots) else ())]
             return np.asarray(getattr(slots[0], "_data", slots[0])) if slots else np.zeros(0)
         return numbers
-
-    def gradient(self, x: Any) -> Any:
-        return x._grad
 
     def address(self, x: Any) -> Any:
         return x._data.__array_interface__["data"][0] if isinstance(x._data, np.ndarray) else id(x)
@@ -210,8 +205,8 @@ class Recorder:
         value = self.find(x)
         if value is None:
             value = self.new_value(x, None, self.made_at.get(self.address(x)) or users_chain())
-        elif not value.wants and self.wants(x):  # the result of a custom function, or a leaf from now on
-            value.wants, value.leaf = True, self.is_leaf(x)
+        elif not value.wants and x.requires_grad:  # the result of a custom function, or a leaf from now on
+            value.wants, value.leaf = True, x.is_leaf
         else:
             return value
         node = self.node(x)
@@ -230,7 +225,7 @@ class Recorder:
             array = self.array(x)
             value.kind = {"f": "f", "c": "f", "b": "b"}.get(array.dtype.kind, "i")
             value.state, value.shape = size_of(array).state, array.shape
-            value.wants, value.leaf = self.wants(x), self.is_leaf(x)
+            value.wants, value.leaf = x.requires_grad, x.is_leaf
             known[key] = (weakref.ref(x, lambda _: known.pop(key, None)), value)
         else:
             known[key] = (lambda: x, value)
@@ -252,7 +247,7 @@ class Recorder:
         made = list(flatten(results))
         for x in made:
             old = self.find(x)
-            if old is not None and old.wants and old.leaf and old.kind != "p" and self.is_leaf(x):
+            if old is not None and old.wants and old.leaf and old.kind != "p" and x.is_leaf:
                 continue  # a leaf that is changed without a graph stays the same leaf
             if isinstance(x, (self.tensor_type, *NUMBERS)):
                 step.outputs += (self.new_value(x, step, chain),)
@@ -369,7 +364,8 @@ class Recorder:
 
     def describe(self, operands: tuple, sent: np.ndarray, received: list, bad: bool) -> Note | None:
         """Return the operand that a node sent an array for: at the first bad element, or its range."""
-        alike = [x for x in operands if self.array(x).shape == sent.shape] or list(operands)
+        numbers = [x for x in operands if self.array(x).dtype.kind in "fc"]
+        alike = [x for x in numbers if self.array(x).shape == sent.shape] or numbers
         if not alike or not (array := self.array(alike[0])).size:
             return None
         if not bad or array.shape != sent.shape:
@@ -421,8 +417,8 @@ class Recorder:
         for reference, value in list(self.known.values()):
             x = reference()
             if value.kind != "p" and x is not None:
-                gradient = self.gradient(x)
-                value.gradient = None if gradient is None else size_of(self.array(gradient))
+                has_gradient = (x.is_leaf or x.retains_grad) and x.grad is not None
+                value.gradient = size_of(self.array(x.grad)) if has_gradient else None
         for name, value in reversed(names.items()):
             value.name = name
         return Record(list(self.steps), list(self.passes), names, list(self.used))

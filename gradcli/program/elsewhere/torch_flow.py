@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -27,25 +28,17 @@ class TorchRecorder(Recorder, TorchFunctionMode):
         Recorder.__init__(self, variables)
         TorchFunctionMode.__init__(self)
 
-    def following(self) -> TorchRecorder:
-        return self
-
     # -- what PyTorch answers of its tensors and nodes -----------------------------------------------------------
-
-    def wants(self, x: Any) -> bool:
-        return x.requires_grad
 
     def array(self, x: Any) -> np.ndarray:
         x = x.detach()
-        try:
+        with contextlib.suppress(TypeError, RuntimeError):
             return x.numpy()
-        except (TypeError, RuntimeError):
+        with contextlib.suppress(RuntimeError):
             x = x.coalesce().values() if x.is_sparse else x
             x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
             return x.resolve_conj().resolve_neg().cpu().numpy()
-
-    def gradient(self, x: Any) -> Any:
-        return x.grad if x.is_leaf or x.retains_grad else None
+        return np.zeros(0)  # under vmap, and where torch.compile traces, there are no numbers
 
     def address(self, x: Any) -> Any:
         try:
