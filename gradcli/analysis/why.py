@@ -80,14 +80,10 @@ def explain_record(record: Record, names: list[str]) -> list[Explained]:
     reader = Reader(record)
     targets = reader.targets(names)
     found = [(value, reader.explain(name, value, bool(names))) for name, value in targets.items()]
-    trains = any("optimizer" in value.events for value in record.used)
-    kept = [item for value, item in found if names or not (trains and is_left_alone(value, item))]
-    return [*kept, *reader.replaced(names)]
-
-
-def is_left_alone(value: Value, item: Explained) -> bool:
-    """Return whether a parameter of a module gets no gradient, and no optimizer wants one."""
-    return item.state == "none" and "." in item.name and not value.events.keys() & {"optimizer", "read"}
+    if not names and any("optimizer" in value.events for value in record.used):  # what nobody trains is left alone
+        wanted = {"optimizer", "read"}
+        found = [(v, x) for v, x in found if x.state != "none" or "." not in x.name or v.events.keys() & wanted]
+    return [*(item for _, item in found), *reader.replaced(names)]
 
 
 class Finding(NamedTuple):
@@ -101,10 +97,9 @@ class Finding(NamedTuple):
     text: str = ""
 
 
-POSITIONS = re.compile("arg|sort|topk|max|min|median|mode|nonzero|unique|searchsorted|bucketize|multinomial|kthvalue")
 SHAPES_ALONE = re.compile("_like$|^new_(?!tensor)|^(empty|zeros|ones|full|rand|randn|make)$|^result_type$")
 """Functions whose results depend on the shapes of tensors, and on numbers."""
-CASTS = re.compile("^(to|type|cast|astype|bool|double|float|half|bfloat16|cuda|cpu|clone|contiguous)$")
+CASTS = re.compile("^(to|type|cast|astype|bool|char|byte|short|int|long|half|bfloat16|float|double|cuda|cpu|clone)$")
 WEAK = ("comparison", "indices", "integer-cast")  # causes that many right scripts have aside
 CHOOSE = ("not-chosen", "unselected-branch", "dead-relu", "clamped", "not-selected")
 MASKS = ("where", "maskedfill", "maskedscatter", "mul", "index", "indexput", "maskedselect", "select", "nantonum")
@@ -117,17 +112,9 @@ def operation(name: str) -> str:
 
 
 @functools.cache
-def rules_by_operation() -> dict[str, list[str]]:
-    rules = defaultdict(list)
-    for rule, cause in causes().items():
-        for name in cause.ops.split():
-            rules[name].append(rule)
-    return rules
-
-
 def rules_of(name: str, bad: bool = False) -> list[str]:
     """Return the rules of an operation; with bad, of one that makes nan and infinity."""
-    rules = rules_by_operation().get(operation(name), ())
+    rules = [rule for rule, cause in causes().items() if operation(name) in cause.ops.split()]
     return [rule for rule in rules if rule.startswith(("nan-", "overflow")) == bad]
 
 
@@ -295,18 +282,18 @@ class Reader:
     def behind_pass(self, which: Pass, inside: set[Value]) -> set[Value]:
         """Return what the start of a pass was computed from, by data alone, back to values inside."""
         waiting, seen = list(which.roots), set(which.roots)
-        done: dict[tuple[Place, Place], int] = defaultdict(int)
+        done: dict[tuple, int] = defaultdict(int)
         while waiting:
             value = waiting.pop()
             step = None if value in inside else value.step
             if step is None:
                 continue
             more = [*carried_by(step)]
-            for place, steps in self.leaving.items() if step.is_open and step.place is not None else ():
-                pair = place, step.place  # what a script does with numbers is in its text alone
-                while done[pair] < len(steps) and steps[done[pair]].number < step.number and carries(*pair):
-                    more += steps[done[pair]].outputs
-                    done[pair] += 1
+            for start, steps in self.leaving.items() if step.is_open and step.place is not None else ():
+                line = start, step.place  # what a script does with numbers is in its text alone
+                while done[line] < len(steps) and steps[done[line]].number < step.number and carries(*line):
+                    more += steps[done[line]].outputs
+                    done[line] += 1
             waiting += [value for value in dict.fromkeys(more) if value not in seen]
             seen.update(more)
         return seen
@@ -327,13 +314,12 @@ class Reader:
         what, rules = described(step), rules_of(step.name)
         if step.checkpoint is not None:
             return Finding("checkpoint", step.checkpoint)
-        if result.kind in "ib":
-            is_cast, is_position = CASTS.match(step.name), POSITIONS.search(step.name)
-            kind = "comparison" if result.kind == "b" else "indices" if is_position else "integer-cast"
-            return Finding("integer-cast" if is_cast else kind, step.place, what)
         if "numpy" in rules or "detached" in rules or result.kind == "p":
             call = f".{what}" if what == "data" else f".{what}()" if what in ("item", "tolist") else f"{what}()"
             return Finding("numpy" if "numpy" in rules else "detached", step.place, call)
+        if result.kind in "ib":
+            kind = "comparison" if result.kind == "b" else "indices"
+            return Finding("integer-cast" if CASTS.match(step.name) else kind, step.place, what)
         return Finding("no-derivative" if step.recorded else "no-grad", step.place, what)
 
     # -- zero, nan and inf ------------------------------------------------------------------------------------

@@ -23,7 +23,16 @@ from ..tape.record import Mode, recording
 from ..tape.tensor import Tensor
 from ..tape.walk import as_tuple
 from .base import is_module
-from .user_lines import Chain, Place, is_users, is_users_object, place_of_checkpoint, users_chain, users_place
+from .user_lines import (
+    Chain,
+    Place,
+    is_users,
+    is_users_object,
+    place_of_checkpoint,
+    users_chain,
+    users_frames,
+    users_place,
+)
 
 MOST_STEPS = 100_000  # the last steps are kept, with about 100 MB
 MOST_NUMBERS = 10_000  # numbers and arrays that are recognized when they come back
@@ -234,7 +243,7 @@ class Recorder:
                 known.pop(self.numbers.popleft(), None)
         return value
 
-    def note_step(self, name: str, operands: Any, results: Any, recorded: bool) -> Step:
+    def note_step(self, name: str, operands: Any, results: Any, recorded: bool) -> None:
         """Note an operation between tensors, numbers and arrays."""
         inputs, is_open, given = [], False, list(flatten(operands))
         for x in given:
@@ -260,7 +269,6 @@ class Recorder:
         for x in made:
             if isinstance(x, self.tensor_type) and (node := self.node(x)) is not None:
                 self.set_origins(node, step, tuple([y for y in tensors if y is not x]))
-        return step
 
     def keep(self, step: Step) -> None:
         self.steps.append(step)
@@ -286,8 +294,7 @@ class Recorder:
     # -- gradients ------------------------------------------------------------------------------------------
 
     def take_note(self, kind: str, x: Any, gradient: Any = None) -> None:
-        """Note an event: a gradient is read, or cleared; an optimizer steps with it, or takes over a parameter; a
-        tensor is frozen."""
+        """Note an event of a tensor: read, look, step and clear of its gradient; freeze; optimizer, which takes it."""
         value, frame = self.value(x), next(iter(users_chain()), (None, ""))
         if gradient is not None:
             self.owners[self.address(gradient)] = value
@@ -308,8 +315,7 @@ class Recorder:
         """Note that memory was changed in place: a gradient may have been cleared that way."""
         value = self.owners.get(self.address(x))
         if value is not None and size_of(self.array(x)).state == "zero":
-            zero = Size("zero", 0.0)
-            value.events["clear"] = Event(next(self.count), users_place(), zero, value.filled)
+            value.events["clear"] = Event(next(self.count), users_place(), None, value.filled)
 
     def follow(self, kind: str, roots: Iterable[Any], targets: Iterable[Any] = ()) -> None:
         """Note that backward or grad starts, and put a hook on every node that it may run."""
@@ -381,11 +387,9 @@ class Recorder:
 
     def note_locals(self) -> None:
         """Keep the variables of the script's functions that are running."""
-        frame: Any = sys._getframe(1)
-        while frame is not None:
-            if is_users(frame.f_code.co_filename) and frame.f_code.co_name != "<module>":
+        for frame in users_frames():
+            if frame.f_code.co_name != "<module>":
                 self.locals.update({k: x for k, x in frame.f_locals.items() if not k.startswith((".", "__"))})
-            frame = frame.f_back
 
     def names(self) -> Iterator[tuple[str, Any]]:
         """Yield tensors by name: of the script, then of its functions; parameters of a module by their path."""

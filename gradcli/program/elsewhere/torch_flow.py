@@ -75,8 +75,15 @@ class TorchRecorder(Recorder, TorchFunctionMode):
         attribute = getattr(getattr(func, "__self__", None), "__name__", "") if name in ("__get__", "__set__") else ""
         code = sys._getframe(1).f_code
         in_optimizer = code.co_filename.startswith(OPTIMIZERS)
-        if attribute in ("grad", "is_leaf"):
-            return self.see_gradient(func, name, attribute, args, code, in_optimizer)
+        if attribute == "grad":
+            result = func(*args)
+            uses = "read" if is_users(code.co_filename) else "step" if in_optimizer else "look"
+            kind = "look" if code.co_name == "zero_grad" else uses
+            if name == "__get__" or args[1] is None:
+                self.take_note("clear" if name == "__set__" else kind, args[0], result)
+            return result
+        if attribute == "is_leaf" and in_optimizer and code.co_name == "add_param_group":
+            self.take_note("optimizer", args[0])
         if in_optimizer and code.co_name != "zero_grad":
             return func(*args, **kwargs)  # what an optimizer does to parameters in place is not data of the script
         if name in ("backward", "grad") and getattr(func, "__module__", "").startswith(
@@ -100,25 +107,6 @@ class TorchRecorder(Recorder, TorchFunctionMode):
             self.changed(made)
         self.note_step(attribute or name, (args, kwargs), made, recorded)
         return result
-
-    def see_gradient(self, func: Any, name: str, attribute: str, args: tuple, code: Any, in_optimizer: bool) -> Any:
-        """Note that `.grad` is read or cleared, or that an optimizer takes over a parameter."""
-        x, function = args[0], code.co_name
-        if attribute == "is_leaf":
-            if in_optimizer and function == "add_param_group":
-                self.take_note("optimizer", x)
-        elif name == "__set__":
-            if args[1] is None:
-                self.take_note("clear", x)
-        elif is_users(code.co_filename):
-            self.take_note("read", x, func(*args))
-        elif in_optimizer and function == "zero_grad":
-            gradient = func(*args)
-            if gradient is not None:
-                self.owners[self.address(gradient)] = self.value(x)
-        elif in_optimizer and x.is_leaf:
-            self.take_note("step", x, func(*args))
-        return func(*args)
 
 
 def as_list(x: Any) -> list[Any]:
