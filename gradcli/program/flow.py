@@ -23,16 +23,7 @@ from ..tape.record import Mode, recording
 from ..tape.tensor import Tensor
 from ..tape.walk import as_tuple
 from .base import is_module
-from .user_lines import (
-    Chain,
-    Place,
-    is_users,
-    is_users_object,
-    place_of_checkpoint,
-    users_chain,
-    users_frames,
-    users_place,
-)
+from .user_lines import Chain, Place, is_users, is_users_object, place_of_checkpoint, users_chain, users_frames
 
 MOST_STEPS = 100_000  # the last steps are kept, with about 100 MB
 MOST_NUMBERS = 10_000  # numbers and arrays that are recognized when they come back
@@ -295,18 +286,17 @@ class Recorder:
 
     def take_note(self, kind: str, x: Any, gradient: Any = None) -> None:
         """Note an event of a tensor: read, look, step and clear of its gradient; freeze; optimizer, which takes it."""
-        value, frame = self.value(x), next(iter(users_chain()), (None, ""))
+        value, line = self.value(x), users_chain()[:1]
         if gradient is not None:
             self.owners[self.address(gradient)] = value
         size = None if gradient is None else size_of(self.array(gradient))
-        event = Event(next(self.count), frame[0], size, value.filled, value.events.get("clear"), frame[1])
-        value.events[kind] = event
+        value.events[kind] = self.event(value, size)
         if kind in ("read", "step", "optimizer"):
             self.used[value], value.gradient = None, size
         if kind == "freeze":
             value.wants = False
-        if kind == "optimizer" and not value.name and frame != self.named_at:
-            self.named_at = frame  # a name may lead to another parameter soon
+        if kind == "optimizer" and not value.name and line != self.named_at:
+            self.named_at = line  # a name may lead to another parameter soon
             self.note_locals()
             for name, other in self.names():
                 self.value(other).name = name
@@ -315,7 +305,11 @@ class Recorder:
         """Note that memory was changed in place: a gradient may have been cleared that way."""
         value = self.owners.get(self.address(x))
         if value is not None and size_of(self.array(x)).state == "zero":
-            value.events["clear"] = Event(next(self.count), users_place(), None, value.filled)
+            value.events["clear"] = self.event(value)
+
+    def event(self, value: Value, size: Size | None = None) -> Event:
+        place, function = next(iter(users_chain()), (None, ""))
+        return Event(next(self.count), place, size, value.filled, value.events.get("clear"), function)
 
     def follow(self, kind: str, roots: Iterable[Any], targets: Iterable[Any] = ()) -> None:
         """Note that backward or grad starts, and put a hook on every node that it may run."""
@@ -323,7 +317,7 @@ class Recorder:
         starts = [x for x in roots if isinstance(x, self.tensor_type)]
         wanted = tuple([self.value(x) for x in targets if isinstance(x, self.tensor_type)])
         values = tuple([self.value(x) for x in starts])
-        which = Pass(next(self.count), kind, values, wanted, users_place())
+        which = Pass(next(self.count), kind, values, wanted, next((place for place, _ in users_chain()), None))
         self.passes.append(which)
         which.leaves |= {value for value in values if value.leaf and value.wants}
         for value in which.leaves:

@@ -47,10 +47,6 @@ def users_chain() -> Chain:
     return tuple([((f.f_code.co_filename, f.f_lineno), f.f_code.co_name) for f in users_frames()])
 
 
-def users_place() -> Place | None:
-    return next(((f.f_code.co_filename, f.f_lineno) for f in users_frames()), None)
-
-
 def place_of_checkpoint() -> Place | None:
     """Return the user's line that called torch.utils.checkpoint, if that runs the present code."""
     frame: Any = sys._getframe(1)
