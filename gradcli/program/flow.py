@@ -242,7 +242,7 @@ class Recorder:
             if value is not None:
                 inputs.append(value)
             is_open |= isinstance(x, NUMBERS) if value is None else value.step is None and not value.wants
-        chain = users_chain()
+        chain = users_chain(1 if inputs else None)
         step = Step(next(self.count), name, (*inputs,), (), chain[0][0] if chain else None, recorded, is_open)
         made = list(flatten(results))
         for x in made:
@@ -286,7 +286,7 @@ class Recorder:
 
     def take_note(self, kind: str, x: Any, gradient: Any = None) -> None:
         """Note an event of a tensor: read, look, step and clear of its gradient; freeze; optimizer, which takes it."""
-        value, line = self.value(x), users_chain()[:1]
+        value, line = self.value(x), users_chain(1)
         if gradient is not None:
             self.owners[self.address(gradient)] = value
         size = None if gradient is None else size_of(self.array(gradient))
@@ -308,7 +308,7 @@ class Recorder:
             value.events["clear"] = self.event(value)
 
     def event(self, value: Value, size: Size | None = None) -> Event:
-        place, function = next(iter(users_chain()), (None, ""))
+        place, function = next(iter(users_chain(1)), (None, ""))
         return Event(next(self.count), place, size, value.filled, value.events.get("clear"), function)
 
     def follow(self, kind: str, roots: Iterable[Any], targets: Iterable[Any] = ()) -> None:
@@ -317,7 +317,7 @@ class Recorder:
         starts = [x for x in roots if isinstance(x, self.tensor_type)]
         wanted = tuple([self.value(x) for x in targets if isinstance(x, self.tensor_type)])
         values = tuple([self.value(x) for x in starts])
-        which = Pass(next(self.count), kind, values, wanted, next((place for place, _ in users_chain()), None))
+        which = Pass(next(self.count), kind, values, wanted, next((place for place, _ in users_chain(1)), None))
         self.passes.append(which)
         which.leaves |= {value for value in values if value.leaf and value.wants}
         for value in which.leaves:

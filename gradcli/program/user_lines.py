@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import itertools
 import os
 import re
 import sys
@@ -43,13 +44,14 @@ def users_frames() -> Iterator[Any]:
         frame = frame.f_back
 
 
-def users_chain() -> Chain:
-    return tuple([((f.f_code.co_filename, f.f_lineno), f.f_code.co_name) for f in users_frames()])
+def users_chain(most: int | None = None) -> Chain:
+    frames = itertools.islice(users_frames(), most)
+    return tuple([((f.f_code.co_filename, f.f_lineno), f.f_code.co_name) for f in frames])
 
 
 def place_of_checkpoint() -> Place | None:
     """Return the user's line that called torch.utils.checkpoint, if that runs the present code."""
-    frame: Any = sys._getframe(1)
+    frame: Any = sys._getframe(1) if "torch.utils.checkpoint" in sys.modules else None
     while frame is not None and not frame.f_code.co_filename.endswith(CHECKPOINT):
         frame = frame.f_back
     while frame is not None and not is_users(frame.f_code.co_filename):
