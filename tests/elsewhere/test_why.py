@@ -16,3 +16,18 @@ def test_cause_and_twin(case, tmp_path):
 @pytest.mark.parametrize("title", tutorials())
 def test_tutorials_are_fine(title, tmp_path):
     check_nothing(tutorials()[title], "torch", tmp_path)
+
+
+def test_script_that_maps_over_rows_runs(tmp_path):
+    """Tensors under vmap have no numbers to look at."""
+    check_nothing(ROWS, "torch", tmp_path)
+
+
+ROWS = """
+x = T.ones(5, 3)
+w = T.ones(3, requires_grad=True)
+def loss(w, row):
+    return (w * row).sum() ** 2
+print(T.func.vmap(T.func.grad(loss), (None, 0))(w, x).shape)
+loss(w, x[0]).backward()
+"""
