@@ -128,11 +128,17 @@ def carried_by(step: Step) -> Iterable[Value]:
     return [v for v in step.inputs if v.kind == "p"] if SHAPES_ALONE.search(step.name) else step.inputs
 
 
-def uses(value: Value) -> list[Event]:
-    """Return when a gradient was used, by the script or an optimizer, if that was after it was last filled."""
+def last_use(value: Value) -> Event | None:
+    """Return the last use of a gradient, by the script or an optimizer, if that was after it was last filled."""
     found = [value.events[kind] for kind in ("read", "step") if kind in value.events]
     late = [event for event in found if value.filled is None or event.number > value.filled.number]
-    return sorted(late, key=lambda event: event.number)
+    return max(late, key=lambda event: event.number, default=None)
+
+
+def last_clear(value: Value) -> Event | None:
+    """Return when a gradient was cleared, before it was last used."""
+    used = last_use(value)
+    return used.cleared if used is not None else value.events.get("clear")
 
 
 class Reader:
@@ -196,8 +202,8 @@ class Reader:
         That is at its last use; where it was filled again since, or never used, at the end; and what autograd.grad
         returned, where the script did not read `.grad`.
         """
-        used, which = uses(value), value.filled
-        size = used[-1].size if used else value.gradient
+        used, which = last_use(value), value.filled
+        size = used.size if used is not None else value.gradient
         if size is None and which is not None and which.kind == "grad" and "read" not in value.events:
             backward = self.backward(which)
             parts = [part for _, part in backward.incoming[backward.key(value)]]
@@ -225,8 +231,7 @@ class Reader:
             return self.cut_before(value) or Finding("not-required", value.place)
         if not value.leaf:
             return Finding("lost-leaf" if self.lost_leaf(value) else "non-leaf", value.place, described(value.step))
-        used = uses(value)
-        cleared = used[-1].cleared if used else value.events.get("clear")
+        cleared = last_clear(value)
         if cleared is not None and cleared.filled is not None and cleared.filled.kind == "backward":
             return Finding("cleared", cleared.place)
         inside, cuts = self.reach(value)
@@ -325,8 +330,7 @@ class Reader:
     # -- zero, nan and inf ------------------------------------------------------------------------------------
 
     def why_zero(self, value: Value, backward: Backward | None) -> Finding:
-        used, clear = uses(value), value.events.get("clear")
-        cleared = used[-1].cleared if used else clear
+        cleared = last_clear(value)
         if cleared is not None and cleared.filled is not None and cleared.filled is value.filled:
             return Finding("cleared", cleared.place)
         run, rule = (None, "") if backward is None else backward.killer(backward.key(value))

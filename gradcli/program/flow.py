@@ -473,11 +473,7 @@ class OwnRecorder(Recorder, Mode, Observer):
         return result
 
     def see_leaf(self, tensor: Any) -> None:
-        value = self.find(tensor)
-        if value is not None:
-            value.wants = value.leaf = True
-        else:
-            self.new_value(tensor, None, users_chain())
+        self.value(tensor)
 
     def see_event(self, kind: str, source: Any, result: Any = None) -> None:
         match kind:
