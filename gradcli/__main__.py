@@ -78,5 +78,44 @@ def run_command_line() -> int:
     return code
 
 
-if __name__ == "__main__":
+PURE = {"click", "rich", "sympy", "mpmath", "pygments", "markdown_it", "mdurl"}
+COMPILED = {"numpy", "scipy", "pyarrow"}
+"""Packages that gradcli lends to a project's Python, and those that it lends to one of its own version only."""
+
+
+class Lender:
+    """Finds packages by name in the folders of another Python."""
+
+    def __init__(self, names: set[str], path: list[str]):
+        self.names, self.path = names, path
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        from importlib.machinery import PathFinder
+
+        return PathFinder.find_spec(name, self.path) if name in self.names else None
+
+
+def lend(cache_tag: str, path: list[str]) -> None:
+    """Let this Python find what gradcli needs, behind its own packages, in the folders of the Python of that tag."""
+    same = cache_tag == sys.implementation.cache_tag
+    sys.meta_path.append(Lender(PURE | COMPILED if same else PURE, path))
+
+
+def run_as_guest() -> NoReturn:
+    """Run in a project's Python, as gradcli in another one has asked by the first word: program/interpreter.py."""
+    import json
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [os.path.dirname(here), *(place for place in sys.path if place != here)]
+    from gradcli.__main__ import lend, main
+
+    del sys.path[0]
+    lend(*json.loads(sys.argv.pop(1)))
+    from gradcli.lang.limits import bound
+
+    bound.guest = True
     main()
+
+
+if __name__ == "__main__":
+    main() if __package__ else run_as_guest()

@@ -85,6 +85,7 @@ class Request(NamedTuple):
     restart: bool = False
     # how anything is run
     engine: str | None = None
+    python: str | None = None
     torch: bool = False
     safe: bool = False
     dtype: str | None = None

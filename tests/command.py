@@ -13,7 +13,7 @@ from . import fork_client, fork_server
 ROOT = Path(__file__).parents[1]
 SETTINGS = {
     **{"COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
-    **{"PYTHONPATH": str(ROOT), "GRADCLI_PYTHON": sys.executable},
+    **{"PYTHONPATH": str(ROOT), "GRADCLI_PYTHON": sys.executable, "VIRTUAL_ENV": sys.prefix},
 }
 FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@" %s; }\n'
 """What makes `gradcli` a command of bash."""

@@ -117,9 +117,21 @@ class LazyGroup(click.Group):
                 formatter.write_dl(list(group.items()))
 
 
+def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    click.echo(f"gradcli, version {__version__}")
+    if ctx.params["verbose"]:
+        from ..program.interpreter import describe
+
+        click.echo(describe())
+    ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="gradcli")
-def cli() -> None:
+@click.option("-v", "--verbose", is_flag=True, is_eager=True, help="With --version: which Pythons are used.")
+@click.option("--version", is_flag=True, expose_value=False, callback=show_version, help="Show the version and exit.")
+def cli(verbose: bool) -> None:
     """Compute and check gradients from the command line.
 
     \b

@@ -166,7 +166,9 @@ def show_log() -> None:
     log.addHandler(Notes())
 
 
-TARGET_OPTIONS = "expression columns engine config arguments shapes dtype seed max_elements timeout safe torch".split()
+TARGET_OPTIONS = (
+    "expression columns engine config arguments shapes dtype seed max_elements timeout safe torch python".split()
+)
 OUTPUT_OPTIONS = "strict with_value format table output precision color quiet verbose help".split()
 """What options are about, by their parameters: the target and its values, and the output; others are the command's."""
 ELSEWHERE_OPTIONS = "config grad vjp jvp".split()

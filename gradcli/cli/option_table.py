@@ -338,6 +338,11 @@ OPTIONS: dict[str, Callable] = {
     ),
     "safe": option("--safe", "Never execute Python, processes or libraries: refuse them."),
     "torch": option("--torch", "In Python files, let `import torch` mean gradcli's own engine."),
+    "python": option(
+        "--python PATH",
+        "The Python, or its environment, that runs Python targets (VIRTUAL_ENV, .venv, CONDA_PREFIX, gradcli's own).",
+        complete="files",
+    ),
     "engine": option(
         "--engine",
         "The engine that differentiates FILE.py:NAME (the framework that its code leads to).",

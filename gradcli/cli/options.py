@@ -15,7 +15,7 @@ import numpy as np
 from click.core import ParameterSource
 
 from ..errors import EXIT_OK, GradcliError
-from ..lang.limits import CPU_SECONDS, Bound, as_written, bound_memory, enforce
+from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
 from ..program.target import KINDS, Target, kind_of_address, load_program
 from ..request import Request
@@ -76,6 +76,16 @@ class Call:
 
     def is_any(self, *kinds: str) -> bool:
         return not self.kinds.isdisjoint(kinds)
+
+    def move_to_project(self) -> None:
+        """Go on in the Python of the user's project, where that is another one and a target is Python."""
+        asked = self.request
+        if bound.own_process and not bound.guest and not asked.safe and self.is_any("script", "function", "checks"):
+            from ..program.interpreter import choose, move
+
+            if to := choose(asked.words, asked.python):
+                output.release()
+                move(to, sys.argv[1:])
 
     @contextlib.contextmanager
     def in_force(self) -> Iterator[None]:
@@ -222,7 +232,7 @@ RULES = (
         "it declares a derivative in C: LIB.so:DECLARATION",
     ),
     Rule("config", lambda c: c.is_any("umbridge"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
-    Rule("torch", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
+    Rule("torch python", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
     Rule("dtype", lambda c: not c.kinds <= KINDS.keys(), "what runs elsewhere is given numbers of its own type"),
     Rule(
         "symbolic",
@@ -347,7 +357,7 @@ def add_check(call: Call, result: Any, *, symbolic: bool = False, order: int = 1
     return result._replace(witnesses=(check.run() if isinstance(check, Check) else check,))
 
 
-COMMON = "expression dtype seed max_elements timeout safe torch format json output precision color quiet verbose"
+COMMON = "expression dtype seed max_elements timeout safe torch python format json output precision color quiet verbose"
 """The options of most commands that have a TARGET."""
 
 
@@ -382,6 +392,7 @@ def target_command(
             request = Request(command=str(context.info_name), named=named, argv=context.obj or (), **asked)
             call = Call(request, formats, SimpleNamespace(**options))
             check_uses(call)
+            call.move_to_project()
             if call.form == "json" or "-" in (request.output, options.get("table")):
                 output.set_aside()
             with call.in_force():

@@ -37,9 +37,12 @@ WORK_SPACE = 64 << 20  # bytes that the linear algebra library reserves for each
 
 
 class bound:  # noqa: N801 - a namespace
-    """Whether this process is there for one call of the command, and the MiB that it may take (0: not bounded)."""
+    """Whether this process is there for one call of the command, and the MiB that it may take (0: not bounded).
 
-    own_process = False
+    guest: whether it runs in the Python that another one's gradcli has chosen.
+    """
+
+    own_process = guest = False
     mebibytes = 0
 
 

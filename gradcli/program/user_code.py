@@ -94,8 +94,6 @@ def script_error(error: BaseException, path: str) -> GradcliError:
 
 def hint_on_import(error: ImportError, path: str) -> str | None:
     """Return what to do about a module that was not found: where it was looked for, and where there is one."""
-    if error.name == "torch":
-        return "with --torch, `import torch` means gradcli's own engine"
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return None
     name = error.name.partition(".")[0]
@@ -104,9 +102,11 @@ def hint_on_import(error: ImportError, path: str) -> str | None:
         p for p in with_parents(folder) if any(os.path.exists(os.path.join(p, file)) for file in (f"{name}.py", name))
     )
     there = next(holds, None)
-    if there is not None:
+    if there is not None and name != "torch":
         return f"it is in {there}: put PYTHONPATH={there} before the command"
-    return f"it is looked for in {folder} and in Python's own folders; PYTHONPATH=FOLDER adds another"
+    more = ", or --torch lets gradcli's own engine stand in" if name == "torch" else ""
+    where = f"it is neither in {folder} nor installed for {sys.executable}"
+    return f"{where}; install it there, or choose another Python with --python PATH (a folder: PYTHONPATH=FOLDER){more}"
 
 
 def with_parents(path: str) -> Iterator[str]:

@@ -558,6 +558,7 @@ def judge(watch, report):
         spec = importlib.util.spec_from_file_location("gradcli", file, submodule_search_locations=[place])
         sys.modules["gradcli"] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+    importlib.import_module("gradcli.__main__").lend(*watch.settings["lent"])
     seconds = time.monotonic() - watch.start + PATIENCE
     derivatives = list(watch.derivatives.values())
     judge_uses = importlib.import_module("gradcli.check.watched").judge_uses

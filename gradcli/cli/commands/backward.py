@@ -64,7 +64,7 @@ def trace(call: Call) -> Trace | None:
 @target_command(
     "Examples: gradcli why train.py; gradcli why train.py w; gradcli why --torch tutorial.py x --json",
     formats=TEXT,
-    common="dtype seed max_elements timeout safe torch format json output color quiet verbose",
+    common="dtype seed max_elements timeout safe torch python format json output color quiet verbose",
     metavar="SCRIPT [NAME]...",
 )
 def why(call: Call) -> Explanation:

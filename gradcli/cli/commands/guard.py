@@ -58,6 +58,7 @@ def lock(call: Call) -> Lock | Verification:
         checks = select_checks(call)
     else:
         again = as_locked(call, locked.settings)
+        again.move_to_project()
         with again.held:
             checks = select_checks(again)
     asked = call.request
@@ -97,12 +98,13 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
     "Seconds for one run; a slower one counts as noticed (5 times a run without a mutant, 10 at least).",
     callback=as_positive,
 )
+@OPTIONS["python"]
 @OPTIONS["quiet"]
 @format_option(TEXT)
 @OPTIONS["json"]
 @OPTIONS["output"]
 @OPTIONS["color"]
-def mutate(target: str, at_least: float, timeout: float | None, quiet: bool, **shown: Any) -> int:
+def mutate(target: str, at_least: float, timeout: float | None, python: str | None, quiet: bool, **shown: Any) -> int:
     """Run the COMMAND after -- with wrong versions of a function, and tell which of them it notices.
 
     The wrong versions: results times 1 + 10^-k for k = 1 to 12, with the other sign, zero, shifted by one,
@@ -118,7 +120,7 @@ def mutate(target: str, at_least: float, timeout: float | None, quiet: bool, **s
     output, command = output_of("mutate", TEXT, quiet=quiet, **shown), click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
-    return show_result(output, run_mutants(target, command, at_least, timeout, progress))
+    return show_result(output, run_mutants(target, command, at_least, timeout, progress, python))
 
 
 def progress(mutants: Sequence[Any]) -> Iterator[Any]:
@@ -144,13 +146,22 @@ WITH_USES = ("table", "tsv", "csv", "json")
 @option("--points N", "At how many of its calls to judge each (3).", type=Count(1000), default=3)
 @OPTIONS["calls"]
 @option("--timeout S", "Seconds for one point of one derivative (30).", callback=as_positive, default="30")
+@OPTIONS["python"]
 @OPTIONS["allow_inconclusive"]
 @option("-q --quiet", "Print fails only.")
 @format_option(FORMATS)
 @OPTIONS["json"]
 @OPTIONS["output"]
 @OPTIONS["color"]
-def watch(points: int, calls: int | None, timeout: float, allow_inconclusive: bool, quiet: bool, **shown: Any) -> int:
+def watch(
+    points: int,
+    calls: int | None,
+    timeout: float,
+    python: str | None,
+    allow_inconclusive: bool,
+    quiet: bool,
+    **shown: Any,
+) -> int:
     """Run the COMMAND after -- unchanged, and check the derivatives that it uses.
 
     `watch` checks derivatives passed to scipy.optimize (minimize with its constraints, least_squares, root,
@@ -177,7 +188,7 @@ def watch(points: int, calls: int | None, timeout: float, allow_inconclusive: bo
     results_to_stderr()  # standard output is the command's
     shown["format"] = shown["format"] or (None if shown["output"] else "table")
     output = output_of("watch", FORMATS, **shown)
-    run = watch_command(command, points, calls, timeout)
+    run = watch_command(command, points, calls, timeout, python)
     for trouble in run.troubles:
         messages.warn(trouble)
     summary = run.summary

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
     "wrt outs engine diag keep no_keep delimiter shard sweep_jobs dask restart sweep_format sweep_output",
     formats=("csv", "tsv", "json"),
-    common="expression dtype seed max_elements safe torch json color quiet verbose",
+    common="expression dtype seed max_elements safe torch python json color quiet verbose",
     metavar="TARGET POINTS [NAME=VALUE]...",
 )
 def sweep(call: Call) -> Swept | None:
@@ -71,7 +71,7 @@ def sweep(call: Call) -> Swept | None:
 
 @target_command(
     "Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5",
-    common="dtype seed safe torch color quiet verbose",
+    common="dtype seed safe torch python color quiet verbose",
     metavar="SCRIPT.py [NAME=VALUE]...",
 )
 def run(call: Call) -> None:
