@@ -106,10 +106,16 @@ class DeclaredCheck(pytest.Item):
         """Run the check. Raises UnprovenError unless it passes, or is inconclusive and that is allowed."""
         import numpy as np
 
+        from .program.project import project_of
+
+        project = project_of([str(self.path)])
+        self.check.request = self.check.request._replace(project=project)
         with np.errstate(all="ignore"):
             report = self.check.run()
-        allowed = ["pass", "inconclusive"] if self.config.getoption("gradcheck_allow_inconclusive") else ["pass"]
-        if report.verdict not in allowed:
+        allows = self.config.getoption("gradcheck_allow_inconclusive") or (
+            project is not None and project.settings.get("allow-inconclusive")
+        )
+        if report.verdict not in ("pass", "accepted", "inconclusive" if allows else ""):
             raise UnprovenError(report)
         self.add_report_section("call", "gradcheck", report_text(report))
 

@@ -93,6 +93,7 @@ class Request(NamedTuple):
     max_elements: int = DEFAULT_MAX_ELEMENTS
     timeout: float | None = None
     config: str | None = None
+    project: Any = None  # the Project whose settings hold
     # how it is shown
     plot: bool = False
     strict: bool = False
@@ -124,7 +125,7 @@ class Request(NamedTuple):
     def over(self, declared: "Request") -> "Request":
         """Return what a check declares, but for how checks are made where this request says it."""
         ours = {name: getattr(self, name) for name in HOW_CHECKED if name in self.named}
-        return declared._replace(**ours, show=self.show, max_elements=self.max_elements)
+        return declared._replace(**ours, show=self.show, max_elements=self.max_elements, project=self.project)
 
 
 HOW_CHECKED = "order samples seed fast calls taylor digits symbolic rtol atol eps search engine no_as_called".split()

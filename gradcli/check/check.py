@@ -156,6 +156,11 @@ class Check:
         return claim if request.order == 1 else second_order(claim, request.seed)
 
     def run(self) -> CheckReport:
+        """Return the verdict, where it is a known one as accepted."""
+        report = self.judge()
+        return report if self.request.project is None else self.request.project.accept(report)
+
+    def judge(self) -> CheckReport:
         """Check all samples where the file was imported; return the first that fails, else the worst."""
         problem = next(complaints(self), None)
         if problem is not None:

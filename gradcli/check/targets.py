@@ -193,10 +193,13 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
 
 def of_folder(target: Target, request: Request) -> list[Check | CheckReport]:
     assert target.folders is not None
-    checks, files = [], []
+    checks, files, project = [], [], request.project
     for place, folders, names in os.walk(target.text):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("__pycache__", "node_modules"))
-        files += [os.path.join(place, name) for name in sorted(names) if name.endswith(".py")]
+        names = sorted(name for name in names if name.endswith(".py"))
+        for kept in (folders, names) if project is not None else ():
+            kept[:] = [name for name in kept if not project.excludes(os.path.join(place, name))]
+        files += [os.path.join(place, name) for name in names]
     for _, paths in itertools.groupby([*filter(mentions_checks, files)], root_of):
         first, *others = paths
         with target.folders.of(first):  # kept in place from file to file: what they import is listed once

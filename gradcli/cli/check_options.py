@@ -95,7 +95,7 @@ def request_of(call: Call) -> Request:
 
 
 APART = """words expression format output precision color quiet verbose jobs junit list stop keyword
-allow_inconclusive seed samples timeout show"""
+allow_inconclusive exit_zero seed samples timeout show"""
 """What a repeated check does not need: how it is shown and chosen, and what replay lines say otherwise."""
 
 

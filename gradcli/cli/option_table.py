@@ -290,6 +290,7 @@ OPTIONS: dict[str, Callable] = {
     "jobs": option("-j --jobs N", "Processes to run checks in (1).", type=Count(1000), default=1),
     "junit": file_option("--junit FILE", "Also write a JUnit report."),
     "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 when no check fails but some are inconclusive."),
+    "exit_zero": option("--exit-zero", "Exit with 0 whatever the verdicts are."),
     "verify": file_option("--verify FILE", "Compare with this lock; exit 1 where a number is beyond both errors."),
     "search": option(
         "--search N",

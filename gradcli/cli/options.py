@@ -77,6 +77,22 @@ class Call:
     def is_any(self, *kinds: str) -> bool:
         return not self.kinds.isdisjoint(kinds)
 
+    def use_project(self) -> None:
+        """Take what the user's project sets where the command line does not say it."""
+        from ..program.project import project_of
+
+        asked = self.request
+        project = project_of(asked.words)
+        if project is None:
+            return
+        settings = {key.replace("-", "_"): value for key, value in project.settings.items()}
+        for name in ("jobs", "timeout", "allow_inconclusive"):
+            if name in settings and name not in asked.named:
+                setattr(self.options, name, settings[name])
+        given = {name: getattr(self.options, name) for name in ("jobs", "timeout")}
+        words = asked.words or (() if self.inline else project.paths)
+        self.request = asked._replace(**given, words=words, project=project)
+
     def move_to_project(self) -> None:
         """Go on in the Python of the user's project, where that is another one and a target is Python."""
         asked = self.request
@@ -392,6 +408,8 @@ def target_command(
             request = Request(command=str(context.info_name), named=named, argv=context.obj or (), **asked)
             call = Call(request, formats, SimpleNamespace(**options))
             check_uses(call)
+            if call.command == "gradcheck":
+                call.use_project()
             call.move_to_project()
             if call.form == "json" or "-" in (request.output, options.get("table")):
                 output.set_aside()

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from ..errors import GradcliError
 from ..lang.limits import MAX_TEXT
+from .project import project_of
+from .target import split_name
 from .user_code import PACKAGE, same_file, with_parents
 
 OLDEST = (3, 11)
@@ -32,7 +34,7 @@ print(repr((sys.prefix, tuple(sys.version_info[:3]), tag, find_spec("numpy") is 
 
 
 class Interpreter(NamedTuple):
-    """A Python, and what names it: --python, VIRTUAL_ENV, .venv or CONDA_PREFIX."""
+    """A Python, and what names it: --python, pyproject.toml, VIRTUAL_ENV, .venv or CONDA_PREFIX."""
 
     path: str
     origin: str
@@ -56,12 +58,14 @@ class Facts(NamedTuple):
 
 def find_interpreter(folder: str, wanted: str | None = None) -> Interpreter | None:
     """Return the Python of the project that a folder belongs to; None where nothing names one. Raises GradcliError."""
+    project = project_of([folder])
     above = [(".venv", os.path.join(place, ".venv")) for place in with_parents(os.path.abspath(folder))]
+    asked = [("--python", wanted), ("python in pyproject.toml", project and project.python)]
     virtual, conda = ((name, os.environ.get(name)) for name in ("VIRTUAL_ENV", "CONDA_PREFIX"))
-    for origin, place in [("--python", wanted)] if wanted else [virtual, *above, conda]:
+    for origin, place in (*asked, virtual, *above, conda):
         if place and (path := executable(place)):
             return Interpreter(path, origin)
-        if place and origin in ("--python", "VIRTUAL_ENV"):
+        if place and origin not in (".venv", "CONDA_PREFIX"):
             raise GradcliError(f"{origin} is {place}, which is not a Python interpreter", hint=ADVICE, kind="file")
     return None
 
@@ -102,7 +106,7 @@ def ask(found: Interpreter) -> Facts:
 def folder_of(words: Sequence[str], wanted: str | None = None) -> str | None:
     """Return the folder of the first word that is a folder, or Python that imports something; None without one."""
     for word in words:
-        path = word.partition(".py:")[0] + ".py" if ".py:" in word else word
+        path = split_name(word)[0]
         if os.path.isdir(path):
             return path
         if path.endswith(".py") and os.path.isfile(path):

@@ -213,7 +213,8 @@ class Taylor(NamedTuple):
 class CheckReport:
     """The verdict on the derivative of one function at one point (or the worst of several).
 
-    verdict: pass, fail, inconclusive, error, or skipped for a file that asks for it. message: the reason in a line.
+    verdict: pass, fail, inconclusive, error, accepted where the project accepts what was found, or skipped for a file
+    that asks for it. message: the reason in a line.
     notes: what else was seen. replay: a command line that repeats the check. witnesses: independent values by name,
     with the digits to which they agree with the derivative. error: what the checked function raised; trace: the user's
     own frames in it. hint: what to do. found: the point that a search found. Where every element was asked for: source,
@@ -297,7 +298,10 @@ class CheckReport:
         return fragment(details_of(self))
 
 
-COUNTED = {"passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "skipped": "skipped"}
+COUNTED = {
+    "passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "accepted": "accepted",
+    "skipped": "skipped",
+}  # fmt: skip
 """The words of a summary, and the verdicts that they count."""
 
 

@@ -126,7 +126,11 @@ def headline(check: CheckReport, precision: int | None = None) -> str:
     if check.verdict == "pass":
         return f"{agreement(check)}; {check.message}" if check.message else agreement(check)
     reason = check.diagnosis[0].kind if check.diagnosis else ""
-    if check.verdict != "fail" or worst is None or not (items[0].verdict == "fail" or reason not in WHOLE):
+    if (
+        check.verdict not in ("fail", "accepted")
+        or worst is None
+        or not (items[0].verdict == "fail" or reason not in WHOLE)
+    ):
         return check.message or "no reason was given"
     text = worst_text(items[0], precision)
     if worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):

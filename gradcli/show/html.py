@@ -31,7 +31,7 @@ def template(name: str) -> str:
 
 
 STYLE = template("page.css")
-MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "error": "!", "skipped": "-"}
+MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "error": "!", "accepted": "~", "skipped": "-"}
 
 
 def escape(text: Any) -> str:

@@ -201,6 +201,7 @@ MARKS = {
     "pass": ("✓", "+", "green"),
     "fail": ("✗", "x", "bold red"),
     "inconclusive": ("?", "?", "yellow"),
+    "accepted": ("~", "~", "dim"),
     "skipped": ("-", "-", "dim"),
 }
 

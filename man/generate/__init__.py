@@ -15,11 +15,15 @@ from .documents import json_page
 from .found import found_page
 from .language import expressions_page
 from .overview import overview_page
+from .project import configuration_page, environment_page, exit_codes_page
 from .protocol import protocol_page
 from .verdict import verdict_page
 
 SUBJECTS = {
     "gradcli-bench.7": bench_page,
+    "gradcli-configuration.5": configuration_page,
+    "gradcli-environment.7": environment_page,
+    "gradcli-exit-codes.7": exit_codes_page,
     "gradcli-json.5": json_page,
     "gradcli-expressions.7": expressions_page,
     "gradcli-found.7": found_page,

@@ -16,6 +16,8 @@ ENVIRONMENT = [
     ("FORCE_COLOR", "If set and not empty, there is colour also in files and pipes."),
     ("COLUMNS", "The width of tables, if it is not that of the terminal."),
     ("TERM", "If it is `dumb`, there is no colour."),
+    ("VIRTUAL_ENV", "The environment whose Python runs Python targets, see gradcli-environment(7)."),
+    ("CONDA_PREFIX", "The same, where there is no VIRTUAL_ENV and no folder .venv."),
 ]
 PROGRAMS = [
     ("*.expr", "Programs in the expression language, see gradcli-expressions(7): parsed, never executed."),

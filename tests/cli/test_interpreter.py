@@ -74,13 +74,16 @@ def gradcli(*words, cwd, **variables):
 CHECK = ("gradcheck", "sub/net.py:f", "x=[1,2]", "--grad")
 
 
-@pytest.mark.parametrize("how", ["VIRTUAL_ENV", "beside", "above", "CONDA_PREFIX", "--python", "folder of --python"])
+@pytest.mark.parametrize("how", ["VIRTUAL_ENV", "beside", "above", "CONDA_PREFIX", "--python", "pyproject.toml"])
 def test_the_projects_packages_are_found(how, project, other):
     words, variables = [], {}
     if how in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         variables[how] = str(other)
-    elif "--python" in how:
-        words = ["--python", other if "folder" in how else other / "bin" / "python"]
+    elif how == "--python":
+        words = ["--python", other]
+    elif how == "pyproject.toml":
+        (project / "env").symlink_to(other)
+        (project / "pyproject.toml").write_text("[tool.gradcli]\npython = './env/bin/python'\n")
     else:
         (project / ("sub/.venv" if how == "beside" else ".venv")).symlink_to(other)
     right = gradcli(*CHECK, "g", *words, cwd=project, **variables)

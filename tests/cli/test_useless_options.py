@@ -38,7 +38,7 @@ WORDS = {
 """A telling value of every option that takes one."""
 GUARDS = set("strict detect_anomaly max_elements max_symbols timeout safe seed quiet verbose color precision".split())
 """Options that bound, guard or report: they show where there is something to refuse, to draw, to round or to say."""
-CHOOSING = {"keyword", "jobs", "stop", "allow_inconclusive", "bisect", "all", "only", "chunk_size", "mode", "sparse"}
+CHOOSING = set("keyword jobs stop allow_inconclusive exit_zero bisect all only chunk_size mode sparse python".split())
 """Options that choose among several things, or how one is found; with one thing the result is the same."""
 DEPRECATED = {"fast"}
 BASES = {

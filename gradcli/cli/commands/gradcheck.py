@@ -30,7 +30,7 @@ EXIT_SKIP = 125
     "gradcli gradcheck tests/ -o report.html",
     "wrt out grad vjp jvp hess value_and_grad elementwise engine shape arg samples order fast calls no_as_called "
     "taylor symbolic digits rtol atol eps show keyword list stop jobs search save_points config junit "
-    "allow_inconclusive bisect",
+    "allow_inconclusive exit_zero bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
 )
 def gradcheck(call: Call) -> int:
@@ -86,7 +86,7 @@ def gradcheck(call: Call) -> int:
             messages.say(f"{name}: interrupted; {known}")
         messages.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
-    code = exit_code(summary, options.allow_inconclusive)
+    code = 0 if options.exit_zero else exit_code(summary, options.allow_inconclusive)
     return EXIT_SKIP if options.bisect and code in (EXIT_TARGET, EXIT_INCONCLUSIVE) else code
 
 

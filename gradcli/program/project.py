@@ -1,0 +1,125 @@
+"""What the user's project says in [tool.gradcli] of its pyproject.toml: gradcheck's defaults, and known findings."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import GradcliError, did_you_mean
+from .target import split_name
+from .user_code import same_file, with_parents
+
+if TYPE_CHECKING:
+    from ..show.check_results import CheckReport
+
+KEYS = {
+    "paths": "a list of files and folders",
+    "exclude": "a list of patterns, such as \"build\" or \"*_old.py\"",
+    "jobs": "a whole number from 1 to 1000",
+    "timeout": "a number of seconds above 0",
+    "python": "the path of a Python or of its environment",
+    "allow-inconclusive": "true or false",
+    "accept": "a list of findings, such as \"grads.py:f sign\"",
+}  # fmt: skip
+"""The keys of the table, and what each takes."""
+
+
+class Project(NamedTuple):
+    """A pyproject.toml, and what it sets."""
+
+    path: str
+    settings: dict[str, Any]
+
+    @property
+    def folder(self) -> str:
+        return os.path.dirname(self.path)
+
+    @property
+    def python(self) -> str | None:
+        """The Python that it names: a path from its folder, or a command."""
+        name = self.settings.get("python")
+        return os.path.join(self.folder, os.path.expanduser(name)) if name and os.sep in name else name
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(os.path.relpath(os.path.join(self.folder, path)) for path in self.settings.get("paths", ()))
+
+    def excludes(self, path: str) -> bool:
+        """Return whether a file or folder is left out, by its name or by its path from the project's folder."""
+        near = os.path.relpath(path, self.folder)
+        patterns = [pattern.rstrip("/") for pattern in self.settings.get("exclude", ())]
+        return any(fnmatch(near, pattern) or fnmatch(os.path.basename(near), pattern) for pattern in patterns)
+
+    def accept(self, report: CheckReport) -> CheckReport:
+        """Return a report as accepted where all of its findings are known."""
+        if report.verdict not in ("fail", "inconclusive"):
+            return report
+        known = set()
+        for entry in self.settings.get("accept", ()):
+            check, _, finding = entry.rpartition(" ")
+            file, name = split_name(check)
+            here = report.file is not None and same_file(report.file, os.path.join(self.folder, file))
+            if here and name in (report.name, split_name(report.name)[1]):
+                known.add(finding)
+        found = {finding.kind.replace(" ", "-") for finding in report.diagnosis} or {report.verdict}
+        if not found <= known:
+            return report
+        note = f"accepted in {os.path.relpath(self.path)}: {', '.join(sorted(found))}"
+        return replace(report, verdict="accepted", notes=(*report.notes, note))
+
+
+def project_of(targets: Sequence[str]) -> Project | None:
+    """Return the nearest pyproject.toml with [tool.gradcli]: above the first target that is a file, or this folder.
+
+    Raises GradcliError where it cannot be read, or sets what is not known.
+    """
+    start = next((file for file, _ in map(split_name, targets) if os.path.exists(file)), os.curdir)
+    for folder in with_parents(os.path.abspath(start)):
+        path = os.path.join(folder, "pyproject.toml")
+        if os.path.isfile(path) and (settings := read(path)) is not None:
+            return Project(path, settings)
+    return None
+
+
+def read(path: str) -> dict[str, Any] | None:
+    """Return the settings in a pyproject.toml; None where it has none for gradcli. Raises GradcliError."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        tool = tomllib.loads(data.decode()).get("tool", {}) if b"gradcli" in data else {}
+    except (OSError, ValueError) as error:
+        raise GradcliError(f"{os.path.relpath(path)} cannot be read: {error}", kind="file") from None
+    settings = tool.get("gradcli") if isinstance(tool, dict) else None
+    for key, value in (settings or {}).items():
+        if key not in KEYS:
+            hint = did_you_mean(key, KEYS) or "see 'gradcli help configuration'"
+            message = f"{os.path.relpath(path)}: [tool.gradcli] has no key '{key}'"
+            raise GradcliError(message, hint=hint, kind="file")
+        if not fits(key, value):
+            message = f"{os.path.relpath(path)}: '{key}' in [tool.gradcli] must be {KEYS[key]}, not {value!r}"
+            raise GradcliError(message, hint="see 'gradcli help configuration'", kind="file")
+    return settings
+
+
+def fits(key: str, value: Any) -> bool:
+    """Return whether a value is what a key takes."""
+    match key:
+        case "paths" | "exclude":
+            return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+        case "accept":
+            return isinstance(value, list) and all(
+                isinstance(item, str) and re.fullmatch(r".+\.py:.+ \S+", item) for item in value
+            )
+        case "jobs":
+            return type(value) is int and 1 <= value <= 1000
+        case "timeout":
+            return type(value) in (int, float) and 0 < value < float("inf")
+        case "python":
+            return isinstance(value, str) and bool(value)
+    return isinstance(value, bool)
