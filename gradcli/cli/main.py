@@ -129,8 +129,14 @@ def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-v", "--verbose", is_flag=True, is_eager=True, help="With --version: which Pythons are used.")
-@click.option("--version", is_flag=True, expose_value=False, callback=show_version, help="Show the version and exit.")
+@click.option("-v", "verbose", is_flag=True, is_eager=True, hidden=True)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    callback=show_version,
+    help="Show the version and exit; with -v also which Pythons are used.",
+)
 def cli(verbose: bool) -> None:
     """Compute and check gradients from the command line.
 

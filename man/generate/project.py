@@ -58,7 +58,7 @@ def configuration_page() -> str:
         "gradcli-configuration(5)",
         "settings of a project, in pyproject.toml",
         [*paragraphs(CONFIGURATION), *tag_list(KEYS)],
-        ["gradcli gradcheck", "gradcli gradcheck -j 1 src/losses.py"],
+        ["gradcli gradcheck tests", "gradcli gradcheck tests --timeout 60"],
         ["gradcli-environment(7)", "gradcli-gradcheck(1)"],
         files=[("pyproject.toml", "Where the table is.")],
     )
@@ -70,7 +70,7 @@ def environment_page() -> str:
         "gradcli-environment(7)",
         "environment variables, and which Python runs a target",
         [*variables, *paragraphs(PYTHON)],
-        ["gradcli --version -v", "gradcli gradcheck net.py:f --python ~/envs/torch"],
+        ["gradcli --version -v"],
         ["gradcli(1)", "gradcli-configuration(5)"],
     )
 
@@ -81,6 +81,6 @@ def exit_codes_page() -> str:
         "gradcli-exit-codes(7)",
         "what the exit codes of gradcli mean",
         [*tag_list(EXIT_STATUS), *paragraphs(more)],
-        ["gradcli gradcheck grads.py:f --grad g x=2; echo $?"],
+        ["gradcli gradcheck grads.py:f --grad g x=2"],
         ["gradcli(1)", "gradcli-gradcheck(1)"],
     )

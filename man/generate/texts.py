@@ -16,7 +16,7 @@ ENVIRONMENT = [
     ("FORCE_COLOR", "If set and not empty, there is colour also in files and pipes."),
     ("COLUMNS", "The width of tables, if it is not that of the terminal."),
     ("TERM", "If it is `dumb`, there is no colour."),
-    ("VIRTUAL_ENV", "The environment whose Python runs Python targets, see gradcli-environment(7)."),
+    ("VIRTUAL_ENV", "The environment whose Python runs Python targets."),
     ("CONDA_PREFIX", "The same, where there is no VIRTUAL_ENV and no folder .venv."),
 ]
 PROGRAMS = [
