@@ -7,8 +7,8 @@ import numpy as np
 
 DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements says otherwise
 
-ENGINES = ("torch", "jax", "autograd", "gradcli")
-"""What may differentiate a function of a Python file: frameworks that have an adapter, and our own engine."""
+ENGINES = ("torch", "jax", "autograd", "gradcli", "object")
+"""What may differentiate a function of a Python file: frameworks that have an adapter, our own, and one in the file."""
 
 
 class Request(NamedTuple):
@@ -115,6 +115,11 @@ class Request(NamedTuple):
     @property
     def claims(self) -> dict[str, Any]:
         return {name: x for name in ("grad", "vjp", "jvp") if (x := getattr(self, name)) is not None}
+
+    @property
+    def held(self) -> set[str]:
+        """The names that --arg holds constant."""
+        return {word.partition("=")[0].strip() for word in self.arguments}
 
     @property
     def tolerances(self) -> tuple[float | None, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 import os
 import random
@@ -16,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ENDINGS, GradcliError, text_of
+from ..errors import ENDINGS, GradcliError, did_you_mean, text_of
 from ..lang.limits import MOST_AXES, Bound, enforce
+from ..program.arguments import by_name
 from ..program.claim import CallError, Claim, Progress, call_failed, callable_name, second_order
-from ..program.detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
+from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
 from ..program.hand_written import claim_by_hand, value_and_gradient
+from ..program.objects import with_objects
 from ..program.target import Target
-from ..request import Request
+from ..request import ENGINES, Request
 from ..show.check_results import CheckReport
 from .run import Place, run_check
 
@@ -57,6 +60,7 @@ class Check:
 
     is_script = False  # whether a script is run for every value
     bounds_answers = False  # whether the time limit is that of an answer, not of the check
+    scope: Mapping[str, Any] = {}  # where a declaration finds functions that it names
     opened: Claim | None = None  # what was opened last, to be closed in the end
 
     def __init__(
@@ -91,9 +95,10 @@ class Check:
         self.surroundings: Any = contextlib.nullcontext() if target is None else surroundings_of(target)
         self.repeated, self.arguments = "", ""
 
-    def point(self, rng: np.random.Generator) -> dict[str, Any]:
-        """Return the inputs by name, those drawn that `at` gives shapes of. Raises CallError."""
+    def point(self, rng: np.random.Generator, place: int = 0) -> dict[str, Any]:
+        """Return the inputs by name, of several points one, those drawn that it gives shapes of. Raises CallError."""
         at, limit = self.at, self.request.max_elements
+        at = at[place] if isinstance(at, list) and at else at
         if callable(at) and not isinstance(at, Mapping):
             try:
                 at = at(rng)
@@ -121,24 +126,29 @@ class Check:
 
     @property
     def random(self) -> bool:
-        return any(map(is_shape, self.at.values())) if isinstance(self.at, Mapping) else callable(self.at)
+        points = self.at if isinstance(self.at, list) else [self.at]
+        return any(callable(at) or any(map(is_shape, dict(at or ()).values())) for at in points)
 
     @property
     def sample_count(self) -> int:
         """At how many points to check: one, where they do not differ."""
-        return self.request.samples if self.random else 1
+        return len(self.at) if isinstance(self.at, list) else self.request.samples if self.random else 1
 
     def claim(self, at: Mapping[str, Any]) -> Claim:
-        request, f, claims = self.request, self.f, self.request.claims
+        request, f, claims = self.request, self.f, {way: self.named(x) for way, x in self.request.claims.items()}
         if self.opens is not None:
             self.opened = self.opens(request, at)
             return self.opened
+        at = as_in_signature(f, at)
         if request.value_and_grad:
-            f, claims["grad"] = value_and_gradient(f)
+            f, claims["grad"] = value_and_gradient(in_order(f, at))
+        if request.engine == "object":
+            f, claims["grad"] = with_objects(in_order(f, at), f, self.name)
         if claims:
             if request.order != 1:
                 raise CallError("order=2 needs a function of Tensors, without a derivative by hand")
-            return claim_by_hand(f, at, claims, request.wrt, request.elementwise)
+            claims = {way: in_order(x, at, int(way != "grad")) for way, x in claims.items()}
+            return claim_by_hand(in_order(f, at), at, claims, request.wrt, request.elementwise)
         engine = engine_of(self.origin, request.engine)
         if engine is not None:
             from ..program.elsewhere.framework import framework_call
@@ -152,8 +162,18 @@ class Check:
         refuse_foreign(framework_of(self.origin), self.name)
         from ..program.recorded import Traced
 
-        claim = Traced(self.f, at, wrt=request.wrt, title=self.name)
+        claim = Traced(by_name(self.f, at), at, wrt=request.wrt, title=self.name)
         return claim if request.order == 1 else second_order(claim, request.seed)
+
+    def named(self, claim: Any) -> Any:
+        """Return a function that a declaration names. Raises CallError where its file has none of that name."""
+        if not isinstance(claim, str):
+            return claim
+        function = self.scope.get(claim)
+        if not callable(function):
+            names = [name for name, x in self.scope.items() if callable(x) and not name.startswith("_")]
+            raise CallError(f"{self.file} has no function '{claim}'", did_you_mean(claim, names))
+        return function
 
     def run(self) -> CheckReport:
         """Return the verdict, where it is a known one as accepted."""
@@ -189,6 +209,8 @@ class Check:
         reports = []
         for k in range(self.sample_count):
             report = self.run_one(self.request.seed + k)
+            if isinstance(self.at, list) and not report.passed:
+                report = replace(report, notes=(*report.notes, f"at point {k + 1} of {len(self.at)}"))
             if report.verdict == "fail":
                 return report
             reports.append(report)
@@ -204,7 +226,7 @@ class Check:
         drawn: dict[str, Any] = {}
 
         def make() -> Claim:
-            drawn.update(self.point(np.random.default_rng(seed)))
+            drawn.update(self.point(np.random.default_rng(seed), seed - self.request.seed))
             return self.claim(drawn)
 
         report = run_check(make, self.place(seed), request, self.progress)
@@ -236,6 +258,20 @@ class Check:
         command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
         words = [command, self.repeated, f"--seed {seed}" if self.random or seed else "", self.arguments]
         return Place(self.name, self.file, self.line, " ".join(filter(None, words)).rstrip(), claims)
+
+
+def as_in_signature(f: Callable, at: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return values in the order of a function's parameters, where it has parameters of all these names."""
+    try:
+        order = inspect.signature(f).parameters
+    except (TypeError, ValueError):
+        return at
+    return {name: at[name] for name in order if name in at} if order.keys() >= at.keys() else at
+
+
+def in_order(function: Callable, at: Mapping[str, Any], first: int = 0) -> Callable:
+    """Return a function that takes values in the order of `at`, whatever its own order; a framework's as it is."""
+    return function if engine_of(function, None) else by_name(function, at, first)
 
 
 SKIPS = {("unittest.case", "SkipTest"), ("builtins", "Skipped")}
@@ -306,10 +342,10 @@ def complaints(check: Any) -> Iterator[str]:
     if request.elementwise and (request.vjp or request.jvp or not (request.grad or request.value_and_grad)):
         yield "elementwise says what grad (or value_and_grad) returns, and goes with that alone"
     for name, x in {"what is checked": check.f, **request.claims}.items():
-        if not callable(x):
+        if not callable(x) and not (isinstance(x, str) and check.scope):
             yield f"{name} is {type(x).__name__}, not a function"
-    if request.engine is not None and request.engine not in (*ADAPTED, "gradcli"):
-        yield f"engine must be torch, jax, autograd or gradcli, got {request.engine!r}"
+    if request.engine is not None and request.engine not in ENGINES:
+        yield f"engine must be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}, got {request.engine!r}"
     wrt = request.wrt
     if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
         yield f"wrt must be a name or a list of names, got {wrt!r}"

@@ -40,7 +40,8 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """Declare a check of a function's gradient; returns the function unchanged.
 
     Use as a decorator, `@gradcli.check(at={"x": x0}, grad=f_grad)`, or call `gradcli.check(f, at=...)`. at: a dict of
-    arrays, a function of a numpy.random.Generator that returns one, or shapes. grad: the gradient by hand, called
+    arrays, by the names of f's parameters or in their order, a list of such points, a function of a
+    numpy.random.Generator that returns one, or shapes. grad: the gradient by hand, or its name in this file, called
     like f: an array for one input, else a tuple in order or a dict by name (output.shape + input.shape each); vjp: a
     backward pass by hand, vjp(cotangent, *arrays); complex outputs of complex inputs need it; jvp: a forward
     derivative by hand, jvp(tangents, *arrays) with a tuple of tangents. Without them the derivative of the engine is
@@ -60,11 +61,13 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
         REGISTRY.append(declared_address(f, at, file=file, line=line, **options))
         return f
     refuse_unknown("check", options, KNOWN)
+    scope = caller().f_globals
 
     def declare(function: Callable) -> Callable:
         place = source_place(function) if f is None else None
         here = place[1] if place is not None and place[0] == file else line
         REGISTRY.append(Check(function, at, file=file, line=here, **options))
+        REGISTRY[-1].scope = scope
         return function
 
     return declare if f is None else declare(f)
@@ -137,7 +140,8 @@ def check_gradient(
     derivative of the engine is checked that f is written for. at and the options as in `check`.
     """
     refuse_unknown("check_gradient", options, KNOWN)
-    if at is not None and not callable(at) and not isinstance(at, Mapping):
+    points = isinstance(at, list) and at and all(isinstance(point, Mapping) for point in at)
+    if at is not None and not callable(at) and not isinstance(at, Mapping) and not points:
         try:
             names = list(inspect.signature(f).parameters) or ["x"]
         except (TypeError, ValueError):

@@ -71,6 +71,8 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
         return error_report(target.text, file, start, error)
     if not at:
         raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
+    if request.held and request.wrt is None:
+        where["request"] = request = request._replace(wrt=[name for name in at if name not in request.held])
     if request.wrt is not None:
         check_known(request.wrt, at, "--wrt")
     points = {name: request.shapes.get(name, x) for name, x in at.items()}

@@ -261,7 +261,7 @@ def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point |
     check = hunt.check
     if report.verdict == "fail":
         for k in range(check.sample_count):
-            drawn = check.point(np.random.default_rng(check.request.seed + k))
+            drawn = check.point(np.random.default_rng(check.request.seed + k), k)
             point = {name: as_point(name, drawn[name]) for name in hunt.base}
             if hunt.fails(point):
                 return point

@@ -19,11 +19,14 @@ from ..errors import EXIT_TARGET, GradcliError, check_known, did_you_mean
 from ..lang.limits import MAX_TEXT, Bound, enforce
 from ..program.arguments import (
     WHOLE,
+    Arguments,
     annotation_name,
     as_array,
+    as_declared,
     as_whole,
-    by_name,
     by_path,
+    default_arrays,
+    is_under,
     is_whole,
     missing_values,
     named_parameters,
@@ -122,8 +125,11 @@ def belongs(check: Check, path: str) -> bool:
     return check.file is not None and same_file(check.file, path)
 
 
-def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones."""
+def arguments_of(f: Callable, given: Mapping[str, Any], title: str, wrt: Sequence[str]) -> dict[str, Any]:
+    """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones.
+
+    Arrays that are defaults are inputs where nothing else is given, or `wrt` names them.
+    """
     try:
         parameters = named_parameters(f, title)
     except (TypeError, ValueError):
@@ -139,6 +145,8 @@ def arguments_of(f: Callable, given: Mapping[str, Any], title: str) -> dict[str,
     if missing:
         raise missing_values(title, missing, f", or --shape {missing[0]}=3,4")
     whole = {p.name for p in parameters if takes_whole(p.annotation)}
+    defaults = default_arrays(parameters, given)
+    given = as_declared(parameters, {**{n: x for n, x in defaults.items() if n in wrt or not given}, **given}, f)
     return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in names if n in given}
 
 
@@ -168,6 +176,7 @@ def is_python_file(target: Target) -> bool:
 
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     text, by_hand = target.text, request.claims or request.value_and_grad or request.hess
+    by_hand = by_hand or (request.engine == "object" and target.name is not None)
     twice = next((option for option, x in request.claims.items() if isinstance(x, tuple)), None)
     if twice and (target.is_address or target.name is not None):
         hint = "formulas for several inputs, x=FORMULA, are for expressions"
@@ -225,23 +234,35 @@ def hand_written_check(target: Target, request: Request) -> Check:
     with enforce(bound_of_import(request.timeout)):
         module = load_file(target)
 
+    owner = str(target.name).rpartition(".")[0]
+
     def named(function: str) -> Any:
+        if owner and hasattr(find_in(module, path, owner), function):
+            function = f"{owner}.{function}"
         return check_callable(find_in(module, path, function), f"{path}:{function}")
 
     f = named(str(target.name))
-    at = arguments_of(f, by_path({**request.values, **request.shapes}), target.text)
+    at = arguments_of(f, by_path({**request.values, **request.shapes}), target.text, request.wrt or ())
     arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
     fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
     others = [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)]
-    wrt = others if fixed and request.wrt is None else request.wrt
+    wrt = without(request.held, others, at) if (fixed or request.held) and request.wrt is None else request.wrt
     claims = {key: named(by_hand) for key, by_hand in request.claims.items()}
-    for key, claim in claims.items():
-        claims[key] = claim if engine_of(claim, None) else by_name(claim, at, first=int(key != "grad"))
     code = getattr(f, "__code__", None)
     line = code.co_firstlineno if code else None
-    f = f if engine_of(f, None) else by_name(f, at)
     asked = request._replace(wrt=wrt, **claims)
     return Check(f, at, request=asked, name=target.name, file=path, line=line, target=target)
+
+
+def without(held: set[str], names: Sequence[str], at: Mapping[str, Any]) -> list[str]:
+    """Return the names of inputs that are not held constant; of those held in part, the paths that are not."""
+    free = []
+    for name in names:
+        parts = [name]
+        if any(is_under(path, name) and path != name for path in held):
+            parts = list(Arguments({name: at[name]}).arrays)
+        free += [part for part in parts if not any(is_under(part, path) for path in held)]
+    return free
 
 
 def by_framework(target: Target, request: Request) -> Check | CheckReport | None:
@@ -259,11 +280,14 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
         return None
     if request.out is not None:
         raise GradcliError("--out names a variable of a program; a function has one output")
-    from ..program.elsewhere.framework import framework_arguments
+    from ..program.elsewhere.framework import adapter_of, framework_arguments
 
     with surroundings_of(target):
         given = {**request.values, **request.shapes}
         at = framework_arguments(engine, check_callable(function, title), given, title)
+        if request.held and request.wrt is None:
+            _, weights = adapter_of(engine).signature(function, title) or ((), ())
+            request = request._replace(wrt=[*without(request.held, [*at], at), *(n for n in weights if n not in at)])
     single = request.dtype == "float32"
     return Check(function, at, request=request, name=title, file=path, single=single, target=target)
 

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from ..errors import EXIT_OK, GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
-from ..program.target import KINDS, Target, kind_of_address, load_program
+from ..program.target import KINDS, Target, as_file, is_module, kind_of_address, load_program
 from ..request import Request
 from ..show import ARRAYS, CODE, FORMATS
 from . import messages, output
@@ -38,7 +38,7 @@ def kind_of(text: str, command: str) -> str:
     """
     if kind := kind_of_address(text):
         return kind
-    if ".py:" in text:
+    if ".py:" in text or is_module(text):
         return "function"
     if os.path.isdir(text):
         return "checks"
@@ -102,6 +102,8 @@ class Call:
             if to := choose(asked.words, asked.python):
                 output.release()
                 move(to, sys.argv[1:])
+        if not asked.safe and not self.inline:
+            self.request = asked._replace(words=tuple(as_file(word, installed=True) for word in asked.words))
 
     @contextlib.contextmanager
     def in_force(self) -> Iterator[None]:
@@ -405,6 +407,7 @@ def target_command(
             context = click.get_current_context()
             named = frozenset(n for n in options if context.get_parameter_source(n) is ParameterSource.COMMANDLINE)
             asked = {name: value for name in Request._fields if (value := options.get(name)) is not None}
+            asked["words"] = tuple(map(as_file, options["words"]))
             request = Request(command=str(context.info_name), named=named, argv=context.obj or (), **asked)
             call = Call(request, formats, SimpleNamespace(**options))
             check_uses(call)

@@ -1,5 +1,7 @@
 """Signatures, arguments of calls elsewhere, and outputs of several arrays: names and places."""
 
+import copy
+import dataclasses
 import functools
 import inspect
 import math
@@ -67,10 +69,20 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
     return call
 
 
+def default_arrays(parameters: Iterable[inspect.Parameter], given: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return the arrays of floating-point numbers that are the defaults of parameters without a value."""
+    defaults = {p.name: as_array(p.default) for p in parameters if p.name not in given and hasattr(p.default, "shape")}
+    return {name: x for name, x in defaults.items() if x is not None and x.ndim and x.dtype.kind in "fc"}
+
+
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
     """Return the error of parameters that were given no value; more: what else the hint says."""
     listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
     hint = f"add to the command line: {words}{more}"
+    if "self" in names:
+        owner, _, method = title.rpartition(".")
+        path, _, kind = owner.rpartition(":")
+        hint = f"make an instance in the file, model = {kind}(...), and write {path}:model.{method}"
     return GradcliError(f"{title} needs a value for {listed}", hint=hint, kind="name")
 
 
@@ -172,12 +184,39 @@ def tensor_data(x: Any) -> np.ndarray:
 
 
 def is_branch(x: Any) -> bool:
-    """Return whether an argument holds arguments: a dict, or a list or tuple that is no array of numbers."""
-    if isinstance(x, Mapping):
+    """Return whether an argument holds arguments: a dict, a dataclass, or a list or tuple that is no array."""
+    if isinstance(x, Mapping) or is_record(x):
         return True
     return isinstance(x, list | tuple) and (
         isinstance(x, tuple) or any(is_branch(part) or not is_number(part) for part in x)
     )
+
+
+def is_record(x: Any) -> bool:
+    return dataclasses.is_dataclass(x) and not isinstance(x, type)
+
+
+def as_declared(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any], function: Any) -> dict[str, Any]:
+    """Return values where dicts are objects of the dataclass, or named tuple, that a parameter is annotated with.
+
+    Fields without a value are those of the parameter's default.
+    """
+    made = dict(given)
+    for p in parameters:
+        fields = made.get(p.name)
+        kind = p.annotation
+        if isinstance(kind, str):
+            kind = getattr(function, "__globals__", {}).get(kind)
+        if is_record(p.default):
+            kind = functools.partial(dataclasses.replace, p.default)
+        elif not (dataclasses.is_dataclass(kind) or hasattr(kind, "_fields")):
+            continue
+        if isinstance(fields, dict):
+            try:
+                made[p.name] = kind(**fields)  # type: ignore[operator, misc]
+            except TypeError as error:
+                raise GradcliError(f"'{p.name}': {error}", kind="name") from None
+    return made
 
 
 def is_number(x: Any) -> bool:
@@ -188,7 +227,9 @@ def is_number(x: Any) -> bool:
 
 
 def branches(path: str, x: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(x, Mapping):
+    if is_record(x):
+        yield from branches(path, vars(x))
+    elif isinstance(x, Mapping):
         for key, part in x.items():
             yield f"{path}.{key}" if isinstance(key, str) else f"{path}[{key}]", part
     else:
@@ -197,7 +238,12 @@ def branches(path: str, x: Any) -> Iterator[tuple[str, Any]]:
 
 
 def rebuild(like: Any, parts: list) -> Any:
-    """Return a dict, list or (named) tuple like another one with other parts."""
+    """Return a dict, list, dataclass or (named) tuple like another one with other parts."""
+    if is_record(like):
+        made = copy.copy(like)
+        for name, part in zip(vars(like), parts, strict=True):
+            object.__setattr__(made, name, part)
+        return made
     if isinstance(like, Mapping):
         return dict(zip(like, parts, strict=True))
     return type(like)(*parts) if hasattr(like, "_fields") else type(like)(parts)

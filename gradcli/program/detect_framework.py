@@ -13,7 +13,7 @@ from ..request import ENGINES
 FRAMEWORKS = {
     "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow",
 }  # fmt: skip
-ADAPTED = ENGINES[:-1]
+ADAPTED = ENGINES[:3]
 """Those whose own derivative is asked for, each a module in `elsewhere`; of the others nothing is said."""
 SOLVERS = frozenset(
     "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect ridder "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -235,18 +236,22 @@ class HandWritten(Claim):
         if result is None:
             raise CallError(f"{what} returned None")
         if isinstance(result, Mapping):
+            result = {**{key[1:]: x for key, x in result.items() if str(key)[:1] == "d"}, **result}  # dW is that of W
             missing = [name for name in self.wrt if name not in result]
             if missing:
                 raise CallError(f"{what} gives no gradient for '{missing[0]}'")
             return dict(result)
         if len(self.wrt) == 1:
             only = self.wrt[0]
-            is_one = len(self.at) == 1 and self.at[only].shape == np.shape(result)  # its elements, one by one
+            whole = as_array(result) if len(self.at) == 1 else None  # its elements, one by one
+            is_one = whole is not None and self.at[only].shape == whole.shape
             if is_one or not isinstance(result, tuple):
                 return {only: result}
         if not isinstance(result, tuple | list):
             message = f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed"
-            raise CallError(message, f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone")
+            hint = f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone"
+            number = next((name for name in self.wrt[1:] if not self.at[name].ndim), None)
+            raise CallError(message, f"{hint}; --arg {number}=VALUE holds that constant" if number else hint)
         for names in (self.wrt, list(self.at)):
             if len(result) == len(names):
                 return dict(zip(names, result, strict=True))
@@ -274,6 +279,34 @@ def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
     return part(0), part(1)
 
 
+def with_cache(forward: Callable, backward: Callable, names: Sequence[str]) -> tuple[Callable, Callable]:
+    """Return f and its backward of a forward that may return (out, cache), where backward takes (cotangent, cache).
+
+    Backward takes a cache if it has fewer parameters than inputs of these names, or others.
+    """
+    try:
+        parameters = list(inspect.signature(backward).parameters)[1:]
+    except (TypeError, ValueError):
+        parameters = list(names)
+    if len(parameters) != 1 or parameters == list(names):
+        return forward, backward
+
+    def cache_in(result: Any) -> bool:
+        return isinstance(result, tuple) and len(result) == 2 and not all(map(is_number, result))
+
+    @functools.wraps(forward)
+    def value(*arguments: Any) -> Any:
+        result = forward(*arguments)
+        return result[0] if cache_in(result) else result
+
+    @functools.wraps(backward)
+    def pull(cotangent: Any, *arguments: Any) -> Any:
+        result = forward(*arguments)
+        return backward(cotangent, result[1]) if cache_in(result) else backward(cotangent, *arguments)
+
+    return value, pull
+
+
 def claim_by_hand(
     f: Callable,
     at: Mapping[str, Any],
@@ -282,6 +315,9 @@ def claim_by_hand(
     elementwise: bool = False,
 ) -> HandWritten:
     """Return a function with derivatives by hand, of which a framework runs some, on arrays flattened from the rest."""
+    if (backward := claims.get("vjp")) is not None:
+        f, pull = with_cache(f, backward, list(at))
+        claims = {**claims, "vjp": pull}
     functions = (f, *claims.values())
     if not any(engine_of(x, None) for x in functions if x is not None) and not any(
         is_branch(x) or (as_array(x) is None and not is_number(x)) for x in at.values()

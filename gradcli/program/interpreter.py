@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..errors import GradcliError
 from ..lang.limits import MAX_TEXT
 from .project import project_of
-from .target import split_name
+from .target import is_module, split_name
 from .user_code import PACKAGE, same_file, with_parents
 
 OLDEST = (3, 11)
@@ -107,6 +107,8 @@ def folder_of(words: Sequence[str], wanted: str | None = None) -> str | None:
     """Return the folder of the first word that is a folder, or Python that imports something; None without one."""
     for word in words:
         path = split_name(word)[0]
+        if is_module(word):
+            return os.curdir
         if os.path.isdir(path):
             return path
         if path.endswith(".py") and os.path.isfile(path):

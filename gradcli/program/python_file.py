@@ -12,7 +12,7 @@ from ..errors import GradcliError, TargetError, check_known
 from ..func.reverse import functional_call
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
-from .arguments import ADVICE, WHOLE, annotation_name, missing_values, named_parameters, pass_by_name
+from .arguments import ADVICE, WHOLE, annotation_name, default_arrays, missing_values, named_parameters, pass_by_name
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
 from .detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from .user_code import blame_user_code, check_callable
@@ -55,7 +55,8 @@ class FunctionProgram(Program):
         """Return leaves by name, the names to differentiate, and the whole numbers. Raises GradcliError."""
         names = self.input_names()
         check_known(given, names, "value")
-        given = {**{name: np.array(p._data) for name, p in self.weights.items()}, **given}
+        weights = {name: np.array(p._data) for name, p in self.weights.items()}
+        given = {**default_arrays(self.parameters, given), **weights, **given}
         if missing := self.missing(given):
             raise missing_values(self.title, missing)
         counts = self.whole_numbers(given)
@@ -189,6 +190,8 @@ def refuse_foreign(function: Any, title: str) -> None:
 def load_function(function: Any, target: Target) -> Program:
     """Return the program of what FILE.py:NAME names. Raises GradcliError for what is no function."""
     title, path, dtype = target.text, target.path, target.request.input_dtype
+    if target.request.engine == "object":
+        raise GradcliError("--engine object is for gradcheck")
     engine = engine_of(function, target.request.engine)
     if engine is not None:
         from .elsewhere.program import framework_program

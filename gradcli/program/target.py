@@ -56,6 +56,37 @@ def split_name(text: str) -> tuple[str, str | None]:
     return (path + ".py", name) if colon else (text, None)
 
 
+MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+def is_module(text: str) -> bool:
+    """Return whether a target is one of the form pkg.module:NAME."""
+    plain = ":" in text and ".py:" not in text and MODULE.fullmatch(text)
+    return bool(plain) and not kind_of_address(text) and not os.path.exists(text)
+
+
+def as_file(text: str, installed: bool = False) -> str:
+    """Return FILE.py:NAME for pkg.module:NAME, of a module here or in src, or an installed one; other text as it is.
+
+    Raises GradcliError where no module of that name is installed.
+    """
+    if not is_module(text):
+        return text
+    module, _, name = text.partition(":")
+    base = module.replace(".", os.sep)
+    places = [os.path.join(root, base + end) for root in ("", "src") for end in (".py", f"{os.sep}__init__.py")]
+    found = next(filter(os.path.isfile, places), None)
+    if found is None and installed:
+        from importlib.util import find_spec
+
+        with contextlib.suppress(ImportError, ValueError):
+            spec = find_spec(module)
+            found = spec.origin if spec is not None and str(spec.origin).endswith(".py") else None
+        if found is None:
+            raise GradcliError(f"no module '{module}' here, in src, or installed", kind="file")
+    return text if found is None else f"{found}:{name}"
+
+
 class Target(NamedTuple):
     """A target and how to run it.
 

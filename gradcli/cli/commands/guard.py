@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, GradcliError
+from ...program.target import as_file
 from ...request import Request
 from ...show import TEXT
 from .. import messages
@@ -120,7 +121,7 @@ def mutate(target: str, at_least: float, timeout: float | None, python: str | No
     output, command = output_of("mutate", TEXT, quiet=quiet, **shown), click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
-    return show_result(output, run_mutants(target, command, at_least, timeout, progress, python))
+    return show_result(output, run_mutants(as_file(target), command, at_least, timeout, progress, python))
 
 
 def progress(mutants: Sequence[Any]) -> Iterator[Any]:

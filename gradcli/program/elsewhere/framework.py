@@ -18,9 +18,11 @@ from ..arguments import (
     Path,
     annotation_name,
     as_array,
+    as_declared,
     as_whole,
     by_path,
     call_with,
+    default_arrays,
     expand_paths,
     is_named,
     is_under,
@@ -285,6 +287,7 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
     }
     names = [p.name for p in parameters]
     check_known(given, [*names, *others], "value")
+    given = as_declared(parameters, {**default_arrays(parameters, given), **given}, function)
     missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
     if missing:
         raise missing_values(title, missing)
