@@ -51,7 +51,7 @@ class UseCheck(Check):
         )
         self.use, self.passed, self.seconds = use, passed, math.inf
 
-    def point(self, rng: np.random.Generator) -> dict[str, Any]:
+    def point(self, rng: np.random.Generator, place: int = 0) -> dict[str, Any]:
         return {}
 
     def place(self, seed: int) -> Place:
