@@ -34,6 +34,7 @@ class BuildHook(BuildHookInterface):
         shared = build_data["shared_data"]
         for page in sorted((root / "man").glob("*.[1-9]")):
             shared[str(page)] = f"share/man/man{page.suffix[1:]}/{page.name}"
+        shared[str(root / ".github/SKILL.md")] = "share/gradcli/SKILL.md"
         self.scripts = tempfile.TemporaryDirectory()
         for shell, place in COMPLETIONS.items():
             template = (root / f"gradcli/cli/completion.{shell}").read_text(encoding="utf-8")

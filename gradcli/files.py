@@ -46,3 +46,12 @@ def find_pages(commands: Iterable[str]) -> dict[str, Path]:
     pages = {path.stem.removeprefix("gradcli-"): path for path in paths if path.is_file()}
     order = [name for name in ("gradcli", *commands) if name in pages]
     return {name: pages[name] for name in [*order, *sorted(pages.keys() - order)]}
+
+
+def find_skill() -> Path:
+    """Return the page for agents: the one beside the source, else the one that was installed with the package."""
+    from importlib import metadata
+
+    source = Path(__file__).parents[1] / ".github" / "SKILL.md"
+    installed = (Path(str(file.locate())) for file in metadata.files("gradcli") or () if file.name == source.name)
+    return source if source.is_file() else next(installed, source)

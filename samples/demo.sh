@@ -13,7 +13,7 @@ show() {
     printf '\n'
     command=$1
     shift
-    gradcli "$command" -f table --color always "$@"
+    gradcli "$command" -f table "$@"
 }
 
 echo 'Is my gradient right? This one is not, and this is why:'

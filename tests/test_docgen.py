@@ -77,7 +77,6 @@ def test_options_are_those_of_help(name):
     listed = re.findall(r"^(?:Options|Target and values|Output):\n((?:  .*\n|\n)+)", shown, re.M)
     assert listed, shown
     told = {flag for line in "".join(listed).splitlines() for flag in re.findall(r"(?:^  |, )(--?[\w-]+)", line[:60])}
-    told |= set(re.findall(r"--[\w-]+", shown.partition("For C functions and servers:")[2].partition(";")[0]))
     page = PAGES[f"gradcli-{name}.1" if name else "gradcli.1"]
     heads = re.findall(r"^\.It (Fl .*)$", page, re.M)
     assert {f"-{plain(flag)}" for head in heads for flag in re.findall(r"Fl (\S+)", head)} == told

@@ -212,8 +212,8 @@ PATIENCE, LEAST_SECONDS = 5.0, 10.0  # how many times longer than without a muta
 class Mutator:
     """Runs a command with the mutants of a function. Use as a context, which leaves nothing behind."""
 
-    def __init__(self, path: str, name: str, command: Sequence[str], python: str | None = None):
-        self.path, self.name, self.command, self.python = path, name, list(command), python
+    def __init__(self, path: str, name: str, command: Sequence[str]):
+        self.path, self.name, self.command = path, name, list(command)
         self.function = SourceFunction(read_source(path), name.split("."), path)
         self.mutants: list[Mutant] = [*numeric_mutants(self.function), *source_mutants(self.function)]
         self.folder = ""
@@ -241,7 +241,7 @@ class Mutator:
         """Return the environment of the command: without files that are left, and pytest importing as Python does."""
         pytest_options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -x --assert=plain -o cache_dir={self.folder}/cache"
         return {
-            **environment_with("gradcli_mutant_host", self.command, self.python),
+            **environment_with("gradcli_mutant_host"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_ADDOPTS": pytest_options.lstrip(),
             "HYPOTHESIS_STORAGE_DIRECTORY": os.path.join(self.folder, "hypothesis"),
@@ -284,22 +284,14 @@ class Mutator:
 
 
 def mutate(
-    target: str,
-    command: Sequence[str],
-    at_least: float,
-    timeout: float | None = None,
-    watch: Any = iter,
-    python: str | None = None,
+    target: str, command: Sequence[str], at_least: float, timeout: float | None = None, watch: Any = iter
 ) -> Mutation:
-    """Run a command with every mutant of FILE.py:FUNCTION, where `python` is the project's, or the one that is given.
-
-    watch: wraps the mutants, to show progress.
-    """
+    """Run a command with every mutant of FILE.py:FUNCTION. watch: wraps the mutants, to show progress."""
     start = time.perf_counter()
     path, name = split_name(target)
     if not name:
         raise GradcliError(f"{target}: write FILE.py:FUNCTION", hint="the function that computes a gradient")
-    with Mutator(path, name, command, python) as mutator:
+    with Mutator(path, name, command) as mutator:
         status, took = mutator.run("record")
         report = mutator.read_report()
         if status != 0:

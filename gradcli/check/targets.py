@@ -175,8 +175,8 @@ def is_python_file(target: Target) -> bool:
 
 
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
-    text, by_hand = target.text, request.claims or request.value_and_grad or request.hess
-    by_hand = by_hand or (request.engine == "object" and target.name is not None)
+    objects = request.engine == "object" and target.name is not None
+    text, by_hand = target.text, request.claims or request.value_and_grad or request.hess or objects
     twice = next((option for option, x in request.claims.items() if isinstance(x, tuple)), None)
     if twice and (target.is_address or target.name is not None):
         hint = "formulas for several inputs, x=FORMULA, are for expressions"

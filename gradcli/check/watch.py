@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import gradcli
 
 from ..errors import GradcliError
-from ..program.interpreter import find_interpreter, folder_of, what_to_lend
+from ..program.interpreter import what_to_lend
 from ..show.study_results import WatchedDerivative, WatchSummary
 
 HOSTS = str(Path(__file__).with_name("in_command"))
@@ -37,13 +37,8 @@ class WatchedRun(NamedTuple):
     interrupted: bool
 
 
-def watch_command(
-    command: Sequence[str], points: int, calls: int | None, timeout: float, python: str | None = None
-) -> WatchedRun:
-    """Run a command, and judge its derivatives where it used them: at so many `points`, by so many `calls` of each.
-
-    python: the one that `python` in the command is, if not that of the user's project.
-    """
+def watch_command(command: Sequence[str], points: int, calls: int | None, timeout: float) -> WatchedRun:
+    """Run a command, and judge its derivatives where it used them: at so many `points`, by so many `calls` of each."""
     folder = tempfile.mkdtemp(prefix="gradcli-watch-")
     try:
         home = str(Path(gradcli.__file__).parent)
@@ -51,7 +46,7 @@ def watch_command(
         settings["lent"] = what_to_lend()
         place = Path(folder, "settings.json")
         place.write_text(json.dumps(settings), encoding="utf-8")
-        status = run_to_end(command, {**environment_with(HOST, command, python), "GRADCLI_WATCH": str(place)})
+        status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
         if status == 0 and not Path(folder, "python").exists():
             hint = "watch is for commands such as: python fit.py, pytest -q; python -I and -E keep it out"
             raise GradcliError(f"'{' '.join(command)}' ran no Python, so there was nothing to watch", hint=hint)
@@ -113,19 +108,14 @@ def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
     return sorted(merged.values(), key=lambda item: (item.report.file or "", item.report.line or 0, item.role))
 
 
-def environment_with(host: str, command: Sequence[str], python: str | None = None) -> dict[str, str]:
-    """Return the environment in which every Python loads a module of that folder: see sitecustomize there.
-
-    Programs are looked for where the Python of the user's project is, first, as in an activated environment.
-    """
-    found = find_interpreter(folder_of(command, True) or ".", python)
+def environment_with(host: str) -> dict[str, str]:
+    """Return the environment in which every Python loads a module of that folder: see sitecustomize there."""
     path = os.pathsep.join(filter(None, [HOSTS, os.environ.get("PYTHONPATH")]))
-    programs = os.pathsep.join(filter(None, [found and os.path.dirname(found.path), os.environ.get("PATH")]))
-    return {**os.environ, "PATH": programs, "PYTHONPATH": path, "GRADCLI_HOST": host}
+    return {**os.environ, "PYTHONPATH": path, "GRADCLI_HOST": host}
 
 
 def start_command(command: Sequence[str], **how: Any) -> subprocess.Popen:
-    """Start a command, found by the PATH that it gets. Raises GradcliError where there is none of that name."""
+    """Start a command. Raises GradcliError where there is none of that name."""
     try:
         return subprocess.Popen(command, **how)
     except OSError as error:

@@ -117,6 +117,9 @@ class LazyGroup(click.Group):
                 formatter.write_dl(list(group.items()))
 
 
+VERSION_HELP = "Show the version and exit; with -v also which Pythons are used."
+
+
 def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
@@ -130,13 +133,7 @@ def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-v", "verbose", is_flag=True, is_eager=True, hidden=True)
-@click.option(
-    "--version",
-    is_flag=True,
-    expose_value=False,
-    callback=show_version,
-    help="Show the version and exit; with -v also which Pythons are used.",
-)
+@click.option("--version", is_flag=True, expose_value=False, callback=show_version, help=VERSION_HELP)
 def cli(verbose: bool) -> None:
     """Compute and check gradients from the command line.
 

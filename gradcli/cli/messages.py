@@ -169,10 +169,18 @@ def show_log() -> None:
 TARGET_OPTIONS = (
     "expression columns engine config arguments shapes dtype seed max_elements timeout safe torch python".split()
 )
-OUTPUT_OPTIONS = "strict with_value format table output precision color quiet verbose help".split()
+OUTPUT_OPTIONS = "strict with_value format table output precision color quiet verbose help h".split()
 """What options are about, by their parameters: the target and its values, and the output; others are the command's."""
-ELSEWHERE_OPTIONS = "config grad vjp jvp".split()
-"""Options for what runs in C or on a server: left to the manual, but where such targets are what a command is for."""
+
+
+def show_short_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta["gradcli.short"] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+SHORT_HELP: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show_short_help}
 
 
 class Command(click.Command):
@@ -185,25 +193,32 @@ class Command(click.Command):
             with formatter.section("Examples"):
                 for example in examples:
                     formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
-        self.format_help_text(ctx, formatter)
+        if not ctx.meta.get("gradcli.short"):
+            self.format_help_text(ctx, formatter)
         self.format_options(ctx, formatter)
 
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        return ["--help"]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*super().get_params(ctx), click.Option(["-h"], help="Show one line per option.", **SHORT_HELP)]
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options, those of the target, and those of the output."""
+        """Write the command's own options, those of the target, and those of the output; with -h a line for each."""
         options = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
-        apart = [p for p in options if p.name in ELSEWHERE_OPTIONS and self.name not in ("gradcheck", "lock")]
         output = [p for p in options if p.name in OUTPUT_OPTIONS or "--help" in p.opts]
         target = [p for p in options if p.name in TARGET_OPTIONS]
         own = [p for p in options if p not in (*output, *target)]
         for title, about in (("Options", own), ("Target and values", target), ("Output", output)):
-            records = [record for p in about if p not in apart and (record := p.get_help_record(ctx)) is not None]
-            if records:
+            if records := [record for p in about if (record := p.get_help_record(ctx)) is not None]:
                 with formatter.section(title):
-                    formatter.write_dl(records)
-        if apart:
-            flags = ", ".join(max(option.opts, key=len) for option in apart)
-            formatter.write_paragraph()
-            formatter.write_text(f"For C functions and servers: {flags}; 'gradcli help {self.name}' has them.")
+                    if not ctx.meta.get("gradcli.short"):
+                        formatter.write_dl(records)
+                        continue
+                    for flags, text in records:
+                        line = f"  {flags:<26}  {re.split('(?<=.{16})[.:;] |,? where', text)[0].rstrip('.')}"
+                        cut = line if len(line) <= formatter.width else f"{line[: formatter.width - 3]}..."
+                        formatter.write(f"{cut}\n")
 
 
 def examples_of(command: click.Command) -> list[str]:

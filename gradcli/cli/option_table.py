@@ -267,7 +267,7 @@ OPTIONS: dict[str, Callable] = {
     "no_as_called": option("--no-as-called", "Do not call the rule in the other ways that programs call it."),
     "arg": option(
         "--arg NAME=JSON",
-        "An argument of FILE.py:NAME that is no array: a string, an integer, a list or an object. Repeatable.",
+        "Hold an argument of FILE.py:NAME constant: a number, a string, a list or an object. Repeatable.",
         name="arguments",
         multiple=True,
     ),
@@ -346,7 +346,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "engine": option(
         "--engine",
-        "The engine that differentiates FILE.py:NAME (the framework that its code leads to).",
+        "The engine that differentiates FILE.py:NAME (the framework that its code leads to); object: the file's own.",
         choices=" ".join(ENGINES),
     ),
     "over": value_option("--over NAME=FROM:TO", "An input and its range, as the word x=-3:3 says it, too. Repeatable."),

@@ -249,9 +249,9 @@ class HandWritten(Claim):
                 return {only: result}
         if not isinstance(result, tuple | list):
             message = f"{what} returned {type(result).__name__}; a tuple of {len(self.wrt)} gradients is needed"
-            hint = f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone"
+            advice = f"--wrt {self.wrt[0]} (wrt= in a declaration) checks that input alone"
             number = next((name for name in self.wrt[1:] if not self.at[name].ndim), None)
-            raise CallError(message, f"{hint}; --arg {number}=VALUE holds that constant" if number else hint)
+            raise CallError(message, f"{advice}; --arg {number}=VALUE holds that constant" if number else advice)
         for names in (self.wrt, list(self.at)):
             if len(result) == len(names):
                 return dict(zip(names, result, strict=True))

@@ -39,13 +39,6 @@ class Interpreter(NamedTuple):
     path: str
     origin: str
 
-    @property
-    def is_own(self) -> bool:
-        """Whether it is the Python that runs this code, as far as its path says."""
-        return same_file(os.path.dirname(os.path.dirname(self.path)), sys.prefix) and same_file(
-            self.path, sys.executable
-        )
-
 
 class Facts(NamedTuple):
     """What a Python says about itself."""
@@ -103,7 +96,7 @@ def ask(found: Interpreter) -> Facts:
     return facts
 
 
-def folder_of(words: Sequence[str], wanted: str | None = None) -> str | None:
+def folder_of(words: Sequence[str], always: bool = False) -> str | None:
     """Return the folder of the first word that is a folder, or Python that imports something; None without one."""
     for word in words:
         path = split_name(word)[0]
@@ -113,19 +106,25 @@ def folder_of(words: Sequence[str], wanted: str | None = None) -> str | None:
             return path
         if path.endswith(".py") and os.path.isfile(path):
             with open(path, "rb") as file:
-                if wanted or b"import" in file.read(MAX_TEXT):
+                if always or b"import" in file.read(MAX_TEXT):
                     return os.path.dirname(os.path.abspath(path))
     return None
 
 
 def choose(words: Sequence[str], wanted: str | None = None) -> Interpreter | None:
     """Return the Python that targets are to be run by; None for the one that runs this code. Raises GradcliError."""
-    folder = folder_of(words, wanted)
+    folder = folder_of(words, always=wanted is not None)
     found = None if folder is None else find_interpreter(folder, wanted)
-    if found is None or found.is_own:
+    if found is None or (same_file(found.path, sys.executable) and same_file(f"{found.path}/../..", sys.prefix)):
         return None
     facts = ask(found)
     return None if (facts.prefix, facts.version) == (sys.prefix, sys.version_info[:3]) else found
+
+
+def activate(command: Sequence[str], wanted: str | None) -> None:
+    """Let the programs of a command be looked for where the Python of the user's project is, first."""
+    if found := find_interpreter(folder_of(command, always=True) or os.curdir, wanted):
+        os.environ["PATH"] = os.pathsep.join([os.path.dirname(found.path), os.environ.get("PATH", os.defpath)])
 
 
 def move(to: Interpreter, words: Sequence[str]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,16 +17,20 @@ from .user_code import same_file, with_parents
 if TYPE_CHECKING:
     from ..show.check_results import CheckReport
 
-KEYS = {
-    "paths": "a list of files and folders",
-    "exclude": "a list of patterns, such as \"build\" or \"*_old.py\"",
-    "jobs": "a whole number from 1 to 1000",
-    "timeout": "a number of seconds above 0",
-    "python": "the path of a Python or of its environment",
-    "allow-inconclusive": "true or false",
-    "accept": "a list of findings, such as \"grads.py:f sign\"",
-}  # fmt: skip
-"""The keys of the table, and what each takes."""
+KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "paths": ("a list of files and folders", lambda x: is_list(x, ".+")),
+    "exclude": ('a list of patterns, such as "build" or "*_old.py"', lambda x: is_list(x, ".+")),
+    "jobs": ("a whole number from 1 to 1000", lambda x: type(x) is int and 1 <= x <= 1000),
+    "timeout": ("a number of seconds above 0", lambda x: type(x) in (int, float) and 0 < x < math.inf),
+    "python": ("the path of a Python or of its environment", lambda x: isinstance(x, str) and x),
+    "allow-inconclusive": ("true or false", lambda x: isinstance(x, bool)),
+    "accept": ('a list of findings, such as "grads.py:f sign"', lambda x: is_list(x, r".+\.py:.+ \S+")),
+}
+"""The keys of the table, with what each takes."""
+
+
+def is_list(value: Any, form: str) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) and re.fullmatch(form, item) for item in value)
 
 
 class Project(NamedTuple):
@@ -101,25 +106,8 @@ def read(path: str) -> dict[str, Any] | None:
             hint = did_you_mean(key, KEYS) or "see 'gradcli help configuration'"
             message = f"{os.path.relpath(path)}: [tool.gradcli] has no key '{key}'"
             raise GradcliError(message, hint=hint, kind="file")
-        if not fits(key, value):
-            message = f"{os.path.relpath(path)}: '{key}' in [tool.gradcli] must be {KEYS[key]}, not {value!r}"
+        wanted, fits = KEYS[key]
+        if not fits(value):
+            message = f"{os.path.relpath(path)}: '{key}' in [tool.gradcli] must be {wanted}, not {value!r}"
             raise GradcliError(message, hint="see 'gradcli help configuration'", kind="file")
     return settings
-
-
-def fits(key: str, value: Any) -> bool:
-    """Return whether a value is what a key takes."""
-    match key:
-        case "paths" | "exclude":
-            return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
-        case "accept":
-            return isinstance(value, list) and all(
-                isinstance(item, str) and re.fullmatch(r".+\.py:.+ \S+", item) for item in value
-            )
-        case "jobs":
-            return type(value) is int and 1 <= value <= 1000
-        case "timeout":
-            return type(value) in (int, float) and 0 < value < float("inf")
-        case "python":
-            return isinstance(value, str) and bool(value)
-    return isinstance(value, bool)

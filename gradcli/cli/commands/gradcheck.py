@@ -176,13 +176,11 @@ def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
 LONG = 1.0
 """Seconds from which on a check is long."""
 OFTEN = 0.1
-SILENCE = 10.0
-"""Seconds after which a check says in a log that it goes on; then after twice as many, and so on."""
 MANY = 5
 
 
 class Waiting:
-    """How far checks are, on standard error: one line that changes on a terminal, else a line for a long silence.
+    """How far checks are, on standard error: one line that changes on a terminal, and nothing elsewhere.
 
     names: those of all checks. done: how many are. known: what checks under way have found so far, by number.
     """
@@ -192,16 +190,16 @@ class Waiting:
         self.starts: dict[tuple[int, str, int], tuple[float, int]] = {}
         self.known: dict[int, str] = {}
         self.changes = messages.shows_progress()
-        self.long, self.often = (LONG, OFTEN) if self.changes else (0.0, SILENCE)
 
     def report_progress(self, place: int, what: str, done: int, total: int, known: str = "") -> None:
         """Show how far check number `place` is, where it has gone on for a while; note what it has found so far."""
         if known:
             self.known[place] = known
+        if known or not self.changes:
             return
         now = time.monotonic()
         start, first = self.starts.setdefault((place, what, total), (now, done))
-        if now - start < self.long or now - self.last < (self.often if total else max(self.often, LONG)):
+        if now - start < LONG or now - self.last < (OFTEN if total else LONG):
             return
         self.last = now
         left = (now - start) * (total - done) / max(done - first, 1)
@@ -209,11 +207,7 @@ class Waiting:
         text += f"  {visible(self.names[place])}"
         if len(self.names) > 1:
             text = f"{self.done}/{len(self.names)} checks, {text}"
-        if self.changes:
-            self.write(text)
-        else:
-            self.often *= 2
-            messages.say(text)
+        self.write(text)
 
     def count(self) -> None:
         if len(self.names) >= MANY and self.changes:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, GradcliError
+from ...program.interpreter import activate
 from ...program.target import as_file
 from ...request import Request
 from ...show import TEXT
@@ -121,7 +122,8 @@ def mutate(target: str, at_least: float, timeout: float | None, python: str | No
     output, command = output_of("mutate", TEXT, quiet=quiet, **shown), click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
-    return show_result(output, run_mutants(as_file(target), command, at_least, timeout, progress, python))
+    activate(command, python)
+    return show_result(output, run_mutants(as_file(target), command, at_least, timeout, progress))
 
 
 def progress(mutants: Sequence[Any]) -> Iterator[Any]:
@@ -186,10 +188,11 @@ def watch(
     command = click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint="write it after --: gradcli watch -- python fit.py")
+    activate(command, python)
     results_to_stderr()  # standard output is the command's
     shown["format"] = shown["format"] or (None if shown["output"] else "table")
     output = output_of("watch", FORMATS, **shown)
-    run = watch_command(command, points, calls, timeout, python)
+    run = watch_command(command, points, calls, timeout)
     for trouble in run.troubles:
         messages.warn(trouble)
     summary = run.summary

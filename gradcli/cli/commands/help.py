@@ -10,7 +10,7 @@ import click
 from ...errors import GradcliError, did_you_mean
 from .. import messages, output
 from ..messages import Command
-from ..option_table import OPTIONS, import_completion
+from ..option_table import OPTIONS, import_completion, option
 from ..output import output_of, terminal_size
 
 
@@ -35,16 +35,20 @@ def schema(name: str | None, output: str | None) -> None:
 
 @click.command(cls=Command, epilog="Examples: gradcli help; gradcli help grad; gradcli help rules")
 @click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=import_completion("topics"))
-def help(topic: str | None) -> None:
+@option("--skill", "Print a page for agents and editors, in the form of SKILL.md.")
+def help(topic: str | None, skill: bool) -> None:
     """Show the manual's page on TOPIC, a command or a subject; without TOPIC, list the topics.
 
     TOPIC may also be the name of a finding, which stands in brackets in reports; `rules` lists these.
     On a terminal the page is shown by man, where there is one; elsewhere as plain text.
     """
-    from ...files import find_pages
+    from ...files import find_pages, find_skill
     from ...show.mdoc import render_page
     from ..main import COMMANDS
 
+    if skill:
+        output_of("help", ("text",), format="text").write(find_skill().read_text(encoding="utf-8"))
+        return
     pages = find_pages(COMMANDS)
     if not pages:
         raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' tells of a command")
