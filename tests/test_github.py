@@ -149,7 +149,7 @@ def test_files_that_a_page_names_exist(page):
     names = re.findall(
         r"`((?:gradcli|tests|man|samples|\.ci|\.github)/[\w./-]*|[\w.-]+\.md|Makefile)`", page.read_text()
     )
-    assert len(names) > 1
+    assert len(names) > 1 or page.name == "SKILL.md"
     for name in names:
         if "NAME" in name:
             name = name.rpartition("/")[0]

@@ -81,7 +81,7 @@ def test_the_wheel_holds_the_package_the_manual_and_completions_and_nothing_else
         if path.is_file() and path.suffix != ".pyc"
     }
     data = {name.removeprefix(f"{prefix}.data/data/") for name in names if f"{prefix}.data/" in name}
-    assert data == MANUAL | set(COMPLETIONS.values())
+    assert data == MANUAL | set(COMPLETIONS.values()) | {"share/gradcli/SKILL.md"}
     assert {name for name in names if name.startswith("gradcli/")} == sources
     assert {name.split("/")[0] for name in names} == {"gradcli", f"{prefix}.data", f"{prefix}.dist-info"}
 

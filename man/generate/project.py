@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .mdoc import page, paragraphs, tag_list
-from .texts import ENVIRONMENT, EXIT_STATUS
 
 CONFIGURATION = """
 gradcli-gradcheck(1) takes defaults from the table `[tool.gradcli]` of a pyproject.toml: the nearest one that has this
@@ -65,22 +64,21 @@ def configuration_page() -> str:
 
 
 def environment_page() -> str:
-    variables = tag_list((f"Ev {variable}", text) for variable, text in ENVIRONMENT)
     return page(
         "gradcli-environment(7)",
         "environment variables, and which Python runs a target",
-        [*variables, *paragraphs(PYTHON)],
+        paragraphs(PYTHON),
         ["gradcli --version -v"],
         ["gradcli(1)", "gradcli-configuration(5)"],
     )
 
 
 def exit_codes_page() -> str:
-    more = "`gradcheck --exit-zero` exits with 0 whatever the verdicts are, and `--bisect` with what git expects."
+    more = "The exit codes of all commands are listed under EXIT STATUS. `gradcheck --exit-zero` exits with 0 whatever the verdicts are, and `--bisect` with what git expects."
     return page(
         "gradcli-exit-codes(7)",
         "what the exit codes of gradcli mean",
-        [*tag_list(EXIT_STATUS), *paragraphs(more)],
+        paragraphs(more),
         ["gradcli gradcheck grads.py:f --grad g x=2"],
         ["gradcli(1)", "gradcli-gradcheck(1)"],
     )
