@@ -74,7 +74,7 @@ def environment_page() -> str:
 
 
 def exit_codes_page() -> str:
-    more = """The exit codes of all commands are listed under EXIT STATUS. `gradcheck --exit-zero` exits with 0 whatever the
+    more = """All exit codes are listed under EXIT STATUS. `gradcheck --exit-zero` exits with 0 whatever the
 verdicts are, and `--bisect` with what git expects."""
     return page(
         "gradcli-exit-codes(7)",
