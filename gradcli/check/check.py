@@ -23,7 +23,6 @@ from ..program.arguments import by_name
 from ..program.claim import CallError, Claim, Progress, call_failed, callable_name, second_order
 from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
 from ..program.hand_written import claim_by_hand, value_and_gradient
-from ..program.objects import with_objects
 from ..program.target import Target
 from ..request import ENGINES, Request
 from ..show.check_results import CheckReport
@@ -143,6 +142,8 @@ class Check:
         if request.value_and_grad:
             f, claims["grad"] = value_and_gradient(in_order(f, at))
         if request.engine == "object":
+            from ..program.objects import with_objects
+
             f, claims["grad"] = with_objects(in_order(f, at), f, self.name)
         if claims:
             if request.order != 1:
