@@ -171,7 +171,23 @@ def scales_of(x: np.ndarray) -> np.ndarray:
     return np.where(good, size, min(float(middle), 1.0))
 
 
-def arrays_behind(claim: Claim) -> list[np.ndarray]:
-    """Return the arrays that code of a claim's functions leads to, by name or in closures."""
-    arrays = (x for function in claim.functions for x in reachable_from(function) if isinstance(x, np.ndarray))
-    return list({id(x): x for x in arrays}.values())
+def arrays_behind(claim: Claim) -> dict[str, np.ndarray]:
+    """Return the arrays that code of a claim's functions leads to, in closures as well, by their names in the code."""
+    arrays: dict[str, np.ndarray] = {name: x for name, x in claim.constants.items() if isinstance(x, np.ndarray)}
+    for function in claim.functions:
+        code, names = getattr(function, "__code__", None), {}
+        if code is not None:
+            cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+            names = {id(cell.cell_contents): name for name, cell in cells if is_filled(cell)}
+            names |= {id(function.__globals__[name]): name for name in code.co_names if name in function.__globals__}
+        for x in reachable_from(function):
+            if isinstance(x, np.ndarray) and not any(x is known for known in arrays.values()):
+                arrays[names.get(id(x), f"an array of shape {x.shape} that the code uses")] = x
+    return arrays
+
+
+def is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False

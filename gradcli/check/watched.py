@@ -245,9 +245,21 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
 
     f.__name__, derivative.__name__ = callable_name(use.function or use.base), callable_name(use.claim)
     if use.kind == "whole" and has_both_products(use.claimed):
-        return HandWritten(f, at, jvp=forward, vjp=backward)
-    is_product = use.kind == "product" or (each and np.size(use.x) > LARGE)
-    return HandWritten(f, at, **({"jvp": product} if is_product else {"grad": derivative}))
+        claim = HandWritten(f, at, jvp=forward, vjp=backward)
+    else:
+        is_product = use.kind == "product" or (each and np.size(use.x) > LARGE)
+        claim = HandWritten(f, at, **({"jvp": product} if is_product else {"grad": derivative}))
+    claim.constants = constants_of(use, at)
+    return claim
+
+
+def constants_of(use: Any, at: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a function was called with besides its point, by the names of its parameters."""
+    try:
+        names = list(inspect.signature(use.function or use.base).parameters)
+    except (TypeError, ValueError):
+        return {}
+    return {name: x for name, x in zip(names, function_arguments(use), strict=False) if name not in at}
 
 
 def function_arguments(use: Any) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,6 +132,7 @@ class Claim:
     claims = "vjp"  # which product the claimed Jacobian came from, where there are both
     notes: tuple[str, ...] = ()
     functions: tuple[Callable, ...] = ()  # the Python functions that it consists of
+    constants: Mapping[str, Any] = MappingProxyType({})  # what else its functions are called with, by name
     restriction = ""  # on which part of the space alone a pass says something, in words; "" for all of it
     layout: tuple[OutputPart, ...] = ()  # the arrays that the output is joined of, where it tells them
     recorded: np.ndarray | None = None  # the output as the last backward pass had it, where that computed it anew

@@ -1,0 +1,203 @@
+"""One input's block of the Jacobian, claimed and numeric, here and at other points: what a hypothesis must explain."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ..program.claim import CallError, OutOfCallsError, point_beside
+from .flat import Flat, real_view, scales_of
+from .verdict import FAIL, MARGIN, Judgement
+
+LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave
+MOST_CALLS = 600  # calls of a check after which no other point is looked at
+MOST_COLUMNS = 6  # elements of an input that are estimated at another point
+FEWEST_COLUMNS = 2
+TWO_STEPS = np.array([1.0, -1.0, 0.5, -0.5])
+ROMBERG = np.array([-1.0, 1.0, 8.0, -8.0]) / 6  # the slope from these, without the error of third order
+UNSURE = 1e-2  # the part of what that changes by which the slope may be off
+PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
+
+Expected = Callable[["Case"], np.ndarray]
+
+
+class Case:
+    """One input's block at one point: claimed a and reference r, as (rows, elements), with the room that errors leave.
+
+    wrong: which elements are wrong at the checked point. at: all inputs; f0: the output, as a real vector; x: the
+    input, as one. others: the same at other points.
+    """
+
+    def __init__(
+        self,
+        flat: Flat,
+        k: int,
+        point: tuple[Mapping[str, np.ndarray], np.ndarray],
+        numbers: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+        others: Callable[[Case], list[Case]] = lambda case: [],
+    ):
+        self.flat, self.k, self.find_others = flat, k, others
+        self.name, self.array = flat.claim.wrt[k], flat.arrays[k]
+        self.at, self.f0 = point
+        self.a, self.r, self.error, self.wrong = numbers
+        self.x = real_view(self.at[self.name]).astype(float)
+        self.sampled = 0  # how many elements of a large input were estimated, where these are a sample
+
+    @functools.cached_property
+    def others(self) -> list[Case]:
+        return self.find_others(self)
+
+    @property
+    def whole(self) -> bool:
+        """Whether rows are outputs, and not combinations."""
+        return len(self.a) == len(self.f0)
+
+    @functools.cached_property
+    def typical(self) -> float:
+        """The relative error of most reference values, with room."""
+        relative = self.error[self.known] / np.abs(self.r[self.known])
+        return 3 * MARGIN * float(np.quantile(relative, 0.9)) if relative.size else 0.0
+
+    def room(self, expected: np.ndarray) -> np.ndarray:
+        """Return how far claimed values may be from expected ones that were made of reference values.
+
+        What is left of a wrong element's difference is small compared with it.
+        """
+        own = np.where(np.isfinite(self.error), self.error, 0.0)
+        relative = np.abs(expected) * (3e-6 + self.typical)
+        left = np.where(self.wrong, LEFT_OVER * np.abs(self.a - self.r), np.inf)
+        return np.fmin(relative, left) + MARGIN * own + 1e-300
+
+    def explains(self, expected: Expected, where: np.ndarray | None = None) -> bool:
+        """Return whether the claimed values equal the expected ones, at known places, here and at other points.
+
+        Nothing explains a wrong element that is not held against one value: at a kink, or without a value.
+        """
+        if self.unexplainable:
+            return False
+        return bool(self.agrees(expected, where)) and all(
+            other.agrees(expected, where) is not False for other in self.others
+        )
+
+    def agrees(self, expected: Expected, where: np.ndarray | None = None) -> bool | None:
+        """Return whether the claimed values here equal the expected ones; None where nothing can be compared."""
+        with np.errstate(all="ignore"):
+            values = np.broadcast_to(expected(self), self.r.shape)
+            known = np.isfinite(self.r) & np.isfinite(values)
+            if where is not None:
+                known &= where
+            if not known.any():
+                return None
+            if not np.isfinite(self.a[known]).all():
+                return False
+            return bool((np.abs(self.a - values) <= self.room(values))[known].all())
+
+    @functools.cached_property
+    def unexplainable(self) -> bool:
+        """Whether an element is wrong within its reference's interval, or without one."""
+        held = np.isfinite(self.r) & (np.abs(self.a - self.r) > MARGIN * self.error)
+        return bool((self.wrong & ~held & np.isfinite(self.a)).any())
+
+    @property
+    def known(self) -> np.ndarray:
+        """Where the reference is there and not lost in its error."""
+        return np.isfinite(self.r) & np.isfinite(self.a) & (np.abs(self.r) > 10 * MARGIN * self.error)
+
+
+def cases_of(judgement: Judgement) -> list[Case]:
+    """Return the block of each input at the checked point; of combinations of outputs, the worst one."""
+    elsewhere, flat, cases = Elsewhere(judgement), judgement.flat, []
+    for k in range(len(flat.claim.wrt)):
+        columns, rows = flat.columns(k), slice(None)
+        if not judgement.rows.single:  # one combination shows what the others do
+            worst = int((judgement.state[:, columns] == FAIL).sum(axis=1).argmax())
+            rows = slice(worst, worst + 1)
+        state, a, r, error = (
+            x[rows, columns] for x in (judgement.state, judgement.claimed, judgement.value, judgement.error)
+        )
+        others = functools.partial(elsewhere.cases, rows)
+        case = Case(flat, k, (flat.claim.at, flat.f0), (a, r, error, state == FAIL), others)
+        if judgement.sampled is not None:
+            here = int(((judgement.sampled >= columns.start) & (judgement.sampled < columns.stop)).sum())
+            case.sampled = here if here < a.shape[1] else 0
+        cases.append(case)
+    return cases
+
+
+class Elsewhere:
+    """Claim and central differences at other points.
+
+    Inputs that are not differentiated move, too: a forgotten factor may be one of them.
+    """
+
+    def __init__(self, judgement: Judgement):
+        self.flat, self.rows, self.sampler = judgement.flat, judgement.rows, judgement.sampler
+        self.failed = (judgement.state == FAIL).any(axis=0)
+
+    @functools.cached_property
+    def points(self) -> list[tuple[Mapping[str, np.ndarray], np.ndarray, np.ndarray]]:
+        """Inputs, output and claimed rows at another point; at two where the derivative has few elements."""
+        claim, found = self.flat.claim, []
+        wanted = 2 if self.rows.claimed.size <= 2 else 1
+        for sign in (1, -1, 0.1, -0.1) if self.rows.known else ():
+            at = {name: moved(x, sign) if x.dtype.kind in "fc" else x for name, x in claim.at.items()}
+            try:
+                f0, claimed = claim.value(at), self.rows.at(at)
+            except (CallError, OutOfCallsError):
+                continue
+            if f0.shape == self.flat.out_shape and np.isfinite(f0).all() and np.isfinite(claimed).any():
+                found.append((at, real_view(f0).astype(float), claimed))
+            if len(found) == wanted:
+                break
+        return found
+
+    def cases(self, rows: slice, case: Case) -> list[Case]:
+        """Return the block of an input at the other points, with a part of its elements estimated."""
+        flat, columns = self.flat, self.flat.columns(case.k)
+        wrong = np.flatnonzero(self.failed[columns])
+        right = np.flatnonzero(~self.failed[columns])
+        affordable = (MOST_CALLS - self.sampler.calls) // (2 * len(TWO_STEPS))
+        count = 4 if flat.claim.capabilities.costly else int(np.clip(affordable, FEWEST_COLUMNS, MOST_COLUMNS))
+        few = max(count // 4, count - len(wrong))
+        chosen = [*spread(wrong, count - min(few, len(right))), *spread(right, few)]
+        found = []
+        for at, f0, claimed in self.points:
+            r, error = (np.full_like(case.r, np.nan) for _ in range(2))
+            try:
+                for i in chosen:
+                    r[:, i], error[:, i] = (x[rows] for x in self.slope(at, case, int(i)))
+            except OutOfCallsError:
+                pass
+            if np.isfinite(r).any():
+                found.append(Case(flat, case.k, (at, f0), (claimed[rows, columns], r, error, case.wrong)))
+        return found
+
+    def slope(self, at: Mapping[str, np.ndarray], case: Case, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the slopes of the rows along element i of an input at another point, with their errors."""
+        flat = self.flat
+        part = real_view(at[case.name])
+        unit = max(flat.unit, float(np.finfo(part.dtype).eps) / 2)
+        points = np.repeat(part[None], len(TWO_STEPS), axis=0)
+        points[:, i] += (TWO_STEPS * float(scales_of(part)[i]) * unit**0.2).astype(part.dtype)
+        step = float(points[0, i]) - float(points[1, i])
+        stacks = {name: np.repeat(np.asarray(x)[None], len(TWO_STEPS), axis=0) for name, x in at.items()}
+        x = at[case.name]
+        stacks[case.name] = points.view(x.dtype).reshape((len(points), *x.shape))
+        values = self.rows.combine(self.sampler.evaluate(stacks, len(points)))
+        slope = ROMBERG @ values / (step / 2)
+        plain = (values[0] - values[1]) / step
+        error = UNSURE * np.abs(slope - plain) + 8 * unit * np.abs(values).max(axis=0) / abs(step)
+        return slope, error
+
+
+def moved(x: np.ndarray, sign: float) -> np.ndarray:
+    """Return an input at some distance, no two elements of it by the same part."""
+    parts = 1 + np.modf(0.618 * np.arange(x.size))[0].reshape(x.shape)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(x + sign * (point_beside({"": x})[""] - x) * parts, x.dtype)
+
+
+def spread(places: np.ndarray, count: int) -> np.ndarray:
+    return places if len(places) <= count else places[np.linspace(0, len(places) - 1, count).astype(int)]

@@ -1,0 +1,316 @@
+"""Factors and terms that a wrong derivative lacks, or has too many: functions of inputs and of the output.
+
+A factor of the chain rule varies with the element, or with the output. Its constant is fitted, so that there must be
+several numbers, at the point and at others, that it explains.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .case import Case, Expected
+from .flat import arrays_behind
+
+SEVERAL = 3  # wrong numbers that a fitted constant must explain at least
+MOST_FITTED = 256  # elements of a row that constants are fitted to
+MOST_ARRAYS = 6  # arrays behind the code that are looked at
+SIMPLE = np.array([1, 2, 3, 4, 6, 0.5, 1 / 3, 0.25])  # constants of terms that are products
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def normal(x: np.ndarray) -> np.ndarray:
+    """Return the distribution function of the normal distribution."""
+    return np.array([math.erfc(-v / math.sqrt(2)) / 2 for v in x.reshape(-1).tolist()]).reshape(x.shape)
+
+
+def gelu_slope(x: np.ndarray) -> np.ndarray:
+    return normal(x) + x * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+
+
+def tanh_gelu_slope(x: np.ndarray) -> np.ndarray:
+    t = np.tanh(0.7978845608028654 * (x + 0.044715 * x**3))
+    return (1 + t) / 2 + x * (1 - t**2) * 0.7978845608028654 * (1 + 3 * 0.044715 * x**2) / 2
+
+
+FUNCTIONS: dict[str, Function] = {
+    "{}": lambda x: x,
+    "{}**2": np.square,
+    "{}**3": lambda x: x**3,
+    "sqrt({})": np.sqrt,
+    "{}**1.5": lambda x: x**1.5,
+    "exp({})": np.exp,
+    "exp(-{})": lambda x: np.exp(-x),
+    "sin({})": np.sin,
+    "cos({})": np.cos,
+    "tan({})": np.tan,
+    "log({})": np.log,
+    "tanh({})": np.tanh,
+    "sign({})": np.sign,
+    "1 - {}": lambda x: 1 - x,
+    "1 + {}**2": lambda x: 1 + x**2,
+}
+SLOPES: dict[str, Function] = {
+    "the derivative of tanh, 1 - tanh({})**2,": lambda x: 1 - np.tanh(x) ** 2,
+    "the derivative of sigmoid, s (1 - s) where s = sigmoid({}),": lambda x: sigmoid(x) * (1 - sigmoid(x)),
+    "the derivative of softplus, sigmoid({}),": sigmoid,
+    "the derivative of gelu at {}": gelu_slope,
+    "the derivative of gelu (tanh) at {}": tanh_gelu_slope,
+    "the derivative of silu at {}": lambda x: sigmoid(x) * (1 + x * (1 - sigmoid(x))),
+    "the derivative of elu at {}": lambda x: np.where(x > 0, 1.0, np.exp(np.minimum(x, 0.0))),
+    "the derivative of arctan, 1 / (1 + {}**2),": lambda x: 1 / (1 + x**2),
+    "the derivative of softsign, 1 / (1 + abs({}))**2,": lambda x: (1 + np.abs(x)) ** -2.0,
+    "the derivative of mish at {}": lambda x: (
+        np.tanh(np.log1p(np.exp(x))) + x * sigmoid(x) * (1 - np.tanh(np.log1p(np.exp(x))) ** 2)
+    ),
+}
+"""Derivatives of activations by what they are applied to."""
+SLOPES_BY_RESULT: dict[str, Function] = {
+    "the derivative of tanh, 1 - {}**2,": lambda y: 1 - y**2,
+    "the derivative of sigmoid, {0} (1 - {0}),": lambda y: y * (1 - y),
+    "the derivative of exp, {},": lambda y: y,
+    "the derivative of softplus, 1 - exp(-{}),": lambda y: 1 - np.exp(-y),
+    "the derivative of sqrt, 1 / (2 {}),": lambda y: 0.5 / y,
+    "the derivative of log, exp(-{}),": lambda y: np.exp(-y),
+    "the derivative of elu, 1 + {} below 0,": lambda y: np.where(y > 0, 1.0, 1 + y),
+}
+IN_PLACE: dict[str, Function] = {
+    "sigmoid's s (1 - s) was taken of {0} itself, not of sigmoid({0})": lambda x: (
+        x * (1 - x) / (sigmoid(x) * (1 - sigmoid(x)))
+    ),
+    "sigmoid's derivative was taken at sigmoid({0}), not at {0}": lambda x: (
+        sigmoid(sigmoid(x)) * (1 - sigmoid(sigmoid(x))) / (sigmoid(x) * (1 - sigmoid(x)))
+    ),
+    "tanh's 1 - t**2 was taken of {0} itself, not of tanh({0})": lambda x: (1 - x**2) / (1 - np.tanh(x) ** 2),
+    "tanh's derivative was taken at tanh({0}), not at {0}": lambda x: (
+        (1 - np.tanh(np.tanh(x)) ** 2) / (1 - np.tanh(x) ** 2)
+    ),
+    "sin({0}) in place of cos({0})": np.tan,
+    "cos({0}) in place of sin({0})": lambda x: 1 / np.tan(x),
+    "tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / (1 - np.tanh(x) ** 2),
+    "sigmoid({0}) in place of its derivative": lambda x: 1 / (1 - sigmoid(x)),
+    "1 - tanh({0}) in place of 1 - tanh({0})**2": lambda x: 1 / (1 + np.tanh(x)),
+    "log({0}) in place of 1/{0}": lambda x: x * np.log(x),
+}
+"""What the claim has in place of the derivative, as the quotient of both."""
+
+
+class Quantity(NamedTuple):
+    """What a factor may be made of. of: its values at a case, to be broadcast to (rows, elements)."""
+
+    name: str
+    of: Expected
+    kind: str = "chain factor"
+    place: bool = False  # whether the name says what is in place of what
+
+
+def sources(case: Case) -> Iterator[tuple[str, Expected]]:
+    """Yield arrays that vary with the element or with the output: inputs, the output, arrays behind the code."""
+    flat = case.flat
+    yield case.name, lambda at: at.x
+    for name, other in flat.claim.at.items():
+        if other.dtype.kind != "f" or not other.size:
+            continue
+        if name != case.name:
+            yield from ((name, by) for by in (by_element(case, name), by_output(case, name)) if by is not None)
+        elif by_output(case, name) is not None and flat.out_shape != case.array.shape:
+            yield name, by_output(case, name)  # type: ignore[misc]
+        if other.size > 1:
+            yield f"norm({name})", lambda at, name=name: np.linalg.norm(at.at[name])
+            yield f"sum({name})", lambda at, name=name: np.sum(at.at[name])
+    if case.whole and flat.out_dtype.kind == "f":
+        yield "the value" if len(case.f0) == 1 else "the output", lambda at: at.f0[:, None]
+        held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]
+        for name, x in held[:MOST_ARRAYS]:
+            for shape, new in ((flat.out_shape, (-1, 1)), (case.array.shape, (1, -1))):
+                if fits(x.shape, shape):
+                    wide = np.broadcast_to(x, shape).reshape(new).astype(float)
+                    yield name, lambda at, wide=wide: wide
+
+
+def by_element(case: Case, name: str) -> Expected | None:
+    shape = case.array.shape
+    if not fits(case.at[name].shape, shape):
+        return None
+    return lambda at: np.broadcast_to(at.at[name], shape).reshape(-1).astype(float)
+
+
+def by_output(case: Case, name: str) -> Expected | None:
+    shape = case.flat.out_shape
+    if not case.whole or case.flat.out_dtype.kind != "f" or not shape or not fits(case.at[name].shape, shape):
+        return None
+    return lambda at: np.broadcast_to(at.at[name], shape).reshape(-1, 1).astype(float)
+
+
+def fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
+    """Return whether an array can be broadcast into a shape."""
+    return len(shape) <= len(into) and all(n in (1, m) for n, m in zip(shape[::-1], into[::-1], strict=False))
+
+
+def quantities(case: Case) -> Iterator[Quantity]:
+    for source, of in sources(case):
+        for text, function in SLOPES_BY_RESULT.items() if source == "the output" else SLOPES.items():
+            yield Quantity(text.format(source), after(function, of), "activation derivative")
+        for text, function in FUNCTIONS.items():
+            yield Quantity(f"a factor {text.format(source)}", after(function, of))
+        for text, function in IN_PLACE.items() if source == case.name else ():
+            yield Quantity(text.format(source), after(function, of), "chain factor", True)
+    x = case.array
+    if x.ndim == 2 and len({*x.shape}) == 1 and x.dtype.kind == "f":
+        yield Quantity(f"a factor inv({case.name}).T", lambda at: inverse(at.at[case.name]))
+
+
+def inverse(x: np.ndarray) -> np.ndarray:
+    try:
+        return np.linalg.inv(x).T.reshape(-1).astype(float)
+    except np.linalg.LinAlgError:
+        return np.full(x.size, np.nan)
+
+
+def after(function: Function, of: Expected) -> Expected:
+    return lambda at: function(of(at))
+
+
+class Fit:
+    """Numbers of a case and of the same at other points, side by side, for the constants of hypotheses."""
+
+    def __init__(self, case: Case):
+        self.case, self.cases = case, [case, *case.others]
+        wrong = np.flatnonzero((case.wrong & case.known).any(axis=0))
+        self.columns = [np.flatnonzero(np.isfinite(at.r).any(axis=0))[:MOST_FITTED] for at in self.cases]
+        self.columns[0] = np.union1d(wrong[:MOST_FITTED], self.columns[0])
+        self.a, self.r = self.join(lambda at: at.a), self.join(lambda at: at.r)
+        self.known, self.wrong = self.join(lambda at: at.known), self.join(lambda at: at.wrong)
+        self.wrong = self.wrong & self.known
+        self.count = int(self.wrong.sum())
+
+    def join(self, of: Expected) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            wide = (np.broadcast_to(of(at), at.r.shape)[:, c] for at, c in zip(self.cases, self.columns, strict=True))
+            return np.concatenate([x.reshape(-1) for x in wide])
+
+    def constant(self, ratio: np.ndarray, used: np.ndarray) -> float | None:
+        """Return the number that a ratio is at all used places; None where it varies, or is known at too few."""
+        used = used & np.isfinite(ratio)
+        if int(used.sum()) < SEVERAL:
+            return None
+        c = float(np.median(ratio[used]))
+        spread = np.abs(ratio[used] - c)
+        near = spread <= 1e-3 * abs(c)
+        return c if c and np.isfinite(c) and near.all() else None
+
+    def varies(self, q: np.ndarray) -> bool:
+        q = np.abs(q[self.wrong & np.isfinite(q)])
+        return bool(len(q) >= 2 and np.ptp(q) > 1e-6 * q.max() > 0)
+
+
+def chain_factor(case: Case) -> tuple[str, str] | None:
+    """A factor that varies with the element or the output is missing, or too many."""
+    fit, best = Fit(case), None
+    if fit.count < SEVERAL:
+        return None
+    for quantity in itertools.chain(quantities(case), powers(fit, lambda fit: fit.a / fit.r)):
+        q = fit.join(quantity.of)
+        if not fit.varies(q):
+            continue
+        for power, word in ((1, quantity.place or "too many"), (-1, "missing")):
+            if quantity.place and power < 0:
+                continue
+            with np.errstate(all="ignore"):
+                c = fit.constant(fit.a / (fit.r * q**power), fit.wrong)
+            if c is None or (best is not None and abs(c - 1) > 1e-5):
+                continue
+            if abs(c - 1) < 1e-4:
+                c = 1.0
+            whole = lambda at, c=c, power=power, of=quantity.of: c * at.r * of(at) ** float(power)  # noqa: E731
+            part = lambda at, whole=whole: np.where(case.wrong, whole(at), at.r)  # noqa: E731
+            if not (case.explains(whole) or case.explains(part)):
+                continue
+            text = quantity.name if quantity.place else f"{quantity.name} is {word} (chain rule)"
+            found = (quantity.kind, text if c == 1 else f"{text} (and a constant {c:.6g})")
+            if c == 1:
+                return found
+            best = best or found
+    return best
+
+
+def powers(fit: Fit, of: Callable[[Fit], np.ndarray]) -> Iterator[Quantity]:
+    """Yield the power of an input that a ratio or a difference follows, where it follows one."""
+    for name, source in itertools.islice(sources(fit.case), 4):
+        with np.errstate(all="ignore"):
+            x, y = np.log(np.abs(fit.join(source))), np.log(np.abs(of(fit)))
+        used = fit.wrong & np.isfinite(x) & np.isfinite(y)
+        if int(used.sum()) < SEVERAL or np.ptp(x[used]) < 1e-3:
+            continue
+        slope = float(np.polyfit(x[used], y[used], 1)[0])
+        p = round(2 * slope) / 2
+        if abs(slope - p) < 1e-3 and p:
+            yield Quantity(f"a factor {name}**{p:g}", lambda at, source=source, p=p: source(at) ** p)
+
+
+def unmasked(case: Case) -> tuple[str, str] | None:
+    """Wrong exactly where an input or the output is 0 or below: the derivative is 0 there, and the claim is not."""
+    if case.unexplainable:
+        return None
+    for name, of in sources(case):
+        for condition, test in {">": np.greater, "<": np.less, "!=": np.not_equal}.items():
+            found = [zero_where(at, test(np.broadcast_to(of(at), at.r.shape), 0)) for at in (case, *case.others)]
+            if found[0] and all(found):
+                factor = f"a factor ({name} {condition} 0)"
+                text = f"wrong where the derivative is 0: {factor} is missing, as relu or a mask has it"
+                return "activation derivative", text
+    return None
+
+
+def zero_where(case: Case, passes: np.ndarray) -> bool:
+    """Return whether the claim is right where a condition holds, and wrong elsewhere, where the derivative is 0."""
+    known = np.isfinite(case.r) & np.isfinite(case.a)
+    small = np.abs(case.r) <= 1e-6 * np.abs(case.a)
+    right = np.abs(case.a - case.r) <= case.room(case.r)
+    some = (known & passes & (case.r != 0)).any() and (known & ~passes & (case.a != 0)).any()
+    return bool(some and (right[known & passes]).all() and (small | (case.a == 0))[known & ~passes].all())
+
+
+def term(case: Case) -> tuple[str, str] | None:
+    """The difference is proportional to a known quantity: a term was dropped, or is one too many."""
+    fit = Fit(case)
+    if fit.count < SEVERAL:
+        return None
+    plain = [Quantity("1", lambda at: np.ones_like(at.r))]
+    simple = [q for q in quantities(case) if not q.place]
+    for quantity in itertools.chain(plain, simple, powers(fit, lambda fit: fit.a - fit.r), products(case)):
+        wide = fit.join(quantity.of)
+        with np.errstate(all="ignore"):
+            c = fit.constant((fit.a - fit.r) / wide, fit.wrong & (wide != 0))
+        if c is None or (quantity.kind == "product" and not np.isclose(abs(c), SIMPLE, rtol=1e-4).any()):
+            continue
+        if not case.explains(lambda at, c=c, of=quantity.of: at.r + c * of(at)):  # type: ignore[misc]
+            continue
+        if quantity.name == "1":
+            return "dropped term", f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
+        name = quantity.name.removeprefix("a factor ")
+        name = f"{name} (a log-determinant)" if name.startswith("inv(") else name
+        action = "dropped, or of the wrong sign" if c < 0 else "too many"
+        return "dropped term", f"a term {abs(c):.6g} * {name} is {action}: the difference is proportional to {name}"
+    return None
+
+
+def products(case: Case) -> Iterator[Quantity]:
+    """Yield products of an input with a function of an input, as the product rule leaves them."""
+    few = list(itertools.islice(sources(case), 4))
+    for (name, of), (other, by) in itertools.product(few, few):
+        for text, function in (*FUNCTIONS.items(), ("(1 - tanh({})**2)", lambda x: 1 - np.tanh(x) ** 2)):
+            whole = lambda at, of=of, by=by, function=function: of(at) * function(by(at))  # noqa: E731
+            yield Quantity(f"{name} * {text.format(other)}", whole, "product")
+            yield Quantity(
+                f"{name}**2 * {text.format(other)}", lambda at, of=of, whole=whole: of(at) * whole(at), "product"
+            )
