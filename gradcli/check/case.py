@@ -21,13 +21,14 @@ UNSURE = 1e-2  # the part of what that changes by which the slope may be off
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
 Expected = Callable[["Case"], np.ndarray]
+Point = tuple[Mapping[str, np.ndarray], np.ndarray, np.ndarray]  # inputs, output, claimed rows
 
 
 class Case:
     """One input's block at one point: claimed a and reference r, as (rows, elements), with the room that errors leave.
 
-    wrong: which elements are wrong at the checked point. at: all inputs; f0: the output, as a real vector; x: the
-    input, as one. others: the same at other points.
+    wrong: which elements are wrong at the checked point; rows: which rows of the claim these are. at: all inputs; f0:
+    the output, as a real vector; x: the input, as one. others: the same at other points.
     """
 
     def __init__(
@@ -36,9 +37,10 @@ class Case:
         k: int,
         point: tuple[Mapping[str, np.ndarray], np.ndarray],
         numbers: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-        others: Callable[[Case], list[Case]] = lambda case: [],
+        elsewhere: Elsewhere | None = None,
+        rows: slice = slice(None),
     ):
-        self.flat, self.k, self.find_others = flat, k, others
+        self.flat, self.k, self.elsewhere, self.rows = flat, k, elsewhere, rows
         self.name, self.array = flat.claim.wrt[k], flat.arrays[k]
         self.at, self.f0 = point
         self.a, self.r, self.error, self.wrong = numbers
@@ -47,7 +49,7 @@ class Case:
 
     @functools.cached_property
     def others(self) -> list[Case]:
-        return self.find_others(self)
+        return [] if self.elsewhere is None else self.elsewhere.cases(self)
 
     @property
     def whole(self) -> bool:
@@ -117,8 +119,7 @@ def cases_of(judgement: Judgement) -> list[Case]:
         state, a, r, error = (
             x[rows, columns] for x in (judgement.state, judgement.claimed, judgement.value, judgement.error)
         )
-        others = functools.partial(elsewhere.cases, rows)
-        case = Case(flat, k, (flat.claim.at, flat.f0), (a, r, error, state == FAIL), others)
+        case = Case(flat, k, (flat.claim.at, flat.f0), (a, r, error, state == FAIL), elsewhere, rows)
         if judgement.sampled is not None:
             here = int(((judgement.sampled >= columns.start) & (judgement.sampled < columns.stop)).sum())
             case.sampled = here if here < a.shape[1] else 0
@@ -137,41 +138,45 @@ class Elsewhere:
         self.failed = (judgement.state == FAIL).any(axis=0)
 
     @functools.cached_property
-    def points(self) -> list[tuple[Mapping[str, np.ndarray], np.ndarray, np.ndarray]]:
+    def points(self) -> list[Point]:
         """Inputs, output and claimed rows at another point; at two where the derivative has few elements."""
         claim, found = self.flat.claim, []
         wanted = 2 if self.rows.claimed.size <= 2 else 1
         for sign in (1, -1, 0.1, -0.1) if self.rows.known else ():
             at = {name: moved(x, sign) if x.dtype.kind in "fc" else x for name, x in claim.at.items()}
-            try:
-                f0, claimed = claim.value(at), self.rows.at(at)
-            except (CallError, OutOfCallsError):
-                continue
-            if f0.shape == self.flat.out_shape and np.isfinite(f0).all() and np.isfinite(claimed).any():
-                found.append((at, real_view(f0).astype(float), claimed))
+            found += self.at_point(at)
             if len(found) == wanted:
                 break
         return found
 
-    def cases(self, rows: slice, case: Case) -> list[Case]:
-        """Return the block of an input at the other points, with a part of its elements estimated."""
+    def at_point(self, at: Mapping[str, np.ndarray]) -> list[Point]:
+        """Return the output and the claimed rows with inputs, where there are any."""
+        try:
+            f0, claimed = self.flat.claim.value(at), self.rows.at(at)
+        except (CallError, OutOfCallsError):
+            return []
+        usable = f0.shape == self.flat.out_shape and np.isfinite(f0).all() and np.isfinite(claimed).any()
+        return [(at, real_view(f0).astype(float), claimed)] if usable else []
+
+    def cases(self, case: Case, points: list[Point] | None = None) -> list[Case]:
+        """Return the block of an input at the other points (or these), with a part of its elements estimated."""
         flat, columns = self.flat, self.flat.columns(case.k)
         wrong = np.flatnonzero(self.failed[columns])
         right = np.flatnonzero(~self.failed[columns])
         affordable = (MOST_CALLS - self.sampler.calls) // (2 * len(TWO_STEPS))
-        count = 4 if flat.claim.capabilities.costly else int(np.clip(affordable, FEWEST_COLUMNS, MOST_COLUMNS))
+        count = 3 if flat.claim.capabilities.costly else int(np.clip(affordable, FEWEST_COLUMNS, MOST_COLUMNS))
         few = max(count // 4, count - len(wrong))
         chosen = [*spread(wrong, count - min(few, len(right))), *spread(right, few)]
         found = []
-        for at, f0, claimed in self.points:
+        for at, f0, claimed in self.points if points is None else points:
             r, error = (np.full_like(case.r, np.nan) for _ in range(2))
             try:
                 for i in chosen:
-                    r[:, i], error[:, i] = (x[rows] for x in self.slope(at, case, int(i)))
+                    r[:, i], error[:, i] = (x[case.rows] for x in self.slope(at, case, int(i)))
             except OutOfCallsError:
                 pass
             if np.isfinite(r).any():
-                found.append(Case(flat, case.k, (at, f0), (claimed[rows, columns], r, error, case.wrong)))
+                found.append(Case(flat, case.k, (at, f0), (claimed[case.rows, columns], r, error, case.wrong)))
         return found
 
     def slope(self, at: Mapping[str, np.ndarray], case: Case, i: int) -> tuple[np.ndarray, np.ndarray]:

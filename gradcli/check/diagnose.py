@@ -15,9 +15,9 @@ import numpy as np
 
 from ..show.check_results import Finding
 from .case import LEFT_OVER, PARTS_OF_OUTPUT, Case, Expected, cases_of
-from .factors import chain_factor, term, unmasked
+from .factors import centred, chain_factor, term, unmasked
 from .flat import Flat, arrays_behind
-from .verdict import Judgement
+from .verdict import Judgement, entries_that_count
 
 CONSTANTS = {
     np.pi: "pi",
@@ -57,7 +57,7 @@ def float32(case: Case) -> Mistake | None:
         return None
     relative = np.abs(case.a - case.r)[case.known] / np.abs(case.r[case.known])
     exact = (case.a.astype(np.float32).astype(float) == case.a)[case.known]
-    if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < 3e-7):
+    if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < min(3e-7, 1e3 * np.median(relative))):
         return "precision", f"precision lost to float32: relative errors up to {relative.max():.1g}"
     return None
 
@@ -262,13 +262,25 @@ def place_text(case: Case, columns: np.ndarray) -> str:
         others = tuple(i for i in range(full.ndim) if i != axis)
         lines = full.all(axis=others) if others else full
         if lines.sum() and full.sum() == lines.sum() * (full.size // full.shape[axis]) and full.ndim > 1:
-            word = "row" if axis == 0 and full.ndim == 2 else "column" if full.ndim == 2 else f"axis {axis}, place"
-            return f"{parts}in {word} {', '.join(str(int(i)) for i in np.flatnonzero(lines)[:5])}"
+            words = ("row", "column") if full.ndim == 2 else (f"axis {axis} at place",) * full.ndim
+            return f"{parts}in {words[axis]}{ranges(lines)}, right in {words[axis]}{ranges(~lines)}"
     return f"{parts}in {len(places)} of {case.array.size} elements"
 
 
-FITTED = (unmasked, chain_factor, term)  # functions of the input, which is real
-PATTERNS = (not_finite, zero, float32, whole_factor, rearranged, part_factor, *FITTED, mostly_sign)
+def right_if_symmetric(case: Case) -> Mistake | None:
+    """Where an input is a square matrix: the claim is right once that is symmetric."""
+    for name, x in case.at.items() if case.elsewhere is not None else ():
+        if x.ndim != 2 or x.dtype.kind != "f" or len(x) != len(x.T) or np.array_equal(x, x.T):
+            continue
+        points = case.elsewhere.at_point({**case.at, name: (x + x.T) / 2})  # type: ignore[union-attr]
+        found = case.elsewhere.cases(case, points)  # type: ignore[union-attr]
+        if found and found[0].agrees(lambda at: at.r):
+            return "symmetric part", f"the claim is right only where {name} is symmetric"
+    return None
+
+
+FITTED = (unmasked, chain_factor, term, centred)  # functions of the input, which is real
+PATTERNS = (not_finite, zero, float32, whole_factor, rearranged, part_factor, *FITTED, mostly_sign, right_if_symmetric)
 """What may have been mistaken, the most telling first."""
 
 
@@ -284,8 +296,27 @@ def diagnose(judgement: Judgement) -> tuple[Finding, ...]:
         if match is not None:
             kind, text = match
             findings.append(Finding(kind, f"{case.name}: {text}", case.name))
-        findings += places_of_wrong(case)
+        if match is None or case.sampled:
+            findings += places_of_wrong(case)
+    if not any(finding.kind not in PLACES for finding in findings):
+        from .shortcuts import find_shortcut
+
+        shortcut = find_shortcut(cases)
+        findings = [*([] if shortcut is None else [shortcut]), *findings]
     return tuple(dict.fromkeys(findings))
+
+
+PLACES = ("single element", "some elements")  # findings that say where a mistake is, and not which
+
+
+def ranges(chosen: np.ndarray) -> str:
+    """Return places of True in words: " 3", "s 0 to 4", "s 1, 3 and more"."""
+    places = np.flatnonzero(chosen).tolist()
+    if len(places) == 1:
+        return f" {places[0]}"
+    if places[-1] - places[0] + 1 == len(places):
+        return f"s {places[0]} to {places[-1]}"
+    return f"s {', '.join(map(str, places[:5]))}{' and more' * (len(places) > 5)}"
 
 
 def index_of(case: Case, column: int) -> str:
@@ -308,14 +339,22 @@ def output_of_wrong(case: Case) -> str:
 
 
 def places_of_wrong(case: Case) -> list[Finding]:
-    count, total = int(case.wrong.sum()), case.wrong.size
+    wrong = case.wrong
+    count, total = int(wrong.sum()), int(entries_that_count(case.a, wrong).sum())
     if case.sampled:
-        text = f"at least {count} of {total} elements are wrong; {count} of {case.sampled} sampled"
+        text = f"at least {count} of {wrong.size} elements are wrong; {count} of {case.sampled} sampled"
         return [Finding("some elements", f"{case.name}: {text}", case.name)]
-    if total < 2 or count > max(1, total // 4):
+    columns = np.flatnonzero(wrong.any(axis=0))
+    place = place_text(case, columns) if len(wrong) == 1 and len(columns) < wrong.shape[1] else ""
+    if "right in" in place and count > 1:
+        return [Finding("some elements", f"{case.name}: wrong {place}", case.name)]
+    if total < 2 or count > max(1, total // 4, 2 if len(wrong) == 1 and total > 3 else 0):
         return []
+    if count == 2 and len(wrong) == 1 and case.array.dtype.kind == "f":
+        places = " and ".join(index_of(case, int(column)) for column in columns)
+        return [Finding("some elements", f"{case.name}: wrong at {places}; the other {total - 2} are right", case.name)]
     if count == 1:
-        (column,) = np.nonzero(case.wrong)[1]
+        (column,) = np.nonzero(wrong)[1]
         others = "is right" if total == 2 else f"{total - 1} are right"
         text = f"a single element is wrong, at {index_of(case, int(column))}{times(case)}"
         text += f"{output_of_wrong(case).replace(' all', '')}; the other {others}"

@@ -52,7 +52,6 @@ FUNCTIONS: dict[str, Function] = {
     "exp(-{})": lambda x: np.exp(-x),
     "sin({})": np.sin,
     "cos({})": np.cos,
-    "tan({})": np.tan,
     "log({})": np.log,
     "tanh({})": np.tanh,
     "sign({})": np.sign,
@@ -158,12 +157,12 @@ def fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
 
 def quantities(case: Case) -> Iterator[Quantity]:
     for source, of in sources(case):
+        for text, function in IN_PLACE.items() if source == case.name else ():
+            yield Quantity(text.format(source), after(function, of), "chain factor", True)
         for text, function in SLOPES_BY_RESULT.items() if source == "the output" else SLOPES.items():
             yield Quantity(text.format(source), after(function, of), "activation derivative")
         for text, function in FUNCTIONS.items():
             yield Quantity(f"a factor {text.format(source)}", after(function, of))
-        for text, function in IN_PLACE.items() if source == case.name else ():
-            yield Quantity(text.format(source), after(function, of), "chain factor", True)
     x = case.array
     if x.ndim == 2 and len({*x.shape}) == 1 and x.dtype.kind == "f":
         yield Quantity(f"a factor inv({case.name}).T", lambda at: inverse(at.at[case.name]))
@@ -203,7 +202,7 @@ class Fit:
         used = used & np.isfinite(ratio)
         if int(used.sum()) < SEVERAL:
             return None
-        c = float(np.median(ratio[used]))
+        c = float(ratio[used][0])
         spread = np.abs(ratio[used] - c)
         near = spread <= 1e-3 * abs(c)
         return c if c and np.isfinite(c) and near.all() else None
@@ -305,12 +304,34 @@ def term(case: Case) -> tuple[str, str] | None:
 
 
 def products(case: Case) -> Iterator[Quantity]:
-    """Yield products of an input with a function of an input, as the product rule leaves them."""
+    """Yield products of an input's power with a function of an input, as product and quotient rule leave them."""
     few = list(itertools.islice(sources(case), 4))
     for (name, of), (other, by) in itertools.product(few, few):
         for text, function in (*FUNCTIONS.items(), ("(1 - tanh({})**2)", lambda x: 1 - np.tanh(x) ** 2)):
-            whole = lambda at, of=of, by=by, function=function: of(at) * function(by(at))  # noqa: E731
-            yield Quantity(f"{name} * {text.format(other)}", whole, "product")
-            yield Quantity(
-                f"{name}**2 * {text.format(other)}", lambda at, of=of, whole=whole: of(at) * whole(at), "product"
-            )
+            for power in ("{}", "{}**2", "1/{}", "1/{}**2"):
+                p = (2.0 if "2" in power else 1.0) * (-1 if "/" in power else 1)
+                whole = lambda at, of=of, by=by, function=function, p=p: of(at) ** p * function(by(at))  # noqa: E731
+                yield Quantity(f"{power.format(name)} * {text.format(other)}", whole, "product")
+
+
+def centred(case: Case) -> tuple[str, str] | None:
+    """The difference is the same in all elements, or along an axis, but another at other points."""
+    shape = case.array.shape
+    axes = [tuple(range(len(shape))), *((axis,) for axis in range(len(shape)))] if len(shape) > 1 else [(0,)]
+    for several in axes if case.whole else ():
+        if len(shape) == 0 or math.prod(shape[i] for i in several) < SEVERAL or case.unexplainable:
+            continue
+        if all(at.agrees(lambda at, several=several: at.r + mean_along(at, several)) for at in (case, *case.others)):  # type: ignore[misc]
+            where = "all elements" if len(several) == len(shape) else f"the elements along axis {several[0]}"
+            text = f"the difference is the same in {where}: the derivative through a mean or a sum is dropped or added"
+            return "dropped term", text
+    return None
+
+
+def mean_along(at: Case, axes: tuple[int, ...]) -> np.ndarray:
+    """Return the mean difference along axes of the input, of what is known."""
+    gap = (at.a - at.r).reshape((len(at.r), *at.array.shape))
+    known = np.isfinite(gap)
+    several = tuple(axis + 1 for axis in axes)
+    total = np.where(known, gap, 0.0).sum(axis=several, keepdims=True) / known.sum(axis=several, keepdims=True)
+    return np.broadcast_to(total, gap.shape).reshape(at.r.shape)

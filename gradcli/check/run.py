@@ -284,7 +284,7 @@ class Judging:
         return with_elements(judgement, item, k) if self.request.show == "all" else item
 
     def find_mistakes(self, judgement: Judgement, probe: Probe) -> tuple[Finding, ...]:
-        from .diagnose import diagnose
+        from .diagnose import PLACES, diagnose
 
         mistakes = diagnose(judgement)
         only_places = all(finding.kind in PLACES for finding in mistakes)
@@ -361,7 +361,6 @@ ROUGH = Finding(
     "the claim is rough: the function's slope is smooth over close points, and the claim jumps about (computed in "
     "float16 or float32, from a table, or by an iteration that stops early)",
 )
-PLACES = ("single element", "some elements")  # findings that say where a mistake is, and not which
 
 
 def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None) -> Finding | None:

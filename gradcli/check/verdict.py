@@ -315,12 +315,12 @@ class Judgement:
             if hidden.any()
             else 0.0,
             of_largest=largest,
-            counts=self.counts(wrong, undecided, alone),
+            counts=self.counts(wrong, undecided, alone, entries_that_count(a, wrong | undecided)),
         )
 
-    def counts(self, wrong: np.ndarray, undecided: np.ndarray, alone: np.ndarray) -> ElementCounts:
-        """Count entries, or, where the rows are combinations, elements of the input."""
-        of, *numbers = wrong.size, *(int(entries.sum()) for entries in (wrong, undecided, alone))
+    def counts(self, wrong: np.ndarray, undecided: np.ndarray, alone: np.ndarray, some: np.ndarray) -> ElementCounts:
+        """Count entries among some, or, where the rows are combinations, elements of the input."""
+        of, *numbers = (int((entries & some).sum()) for entries in (some, wrong, undecided, alone))
         if not self.rows.single:
             of, *numbers = wrong.shape[1], *(int(entries.any(axis=0).sum()) for entries in (wrong, undecided, alone))
         return ElementCounts(numbers[0], numbers[1], of, numbers[2])
@@ -342,6 +342,13 @@ class Judgement:
             return None, None
         own = float((off[known] / np.abs(value[known])).max())
         return own, float(off[known].max() / np.abs(value[known]).max())
+
+
+def entries_that_count(claimed: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """Return which entries to count: of a function that works element by element, those of the diagonal."""
+    diagonal = np.eye(*claimed.shape, dtype=bool)
+    square = claimed.shape[0] == claimed.shape[1] > 1
+    return diagonal if square and not ((claimed != 0) | wrong)[~diagonal].any() else np.ones_like(diagonal)
 
 
 EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3  # PyTorch's own

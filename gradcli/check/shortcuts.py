@@ -1,0 +1,206 @@
+"""Parts of a chain that a gradient by hand leaves out, or goes through twice: our engine's backward, changed at a node.
+
+Where the engine can run a plain function, its graph has all intermediate results, of which the checks know nothing:
+the forgotten derivative of a hidden layer's activation, or a path that is missing. The backward that is changed so
+must give what is claimed, at the point and at another one.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import textwrap
+from collections.abc import Container, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..errors import lines_of_file
+from ..program.hand_written import HandWritten
+from ..program.recorded import Traced
+from ..program.user_lines import users_chain
+from ..show.check_results import Finding
+from ..tape.record import Mode, recording
+from ..tape.walk import Plan, reachable
+from .case import Case
+from .flat import real_view
+
+MOST_NODES, MOST_PAIRS, MOST_ELEMENTS = 200, 2000, 20_000
+ALIKE = 1e-6  # the part of the claim by which a changed backward may be off
+KNOWN = {
+    frozenset({"negative", "exp", "add", "divide"}): "sigmoid",
+    frozenset({"negative", "exp", "add", "reciprocal"}): "sigmoid",
+    frozenset({"exp", "add", "log"}): "softplus",
+    frozenset({"exp", "log1p"}): "softplus",
+    frozenset({"maximum"}): "relu",
+}
+SHARES = {0: "is missing", -1: "has the wrong sign", 2: "is counted twice"}
+"""What is said of a part of the derivative that the claim holds so many times."""
+
+
+class Lines(Mode):
+    """Notes with each node the user's lines that made it."""
+
+    def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Any:
+        node = self.below.make_node(primitive, nodes, out, raws, params)
+        node.origin = users_chain()
+        return node
+
+
+class Run:
+    """The function recorded at a point, and what is claimed there of one row: (n,).
+
+    arriving: the cotangent of each node. right: our engine's derivative. parts: what of it goes through each node.
+    """
+
+    def __init__(self, claim: HandWritten, at: Mapping[str, np.ndarray], cotangent: np.ndarray, claimed: np.ndarray):
+        traced = Traced(claim.f, at, wrt=claim.wrt)
+        with recording(Lines()):
+            self.record = traced.record_call(traced.at)
+        (out,), self.claimed = self.record.outputs, claimed
+        self.inputs = [(x._node, x._data) for x in self.record.inputs]
+        nodes = reachable([out._node]) if out._node is not None else []
+        self.nodes = [node for node in nodes if not node.leaf and shape_of(node) is not None]
+        seed = np.asarray(cotangent, out._data.dtype).reshape(out._data.shape)
+        wanted = dict.fromkeys([*self.nodes, *(node for node, _ in self.inputs)])
+        self.arriving = Plan(True, False, wanted).run([(out._node, seed)]) if self.nodes else {}
+        self.right = self.join(self.arriving)
+
+    def join(self, grads: Mapping[Any, Any]) -> np.ndarray:
+        parts = (np.zeros_like(x) if grads.get(node) is None else np.asarray(grads[node]) for node, x in self.inputs)
+        return np.concatenate([real_view(part).astype(float) for part in parts])
+
+    def pull(self, i: int, cotangent: Any) -> np.ndarray:
+        """Return the product of a cotangent with the derivative of node i."""
+        return self.join(
+            Plan(True, False, dict.fromkeys(node for node, _ in self.inputs)).run([(self.nodes[i], cotangent)])
+        )
+
+    @functools.cached_property
+    def parts(self) -> list[np.ndarray]:
+        return [self.pull(i, self.arriving[node]) for i, node in enumerate(self.nodes)]
+
+    def between(self, early: int, late: int, cotangent: Any) -> Any:
+        """Return the product of a cotangent of a late node with its derivative by an early one."""
+        node = self.nodes[early]
+        found = Plan(True, False, {node: None}).run([(self.nodes[late], cotangent)]).get(node)
+        return np.zeros(shape_of(node) or ()) if found is None else np.asarray(found)
+
+    def ancestors(self) -> list[set[int]]:
+        """Return the places of the nodes that each node depends on."""
+        places, found = {node: i for i, node in enumerate(self.nodes)}, []
+        for node in self.nodes:
+            parents = {places[p] for p in node.parents if p in places}
+            found.append(parents.union(*(found[i] for i in parents)))
+        return found
+
+    def left_out(self, early: int, late: int) -> np.ndarray:
+        """Return the derivative where that of a late node by an early one is 1."""
+        return self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
+
+    def applied_twice(self, early: int, late: int) -> np.ndarray:
+        node = self.nodes[late]
+        return self.right - self.parts[late] + self.pull(late, self.between(early, late, self.arriving[node]))
+
+    def cut(self, early: int, late: int) -> np.ndarray:
+        """Return the derivative without what goes through either node."""
+        both = self.pull(early, self.between(early, late, self.arriving[self.nodes[late]]))
+        return self.right - self.parts[late] - self.parts[early] + both
+
+
+def shape_of(node: Any) -> tuple[int, ...] | None:
+    return node.data.shape if node.leaf else node.outline[0] if isinstance(node.outline, tuple) else None
+
+
+def find_shortcut(cases: list[Case]) -> Finding | None:
+    """Return which part of the chain is left out or wrong, where our engine can run the function."""
+    flat, elsewhere = cases[0].flat, cases[0].elsewhere
+    claim = flat.claim
+    small = sum(x.size for x in claim.at.values()) + flat.out.size <= MOST_ELEMENTS
+    real = all(x.dtype.kind == "f" for x in (flat.out, *claim.at.values()))
+    if type(claim) is not HandWritten or elsewhere is None or not (small and real and elsewhere.rows.known):
+        return None
+    rows, wrong = elsewhere.rows, max(cases, key=lambda case: int(case.wrong.sum()))
+    row = int(wrong.wrong.sum(axis=1).argmax()) + (wrong.rows.start or 0)
+    weights = np.eye(len(flat.f0))[row] if rows.weights is None else rows.weights[row]
+    points = [(claim.at, rows.claimed), *((at, claimed) for at, _, claimed in elsewhere.points)]
+    try:
+        runs = [Run(claim, at, weights, claimed[row]) for at, claimed in points]
+        return next(hypotheses(runs), None)
+    except Exception:  # the engine does not know an operation of the function, or its code wants plain arrays
+        return None
+
+
+def hypotheses(runs: list[Run]) -> Iterator[Finding]:
+    here = runs[0]
+    names = [node.name() for node in here.nodes]
+    if not 0 < len(names) <= MOST_NODES or any([node.name() for node in run.nodes] != names for run in runs):
+        return
+    yield from paths(runs, SHARES)
+    before = here.ancestors()
+    pairs = [(early, late) for late in range(len(names)) for early in sorted(before[late])]
+    pairs.sort(key=lambda pair: pair[1] - pair[0])
+    shapes = [shape_of(node) for node in here.nodes]
+    for way, words in ((Run.left_out, "left out"), (Run.applied_twice, "applied twice")):
+        for early, late in [(i, j) for i, j in pairs if shapes[i] == shapes[j]][:MOST_PAIRS]:
+            if all(near(way(run, early, late), run) for run in runs):
+                what = f"the derivative of {operations(here, early + 1, late)} is {words}"
+                yield Finding("activation derivative", what + place_of(here, late))
+    small = [
+        i for i, shape in enumerate(shapes) if np.prod(shape, dtype=int) < max(np.prod(s, dtype=int) for s in shapes)
+    ]
+    for early, late in [(i, j) for i, j in pairs if i in small and j in small][:MOST_PAIRS]:
+        if all(near(run.cut(early, late), run) for run in runs):
+            what = " and ".join(operations(here, i, i) + place_of(here, i) for i in (early, late))
+            yield Finding("missing path", f"the parts of the derivative that go through these are missing: {what}")
+    yield from paths(runs)
+
+
+def paths(runs: list[Run], wanted: Container[Any] | None = None) -> Iterator[Finding]:
+    """Yield nodes, the latest first, so many times whose part of the derivative is claimed."""
+    here = runs[0]
+    for i in reversed(range(len(here.nodes))):
+        share = share_of(here.parts[i], here)
+        if share is None or (wanted is not None and share not in wanted):
+            continue
+        if all(near(run.right + float(share - 1) * run.parts[i], run) for run in runs):
+            words = SHARES.get(share, f"is {share} times as large as it should be")
+            what = f"the part of the derivative that goes through {operations(here, i, i)} {words}"
+            yield Finding("missing path", what + place_of(here, i))
+
+
+def share_of(part: np.ndarray, run: Run) -> Any:
+    """Return how often a part of the derivative is in the claim, where that is a number that means something."""
+    size = float(part @ part)
+    share = 1 + float((run.claimed - run.right) @ part) / size if size else np.nan
+    if not abs(share) < 1e6:
+        return None
+    simple = Fraction(share).limit_denominator(64)
+    return simple if abs(share - simple) < 1e-6 and simple != 1 else None
+
+
+def near(expected: np.ndarray, run: Run) -> bool:
+    if not np.isfinite(run.claimed).all():
+        return False
+    size = np.abs(run.claimed).max(initial=0.0)
+    return bool(
+        (np.abs(expected - run.claimed) <= ALIKE * size).all() and not np.allclose(run.right, run.claimed, rtol=ALIKE)
+    )
+
+
+def operations(run: Run, first: int, last: int) -> str:
+    names = [getattr(node.rule.primitive, "name", None) or node.name() for node in run.nodes[first : last + 1]]
+    known = KNOWN.get(frozenset(names))
+    return f"{known} ({', '.join(names)})" if known else ", ".join(dict.fromkeys(names))
+
+
+def place_of(run: Run, i: int) -> str:
+    """Return the user's line that made a node."""
+    chain = run.nodes[i].origin
+    if not chain:
+        return ""
+    (file, line), _ = chain[0]
+    code = "".join(lines_of_file(file)[line - 1 : line]).strip()
+    here = os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
+    return f": {textwrap.shorten(code, 60, placeholder=' ...')} ({here}:{line})"
