@@ -117,7 +117,7 @@ class DeclaredCheck(pytest.Item):
         )
         if report.verdict not in ("pass", "accepted", "inconclusive" if allows else ""):
             raise UnprovenError(report)
-        self.add_report_section("call", "gradcheck", report_text(report))
+        self.add_report_section("call", "gradcheck", str(report))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo, style: Any = None) -> Any:
         """Return what `gradcli gradcheck` says of the check; the summary has its verdict and reason."""
@@ -125,21 +125,14 @@ class DeclaredCheck(pytest.Item):
             return super().repr_failure(excinfo, style)
         from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
-        from .show.checks import headline
+        from .show.checks import reasons
 
         report = excinfo.value.report
-        reasons = dict.fromkeys([headline(report), *(finding.text for finding in report.diagnosis[:1])])
-        place = ReprFileLocation(report.file or "", report.line or 0, f"{report.verdict}: {'; '.join(reasons)}")
-        entry = ReprEntryNative([report_text(report) + "\n"])
+        text = f"{report.verdict}: {'; '.join(reasons(report)[:2])}"
+        place = ReprFileLocation(report.file or "", report.line or 0, text)
+        entry = ReprEntryNative([str(report) + "\n"])
         return ReprExceptionInfo(reprtraceback=ReprTraceback([entry], None, "native"), reprcrash=place)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         line = None if self.check.line is None else self.check.line - 1
         return Path(os.path.abspath(self.check.file or self.path)), line, f"gradcheck: {self.name}"
-
-
-def report_text(report: CheckReport) -> str:
-    from .show import Style
-    from .show.table import again_text, check_text
-
-    return "\n".join(text.plain for text in [check_text(report, Style()), *again_text(report)])

@@ -74,14 +74,18 @@ class Check:
         target: Target | None = None,
         single: bool = False,
         opens: Callable[[Request, Mapping[str, Any]], Claim] | None = None,
+        declared: bool = True,
         **options: Any,
     ):
-        """Note what is asked: a request, or fields of one by name. opens: makes the claim at a point, not from f."""
+        """Note what is asked: a request, or fields of one by name.
+
+        opens: makes the claim at a point, not from f. declared: whether importing the file declares the check.
+        """
         self.f, self.at = f, at
         self.request = request or Request(**options)
         if isinstance(self.request.wrt, str):
             self.request = self.request._replace(wrt=[self.request.wrt])
-        self.single, self.opens = single, opens
+        self.single, self.opens, self.declared = single, opens, declared
         self.bound: Bound | None = None
         self.progress = Progress()
         self.saved: Sequence[Mapping[str, Any]] = ()
@@ -254,7 +258,7 @@ class Check:
     def place(self, seed: int) -> Place:
         """Return where the check was declared, and the command line that repeats it."""
         claims = tuple(filter(callable, self.request.claims.values()))
-        if self.replay is None and self.file is None:
+        if self.replay is None and not (self.declared and self.file and os.path.isfile(self.file)):
             return Place(self.name, self.file, self.line, claims=claims)
         command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
         words = [command, self.repeated, f"--seed {seed}" if self.random or seed else "", self.arguments]

@@ -150,4 +150,4 @@ def check_gradient(
         at = dict(zip(names, values, strict=False))
     frame = caller()
     file, line = source_place(f) or (frame.f_code.co_filename, frame.f_lineno)
-    return Check(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, **options).run()
+    return Check(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, declared=False, **options).run()

@@ -242,7 +242,7 @@ def failure_message(report: CheckReport, claim: PytorchFunction | None) -> str:
                 f"{list(worst.place)}: numerical: {worst.numeric:.12g} (error {worst.numeric_error:.2g}), "
                 f"analytical: {worst.analytic:.12g}"
             )
-    lines += [finding.text for finding in report.diagnosis]
+    lines += [finding.named for finding in report.diagnosis]
     if report.message:
         lines.append(report.message)
     return f"gradcheck: {report.verdict}\n" + "\n".join(lines)

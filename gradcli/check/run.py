@@ -51,6 +51,29 @@ LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven
 FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
 
 
+REASONS = {
+    "jumps": "jump",
+    "staircase": "staircase",
+    "kink": "kink",
+    "solver": "solver",
+    "non-deterministic": "non-deterministic",
+    "changed since": "changed since",
+    "is infinite": "infinite slope",
+    "larger than any number": "infinite slope",
+    "no numeric derivative": "no slope",
+    "not finite": "not finite",
+    "nan or infinity": "not finite",
+    "own rounding": "below rounding",
+    "rounding": "noise",
+    "calls": "out of calls",
+}
+"""The kind of a reason by what it says; the first that fits."""
+
+
+def reason_kind(message: str) -> str:
+    return next((kind for words, kind in REASONS.items() if words in message), "undecided")
+
+
 class Place(NamedTuple):
     """What a check is called, where it was declared, the command line that repeats it, and derivatives by hand."""
 
@@ -97,6 +120,8 @@ def run_check(
 
     def report(verdict: str, message: str = "", **more: object) -> CheckReport:
         source, claim_sources = sources_of(place) if request.show == "all" else ("", ())
+        if verdict == "inconclusive" and not more.get("diagnosis"):
+            more["diagnosis"] = (Finding(reason_kind(message), message),)
         return CheckReport(
             place.name,
             place.file,
@@ -105,6 +130,7 @@ def run_check(
             time.perf_counter() - start,
             message=message,
             replay=place.replay if verdict == "fail" else None,
+            claimed_at=source_place(place.claims[0]) if len(place.claims) == 1 else None,
             source=source,
             claim_sources=claim_sources,
             **more,  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ it. What `why` reports are such findings.
 
 import functools
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,15 +15,16 @@ from .results import Rows, fields
 
 
 class Cause(NamedTuple):
-    """A finding; causes.toml tells what its fields are."""
+    """A finding; causes.toml says what its fields are."""
 
     name: str
-    group: str
     title: str
     meaning: str
     fix: str
     wrong: str
     right: str
+    group: str = "gradcheck"
+    also: Sequence[str] = ()
     text: str = ""
     ops: str = ""
     units: float = 0.0
@@ -30,15 +32,17 @@ class Cause(NamedTuple):
     @property
     def page(self) -> str:
         wrong, right = ("\n".join(f"    {line}" for line in code.split("\n")) for code in (self.wrong, self.right))
-        parts = [f"{self.name} - {self.title} (gradcli {self.group})", self.meaning, f"For example:\n\n{wrong}"]
+        names = ", ".join((self.name, *self.also))
+        parts = [f"{names} - {self.title} (gradcli {self.group})", self.meaning, f"For example:\n\n{wrong}"]
         return "\n\n".join([*parts, f"Fix: {self.fix}.", f"Then:\n\n{right}"]) + "\n"
 
 
 @functools.cache
 def causes() -> dict[str, Cause]:
-    """Return the table of causes by name."""
+    """Return the table of causes by each of their names."""
     with open(Path(__file__).with_name("causes.toml"), "rb") as file:
-        return {name: Cause(name, **entry) for name, entry in tomllib.load(file).items()}
+        pages = [Cause(name, **entry) for name, entry in tomllib.load(file).items()]
+    return {name: page for page in pages for name in (page.name, *page.also)}
 
 
 class Explained(NamedTuple):

@@ -1,6 +1,8 @@
 """What gradcheck finds out."""
 
 import math
+import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -158,6 +160,18 @@ class Finding(NamedTuple):
     text: str
     input: str | None = None
 
+    @property
+    def rule(self) -> str:
+        """The finding's name: `gradcli help RULE` prints its page."""
+        return self.kind.replace("1/N", "mean").replace(" ", "-")
+
+    @property
+    def named(self) -> str:
+        return f"{self.text} [{self.rule}]"
+
+    def document(self) -> dict[str, Any]:
+        return fields(self, "rule kind text input")
+
 
 class Evidence(NamedTuple):
     """What a verdict rests on.
@@ -216,7 +230,8 @@ class CheckReport:
     verdict: pass, fail, inconclusive, error, accepted where the project accepts what was found, or skipped for a file
     that asks for it. message: the reason in a line.
     notes: what else was seen. replay: a command line that repeats the check. witnesses: independent values by name,
-    with the digits to which they agree with the derivative. error: what the checked function raised; trace: the user's
+    with the digits to which they agree with the derivative. blame: which custom function is wrong, and where;
+    claimed_at: where a derivative by hand is defined. error: what the checked function raised; trace: the user's
     own frames in it. hint: what to do. found: the point that a search found. Where every element was asked for: source,
     the function's text; claim_sources, that of the derivative by hand, where it stands elsewhere: where, and its text.
     """
@@ -233,6 +248,7 @@ class CheckReport:
     replay: str | None = None
     witnesses: tuple[tuple[str, float], ...] = ()
     blame: str | None = None
+    claimed_at: tuple[str, int] | None = None
     error: Exception | None = None
     trace: str = ""
     hint: str | None = None
@@ -252,12 +268,45 @@ class CheckReport:
         return self.verdict == "pass"
 
     @property
+    def wrong_at(self) -> tuple[str | None, int | None]:
+        """File and line of what is wrong: the part to blame, the derivative by hand, or what was checked."""
+        found = re.search(r": ([^\n]+):(\d+)(\n|$)", self.blame or "")
+        if found is not None:
+            return os.path.relpath(found[1]), int(found[2])
+        if self.verdict == "fail" and self.claimed_at is not None:
+            return os.path.relpath(self.claimed_at[0]), self.claimed_at[1]
+        return self.file, self.line
+
+    @property
+    def rule(self) -> str:
+        """The name of the first finding, else of the verdict."""
+        if self.diagnosis:
+            return self.diagnosis[0].rule
+        return {"fail": "wrong-derivative", "inconclusive": "undecided"}.get(self.verdict, self.verdict)
+
+    @property
     def resolution(self) -> float:
         """The largest resolution of an input: a relative error above it would have been seen in any."""
         return max((item.resolution or 0.0 for item in self.inputs), default=0.0)
 
     def __bool__(self) -> bool:
         return self.passed
+
+    def __str__(self) -> str:
+        """Return the text that the command prints."""
+        from . import Style
+        from .table import again_text, check_text
+
+        return "\n".join(text.plain for text in [check_text(self, Style()), *again_text(self)])
+
+    def show(self) -> None:
+        """Print the report, with the table of elements where every element was asked for."""
+        from rich import print
+
+        from . import Style
+        from .table import render_checkreport
+
+        print(render_checkreport(self, Style()))
 
     def lines(self) -> Rows:
         """Return the check: verdict, name, file, line, seconds, reason; then steps and elements, where wanted."""

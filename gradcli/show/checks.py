@@ -138,6 +138,13 @@ def headline(check: CheckReport, precision: int | None = None) -> str:
     return f"{text} (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
 
 
+def reasons(check: CheckReport, precision: int | None = None) -> list[str]:
+    """Return the reason for a verdict, and each finding with its name in brackets."""
+    reason, named = headline(check, precision), {finding.text: finding.named for finding in check.diagnosis}
+    first = named.get(reason, f"{reason} [{check.rule}]" if check.verdict == "fail" and not named else reason)
+    return list(dict.fromkeys([first, *named.values()]))
+
+
 def taylor_lines(taylor: Taylor) -> list[str]:
     lines = [f"{'step':>11}  {'remainder':>11}  rate"]
     for row in taylor.rows:

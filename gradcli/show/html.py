@@ -254,7 +254,7 @@ def details_of(check: CheckReport) -> str:
     facts = [part for part in (place, basis(check)) if part]
     parts.append(f'<p class="dim">{escape("; ".join(facts))}</p>' if facts else "")
     parts.append(f"<p>{escape(headline(check))}</p>")
-    findings = [f"<li><strong>{escape(f.kind)}</strong>: {escape(f.text)}</li>" for f in check.diagnosis]
+    findings = [f"<li><strong>{escape(f.rule)}</strong>: {escape(f.text)}</li>" for f in check.diagnosis]
     parts.append(f"<h3>Diagnosis</h3>\n<ul>{''.join(findings)}</ul>" if findings else "")
     parts += [f'<p class="dim">note: {escape(note)}</p>' for note in check.notes]
     parts.append(code(check.blame) if check.blame else "")

@@ -12,8 +12,9 @@ from urllib.parse import quote
 from .. import __version__
 from ..errors import lines_of_file, visible
 from . import Style
+from .causes import causes
 from .check_results import CheckList, CheckReport, CheckSummary
-from .checks import LEVELS, headline, summary_line
+from .checks import LEVELS, reasons, summary_line
 from .data import json_line, write_tsv
 
 
@@ -25,9 +26,10 @@ def escape_command(text: str, everything: bool = False) -> str:
 def annotate_check(check: CheckReport, style: Style) -> str:
     if check.verdict not in LEVELS:
         return ""
-    place = f"file={escape_command(os.path.normpath(check.file), True)}," if check.file else ""
-    place += f"line={check.line}," if check.line else ""
-    lines = [headline(check, style.precision), *(finding.text for finding in check.diagnosis)]
+    file, line = check.wrong_at
+    place = f"file={escape_command(os.path.normpath(file), True)}," if file else ""
+    place += f"line={line}," if line else ""
+    lines = [*reasons(check, style.precision), *([check.blame] if check.blame else [])]
     lines += [*check.trace.splitlines(), *([f"found: {check.found.line}"] if check.found else [])]
     title = escape_command("gradcheck " + check.name, True)
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
@@ -39,15 +41,16 @@ def annotate_checks(result: CheckSummary, style: Style) -> str:
 
 
 def write_concise(check: CheckReport, style: Style) -> str:
-    """Return FILE:LINE:COLUMN: error: TEXT [gradcheck], as compilers have it; nothing of a check that passed."""
+    """Return FILE:LINE:COLUMN: error: TEXT [RULE], as compilers have it; nothing of a check that passed."""
     if check.verdict not in LEVELS:
         return ""
     place = check.name
-    if check.file:
-        start = "".join(lines_of_file(check.file)[(check.line or 1) - 1 :][:1])
-        place = f"{check.file}:{check.line or 1}:{len(start) - len(start.lstrip()) + 1}"
+    file, line = check.wrong_at
+    if file:
+        start = "".join(lines_of_file(file)[(line or 1) - 1 :][:1])
+        place = f"{file}:{line or 1}:{len(start) - len(start.lstrip()) + 1}"
     text = visible(f"{place}: {LEVELS[check.verdict]}: {one_line(check, style)}")
-    return f"{text} [gradcheck]\n"
+    return text + "\n" if text.endswith(f"[{check.rule}]") else f"{text} [{check.rule}]\n"
 
 
 def write_concise_lines(result: CheckSummary, style: Style) -> str:
@@ -56,18 +59,22 @@ def write_concise_lines(result: CheckSummary, style: Style) -> str:
 
 def one_line(check: CheckReport, style: Style) -> str:
     """Return the name of a check, the reason for its verdict, and what is known of the mistake."""
-    reasons = dict.fromkeys([headline(check, style.precision), *(finding.text for finding in check.diagnosis)])
-    return " ".join(f"{check.name}: {'; '.join(reasons)}".split())
+    first, *others = reasons(check, style.precision)
+    parts = [first, *(check.blame or "").splitlines()[:1], *others]
+    return " ".join(f"{check.name}: {'; '.join(parts)}".split())
 
 
 def write_gitlab(result: CheckSummary, style: Style) -> str:
     issues = [
         {
             "description": one_line(check, style),
-            "check_name": rule_of(check),
+            "check_name": f"gradient/{check.rule}",
             "fingerprint": fingerprint_of(check),
             "severity": "major" if LEVELS[check.verdict] == "error" else "minor",
-            "location": {"path": relative_path(check.file or check.name), "lines": {"begin": check.line or 1}},
+            "location": {
+                "path": relative_path(check.wrong_at[0] or check.name),
+                "lines": {"begin": check.wrong_at[1] or 1},
+            },
         }
         for check in result.checks
         if check.verdict in LEVELS
@@ -98,14 +105,16 @@ def write_junit(result: CheckSummary, style: Style) -> str:
     for check in result.checks:
         facts = {"classname": printable(check.file or "gradcheck"), "name": printable(check.name)}
         case = ElementTree.SubElement(suite, "testcase", {**facts, "time": f"{check.seconds:.3f}"})
-        if check.file:
-            case.set("file", printable(check.file))
-        if check.line:
-            case.set("line", str(check.line))
+        file, line = check.wrong_at
+        if file:
+            case.set("file", printable(file))
+        if line:
+            case.set("line", str(line))
         tag = {"fail": "failure", "error": "error", "inconclusive": "skipped", "skipped": "skipped"}.get(check.verdict)
         if tag is not None:
-            part = ElementTree.SubElement(case, tag, message=printable(headline(check)))
-            part.text = printable("\n".join([*(finding.text for finding in check.diagnosis), check.trace]).rstrip())
+            first, *others = reasons(check)
+            part = ElementTree.SubElement(case, tag, message=printable(first), type=check.rule)
+            part.text = printable("\n".join([*others, check.blame or "", check.trace]).strip())
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
@@ -117,18 +126,12 @@ def printable(text: str) -> str:
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-RULES = {
-    "gradient/fail": "The derivative is wrong.",
-    "gradient/error": "The check raised an error.",
-    "gradient/inconclusive": "The check could not decide.",
-}
 
 
 def write_sarif(result: CheckSummary, style: Style) -> str:
     reported = [check for check in result.checks if check.verdict in LEVELS]
-    rules = sorted({rule_of(check) for check in reported})
-    texts = [RULES.get(rule, f"The derivative is wrong: {rule.partition('/')[2].replace('-', ' ')}.") for rule in rules]
-    described = [{"id": rule, "shortDescription": {"text": text}} for rule, text in zip(rules, texts, strict=True)]
+    rules = sorted({check.rule for check in reported})
+    described = [describe_rule(rule) for rule in rules]
     driver = {"name": "gradcli", "version": __version__, "rules": described}
     run = {
         "tool": {"driver": driver},
@@ -139,30 +142,32 @@ def write_sarif(result: CheckSummary, style: Style) -> str:
     return json_line({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def rule_of(check: CheckReport) -> str:
-    """Return the stable name of what is wrong: the first diagnosis, else the verdict."""
-    kind = check.diagnosis[0].kind if check.diagnosis else check.verdict
-    return "gradient/" + kind.replace(" ", "-")
+def describe_rule(rule: str) -> dict[str, Any]:
+    page = causes().get(rule)
+    if page is None:
+        return {"id": f"gradient/{rule}", "shortDescription": {"text": "The check raised an error."}}
+    return {"id": f"gradient/{rule}", "shortDescription": {"text": page.title}, "help": {"text": page.page}}
 
 
 def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
-    rule = rule_of(check)
-    lines = [f"{check.name}: {headline(check)}", *(finding.text for finding in check.diagnosis)]
+    first, *others = reasons(check)
+    lines = [f"{check.name}: {first}", *others, *([check.blame] if check.blame else [])]
     if check.replay:
         lines.append(f"repeat with: {check.replay}")
     result: dict[str, Any] = {
-        "ruleId": rule,
-        "ruleIndex": rules.index(rule),
+        "ruleId": f"gradient/{check.rule}",
+        "ruleIndex": rules.index(check.rule),
         "level": LEVELS[check.verdict],
         "message": {"text": "\n".join(dict.fromkeys(lines))},
         "partialFingerprints": {"gradcliCheck/v1": fingerprint_of(check)},
     }
-    if check.file:
-        path = Path(relative_path(check.file))  # as code scanning wants it
+    file, line = check.wrong_at
+    if file:
+        path = Path(relative_path(file))  # as code scanning wants it
         address = {"uri": quote(bytes(path)), "uriBaseId": "SRCROOT"}
         place: dict[str, Any] = {"artifactLocation": {"uri": path.as_uri()} if path.is_absolute() else address}
-        if check.line:
-            place["region"] = {"startLine": check.line}
+        if line:
+            place["region"] = {"startLine": line}
         result["locations"] = [{"physicalLocation": place}]
     return result
 

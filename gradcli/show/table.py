@@ -16,7 +16,7 @@ from . import Style
 from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
 from .causes import Explained, Explanation
 from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck
-from .checks import basis, headline, input_lines, summary_line, taylor_lines
+from .checks import basis, input_lines, reasons, summary_line, taylor_lines
 from .data import NONE, number, shape_text, write_tsv
 from .graph_results import Graph, Sampled, Tabulated, Trace
 from .plot import render_sampled
@@ -215,18 +215,18 @@ def check_text(check: CheckReport, style: Style) -> Text:
     text = verdict_text(check, style).append(visible(check.name), "bold")
     if check.file and check.line:
         text.append(f"  {visible(check.file)}:{check.line}", "dim")
-    return text.append(reasons(check, style))
+    return text.append(details_text(check, style))
 
 
-def reasons(check: CheckReport, style: Style) -> Text:
-    indent, reason = "\n    ", headline(check, style.precision)
+def details_text(check: CheckReport, style: Style) -> Text:
+    indent, (reason, *found) = "\n    ", reasons(check, style.precision)
     reason = reason if style.unicode else reason.replace("±", "+-")
     lines = [(visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")]
     if check.verdict == "pass" and basis(check):
         lines.append((basis(check), "dim"))
     if check.verdict == "fail" and all(item.elements is None for item in check.inputs):  # a table has its own tally
         lines += [(visible(line), "") for line in input_lines(check)]
-    lines += [(finding.text, "yellow") for finding in check.diagnosis if finding.text != reason]
+    lines += [(text, "yellow") for text in found]
     lines += [(line, "dim") for line in taylor_lines(check.taylor)] if check.taylor is not None else []
     if len(check.witnesses) > 1:
         words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
@@ -271,7 +271,7 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
             for note in item.report.notes:
                 text.append(f"\n    note: {visible(note)}")
         else:
-            text.append(uses).append(reasons(item.report, style))
+            text.append(uses).append(details_text(item.report, style))
         parts.append(text)
     count, wrong = len(result.derivatives), result.checks.count("fail")
     open_ones = [f"{n} {word}" for word in ("inconclusive", "error") if (n := result.checks.count(word))]

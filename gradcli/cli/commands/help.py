@@ -79,7 +79,7 @@ def page_of_rule(topic: str) -> str | None:
     from ...show.causes import causes
 
     if topic in ("rules", "why-rules"):
-        return "".join(f"{cause.name}\t{cause.title}\n" for cause in causes().values())
+        return "".join(f"{name}\t{cause.title}\n" for name, cause in causes().items())
     cause = causes().get(topic)
     return None if cause is None else cause.page
 
