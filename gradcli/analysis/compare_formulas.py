@@ -225,11 +225,15 @@ def compare_beside(expr: Any, point: dict[Any, Any], mine: complex, scale: float
 
 
 class Proof(NamedTuple):
-    """equal: whether sympy shows it. points: those at which the formulas differ. note: what else there is to say."""
+    """equal: whether sympy shows it. points: those at which the formulas differ. note: what else there is to say.
+
+    words: what the claim is off by, where that is short.
+    """
 
     equal: bool
     points: Sequence[Values] = ()
     note: str = NOT_SHOWN
+    words: str = ""
 
 
 def compare_formulas(
@@ -251,12 +255,37 @@ def compare_formulas(
             for pair in pairs_of(program, formula, symbols)
         ]
         apart = [at for at in points if any(differ(a, b, numbers_for(symbols, at)) for a, b in pairs)]
-        return Proof(False, apart) if apart else Proof(all(is_zero(a - b) for a, b in pairs))
+        if apart:
+            return Proof(False, apart, words=words_of(pairs, symbols))
+        return Proof(all(is_zero(a - b) for a, b in pairs))
 
     try:
         return derive_in_time(SECONDS, work)
     except GradcliError as error:
         return Proof(False, (), f"{NOT_SHOWN}: {error.message}")
+
+
+SHORT = 30  # characters of a ratio or a difference that is said
+
+
+def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> str:
+    """Return the ratio or the difference of claimed and right formulas, where all elements have one that is short."""
+    for name, array in symbols.items():
+        square = as_expressions(array)
+        if square.ndim == 2 and len(square) == len(square.T) > 1:
+            mirrored = dict(zip(square.T.flat, square.flat, strict=True))
+            lower = {a: b for a, b in mirrored.items() if a.name < b.name}
+            if all(is_zero((a - b).xreplace(lower)) for a, b in pairs):
+                return f"the claim is right where {name} is symmetric"
+    ratios = {sympy.simplify(claimed / right) for right, claimed in pairs if right != 0 or claimed != 0}
+    missing = {sympy.simplify(right - claimed) for right, claimed in pairs}
+    texts = [
+        (not value.is_number, len(shown), text.format(shown))
+        for found, text in ((ratios, "claimed/true = {}"), (missing, "the term {} is missing"))
+        for value in (found if len(found) == 1 else ())
+        if (shown := printing.text(printing.with_decimals(value))) not in ("nan", "zoo") and len(shown) <= SHORT
+    ]
+    return min(texts)[2] if texts else ""
 
 
 def is_zero(difference: Any) -> bool:

@@ -144,7 +144,8 @@ class FormulaCheck(Check):
     def worst(self) -> CheckReport:
         """Return the report of the points, with what sympy says of the formulas, or that of a counterexample."""
         report = super().worst()
-        if not self.by_sympy or report.verdict == "error" or not report.inputs:
+        asked = self.by_sympy or (report.verdict in ("fail", "inconclusive") and not self.elementwise)
+        if not asked or report.verdict == "error" or not report.inputs:
             return report
         from ..analysis.compare_formulas import compare_formulas
 
@@ -162,10 +163,14 @@ class FormulaCheck(Check):
                 notes = (*report.notes, f"values alone do not decide: {report.message}")
                 return replace(report, verdict="pass", inputs=inputs, message="equal as formulas", notes=notes)
             return replace(report, message="; ".join(filter(None, (report.message, "equal as formulas"))))
+        if proof.words and (wrong or self.by_sympy):
+            report = with_words(report, proof.words)
+        if not self.by_sympy:
+            return report
         suspects = proof.points or (points if wrong else ())
         for counterexample in map(self.refute_at, suspects[:MOST_JUDGED]):
             if counterexample is not None:
-                return counterexample
+                return with_words(counterexample, proof.words) if proof.words else counterexample
         return report if wrong else replace(report, notes=(*report.notes, proof.note))
 
     def refute_at(self, at: Mapping[str, np.ndarray]) -> CheckReport | None:
@@ -189,6 +194,12 @@ class FormulaCheck(Check):
             numbers = np.resize(np.roll(SMALL_NUMBERS, -k), total) if few else rng.choice(SMALL_NUMBERS, total)
             parts = (numbers[end - size : end] for size, end in zip(sizes, ends, strict=True))
             yield {name: x.reshape(shape) for (name, shape), x in zip(self.shapes.items(), parts, strict=True)}
+
+
+def with_words(report: CheckReport, words: str) -> CheckReport:
+    """Put what sympy says in the place of what numbers say of the same."""
+    others = (f for f in report.diagnosis if f.kind not in ("factor", "symmetric part", "dropped term", "chain factor"))
+    return replace(report, diagnosis=(Finding("symbolic", words), *others))
 
 
 def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray]) -> str:

@@ -27,6 +27,7 @@ from ..program.claim import (
 from ..program.user_code import users_trace
 from ..request import Request
 from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
+from ..show.checks import label_part
 from .flat import Flat
 from .probe import PER_ESTIMATE, Probe
 from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
@@ -152,7 +153,7 @@ def run_check(
         with np.errstate(all="ignore"):
             claim = make()
             claim.progress = progress or Progress()
-            checked = with_calls(judge(claim, request, report), claim, request)
+            checked = with_calls(judge(claim, request, report, blame), claim, request)
             wrong = checked.verdict == "fail" and claim.budget.allowed is None
             return replace(checked, blame=wrong_part()) if wrong else checked
     except WrongShapeError as error:
@@ -186,8 +187,11 @@ def run_check(
         return report("error", f"{DEFECT}: {describe_error(error)}")
 
 
-def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
-    return report("inconclusive", claim.doubt) if claim.doubt else Judging(claim, request, report).run()
+def judge(claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True) -> CheckReport:
+    return report("inconclusive", claim.doubt) if claim.doubt else Judging(claim, request, report, explain).run()
+
+
+REPEAT = "seed random numbers inside the function; in PyTorch call .eval(), which ends dropout and running averages"
 
 
 def with_calls(checked: CheckReport, claim: Claim, request: Request) -> CheckReport:
@@ -215,7 +219,9 @@ class Judging:
     broken_law: what products with it do not satisfy, or that two calls differ.
     """
 
-    def __init__(self, claim: Claim, request: Request, report: Callable[..., CheckReport]):
+    def __init__(self, claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True):
+        """explain: whether to look for what was mistaken."""
+        self.explain = explain
         claim.budget.allowed = request.calls or claim.budget.allowed
         self.claim, self.request, self.report, self.flat = claim, request, report, Flat(claim)
         self.sampler = Sampler(self.flat)
@@ -235,7 +241,7 @@ class Judging:
             relative = (self.sampler.drift / np.maximum(np.abs(flat.f0), 1e-300)).max()
             if relative > DRIFT:
                 evidence = Evidence(flat.f0.size * flat.size, 0, budget.made)
-                return self.report("inconclusive", differ_by(relative), evidence=evidence)
+                return self.report("inconclusive", differ_by(relative), evidence=evidence, hint=REPEAT)
         rows = ClaimedRows(flat, np.random.default_rng(request.seed))
         coarse = 0.0
         if self.broken_law is None and by_error and rows.single:
@@ -258,7 +264,7 @@ class Judging:
         from .symmetric import restrict_to_symmetric
 
         narrower = restrict_to_symmetric(self.sampler)
-        report = None if narrower is None else judge(narrower, self.request, self.report)
+        report = None if narrower is None else judge(narrower, self.request, self.report, self.explain)
         if report is not None and all(item.verdict != "fail" for item in report.inputs):
             raise RestrictedError(report)
 
@@ -271,11 +277,11 @@ class Judging:
         if verdict != "fail" and probe.out_of_calls:
             verdict = "inconclusive"
         inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
-        if wrong:
+        if wrong and self.explain:
             findings += self.find_mistakes(judgement, probe)
         message = claim.restriction
         if verdict == "inconclusive":
-            message = too_few(probe) if probe.out_of_calls else judgement.reason()
+            message = too_few(probe) if probe.out_of_calls else text_of_jump(judgement) or judgement.reason()
         elif verdict == "fail" and not (judgement.state == FAIL).any():
             message = findings[0].text if findings and not wrong else probe.text_of_disagreement()
         elif verdict == "fail" and not wrong:
@@ -327,12 +333,31 @@ def too_few(probe: Probe) -> str:
     return f"undecided after {calls}; rerun with --calls {probe.calls_needed}"
 
 
+def text_of_jump(judgement: Judgement) -> str:
+    """Return where the function jumps next to the point, and by how much; "" where that is not the reason."""
+    if "jumps" not in judgement.reason():
+        return ""
+    j, i = next(place for place, reason in judgement.reasons.items() if "jumps" in reason)
+    line, _ = judgement.estimates[i]
+    near = np.geomspace(1e-12, 1e-2, 21)
+    t, values = line.values(np.concatenate([-near[::-1], [0.0], near]))
+    k = int(np.nanargmax(np.abs(np.diff(values[:, j]))[10:31])) + 10  # those close to the point
+    name, index, part = judgement.flat.label(i)
+    place = float(judgement.flat.coordinate(i)) + float(t[k + 1]) * float(judgement.flat.scales[i])
+    by = abs(values[k + 1, j] - values[k, j])
+    what = label_part(name, index, part)
+    return f"the function jumps by {by:.2g} near {what} = {place:.9g}: move the point, or check the parts alone"
+
+
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
     for item in inputs:
         if item.hidden:
             count = "1 element is" if item.hidden == 1 else f"{item.hidden} elements are"
             reason = f"below the function's own rounding: any value up to {item.hidden_below:.2g} agrees"
             yield f"{item.name}: {count} not decidable, {reason}"
+        elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
+            wrong = "so a wrong factor would not show: check a weighted sum of the outputs, such as sum(w * y)"
+            yield f"{item.name}: the output does not depend on it here, {wrong}"
 
 
 def held_notes(flat: Flat) -> Iterator[str]:
