@@ -96,6 +96,12 @@ class Case:
                 return False
             return bool((np.abs(self.a - values) <= self.room(values))[known].all())
 
+    @property
+    def is_right(self) -> bool:
+        """Whether what is known of the reference is claimed."""
+        known = np.isfinite(self.r)
+        return bool((np.abs(self.a - self.r) <= 1e-6 * np.abs(self.r) + MARGIN * self.error)[known].all())
+
     @functools.cached_property
     def unexplainable(self) -> bool:
         """Whether an element is wrong within its reference's interval, or without one."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..show.check_results import Finding
 from .case import LEFT_OVER, PARTS_OF_OUTPUT, Case, Expected, cases_of
-from .factors import centred, chain_factor, term, unmasked
 from .flat import Flat, arrays_behind
 from .verdict import Judgement, entries_that_count
 
@@ -274,14 +273,23 @@ def right_if_symmetric(case: Case) -> Mistake | None:
             continue
         points = case.elsewhere.at_point({**case.at, name: (x + x.T) / 2})  # type: ignore[union-attr]
         found = case.elsewhere.cases(case, points)  # type: ignore[union-attr]
-        if found and found[0].agrees(lambda at: at.r):
+        if found and found[0].is_right:
             return "symmetric part", f"the claim is right only where {name} is symmetric"
     return None
 
 
-FITTED = (unmasked, chain_factor, term, centred)  # functions of the input, which is real
-PATTERNS = (not_finite, zero, float32, whole_factor, rearranged, part_factor, *FITTED, mostly_sign, right_if_symmetric)
-"""What may have been mistaken, the most telling first."""
+FIRST = (not_finite, zero, float32, whole_factor, rearranged, part_factor)
+LAST = (mostly_sign, right_if_symmetric)
+"""What may have been mistaken, the most telling first; between both, functions of the input are fitted."""
+
+
+def patterns_for(case: Case) -> Iterator[Callable[[Case], Mistake | None]]:
+    yield from FIRST
+    if case.array.dtype.kind == "f":
+        from . import factors
+
+        yield from (factors.unmasked, factors.chain_factor, factors.term, factors.centred)
+    yield from LAST
 
 
 def diagnose(judgement: Judgement) -> tuple[Finding, ...]:
@@ -291,8 +299,8 @@ def diagnose(judgement: Judgement) -> tuple[Finding, ...]:
         return (swapped,)
     findings: list[Finding] = []
     for case in (case for case in cases if case.wrong.any()):
-        patterns = PATTERNS if case.array.dtype.kind == "f" else [p for p in PATTERNS if p not in FITTED]
-        match = next((match for match in (pattern(case) for pattern in patterns) if match is not None), None)
+        found = (pattern(case) for pattern in patterns_for(case))
+        match = next((match for match in found if match is not None), None)
         if match is not None:
             kind, text = match
             findings.append(Finding(kind, f"{case.name}: {text}", case.name))

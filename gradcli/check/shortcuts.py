@@ -145,14 +145,15 @@ def hypotheses(runs: list[Run]) -> Iterator[Finding]:
     for way, words in ((Run.left_out, "left out"), (Run.applied_twice, "applied twice")):
         for early, late in [(i, j) for i, j in pairs if shapes[i] == shapes[j]][:MOST_PAIRS]:
             if all(near(way(run, early, late), run) for run in runs):
-                what = f"the derivative of {operations(here, early + 1, late)} is {words}"
+                between = [k for k in sorted(before[late]) if early in before[k]]
+                what = f"the derivative of {operations(here, *between, late)} is {words}"
                 yield Finding("activation derivative", what + place_of(here, late))
     small = [
         i for i, shape in enumerate(shapes) if np.prod(shape, dtype=int) < max(np.prod(s, dtype=int) for s in shapes)
     ]
     for early, late in [(i, j) for i, j in pairs if i in small and j in small][:MOST_PAIRS]:
         if all(near(run.cut(early, late), run) for run in runs):
-            what = " and ".join(operations(here, i, i) + place_of(here, i) for i in (early, late))
+            what = " and ".join(operations(here, i) + place_of(here, i) for i in (early, late))
             yield Finding("missing path", f"the parts of the derivative that go through these are missing: {what}")
     yield from paths(runs)
 
@@ -166,7 +167,7 @@ def paths(runs: list[Run], wanted: Container[Any] | None = None) -> Iterator[Fin
             continue
         if all(near(run.right + float(share - 1) * run.parts[i], run) for run in runs):
             words = SHARES.get(share, f"is {share} times as large as it should be")
-            what = f"the part of the derivative that goes through {operations(here, i, i)} {words}"
+            what = f"the part of the derivative that goes through {operations(here, i)} {words}"
             yield Finding("missing path", what + place_of(here, i))
 
 
@@ -189,8 +190,8 @@ def near(expected: np.ndarray, run: Run) -> bool:
     )
 
 
-def operations(run: Run, first: int, last: int) -> str:
-    names = [getattr(node.rule.primitive, "name", None) or node.name() for node in run.nodes[first : last + 1]]
+def operations(run: Run, *places: int) -> str:
+    names = [getattr(run.nodes[i].rule.primitive, "name", None) or run.nodes[i].name() for i in places]
     known = KNOWN.get(frozenset(names))
     return f"{known} ({', '.join(names)})" if known else ", ".join(dict.fromkeys(names))
 

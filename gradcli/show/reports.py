@@ -113,7 +113,9 @@ def write_junit(result: CheckSummary, style: Style) -> str:
         tag = {"fail": "failure", "error": "error", "inconclusive": "skipped", "skipped": "skipped"}.get(check.verdict)
         if tag is not None:
             first, *others = reasons(check)
-            part = ElementTree.SubElement(case, tag, message=printable(first), type=check.rule)
+            part = ElementTree.SubElement(case, tag, message=printable(first))
+            if tag in ("failure", "error"):
+                part.set("type", check.rule)
             part.text = printable("\n".join([*others, check.blame or "", check.trace]).strip())
     root = ElementTree.Element("testsuites")
     root.append(suite)

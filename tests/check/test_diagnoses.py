@@ -1,0 +1,415 @@
+"""Invented mistakes of all kinds, each with the words that name it; the same functions with right gradients pass."""
+
+import math
+
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+from gradcli.program.claim import point_beside
+
+RNG = np.random.default_rng(3)
+X, Y = RNG.normal(size=5), RNG.normal(size=5)
+W, A, K = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4)), RNG.normal(size=(3, 3))
+BATCH, TARGETS, G = RNG.normal(size=(6, 3)), RNG.normal(size=(6, 2)), RNG.normal(size=(5, 4))
+T = np.linspace(0.5, 3, 7)
+C = RNG.normal(size=4) + 1j * RNG.normal(size=4)
+Z = RNG.normal(size=4) + 1j * RNG.normal(size=4)
+STEPS = RNG.normal(size=(6, 3))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def normal(x):
+    return np.array([math.erfc(-v / math.sqrt(2)) / 2 for v in x])
+
+
+def gelu_slope(x):
+    return normal(x) + x * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+
+
+def layer(activation):
+    return lambda x, w, b: activation(x @ w + b)
+
+
+def layer_back(slope):
+    def back(g, x, w, b):
+        g = g * slope(x @ w + b)
+        return g @ w.T, x.T @ g, g.sum(0)
+
+    return back
+
+
+LAYER = {"x": RNG.normal(size=(2, 3)), "w": W, "b": RNG.normal(size=4)}
+NET = {"w1": W, "b1": RNG.normal(size=4), "w2": RNG.normal(size=(4, 2))}
+
+
+def net(activation):
+    return lambda w1, b1, w2: ((activation(BATCH @ w1 + b1) @ w2 - TARGETS) ** 2).mean()
+
+
+def net_gradient(activation, slope):
+    def gradient(w1, b1, w2):
+        z = BATCH @ w1 + b1
+        h = activation(z)
+        d = 2 * (h @ w2 - TARGETS) / TARGETS.size
+        dh = d @ w2.T * slope(z)
+        return BATCH.T @ dh, dh.sum(0), h.T @ d
+
+    return gradient
+
+
+def tanh_slope(z):
+    return 1 - np.tanh(z) ** 2
+
+
+def normalize(x):
+    mean = x.mean(-1, keepdims=True)
+    spread = np.sqrt(((x - mean) ** 2).mean(-1, keepdims=True))
+    return (G * (x - mean) / spread).sum()
+
+
+def normalize_gradient(x, through_mean=True, through_spread=True):
+    centred = x - x.mean(-1, keepdims=True)
+    spread = np.sqrt((centred**2).mean(-1, keepdims=True))
+    h = centred / spread
+    g = G - (through_mean * G.mean(-1, keepdims=True)) - through_spread * h * (G * h).mean(-1, keepdims=True)
+    return g / spread
+
+
+def recurrent(w):
+    h = np.zeros(4)
+    for t in range(5):
+        h = np.tanh(h @ w + G[t])
+    return (h**2).sum()
+
+
+def recurrent_gradient(w, steps=5):
+    states = [np.zeros(4)]
+    for t in range(5):
+        states.append(np.tanh(states[-1] @ w + G[t]))
+    g, total = 2 * states[-1], np.zeros_like(w)
+    for t in reversed(range(5 - steps, 5)):
+        d = g * (1 - states[t + 1] ** 2)
+        total, g = total + np.outer(states[t], d), d @ w.T
+    return total
+
+
+def attention(q, k):
+    p = np.exp(q @ k.T)
+    return (p / p.sum(-1, keepdims=True) * K).sum()
+
+
+def attention_gradient(q, k, softmax=True):
+    p = np.exp(q @ k.T)
+    p = p / p.sum(-1, keepdims=True)
+    s = p * (K - (p * K).sum(-1, keepdims=True)) if softmax else K
+    return s @ k, s.T @ q
+
+
+# name: function, right gradient, wrong gradient, where, words; "vjp" where both are backward passes
+CASES = {
+    "sigmoid": (
+        lambda x: ((sigmoid(x) - 0.3) ** 2).sum(),
+        lambda x: 2 * (sigmoid(x) - 0.3) * sigmoid(x) * (1 - sigmoid(x)),
+        lambda x: 2 * (sigmoid(x) - 0.3),
+        {"x": X},
+        "the derivative of sigmoid",
+    ),
+    "relu": (
+        lambda x: 2 * np.maximum(x, 0).sum(),
+        lambda x: 2.0 * (x > 0),
+        lambda x: 2 * np.ones_like(x),
+        {"x": X},
+        "a mask is missing",
+    ),
+    "softplus": (
+        lambda x: (np.log1p(np.exp(x)) ** 2).sum(),
+        lambda x: 2 * np.log1p(np.exp(x)) * sigmoid(x),
+        lambda x: 2 * np.log1p(np.exp(x)),
+        {"x": X},
+        "the derivative of softplus",
+    ),
+    "gelu": (
+        lambda x: ((x * normal(x)) ** 2).sum(),
+        lambda x: 2 * x * normal(x) * gelu_slope(x),
+        lambda x: 2 * x * normal(x),
+        {"x": X},
+        "the derivative of gelu",
+    ),
+    "a layer's tanh": (
+        layer(np.tanh),
+        layer_back(tanh_slope),
+        layer_back(np.ones_like),
+        LAYER,
+        "the derivative of tanh",
+    ),
+    "a layer's sigmoid": (
+        layer(sigmoid),
+        layer_back(lambda z: sigmoid(z) * (1 - sigmoid(z))),
+        layer_back(np.ones_like),
+        LAYER,
+        "the derivative of sigmoid",
+    ),
+    "a hidden layer's sigmoid": (
+        net(sigmoid),
+        net_gradient(sigmoid, lambda z: sigmoid(z) * (1 - sigmoid(z))),
+        net_gradient(sigmoid, np.ones_like),
+        NET,
+        "the derivative of sigmoid",
+    ),
+    "a hidden layer's relu": (
+        net(lambda z: np.maximum(z, 0)),
+        net_gradient(lambda z: np.maximum(z, 0), lambda z: 1.0 * (z > 0)),
+        net_gradient(lambda z: np.maximum(z, 0), np.ones_like),
+        NET,
+        "the derivative of relu (maximum) is left out",
+    ),
+    "tanh twice": (
+        net(np.tanh),
+        net_gradient(np.tanh, tanh_slope),
+        net_gradient(np.tanh, lambda z: tanh_slope(z) ** 2),
+        NET,
+        "the derivative of tanh is applied twice",
+    ),
+    "through the mean": (
+        normalize,
+        normalize_gradient,
+        lambda x: normalize_gradient(x, False),
+        {"x": RNG.normal(size=(5, 4))},
+        "the difference is the same in the elements along axis 1",
+    ),
+    "through the deviation": (
+        normalize,
+        normalize_gradient,
+        lambda x: normalize_gradient(x, True, False),
+        {"x": RNG.normal(size=(5, 4))},
+        "goes through sqrt is missing",
+    ),
+    "earlier time steps": (
+        recurrent,
+        recurrent_gradient,
+        lambda w: recurrent_gradient(w, 1),
+        {"w": 0.4 * RNG.normal(size=(4, 4))},
+        "goes through tanh is missing",
+    ),
+    "softmax": (
+        attention,
+        attention_gradient,
+        lambda q, k: attention_gradient(q, k, False),
+        {"q": RNG.normal(size=(3, 2)), "k": RNG.normal(size=(3, 2))},
+        "the derivative of exp, sum, divide is left out",
+    ),
+    "along the output": (
+        lambda a, b: a * np.exp(-b * T),
+        lambda a, b: (np.exp(-b * T), -a * T * np.exp(-b * T)),
+        lambda a, b: (np.exp(-b * T), -a * np.exp(-b * T)),
+        {"a": 2.0, "b": 0.7},
+        "a factor T is missing",
+    ),
+    "by the logarithm": (
+        lambda s: np.exp(-0.5 / s**2),
+        lambda s: np.exp(-0.5 / s**2) / s**3,
+        lambda s: np.exp(-0.5 / s**2) / s**2,
+        {"s": 1.7},
+        "a factor s is too many",
+    ),
+    "one number's sign": (np.sin, np.cos, lambda s: -np.cos(s), {"s": 1.7}, "the sign is wrong"),
+    "degrees": (
+        lambda s: np.sin(np.radians(s)),
+        lambda s: np.radians(1) * np.cos(np.radians(s)),
+        lambda s: np.cos(np.radians(s)),
+        {"s": 31.0},
+        "180 / pi (degrees)",
+    ),
+    "a factor that looks like 2": (
+        lambda z: (z**3).sum(),
+        lambda z: 3 * z**2,
+        lambda z: 3 * z,
+        {"z": np.array([1.0, 2.0])},
+        "a factor z is missing",
+    ),
+    "a factor that looks like 1/N": (
+        np.linalg.norm,
+        lambda w: w / np.linalg.norm(w),
+        lambda w: w / np.linalg.norm(w) ** 2,
+        {"w": np.array([1.0, 2.0, 2.0])},
+        "a factor norm(w) is missing",
+    ),
+    "flipped along both axes": (
+        lambda x: (A * x).sum(),
+        lambda x: A,
+        lambda x: A[::-1, ::-1],
+        {"x": W},
+        "in reverse order along the axes 0, 1",
+    ),
+    "axes of three": (
+        lambda x: (np.arange(18.0).reshape(2, 3, 3) * x**2).sum(),
+        lambda x: 2 * np.arange(18.0).reshape(2, 3, 3) * x,
+        lambda x: np.swapaxes(2 * np.arange(18.0).reshape(2, 3, 3) * x, 1, 2),
+        {"x": RNG.normal(size=(2, 3, 3))},
+        "in the order [0, 2, 1]",
+    ),
+    "complex, rolled": (
+        lambda z: (abs(z - C) ** 2).sum(),
+        lambda g, z: g * 2 * (z - C),
+        lambda g, z: np.roll(g * 2 * (z - C), 1),
+        {"z": Z},
+        "+1 places off",
+    ),
+    "complex, reversed": (
+        lambda z: (abs(z - C) ** 2).sum(),
+        lambda g, z: g * 2 * (z - C),
+        lambda g, z: (g * 2 * (z - C))[::-1],
+        {"z": Z},
+        "in reverse order",
+    ),
+    "two elements exchanged": (
+        lambda x: (x**2 * [1, 3]).sum(),
+        lambda x: 2 * x * [1, 3],
+        lambda x: (2 * x * [1, 3])[::-1],
+        {"x": np.array([1.0, 5.0])},
+        "in reverse order",
+    ),
+    "a mean of two": (
+        lambda x: (x**2).mean(),
+        lambda x: x,
+        lambda x: 2 * x,
+        {"x": np.array([1.0, 5.0])},
+        "a missing 1/N: 2 is a length of x",
+    ),
+    "rows of time steps": (
+        lambda u: (np.cumsum(u, 0) ** 2).sum(),
+        lambda u: 2 * np.cumsum(np.cumsum(u, 0)[::-1], 0)[::-1],
+        lambda u: 2 * np.cumsum(u, 0),
+        {"u": STEPS},
+        "wrong in rows 0 to 4, right in row 5",
+    ),
+    "a regularizer": (
+        lambda w: np.sin(w).sum() + 0.1 * (w**2).sum(),
+        lambda w: np.cos(w) + 0.2 * w,
+        np.cos,
+        {"w": X},
+        "a term 0.2 * w is dropped",
+    ),
+    "the product rule": (
+        lambda x: (x**2 * np.exp(x)).sum(),
+        lambda x: (2 * x + x**2) * np.exp(x),
+        lambda x: 2 * x * np.exp(x),
+        {"x": X},
+        "x**2 * exp(x) is dropped",
+    ),
+    "degrees of freedom": (
+        lambda x: x.std(),
+        lambda x: (x - x.mean()) / len(x) / x.std(),
+        lambda x: (x - x.mean()) / (len(x) - 1) / x.std(),
+        {"x": X},
+        "N / (N - 1) where N = 5",
+    ),
+    "sigmoid's slope of its result": (
+        lambda x: sigmoid(x).sum(),
+        lambda x: sigmoid(x) * (1 - sigmoid(x)),
+        lambda x: sigmoid(sigmoid(x)) * (1 - sigmoid(sigmoid(x))),
+        {"x": X},
+        "taken at sigmoid(x), not at x",
+    ),
+    "an exponent": (
+        lambda r: (4 * (r**-12 - r**-6)).sum(),
+        lambda r: 4 * (-12 * r**-13 + 6 * r**-7),
+        lambda r: 4 * (-12 * r**-13 - 6 * r**-7),
+        {"r": np.array([1.1, 1.2, 1.5])},
+        "48 * r**-7 is dropped, or of the wrong sign",
+    ),
+    "symmetric matrices alone": (
+        lambda x, q: x @ q @ x,
+        lambda x, q: ((q + q.T) @ x, np.outer(x, x)),
+        lambda x, q: (2 * q @ x, np.outer(x, x)),
+        {"x": RNG.normal(size=3), "q": K},
+        "right only where q is symmetric",
+    ),
+    "inputs exchanged": (
+        lambda a, b: (a**2 * b).sum(),
+        lambda a, b: (2 * a * b, a**2),
+        lambda a, b: (a**2, 2 * a * b),
+        {"a": X, "b": Y},
+        "are swapped",
+    ),
+}
+
+
+def report_on(name, which):
+    f, right, wrong, at, _ = CASES[name]
+    backward = name.startswith(("a layer", "complex"))
+    return check_gradient(f, at=at, **{"vjp" if backward else "grad": (right, wrong)[which]})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_mistake_is_named(name):
+    report = report_on(name, 1)
+    assert report.verdict == "fail"
+    assert any(CASES[name][-1] in finding.text for finding in report.diagnosis), report.diagnosis
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_right_gradient_passes(name):
+    assert report_on(name, 0).verdict == "pass"
+
+
+def test_a_coincidence_at_one_point_is_not_a_diagnosis():
+    """x**3 and 3 * x**2 are the same number at x = 3."""
+    report = check_gradient(lambda x: x**3, lambda x: 3.0 * x**2 + (x - 3) + 1, {"x": 3.0})
+    assert not {finding.kind for finding in report.diagnosis} & {"factor", "sign", "chain factor"}
+
+
+def test_elementwise_rules_count_the_diagonal():
+    at = {"x": np.arange(1.0, 13)}
+    report = check_gradient(lambda x: x**2, lambda x: np.where(at["x"] == 4, 3, 2) * x, at, elementwise=True)
+    counts = report.inputs[0].counts
+    assert (counts.wrong, counts.of) == (1, 12)
+
+
+def test_a_backward_that_counts_its_calls_is_not_called_nonlinear():
+    calls = []
+
+    def backward(g, x):
+        calls.append(1)
+        return g * 2 * x * len(calls)
+
+    report = check_gradient(lambda x: x**2, at={"x": X}, vjp=backward)
+    assert "another result on the second call" in report.diagnosis[0].text
+
+
+def test_a_jump_has_a_place_and_a_size():
+    def cut(x):
+        return (x**2).sum() + (x.sum() >= 1.5)
+
+    report = check_gradient(cut, lambda x: 2 * x, {"x": np.array([1.0, 0.5])})
+    assert (report.verdict, report.rule) == ("inconclusive", "jump")
+    assert "jumps by 1 near x[" in report.message
+
+
+def test_random_numbers_have_a_hint():
+    report = check_gradient(lambda x: (x * (np.random.rand(5) > 0.5)).sum(), np.ones_like, {"x": X})
+    assert report.rule == "non-deterministic" and ".eval()" in report.hint
+
+
+def test_a_pass_says_where_nothing_could_fail():
+    def total(x):
+        return (np.exp(x) / np.exp(x).sum()).sum()
+
+    report = check_gradient(total, lambda x: 0 * x, {"x": X})
+    assert report.verdict == "pass" and "check a weighted sum" in " ".join(report.notes)
+    assert not any("weighted" in note for note in report_on("sigmoid", 0).notes)
+
+
+def test_the_second_point_moves_every_element():
+    assert (point_beside({"x": X})["x"] != X).all()
+
+
+def test_a_report_is_the_text_of_the_command(capsys):
+    report = report_on("one number's sign", 1)
+    assert str(report).startswith("✗ fail") and "[sign]" in str(report) and "again:" not in str(report)
+    report.show()
+    assert "[sign]" in capsys.readouterr().out
