@@ -154,7 +154,7 @@ def rearrangements(case: Case) -> Iterator[tuple[str, str, Expected]]:
             text = f"the axes of the gradient are in the order {list(order)}"
         if tuple(shape[i] for i in order) != shape:
             text = "the gradient holds the transposed derivative, reshaped"
-        yield "transposed", text, functools.partial(rearrange, change=lambda x, order=order: x.transpose(order))
+        yield "transposed", text, functools.partial(rearrange, change=functools.partial(np.transpose, axes=order))
     if case.r.shape[0] == case.r.shape[1] > 1:
         yield "transposed", "the Jacobian is transposed (rows are outputs, columns are inputs)", lambda at: at.r.T
     if len(shape) > 1 and shape[-1] == shape[-2] > 1:
@@ -259,7 +259,7 @@ def place_text(case: Case, columns: np.ndarray) -> str:
     full = np.isin(np.arange(case.array.size), places).reshape(shape)
     for axis in range(full.ndim):
         others = tuple(i for i in range(full.ndim) if i != axis)
-        lines = full.all(axis=others) if others else full
+        lines = np.asarray(full.all(axis=others)) if others else full
         if lines.sum() and full.sum() == lines.sum() * (full.size // full.shape[axis]) and full.ndim > 1:
             words = ("row", "column") if full.ndim == 2 else (f"axis {axis} at place",) * full.ndim
             return f"{parts}in {words[axis]}{ranges(lines)}, right in {words[axis]}{ranges(~lines)}"

@@ -123,8 +123,8 @@ def sources(case: Case) -> Iterator[tuple[str, Expected]]:
         elif by_output(case, name) is not None and flat.out_shape != case.array.shape:
             yield name, by_output(case, name)  # type: ignore[misc]
         if other.size > 1:
-            yield f"norm({name})", lambda at, name=name: np.linalg.norm(at.at[name])
-            yield f"sum({name})", lambda at, name=name: np.sum(at.at[name])
+            yield f"norm({name})", lambda at, name=name: np.asarray(np.linalg.norm(at.at[name]))  # type: ignore[misc]
+            yield f"sum({name})", lambda at, name=name: np.asarray(np.sum(at.at[name]))  # type: ignore[misc]
     if case.whole and flat.out_dtype.kind == "f":
         yield "the value" if len(case.f0) == 1 else "the output", lambda at: at.f0[:, None]
         held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]
@@ -132,7 +132,7 @@ def sources(case: Case) -> Iterator[tuple[str, Expected]]:
             for shape, new in ((flat.out_shape, (-1, 1)), (case.array.shape, (1, -1))):
                 if fits(x.shape, shape):
                     wide = np.broadcast_to(x, shape).reshape(new).astype(float)
-                    yield name, lambda at, wide=wide: wide
+                    yield name, lambda at, wide=wide: wide  # type: ignore[misc]
 
 
 def by_element(case: Case, name: str) -> Expected | None:
@@ -252,7 +252,7 @@ def powers(fit: Fit, of: Callable[[Fit], np.ndarray]) -> Iterator[Quantity]:
         slope = float(np.polyfit(x[used], y[used], 1)[0])
         p = round(2 * slope) / 2
         if abs(slope - p) < 1e-3 and p:
-            yield Quantity(f"a factor {name}**{p:g}", lambda at, source=source, p=p: source(at) ** p)
+            yield Quantity(f"a factor {name}**{p:g}", lambda at, source=source, p=p: source(at) ** p)  # type: ignore[misc]
 
 
 def unmasked(case: Case) -> tuple[str, str] | None:

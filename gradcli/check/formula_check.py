@@ -21,7 +21,7 @@ from ..show.check_results import CheckReport, Finding, InputCheck
 from ..show.results import label
 from .check import MOST_SHOWN, Check, replay_command
 from .cross_checks import MOST_COLUMNS, Sharp, directions_of
-from .run import run_check
+from .run import TRIVIAL, run_check
 
 SAMPLES, HESS_SAMPLES = 20, 5
 """Random points at which formulas for first and for second derivatives are checked, without --samples."""
@@ -157,6 +157,7 @@ class FormulaCheck(Check):
         proof = compare_formulas(self.formulas, self.claimed, points, given)
         wrong = report.verdict == "fail"
         if proof.equal and not wrong:
+            report = replace(report, notes=tuple(note for note in report.notes if not note.endswith(TRIVIAL)))
             known = all(item.worst is None or np.isfinite(item.worst.numeric_error) for item in report.inputs)
             if report.verdict == "inconclusive" and known:  # a proof needs no values
                 inputs = tuple(replace(item, verdict="pass") for item in report.inputs)

@@ -61,7 +61,8 @@ def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
     """
     claim, rng = flat.claim, np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
-    constants = [x for x in arrays_behind(claim) if x.dtype.kind in "fc" and x.flags.writeable and x.size <= MOST_MOVED]
+    arrays = arrays_behind(claim).values()
+    constants = [x for x in arrays if x.dtype.kind in "fc" and x.flags.writeable and x.size <= MOST_MOVED]
     nearby = ((near, constants) for near in neighbours(claim, NEIGHBOURS, rng))
     for near, changed in itertools.chain([(claim.at, [])], nearby):
         with contextlib.suppress(CallError), moved(changed, rng):

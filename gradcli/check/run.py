@@ -191,6 +191,10 @@ def judge(claim: Claim, request: Request, report: Callable[..., CheckReport], ex
     return report("inconclusive", claim.doubt) if claim.doubt else Judging(claim, request, report, explain).run()
 
 
+TRIVIAL = (
+    "the output does not depend on it here, so a wrong factor would not show: check a weighted sum of the outputs, "
+    "such as sum(w * y)"
+)
 REPEAT = "seed random numbers inside the function; in PyTorch call .eval(), which ends dropout and running averages"
 
 
@@ -356,8 +360,7 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             reason = f"below the function's own rounding: any value up to {item.hidden_below:.2g} agrees"
             yield f"{item.name}: {count} not decidable, {reason}"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
-            wrong = "so a wrong factor would not show: check a weighted sum of the outputs, such as sum(w * y)"
-            yield f"{item.name}: the output does not depend on it here, {wrong}"
+            yield f"{item.name}: {TRIVIAL}"
 
 
 def held_notes(flat: Flat) -> Iterator[str]:

@@ -8,6 +8,7 @@ must give what is claimed, at the point and at another one.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import textwrap
 from collections.abc import Container, Iterator, Mapping
@@ -89,7 +90,8 @@ class Run:
 
     def ancestors(self) -> list[set[int]]:
         """Return the places of the nodes that each node depends on."""
-        places, found = {node: i for i, node in enumerate(self.nodes)}, []
+        places = {node: i for i, node in enumerate(self.nodes)}
+        found: list[set[int]] = []
         for node in self.nodes:
             parents = {places[p] for p in node.parents if p in places}
             found.append(parents.union(*(found[i] for i in parents)))
@@ -148,9 +150,8 @@ def hypotheses(runs: list[Run]) -> Iterator[Finding]:
                 between = [k for k in sorted(before[late]) if early in before[k]]
                 what = f"the derivative of {operations(here, *between, late)} is {words}"
                 yield Finding("activation derivative", what + place_of(here, late))
-    small = [
-        i for i, shape in enumerate(shapes) if np.prod(shape, dtype=int) < max(np.prod(s, dtype=int) for s in shapes)
-    ]
+    sizes = [math.prod(shape or ()) for shape in shapes]
+    small = [i for i, size in enumerate(sizes) if size < max(sizes)]
     for early, late in [(i, j) for i, j in pairs if i in small and j in small][:MOST_PAIRS]:
         if all(near(run.cut(early, late), run) for run in runs):
             what = " and ".join(operations(here, i) + place_of(here, i) for i in (early, late))

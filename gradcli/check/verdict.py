@@ -346,7 +346,7 @@ class Judgement:
 
 def entries_that_count(claimed: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     """Return which entries to count: of a function that works element by element, those of the diagonal."""
-    diagonal = np.eye(*claimed.shape, dtype=bool)
+    diagonal: np.ndarray = np.eye(*claimed.shape) > 0
     square = claimed.shape[0] == claimed.shape[1] > 1
     return diagonal if square and not ((claimed != 0) | wrong)[~diagonal].any() else np.ones_like(diagonal)
 
