@@ -286,7 +286,9 @@ def term(case: Case) -> tuple[str, str] | None:
             c = fit.constant((fit.a - fit.r) / wide, fit.wrong & (wide != 0))
         if c is None or (quantity.kind == "product" and not np.isclose(abs(c), SIMPLE, rtol=1e-4).any()):
             continue
-        if not case.explains(lambda at, c=c, of=quantity.of: at.r + c * of(at)):  # type: ignore[misc]
+        whole = lambda at, c=c, of=quantity.of: at.r + c * of(at)  # noqa: E731
+        part = lambda at, whole=whole: np.where(case.wrong, whole(at), at.r)  # noqa: E731
+        if not (case.explains(whole) or case.explains(part)):
             continue
         if quantity.name == "1":
             return "dropped term", f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"

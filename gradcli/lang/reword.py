@@ -139,6 +139,7 @@ INSTEAD = {
     "sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)",
     "sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)",
     "lg": "log10(x)", "tg": "tan(x)", "ctg": "1/tan(x)", "arctg": "arctan(x)", "root": "x**(1/n)",
+    "normcdf": "ndtr(x)", "pnorm": "ndtr(x)", "norminv": "ndtri(x)", "qnorm": "ndtri(x)",
 }  # fmt: skip
 """What is written for functions that the language does not have."""
 DERIVATIVES = "derivative deriv differentiate Derivative D ddx".split()

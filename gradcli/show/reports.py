@@ -50,7 +50,7 @@ def write_concise(check: CheckReport, style: Style) -> str:
         start = "".join(lines_of_file(file)[(line or 1) - 1 :][:1])
         place = f"{file}:{line or 1}:{len(start) - len(start.lstrip()) + 1}"
     text = visible(f"{place}: {LEVELS[check.verdict]}: {one_line(check, style)}")
-    return text + "\n" if text.endswith(f"[{check.rule}]") else f"{text} [{check.rule}]\n"
+    return text + "\n" if f"[{check.rule}]" in text else f"{text} [{check.rule}]\n"
 
 
 def write_concise_lines(result: CheckSummary, style: Style) -> str:
