@@ -27,7 +27,6 @@ from ..program.claim import (
 from ..program.user_code import users_trace
 from ..request import Request
 from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
-from ..show.checks import label_part
 from .flat import Flat
 from .probe import PER_ESTIMATE, Probe
 from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
@@ -346,10 +345,10 @@ def text_of_jump(judgement: Judgement) -> str:
     near = np.geomspace(1e-12, 1e-2, 21)
     t, values = line.values(np.concatenate([-near[::-1], [0.0], near]))
     k = int(np.nanargmax(np.abs(np.diff(values[:, j]))[10:31])) + 10  # those close to the point
-    name, index, part = judgement.flat.label(i)
+    name, index, _ = judgement.flat.label(i)
     place = float(judgement.flat.coordinate(i)) + float(t[k + 1]) * float(judgement.flat.scales[i])
     by = abs(values[k + 1, j] - values[k, j])
-    what = label_part(name, index, part)
+    what = f"{name}{list(index) or ''}"
     return f"the function jumps by {by:.2g} near {what} = {place:.9g}: move the point, or check the parts alone"
 
 
