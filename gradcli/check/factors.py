@@ -288,7 +288,7 @@ def term(case: Case) -> tuple[str, str] | None:
             continue
         whole = lambda at, c=c, of=quantity.of: at.r + c * of(at)  # noqa: E731
         part = lambda at, whole=whole: np.where(case.wrong, whole(at), at.r)  # noqa: E731
-        if not (case.explains(whole) or (quantity.name != "1" and case.explains(part))):
+        if not (case.explains(whole) or (fit.varies(wide) and case.explains(part))):
             continue
         if quantity.name == "1":
             return "dropped term", f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
