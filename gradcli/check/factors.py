@@ -206,9 +206,9 @@ class Fit:
         near = spread <= 1e-3 * abs(c)
         return c if c and np.isfinite(c) and near.all() else None
 
-    def varies(self, q: np.ndarray) -> bool:
+    def varies(self, q: np.ndarray, least: float = 1e-6) -> bool:
         q = np.abs(q[self.wrong & np.isfinite(q)])
-        return bool(len(q) >= 2 and np.ptp(q) > 1e-6 * q.max() > 0)
+        return bool(len(q) >= 2 and np.ptp(q) > least * q.max() > 0)
 
 
 def chain_factor(case: Case) -> tuple[str, str] | None:
@@ -288,7 +288,7 @@ def term(case: Case) -> tuple[str, str] | None:
             continue
         whole = lambda at, c=c, of=quantity.of: at.r + c * of(at)  # noqa: E731
         part = lambda at, whole=whole: np.where(case.wrong, whole(at), at.r)  # noqa: E731
-        if not (case.explains(whole) or (fit.varies(wide) and case.explains(part))):
+        if not (case.explains(whole) or (fit.varies(wide, 0.01) and case.explains(part))):
             continue
         if quantity.name == "1":
             return "dropped term", f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
