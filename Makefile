@@ -57,8 +57,9 @@ site: $(SITE)/.ready
 	$(SITE)/bin/python -m sphinx -q -W --keep-going -E -c man/site build/site-sources build/site
 
 # Counts how often the verdict is right; the page gradcli-verdict(7) holds the table.
-calibrate: $(READY)
+calibrate: $(READY) $(ELSEWHERE)/.ready
 	$(BIN)/python -W ignore -m tests.calibrate --functions 1000 man/generate/calibration.json
+	$(ELSEWHERE)/bin/python -W ignore -m tests.calibrate_reference --kernels 1000 man/generate/calibration_reference.json
 	$(BIN)/python -m man.generate man
 
 # Ratios of time beside other engines, and checkers on one bank; the page gradcli-bench(7) holds the tables.

@@ -9,6 +9,8 @@ DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements
 
 ENGINES = ("torch", "jax", "autograd", "gradcli", "object")
 """What may differentiate a function of a Python file: frameworks that have an adapter, our own, and one in the file."""
+SHORT = ("bfloat16", "float16")
+"""Types of few digits, in which a derivative is compared with that of a reference (--reference)."""
 
 
 class Request(NamedTuple):
@@ -20,7 +22,8 @@ class Request(NamedTuple):
     and the output that is meant. gradient: the vector for an output that is no scalar. hooks: in the order given.
     retain: names of intermediate results whose gradient is wanted, None for all of them. grad, vjp, jvp: a derivative
     that is claimed: a name in the target's file, a function, a declaration in C, formulas. hess: formulas for second
-    derivatives. keyword: which checks. show: "all" where every element is to be reported.
+    derivatives. reference: the function whose derivative is compared with. keyword: which checks. show: "all" where
+    every element is to be reported.
     """
 
     command: str = "grad"
@@ -86,6 +89,7 @@ class Request(NamedTuple):
     # how anything is run
     engine: str | None = None
     python: str | None = None
+    reference: str | None = None
     torch: bool = False
     safe: bool = False
     dtype: str | None = None
@@ -106,7 +110,7 @@ class Request(NamedTuple):
 
     @property
     def input_dtype(self) -> np.dtype:
-        return np.dtype(self.dtype or "float64")
+        return np.dtype("float32" if self.dtype in SHORT else self.dtype or "float64")
 
     @property
     def real(self) -> type:

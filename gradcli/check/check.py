@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import functools
 import inspect
 import math
 import os
@@ -22,7 +24,7 @@ from ..lang.limits import MOST_AXES, Bound, enforce
 from ..program.arguments import by_name
 from ..program.claim import CallError, Claim, Progress, call_failed, callable_name, second_order
 from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
-from ..program.hand_written import claim_by_hand, value_and_gradient
+from ..program.hand_written import HandWritten, claim_by_hand, value_and_gradient
 from ..program.target import Target
 from ..request import ENGINES, Request
 from ..show.check_results import CheckReport
@@ -61,6 +63,7 @@ class Check:
     bounds_answers = False  # whether the time limit is that of an answer, not of the check
     scope: Mapping[str, Any] = {}  # where a declaration finds functions that it names
     opened: Claim | None = None  # what was opened last, to be closed in the end
+    reference: Check | None = None  # of the function whose derivative this one is compared with
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class Check:
         file: str | None = None,
         line: int | None = None,
         target: Target | None = None,
-        single: bool = False,
+        dtype: str | None = None,
         opens: Callable[[Request, Mapping[str, Any]], Claim] | None = None,
         declared: bool = True,
         **options: Any,
@@ -85,7 +88,7 @@ class Check:
         self.request = request or Request(**options)
         if isinstance(self.request.wrt, str):
             self.request = self.request._replace(wrt=[self.request.wrt])
-        self.single, self.opens, self.declared = single, opens, declared
+        self.dtype, self.opens, self.declared = dtype, opens, declared
         self.bound: Bound | None = None
         self.progress = Progress()
         self.saved: Sequence[Mapping[str, Any]] = ()
@@ -160,7 +163,7 @@ class Check:
 
             refuse_foreign(framework_of(self.origin), self.name, engine)
             try:
-                call = framework_call(engine, self.origin, at, self.name, wrt=request.wrt, single=self.single)
+                call = framework_call(engine, self.origin, at, self.name, wrt=request.wrt, dtype=self.dtype)
             except GradcliError as error:
                 raise error if isinstance(error, CallError) else CallError(error.message) from error
             return call if request.order == 1 else second_order(call, request.seed)
@@ -232,9 +235,18 @@ class Check:
 
         def make() -> Claim:
             drawn.update(self.point(np.random.default_rng(seed), seed - self.request.seed))
+            if self.reference is not None:
+                if request.dtype == "bfloat16" and (request.claims or not engine_of(self.origin, request.engine)):
+                    raise CallError("NumPy has no bfloat16", "--dtype float16 and float32 are for NumPy, too")
+                drawn.update({name: rounded(x, request.dtype) for name, x in drawn.items()})
             return self.claim(drawn)
 
-        report = run_check(make, self.place(seed), request, self.progress)
+        judges = None
+        if self.reference is not None:
+            from .reference import judge_by_reference, rounded
+
+            judges = functools.partial(judge_by_reference, opens=functools.partial(self.open_reference, drawn))
+        report = run_check(make, self.place(seed), request, self.progress, judges=judges)
         if (request.digits is not None or request.symbolic) and drawn:
             from .cross_checks import with_cross_checks
 
@@ -244,6 +256,27 @@ class Check:
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
             report = replace(report, hint=WHOLE_NUMBERS)
         return report
+
+    def open_reference(self, at: Mapping[str, Any], dtype: str | None) -> Claim:
+        """Return the reference's derivative in a type, or in float64; one that nothing differentiates has values alone.
+
+        at: the inputs of this check, which are the reference's by name, or else in their order.
+        """
+        from .reference import rounded
+
+        check = copy.copy(self.reference)
+        assert check is not None
+        check.dtype = dtype
+        given = at if set(at) == set(check.at) else dict(zip(check.at, at.values(), strict=False))
+        given = {name: rounded(x, dtype) for name, x in given.items()}
+        claim = check.claim(given)
+        if check.request.claims or engine_of(check.origin, check.request.engine) is not None:
+            return claim
+        try:
+            claim.pull(claim.at, np.zeros_like(claim.value_here()))
+            return claim
+        except CallError:  # gradcli's engine does not go through the function
+            return HandWritten(check.f, given)
 
     @property
     def knows_no_tensors(self) -> bool:

@@ -47,6 +47,7 @@ from .verdict import (
 
 DEFECT = "a defect of gradcli, please report it"  # what is said where nobody foresaw an error
 DRIFT = 1e-3  # two calls at one point that differ by more, relative, show another function, and not noise
+FEW_DIGITS = 2.0**-25  # a rounding unit above which a check may be undecided for lack of digits: float32 and less
 LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven
 FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
 
@@ -113,8 +114,12 @@ def run_check(
     request: Request | None = None,
     progress: Progress | None = None,
     blame: bool = True,
+    judges: Callable[[Claim, Request, Callable[..., CheckReport]], CheckReport] | None = None,
 ) -> CheckReport:
-    """Check the claim that `make` returns; whatever goes wrong is a report. blame: find the wrong part of a fail."""
+    """Check the claim that `make` returns; whatever goes wrong is a report.
+
+    blame: find the wrong part of a fail. judges: compares with something else than values.
+    """
     request = request or Request()
     start = time.perf_counter()
 
@@ -152,9 +157,12 @@ def run_check(
         with np.errstate(all="ignore"):
             claim = make()
             claim.progress = progress or Progress()
-            checked = with_calls(judge(claim, request, report, blame), claim, request)
+            if judges is None:
+                checked = with_calls(judge(claim, request, report, blame), claim, request)
+            else:
+                checked = judges(claim, request, report)
             wrong = checked.verdict == "fail" and claim.budget.allowed is None
-            return replace(checked, blame=wrong_part()) if wrong else checked
+            return replace(checked, blame=wrong_part()) if wrong and checked.blame is None else checked
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
         return report("fail", str(error), diagnosis=(finding,), blame=wrong_part(), hint=error.hint)
@@ -285,6 +293,7 @@ class Judging:
         message = claim.restriction
         if verdict == "inconclusive":
             message = too_few(probe) if probe.out_of_calls else text_of_jump(judgement) or judgement.reason()
+            message += "" if probe.out_of_calls else few_digits(flat)
         elif verdict == "fail" and not (judgement.state == FAIL).any():
             message = findings[0].text if findings and not wrong else probe.text_of_disagreement()
         elif verdict == "fail" and not wrong:
@@ -360,6 +369,13 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             yield f"{item.name}: {count} not decidable, {reason}"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
             yield f"{item.name}: {TRIVIAL}"
+
+
+def few_digits(flat: Flat) -> str:
+    """Return what decides where a function, or its derivative, is computed in few digits; "" elsewhere."""
+    unit = max(flat.unit, flat.claim_unit)
+    advice = "--reference NAME compares its derivative with that of a plain function"
+    return f"; the function computes in {-np.log10(unit):.1f} digits: {advice}" if unit > FEW_DIGITS else ""
 
 
 def held_notes(flat: Flat) -> Iterator[str]:

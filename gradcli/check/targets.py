@@ -44,7 +44,7 @@ from ..program.target import (
     refuse_python,
 )
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
-from ..request import Request
+from ..request import SHORT, Request
 from ..show.check_results import CheckReport
 from .check import Check, error_report, surroundings_of
 from .declare import REGISTRY, claim_opened
@@ -174,7 +174,30 @@ def is_python_file(target: Target) -> bool:
     return not target.inline and target.text.endswith(".py") and os.path.isfile(target.text)
 
 
+def with_reference(target: Target, request: Request) -> list[Check | CheckReport]:
+    """Return the check of a function with another one, whose derivative is compared with, opened in the same way."""
+    (check,) = of_target(target, request._replace(reference=None))
+    if not isinstance(check, Check):
+        return [check]
+    from ..program.elsewhere.framework import FrameworkCall, adapter_of
+
+    name = str(request.reference)
+    other = target._replace(text=name if ".py:" in name else f"{target.path}:{name}")
+    with enforce(bound_of_import(request.timeout)):
+        function = check_callable(load_named(other), other.text)
+    engine = engine_of(function, request.engine)
+    signature = (adapter_of(engine) if engine else FrameworkCall).signature(function, other.text)
+    names = [] if signature is None else [*(p.name for p in signature[0]), *signature[1]]
+    at = dict(zip(names, check.at.values(), strict=False)) if not set(check.at) <= set(names) else check.at
+    own = next((c.request for c in REGISTRY if c.f is function), Request())
+    asked = Request(engine=request.engine, value_and_grad=own.value_and_grad, **own.claims)
+    check.reference = Check(function, at, request=asked, name=other.text)
+    return [check]
+
+
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
+    if request.reference is not None:
+        return with_reference(target, request)
     objects = request.engine == "object" and target.name is not None
     text, by_hand = target.text, request.claims or request.value_and_grad or request.hess or objects
     twice = next((option for option, x in request.claims.items() if isinstance(x, tuple)), None)
@@ -288,8 +311,8 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
         if request.held and request.wrt is None:
             _, weights = adapter_of(engine).signature(function, title) or ((), ())
             request = request._replace(wrt=[*without(request.held, [*at], at), *(n for n in weights if n not in at)])
-    single = request.dtype == "float32"
-    return Check(function, at, request=request, name=title, file=path, single=single, target=target)
+    dtype = request.dtype if request.dtype in ("float32", *SHORT) else None
+    return Check(function, at, request=request, name=title, file=path, dtype=dtype, target=target)
 
 
 def refuse_points(request: Request, path: str) -> None:

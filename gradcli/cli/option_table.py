@@ -15,7 +15,7 @@ import click
 
 from ..errors import GradcliError
 from ..lang.limits import MOST_AXES, as_written
-from ..request import DEFAULT_MAX_ELEMENTS, ENGINES
+from ..request import DEFAULT_MAX_ELEMENTS, ENGINES, SHORT
 
 
 def import_completion(what: str) -> Callable:
@@ -330,6 +330,17 @@ OPTIONS: dict[str, Callable] = {
     "strict": option("--strict", "nan or infinity in the result is an error, with its place; exit 1."),
     "value": option("--value", "In tab-separated lines (and CSV) the value comes first.", name="with_value"),
     "dtype": option("--dtype", "The type of the inputs (float64).", choices="float32 float64 complex128"),
+    "check_dtype": option(
+        "--dtype",
+        "The type of the inputs (float64); the short ones with --reference.",
+        choices=" ".join(["float32", "float64", "complex128", *SHORT]),
+    ),
+    "reference": option(
+        "--reference NAME",
+        "Compare the derivative of FILE.py:NAME with that of another function of the file (or FILE.py:NAME), not with "
+        "values: for surrogate gradients, and with --dtype for kernels in few digits.",
+        complete="complete_function",
+    ),
     "seed": option("--seed N", "Seed of rand and randn (0).", type=Count(MOST_COUNTED, least=0), default=0),
     "max_elements": option(
         "--max-elements N",

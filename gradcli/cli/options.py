@@ -18,7 +18,7 @@ from ..errors import EXIT_OK, GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
 from ..program.target import KINDS, Target, as_file, is_module, kind_of_address, load_program
-from ..request import Request
+from ..request import SHORT, Request
 from ..show import ARRAYS, CODE, FORMATS
 from . import messages, output
 from .messages import Command, examples_of
@@ -248,6 +248,18 @@ RULES = (
         "grad vjp jvp",
         lambda c: c.command in ("gradcheck", "lock") or c.is_any("library"),
         "it declares a derivative in C: LIB.so:DECLARATION",
+    ),
+    Rule(
+        "dtype",
+        lambda c: c.request.dtype not in SHORT or c.has("reference"),
+        "so few digits are judged by comparison with a reference",
+        "add --reference NAME, the function that computes the same plainly",
+    ),
+    Rule("reference", lambda c: c.is_any("function"), "it names what FILE.py:FUNCTION is compared with"),
+    Rule(
+        "order calls taylor symbolic digits rtol atol eps show search save_points",
+        lambda c: not c.has("reference"),
+        "--reference compares with another derivative, not with values",
     ),
     Rule("config", lambda c: c.is_any("umbridge"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
     Rule("torch python", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),

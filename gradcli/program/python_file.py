@@ -196,7 +196,9 @@ def load_function(function: Any, target: Target) -> Program:
     if engine is not None:
         from .elsewhere.program import framework_program
 
-        return framework_program(engine, check_callable(function, title), title, dtype == "float32")
+        return framework_program(
+            engine, check_callable(function, title), title, "float32" if dtype == "float32" else None
+        )
     refuse_foreign(function, title)
     if isinstance(function, type) and issubclass(function, Function):
         return FunctionProgram(as_function(function), title, path, dtype)

@@ -101,6 +101,31 @@ class ElementCounts(NamedTuple):
     sampled: int
 
 
+class Accuracy(NamedTuple):
+    """How accurate a derivative is in few digits, compared with a reference in float64.
+
+    error, own: the root mean square of its errors and of those of the reference in the same type, in ulps of the
+    derivative's size; largest: the largest error. bias: how much larger it is on average, relative, with its standard
+    error.
+    """
+
+    dtype: str
+    error: float
+    own: float
+    largest: float
+    bias: float
+    bias_error: float
+
+    @property
+    def text(self) -> str:
+        own = f", the reference's own {self.own:.2g}" if self.own else ""
+        errors = f"rms error {self.error:.2g} ulps of {self.dtype}{own}"
+        return f"{errors}; largest {self.largest:.2g}; bias {self.bias:+.2g} ± {self.bias_error:.1g}"
+
+    def document(self) -> dict[str, Any]:
+        return self._asdict()
+
+
 @dataclass(frozen=True, eq=False)
 class InputCheck:
     """What was found for one input.
@@ -109,7 +134,8 @@ class InputCheck:
     is known to be other than zero; of_largest: the same relative to the largest derivative. hidden: how many elements
     are below the function's own rounding, so that they are neither right nor wrong; hidden_below: how large they may
     be without being seen. counts: of all elements, where each was looked at. Where every element was asked for:
-    elements, all of them; point, the input's value; line, the function along the worst element.
+    elements, all of them; point, the input's value; line, the function along the worst element. accuracy: where the
+    derivative of another function is compared with.
     """
 
     name: str
@@ -127,6 +153,7 @@ class InputCheck:
     line: Line | None = None
     of_largest: float | None = None
     counts: ElementCounts | None = None
+    accuracy: Accuracy | None = None
 
     def __post_init__(self) -> None:
         """Refuse a pass that says nothing. Raises ValueError."""
@@ -149,6 +176,7 @@ class InputCheck:
             "resolution": self.resolution,
             "not_decidable": self.hidden,
             **fields(self, "counts worst"),
+            **present(accuracy=self.accuracy),
             **({} if self.elements is None else {"elements": list(self.rows())}),
         }
 
@@ -334,7 +362,8 @@ class CheckReport:
             **fields(self, "name file line verdict"),
             "seconds": round(self.seconds, 4),
             "inputs": {item.name: item for item in self.inputs},
-            **fields(self, "diagnosis message notes replay blame"),
+            **fields(self, "diagnosis message notes replay"),
+            "blame": self.blame or None,
             "trace": self.trace or None,
             **fields(self, "hint evidence"),
             "witnesses": {name: round(digits, 2) for name, digits in self.witnesses},

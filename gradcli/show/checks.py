@@ -42,7 +42,8 @@ def worst_text(item: InputCheck, precision: int | None = None) -> str:
     if worst.sides is not None:
         low, high = sorted(worst.sides)
         return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
-    return f"{claimed}, numeric {float(worst.numeric):.{digits}g} ± {worst.numeric_error:.2g}"
+    word = "numeric" if item.accuracy is None else "reference"
+    return f"{claimed}, {word} {float(worst.numeric):.{digits}g} ± {worst.numeric_error:.2g}"
 
 
 def input_lines(check: CheckReport) -> list[str]:
@@ -61,7 +62,8 @@ def input_lines(check: CheckReport) -> list[str]:
                 text = f"at least {item.counts.wrong} of {item.counts.of} elements wrong"
         lines[item.name] = f"{item.name}: {text}"
     along = check.evidence is not None and check.evidence.directions
-    if check.replay and not along and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
+    listed = check.replay and not along and items[0].accuracy is None
+    if listed and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
         lines[next(item.name for item in items if item.verdict == "fail")] += " (--show all lists them)"
     return list(lines.values())
 
@@ -123,6 +125,8 @@ def headline(check: CheckReport, precision: int | None = None) -> str:
     order = {"fail": 0, "inconclusive": 1, "pass": 2}
     items = sorted(check.inputs, key=lambda item: (order.get(item.verdict, 3), -item.max_rel_error))
     worst = items[0].worst if items else None
+    if items and items[0].accuracy is not None:
+        return f"{worst_text(items[0], precision or 4)}; {check.message}" if check.verdict == "fail" else check.message
     if check.verdict == "pass":
         return f"{agreement(check)}; {check.message}" if check.message else agreement(check)
     reason = check.diagnosis[0].kind if check.diagnosis else ""

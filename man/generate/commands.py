@@ -57,7 +57,9 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
     note = [".Pp", *paragraphs("What a TARGET and a VALUE may be is told in gradcli(1).")]
     more = [".Pp", *paragraphs(texts.DESCRIPTIONS[name])] if name in texts.DESCRIPTIONS else []
     found = [
-        (f"Li {cause}", f"{page.title}.") for cause, page in causes().items() if page.group == name and page.name == cause
+        (f"Li {cause}", f"{page.title}.")
+        for cause, page in causes().items()
+        if page.group == name and page.name == cause
     ]
     more += [".Pp", "The causes are:", *tag_list(found, compact=True)] if found else []
     files = [*texts.PROGRAMS, texts.DATA] if takes_target(command) else []

@@ -201,8 +201,8 @@ machines see. A part is done anew when its worker dies.
 """,
     "why": """
 The script runs once and prints its own output. Then each gradient is reported with its state: ok, none, zero, nan or
-inf. The state is that of the last use, by the script or by an optimizer, or that at the end of the script if the gradient
-was never used. For a gradient that is None, `why` follows the data from the tensor to the output, also through Python
+inf. The state is that of the last use, by the script or by an optimizer, or that at the end of the script if no use
+was made of it. For a gradient that is None, `why` follows the data from the tensor to the output, also through Python
 numbers and NumPy, and names the line where it leaves the graph. A gradient counts as zero if it is zero within
 rounding. Lines are those of the script and of the modules that it imports.
 

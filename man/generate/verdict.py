@@ -8,6 +8,7 @@ from pathlib import Path
 from .mdoc import escape_roff, page, paragraphs, tag_list
 
 MEASURED = Path(__file__).with_name("calibration.json")
+KERNELS = Path(__file__).with_name("calibration_reference.json")
 DESCRIPTION = """
 gradcli-gradcheck(1) compares a claimed derivative with values of the function, and says one of four things. There is
 no tolerance to choose: what is compared is an interval, and how wide that is follows from the values themselves.
@@ -88,6 +89,23 @@ found, not decided, or passes: within what the pass stated, or beyond it: that i
 open and wrong ones that are not decided are mostly those where rounding hides the derivative, or the calls do not
 suffice.
 """
+KERNEL_HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "missed")
+REFERENCE = """
+With --reference, the golden derivative is that of the reference in float64, at inputs that are rounded to the type of
+--dtype; for a NumPy function that nothing differentiates it is estimated from values. Random cotangents are rounded,
+too. The yardstick is the error of the reference's own backward in that type, at least half a rounding unit of the
+derivative's size. For each input, the claim passes if its error, as a root mean square, is below 2 times the
+yardstick, and fails above 4 times in bfloat16, 8 times in float16, 16 times in float32, and above what inputs moved by
+rounding units change. It fails, too, if a single element is off by far more than the yardstick's largest error; and
+if its errors follow the derivative on average (a slope of more than 8 standard errors and 2 rounding units), or along
+an axis the derivative, the input, the output or a constant. The report gives both errors in ulps of the derivative's
+size, and the bias. Without --dtype all is in float64, or in the type in which the functions compute. A part that is
+wrong by less than about a rounding unit of the whole gradient's size cannot be seen.
+
+`make calibrate` judges {kernels} kernels of nine functions of PyTorch, half of them right in several ways (float32
+inside, the type itself throughout, intermediate results kept in it, sums of blocks), half wrong: factors of 1 to 5 %,
+missing terms, dropped tails, wrong reductions, single rows, columns and elements.
+"""
 EXAMPLES = ["gradcli gradcheck 'sum(sin(x))' x='[1, 2]' -v", "gradcli gradcheck 'sum(tanh(x))' x='[1, 14]' --show all"]
 HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", "missed")
 
@@ -101,6 +119,18 @@ def calibration() -> list[str]:
         told = [f"{count} {head}" for head, count in zip(HEADS, counts, strict=True)]
         lines += [f".It {escape_roff(name[0].upper() + name[1:])}", f"{', '.join(told[:3])};"]
         lines += [f"{', '.join(told[3:])}."]
+    return [*lines, ".El", *reference()]
+
+
+def reference() -> list[str]:
+    """Return how comparisons with a reference are decided, and the table of kernels as it was measured."""
+    measured = json.loads(KERNELS.read_text())
+    lines = [".Ss Comparison with a reference", *paragraphs(REFERENCE.format(kernels=measured["kernels"]))]
+    lines += [".Bl -tag -width Ds"]
+    for row in measured["types"]:
+        name, *counts = row.values()
+        told = [f"{count} {head}" for head, count in zip(KERNEL_HEADS, counts, strict=True)]
+        lines += [f".It {escape_roff(name[0].upper() + name[1:])}", f"{', '.join(told)}."]
     return [*lines, ".El"]
 
 
@@ -114,6 +144,9 @@ def verdict_page() -> str:
         ],
         EXAMPLES,
         ["gradcli(1)", "gradcli-gradcheck(1)", "gradcli-json(5)"],
-        files=[("tests/calibrate.py", "Counts how often the verdict is right.")],
+        files=[
+            ("tests/calibrate.py", "Counts how often the verdict is right."),
+            ("tests/calibrate_reference.py", "The same for comparisons with a reference."),
+        ],
         compact=True,
     )

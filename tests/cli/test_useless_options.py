@@ -32,7 +32,7 @@ WORDS = {
         precision:3 samples:2 calls:1000 rtol:1e-3 atol:1e-3 eps:1e-3 show:all junit:a.xml search:20
         symmetric:x spd:x save_points:a.json grad:h vjp:g jvp:g hess:x=y tangent:y=1 verify:none.lock over:y=1:2
         keep:y shard:1/2 table:a.csv
-        outs:u dask:nowhere
+        outs:u dask:nowhere reference:h
     """.split()),
 }  # fmt: skip
 """A telling value of every option that takes one."""

@@ -14,7 +14,7 @@ from ...show.check_results import CheckList, CheckReport, CheckSummary
 from ...show.checks import details, summary_line
 from .. import messages
 from ..check_options import names_of_targets, select_checks
-from ..options import Call, target_command
+from ..options import COMMON, Call, target_command
 from ..output import check_writable, terminal_size, write_file
 
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ EXIT_SKIP = 125
     "Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck 'x^3' --grad '3*x^2'; "
     "gradcli gradcheck grads.py:f --grad g --shape x=3; gradcli gradcheck tests/ -j 4 --junit report.xml; "
     "gradcli gradcheck tests/ -o report.html",
-    "wrt out grad vjp jvp hess value_and_grad elementwise engine shape arg samples order fast calls no_as_called "
-    "taylor symbolic digits rtol atol eps show keyword list stop jobs search save_points config junit "
+    "wrt out grad vjp jvp hess value_and_grad elementwise reference engine shape arg samples order fast calls "
+    "no_as_called taylor symbolic digits rtol atol eps show keyword list stop jobs search save_points config junit "
     "allow_inconclusive exit_zero bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
+    common=COMMON.replace("dtype", "check_dtype"),
 )
 def gradcheck(call: Call) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
@@ -51,6 +52,11 @@ def gradcheck(call: Call) -> int:
     gradient, which is computed from values in many digits. Inputs without a value are drawn where the function is
     finite (20 points, 5 for --hess, or --samples; --shape for arrays); then sympy is asked whether the formulas are
     equal, and a wrong one gets a counterexample of small numbers.
+
+    With --reference, the derivative is compared with that of another function, computed in float64, instead of with
+    values: for surrogate gradients, such as straight-through estimators. With --dtype bfloat16, float16 or float32 the
+    function runs in that type, at inputs rounded to it, and so does the reference: a derivative that is about as
+    accurate as the reference's own in that type passes.
 
     Checks of Python run in processes of their own, so that one that crashes, exits or (with --timeout) does not
     end is an error, and the others' verdicts are kept; what they leave running is ended. Where PyTorch or JAX is

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError, check_known, describe_error
-from ...request import ENGINES
+from ...request import ENGINES, SHORT
 from ..arguments import (
     WHOLE,
     Arguments,
@@ -40,15 +40,19 @@ SINGLE_UNIT = 2.0**-24
 class FrameworkCall(Claim):
     """A call of a function in the language of a framework.
 
-    It runs in double precision, and with `single` its derivative is claimed in single precision. Outputs of several
-    arrays are flattened and joined; complex ones become pairs along a last axis.
+    It runs in double precision, and its derivative is claimed in that of `dtype`. In a type of few digits (SHORT) the
+    values are in that type, too. Outputs of several arrays are flattened and joined; complex ones become pairs along a
+    last axis.
     """
 
     engine = ""
 
-    def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
+    def __init__(self, function: Callable, arguments: Arguments, title: str, *, dtype: str | None = None):
         self.function, self.arguments = function, arguments
-        single = single or any(x.dtype in (np.float32, np.complex64, np.float16) for x in arguments.arrays.values())
+        self.dtype, self.short = dtype, dtype if dtype in SHORT else None
+        single = dtype is not None or any(
+            x.dtype in (np.float32, np.complex64, np.float16) for x in arguments.arrays.values()
+        )
         inputs = {path: to_double(x, single) for path, x in arguments.arrays.items()}
         super().__init__(title, inputs)
         heads = list(arguments.tree)
@@ -60,12 +64,13 @@ class FrameworkCall(Claim):
         self.budget.claim_calls = 1
         self.forward_mode: bool | None = None
         how = ": its derivative in float32, beside values in float64" if single else " in float64"
+        how = how if self.short is None else f" in {self.short}"
         self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
         unit = SINGLE_UNIT if self.settle() and single else None
         short, name = 0.0, ""
         with contextlib.suppress(Exception), self.running("", self.single):
             short, name = max(self.short_types(), default=(0.0, ""))
-        if name:
+        if name and self.short is None:
             unit = max(unit or 0.0, short)
             self.notes = (*self.notes, f"it computes in {name}, of {-np.log10(short):.1f} digits")
         self.capabilities = Capabilities(
@@ -121,8 +126,9 @@ class FrameworkCall(Claim):
 
     def evaluate(self, arrays: Arrays) -> np.ndarray | None:
         self.budget.made += 1
-        with self.running("", self.is_narrow(arrays)):
-            return as_array(self.compute({name: np.asarray(x) for name, x in arrays.items()}))
+        at = {name: np.asarray(x) for name, x in arrays.items()} if self.short is None else self.claimed(arrays)
+        with self.running("", self.is_narrow(at)):
+            return as_array(self.compute(at))
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
         return self.vjps(arrays, [cotangent], between)[0]
@@ -151,10 +157,10 @@ class FrameworkCall(Claim):
 
     @classmethod
     def of(
-        cls, function: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None = None
+        cls, function: Any, given: Mapping[str, Any], title: str, dtype: str | None, wrt: Sequence[str] | None = None
     ) -> FrameworkCall:
         """Return the call of a function with arguments by name."""
-        return cls(function, Arguments(given, wrt), title, single=single)
+        return cls(function, Arguments(given, wrt), title, dtype=dtype)
 
     @contextlib.contextmanager
     def running(self, what: str, narrow: bool) -> Iterator[None]:
@@ -163,7 +169,16 @@ class FrameworkCall(Claim):
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         """Return what the function returns for the framework's arrays by path."""
-        return call_with(self.function, self.arguments.fill_in(leaves, self.array))
+        return call_with(self.function, self.filled(leaves))
+
+    def filled(self, leaves: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments with leaves in place of inputs, all floating-point numbers in the short type, if any."""
+        short = {name: self.shortened(x) for name, x in leaves.items()}
+        return self.arguments.fill_in(short, lambda x: self.shortened(self.array(x)))
+
+    def shortened(self, x: Any) -> Any:
+        """Return an array in the short type, connected to it; without one, and of whole numbers, as it is."""
+        return x
 
     def note_layout(
         self, result: Any, arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool], word: str = "array"
@@ -252,14 +267,14 @@ def framework_call(
     title: str,
     *,
     wrt: Sequence[str] | None = None,
-    single: bool = False,
+    dtype: str | None = None,
 ) -> FrameworkCall:
     """Return a call of anything with arguments by name as a framework runs it; numbers outside `wrt` stay fixed."""
     adapter = adapter_of(engine)
 
     def made(whole: Sequence[str]) -> FrameworkCall:
         values = {name: as_whole(x) if name in whole else x for name, x in given.items()}
-        call = adapter.of(function, values, title, single, wrt)
+        call = adapter.of(function, values, title, dtype, wrt)
         call.wrt = expand_paths(wrt, call.wrt)
         return call
 

@@ -63,6 +63,9 @@ class Adapter(FrameworkCall):
     def array(x: np.ndarray) -> Any:
         return jnp.asarray(x)
 
+    def shortened(self, x: Any) -> Any:
+        return x.astype(self.short) if self.short and jnp.issubdtype(x.dtype, jnp.floating) else x
+
     def choose(self, choice: Choice, at: Arrays) -> Sequence[Callable]:
         """Return the functions to call; a comparison counts as calls, and is left out if a budget is short."""
         if choice.wait == 0 and self.budget.left >= SPARE:

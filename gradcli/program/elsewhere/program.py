@@ -97,13 +97,13 @@ def arrays_of(names: Iterable[str], tensors: Iterable[Any]) -> dict[str, np.ndar
     return {name: np.asarray(t.detach()._data) for name, t in zip(names, tensors, strict=True)}
 
 
-def framework_program(engine: str, function: Any, title: str, single: bool) -> ElsewhereProgram:
+def framework_program(engine: str, function: Any, title: str, dtype: str | None) -> ElsewhereProgram:
 
     def make(given: Mapping[str, Any], out: str | None, wrt: Sequence[str] | None) -> FrameworkCall:
         if out is not None:
             raise GradcliError("--out names a variable of a program; a function has one output")
         arguments = framework_arguments(engine, function, given, title)
-        return framework_call(engine, function, arguments, title, wrt=wrt, single=single)
+        return framework_call(engine, function, arguments, title, wrt=wrt, dtype=dtype)
 
     signature = adapter_of(engine).signature(function, title)
     return ElsewhereProgram(make, title, signature and [p.name for p in signature[0]])

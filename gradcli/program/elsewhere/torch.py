@@ -51,14 +51,14 @@ class Adapter(FrameworkCall):
 
     @classmethod
     def of(
-        cls, function: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None = None
+        cls, function: Any, given: Mapping[str, Any], title: str, dtype: str | None, wrt: Sequence[str] | None = None
     ) -> FrameworkCall:
         function = as_callable(function, title)
         if isinstance(function, torch.nn.Module):
-            return ModuleCall(function, given, title, single, wrt)
+            return ModuleCall(function, given, title, dtype, wrt)
         if wrt is None and (constants := getattr(function, "constants", ())):
             wrt = [name for name in given if name not in constants]
-        return super().of(function, given, title, single, wrt)
+        return super().of(function, given, title, dtype, wrt)
 
     @classmethod
     def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
@@ -68,9 +68,9 @@ class Adapter(FrameworkCall):
             return signature and (signature[0], [name for name, p in function.named_parameters() if p.requires_grad])
         return super().signature(function, title)
 
-    def __init__(self, function: Callable, arguments: Arguments, title: str, *, single: bool = False):
+    def __init__(self, function: Callable, arguments: Arguments, title: str, *, dtype: str | None = None):
         self.reached = tensors_behind(function)
-        super().__init__(function, arguments, title, single=single)
+        super().__init__(function, arguments, title, dtype=dtype)
 
     @contextlib.contextmanager
     def precision(self, narrow: bool) -> Iterator[None]:
@@ -92,6 +92,9 @@ class Adapter(FrameworkCall):
     @staticmethod
     def array(x: np.ndarray) -> Any:
         return tensor(x)
+
+    def shortened(self, x: torch.Tensor) -> torch.Tensor:
+        return x.to(getattr(torch, self.short)) if self.short and x.is_floating_point() else x
 
     def compute(self, at: Arrays) -> Any:
         try:
@@ -207,27 +210,31 @@ class Adapter(FrameworkCall):
         for function, arguments, title, place in calls:
             given = {f"argument {i}": x for i, x in enumerate(arguments)}
             with contextlib.suppress(CallError):
-                part = Adapter.of(function, given, title, self.single)
+                dtype = "float32" if self.single and self.short is None else None
+                part = Adapter.of(function, given, title, dtype)
                 yield part, functools.partial("the first wrong part is {}: {}".format, title, place)
 
 
 class ModuleCall(Adapter):
     """A call of a module: inputs are those of forward and the parameters; buffers stay as they are."""
 
-    def __init__(self, module: Any, given: Mapping[str, Any], title: str, single: bool, wrt: Sequence[str] | None):
+    def __init__(self, module: Any, given: Mapping[str, Any], title: str, dtype: str | None, wrt: Sequence[str] | None):
         weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
         inputs = {name: x for name, x in given.items() if name not in weights}
         for name in given.keys() & weights.keys():
             if np.shape(given[name]) != tuple(weights[name].shape):
                 own = f"'{name}' has shape {tuple(weights[name].shape)} in the module"
                 raise CallError(f"{own}; the given value has shape {np.shape(given[name])}")
-        self.modules = {False: copy_module(module).double(), True: copy_module(module).float()}
+        self.modules = {
+            False: copy_module(module).double(),
+            True: copy_module(module).to(getattr(torch, dtype or "float32")),
+        }
         values = {n: np.array(given[n] if n in given else tensor_data(p), np.float64) for n, p in weights.items()}
         self.calling, self.names = list(inputs), list(weights)
-        super().__init__(module, Arguments({**inputs, **values}, wrt), title, single=single)
+        super().__init__(module, Arguments({**inputs, **values}, wrt), title, dtype=dtype)
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
-        filled = self.arguments.fill_in(leaves, self.array)
+        filled = self.filled(leaves)
         narrow = any(x.dtype in SINGLE_TYPES for x in leaves.values())
         module = self.modules[narrow]
         weights = {name: torch.as_tensor(filled[name]) for name in self.names}

@@ -1,0 +1,314 @@
+"""A claimed derivative compared with that of another function, in float64 or by how accurate that one is in few digits.
+
+The golden derivative is the reference's in float64, at inputs that the type holds exactly; the yardstick is the error
+of the reference's own backward in that type. Three questions are asked for each input: is the claim about as accurate
+as the yardstick, is it right on average (rounding errors do not follow the derivative), and do its errors have
+structure (along an axis they follow the derivative, the input, the output or a constant).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..program.arguments import is_branch, rebuild
+from ..program.claim import Arrays, CallError, Claim
+from ..request import Request
+from ..show.check_results import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
+from .diagnose import diagnose
+from .estimate import estimate
+from .flat import Flat, real_view
+from .rows import draw_signs
+from .sampler import Sampler
+from .verdict import FAIL, PASS, UNDECIDED, VERDICTS, digits_of
+
+UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+"""Half the distance of neighbouring numbers of a type, relative to their size: the largest error of a rounding."""
+PASSES = 2.0  # times the yardstick that the error of a claim may have, ...
+FAILS = {"bfloat16": 4.0, "float16": 8.0, "float32": 16.0, "float64": 64.0}
+"""... and what it must exceed to be wrong; no mistake is as small as a few rounding units of more digits."""
+MOST_ERROR = 0.04  # the error, relative to the derivative's size, that no yardstick lets pass
+SIGMAS = 8.0  # standard errors that a slope must differ from none
+SHARED = 2.0  # rounding units that all elements may be off by in the same way: a rounded factor that they share, ...
+SHARED_BY_GROUP = 3.0  # ... and those of a row or column
+LEAST_PART = 0.1  # the part of its usual size that the derivative of a group has at least, in comparisons
+OUTLIER = 8.0  # times the largest error of the yardstick that a single element must exceed
+ROUNDED = 1e-12  # relative differences from which on float64 is not what was computed in
+FEWEST, LEAST = 4, 16  # elements of a group in which errors may follow the derivative, and something else
+WANTED = 8_192  # elements of products that are compared, where few cotangents give less
+VALUE_UNITS = 16.0  # rounding units of the largest value from which on values differ
+NEARLY = 2 / 3  # the part of what makes a slope wrong from which on it is undecided
+INACCURATE, ON_AVERAGE = "inaccurate", "on average it is off by"
+TINY = float(np.finfo(float).tiny)
+MOST_ESTIMATED = 2_000  # elements of a reference whose derivative is estimated from its values
+
+
+def rounded(x: Any, dtype: str | None) -> Any:
+    """Return floating-point arrays, also nested ones, in a type of UNITS or in float64; bfloat16 as float32."""
+    if is_branch(x):
+        parts = x.values() if isinstance(x, Mapping) else x
+        return rebuild(x, [rounded(part, dtype) for part in parts])
+    if not isinstance(x, np.ndarray | float) or np.asarray(x).dtype.kind != "f":
+        return x
+    if dtype != "bfloat16":
+        return np.asarray(x).astype(dtype if dtype in UNITS else "float64")
+    bits = np.asarray(x, np.float32).view(np.uint32)
+    bits = bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)  # to the nearest, ties to even
+    return (bits & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def judge_by_reference(
+    claim: Claim, request: Request, report: Callable[..., CheckReport], opens: Callable[[str | None], Claim]
+) -> CheckReport:
+    """Compare the claimed derivative with that of a reference. opens: makes the reference run in a type, or in float64.
+
+    Raises CallError.
+    """
+    dtype, rng = request.dtype if request.dtype in UNITS else None, np.random.default_rng(request.seed)
+    flat, golden = Flat(claim), opens(None)
+    names = match_inputs(claim, golden)
+    golden.wrt = [names[name] for name in claim.wrt]
+    right, point = Flat(golden), {name: rounded(x, dtype) for name, x in claim.at.items()}
+    exact = {name: rounded(rounded(x, dtype), None) for name, x in golden.at.items()}
+    exact |= {names[name]: rounded(x, None) for name, x in point.items()}
+    value, known = (real_view(c.value(at)).astype(float) for c, at in ((claim, point), (golden, exact)))
+    if len(value) != len(known):
+        shapes = f"of shape {flat.out_shape}, and {golden.title} one of shape {right.out_shape}"
+        raise CallError(f"{claim.title} returns an output {shapes}")
+    if not np.isfinite(known).all():
+        return report("inconclusive", f"{golden.title} is not finite at this point")
+    count = 2 if len(value) == 1 else min(16, len(value), max(2, math.ceil(WANTED / max(flat.size, 1))))
+    cotangents = rounded(draw_signs(rng, (count, len(value))), dtype).astype(float)
+    estimated = not (golden.capabilities.pull or golden.capabilities.push or getattr(golden, "grad", None))
+    reference = estimated_rows(right, cotangents) if estimated else products(right, cotangents, exact)
+    claimed, own, near, notes = products(flat, cotangents, point), reference, reference, list(claim.notes)
+    kind = dtype or kind_inside(claimed, reference, claim, golden)
+    if not estimated:
+        draws = {n: 1 + UNITS[kind] * rng.uniform(-1, 1, exact[n].shape) for n in golden.wrt}
+        near = products(
+            right,
+            cotangents * (1 + UNITS[kind] * rng.uniform(-1, 1, cotangents.shape)),
+            exact | {n: exact[n] * draws[n] for n in draws},
+        )
+    if dtype is not None and not estimated:
+        try:
+            plain = opens(dtype)
+            plain.wrt = golden.wrt
+            own = products(Flat(plain), cotangents, {name: rounded(x, dtype) for name, x in exact.items()})
+        except CallError as error:
+            notes.append(f"the reference does not run in {dtype} ({error}): half a rounding unit is the yardstick")
+    gap, most = np.abs(value - known).max(initial=0.0), np.abs(known).max(initial=0.0)
+    differs = gap > VALUE_UNITS * UNITS[kind] * most
+    if differs:
+        notes.append(f"values differ from those of {golden.title} by up to {gap / (most + TINY):.2g} of the largest")
+    floor = UNITS[kind] * np.sqrt((np.nan_to_num(reference) ** 2).mean(axis=1, keepdims=True))
+    rows = (claimed, reference, own, near)
+    blocks = [Block(flat, k, [part[:, flat.columns(k)] for part in rows], floor, kind) for k in range(len(claim.wrt))]
+    blame = "" if differs else None  # parts are judged by their values
+    return report_on(blocks, flat, f"(compared with {golden.title} in float64)", notes, partial(report, blame=blame))
+
+
+def match_inputs(claim: Claim, golden: Claim) -> dict[str, str]:
+    """Return the reference's name for each input: the same, or that in its place. Raises CallError."""
+    names = dict(zip(claim.at, claim.at if set(claim.at) <= set(golden.at) else golden.at, strict=False))
+    if len(names) < len(claim.at) or any(claim.at[a].shape != golden.at[b].shape for a, b in names.items()):
+        ours, theirs = (", ".join(f"{name} {x.shape}" for name, x in c.at.items()) for c in (claim, golden))
+        raise CallError(f"{claim.title} has the inputs {ours}, and {golden.title} {theirs}")
+    return names
+
+
+def kind_inside(claimed: np.ndarray, golden: np.ndarray, *claims: Claim) -> str:
+    """Return the type in which functions of float64 compute, as far as they or their products show it."""
+    unit = max(max(claim.capabilities.value_unit, claim.capabilities.claim_unit or 0.0) for claim in claims)
+    off = rms(np.nan_to_num(claimed - golden)) / (rms(np.nan_to_num(golden)) + TINY)
+    if ROUNDED < off < FAILS["float32"] * UNITS["float32"]:
+        unit = max(unit, UNITS["float32"])
+    return next((kind for kind, least in UNITS.items() if least <= unit), "float64")
+
+
+def products(flat: Flat, cotangents: np.ndarray, at: Arrays) -> np.ndarray:
+    """Return the products of cotangents with a derivative: (K, n)."""
+    return flat.pull(cotangents, at) if flat.claim.capabilities.pull else cotangents @ flat.matrix(at)
+
+
+def estimated_rows(flat: Flat, cotangents: np.ndarray) -> np.ndarray:
+    """Return the products with a numeric derivative, nan where it is not known. Raises CallError for many elements."""
+    if flat.size > MOST_ESTIMATED:
+        hint = f"at most {MOST_ESTIMATED} elements are estimated from values: declare it with @gradcli.check(grad=...)"
+        raise CallError(f"{flat.claim.title} has no derivative", hint)
+    sampler, rows = Sampler(flat), np.zeros((len(cotangents), flat.size))
+    for i in range(flat.size):
+        slopes = estimate(sampler.element(i, cotangents))
+        rows[:, i] = np.where(slopes.known, slopes.value, np.nan) / flat.scales[i]
+    return rows
+
+
+class Slope(NamedTuple):
+    """How far errors follow something: the slope of the group that follows most, with its standard error.
+
+    explained: the root mean square of what all slopes explain; most: of one group, relative to the derivative there.
+    Both are 0 where chance explains as much.
+    """
+
+    value: float
+    error: float
+    explained: float
+    most: float
+
+
+def slopes_of(errors: np.ndarray, along: np.ndarray, golden: np.ndarray) -> Slope:
+    """Regress errors on something. errors, along, golden: (groups, elements, products), one slope for each group."""
+    parts, sizes = (errors * along).sum(axis=2), (along**2).sum(axis=2)
+    (groups, count), total = sizes.shape, sizes.sum(axis=1) + TINY
+    value = parts.sum(axis=1) / total
+    left = (parts - value[:, None] * sizes) / np.maximum(1 - sizes / total[:, None], 1e-6)  # HC3: none decides alone
+    variance = (left**2).sum(axis=1) / total**2 + TINY
+    squares = np.minimum(value**2 / variance, 1e6)
+    explained = math.sqrt(max(float(((value**2 - variance) * total).sum()) / along.size, 0.0))
+    explained *= bool(squares.sum() > groups + SIGMAS * math.sqrt(2 * groups) + SIGMAS**2)
+    size = (golden**2).mean(axis=(1, 2))
+    most = abs(value) * np.sqrt(total / golden[0].size / np.maximum(size, LEAST_PART**2 * size.mean() + TINY))
+    most *= min(1.0, math.sqrt(count / LEAST)) * (squares > SIGMAS**2 + 2 * math.log(groups))
+    worst = int(most.argmax() if most.any() else squares.argmax())
+    return Slope(float(value[worst]), math.sqrt(variance[worst] - TINY), explained, float(most[worst]))
+
+
+class Block:
+    """The products for one input, and what is decided about them: state, reasons, and which are wrong.
+
+    rows: claimed, golden, the yardstick's own, and golden ones next to the point, (K, n) each. floor: the least size of
+    each product, (K, 1).
+    """
+
+    def __init__(self, flat: Flat, k: int, rows: list[np.ndarray], floor: np.ndarray, kind: str):
+        self.name, self.shape, self.kind, self.unit = flat.claim.wrt[k], flat.arrays[k].shape, kind, UNITS[kind]
+        self.claimed, self.golden = rows[:2]
+        x, known = flat.parts[k].astype(float), np.isfinite(self.golden)
+        golden = np.where(known, self.golden, 0.0)
+        self.size = np.maximum(np.sqrt((golden**2).mean(axis=1, keepdims=True)), floor) + TINY
+        self.relative = golden / self.size
+        with np.errstate(invalid="ignore"):
+            parts = [np.where(known, (rows[i] - golden) / self.size, 0.0) for i in (0, 2, 3)]
+        finite = [np.isfinite(part) for part in parts]
+        self.errors, self.own, near = (np.where(ok, part, 0.0) for ok, part in zip(finite, parts, strict=True))
+        self.quantities = {"the input": x, "a constant": np.ones(len(x))}
+        if flat.f0.size == len(x):
+            self.quantities["the output"] = flat.f0
+        self.yardstick, fails = max(rms(self.own), self.unit), FAILS[kind]
+        self.explained = max(self.yardstick, rms(near))
+        self.largest = float(abs(self.errors).max(initial=0.0))
+        highest = max(float(abs(part).max(initial=0.0)) for part in (self.own, near, self.unit * self.relative))
+        slopes, lost = list(self.structures(self.errors)), ~finite[0] & finite[1]
+        error, off, self.bias = rms(self.errors), self.largest / max(highest, self.unit), slopes[0][1]
+        found: list[tuple[float, float, str, str]] = []  # by how much, from what on undecided, the rule, words
+        ratio = f"its error is {error / self.yardstick:.3g} times that of the reference"
+        found.append(
+            (error / fails / self.explained, PASSES * self.yardstick / fails / self.explained, INACCURATE, ratio)
+        )
+        text = f"an element is off by {off:.3g} times what rounding explains"
+        found.append((off / max(2 * fails, OUTLIER), 0.5, INACCURATE, text))
+        for (where, slope), (_, plain) in zip(slopes, self.structures(self.own), strict=True):
+            units = self.unit * fails / FAILS["bfloat16"]
+            excess, number = slope.explained / max(SHARED * units, 2 * plain.explained), f"{slope.value:+.3g}"
+            if where.startswith("the derivative"):
+                excess = max(excess, slope.most / max(SHARED_BY_GROUP * units, 2 * plain.most))
+            number += f" ± {slope.error:.1g}"
+            text = f"its errors follow {where}: a slope of {number}" if where else f"{ON_AVERAGE} {number}, relative"
+            found.append((excess if where or excess < 1 else math.inf, NEARLY, "systematic", text))
+        found.append((min(error / MOST_ERROR, 1.0), 1.0, INACCURATE, "rounding leaves too few digits"))
+        found.append((1.0 - known.all(), 1.0, INACCURATE, "the reference's derivative is not finite, or not known"))
+        found.append((1.0 - (finite[0] | finite[1]).all(), 1.0, INACCURATE, "it overflows, as does the reference"))
+        found.append(
+            (math.inf * lost.any() if lost.any() else 0.0, 1.0, INACCURATE, "nan or infinity where it is finite")
+        )
+        wrong = [(excess, rule, text) for excess, _, rule, text in found if excess > 1]
+        undecided = [(excess, rule, text) for excess, least, rule, text in found if excess >= least]
+        self.state = FAIL if wrong else UNDECIDED if undecided else PASS
+        self.reasons = [
+            Finding(rule, f"{self.name}: {t}", self.name) for _, rule, t in sorted(wrong or undecided)[::-1]
+        ]
+        self.room = np.maximum(self.explained, self.unit * abs(self.relative)) * self.size
+        self.off = np.where(lost, np.inf, abs(self.errors) * self.size / self.room)
+        every = self.state == FAIL and (ON_AVERAGE in self.reasons[0].text or not (self.off > fails).any())
+        self.wrong = ((self.off > fails) | every) & (self.state == FAIL)
+
+    def groups(self) -> Iterator[tuple[str, Callable[[np.ndarray], np.ndarray]]]:
+        """Yield in which groups elements may be wrong together, and what makes of (K, n) groups, elements, products."""
+        elements = self.relative.shape[1]
+        shape = self.shape if math.prod(self.shape) == elements else (elements,)
+        places = np.arange(elements).reshape(shape)
+        kinds = {f"along axis {a}": np.moveaxis(places, a, 0).reshape(n, -1) for a, n in enumerate(shape)}
+        if len(shape) > 2:
+            kinds["along all axes but the last"] = places.reshape(-1, shape[-1])
+        for where, chosen in kinds.items():
+            yield where, partial(in_groups, chosen=chosen)
+
+    def structures(self, errors: np.ndarray) -> Iterator[tuple[str, Slope]]:
+        """Yield what errors may follow: the derivative (""), or along an axis that, an input, output or constant."""
+        relative = self.relative
+        yield "", slopes_of(errors.T[None], relative.T[None], relative.T[None])
+        for where, group in [("", lambda v: v.T[None]), *self.groups()]:
+            parts = group(errors), group(relative)
+            if where and parts[0].shape[1] >= FEWEST:
+                yield f"the derivative {where}", slopes_of(*parts, parts[1])
+            for name, quantity in self.quantities.items() if parts[0].shape[1] >= LEAST else ():
+                wide = group(np.broadcast_to(quantity, errors.shape))
+                apart = [v.transpose(0, 2, 1).reshape(-1, v.shape[1], 1) for v in (parts[0], wide, parts[1])]
+                yield f"{name} {where}".rstrip(), slopes_of(*apart)  # a slope of its own for each product
+
+    def input_check(self, flat: Flat, k: int) -> InputCheck:
+        """Return what was found for the input; its worst element is that furthest beyond rounding."""
+        worst, wrong, resolution = None, self.wrong.any(axis=0), FAILS[self.kind] * self.explained
+        if self.off.size:
+            j, i = np.unravel_index(int(self.off.argmax()), self.off.shape)
+            numbers = self.claimed[j, i], self.golden[j, i], float(self.room[j, i])
+            worst = flat.worst(None, flat.columns(k).start + int(i), *numbers)
+        error, own, largest = (part / (2 * self.unit) for part in (rms(self.errors), rms(self.own), self.largest))
+        return InputCheck(
+            self.name,
+            self.shape,
+            str(VERDICTS[self.state]),
+            float((abs(self.errors) * self.size).max(initial=0.0)),
+            self.largest,
+            digits_of(rms(self.errors)),
+            resolution,
+            worst,
+            of_largest=resolution,
+            counts=ElementCounts(int(wrong.sum()), 0, wrong.size, wrong.size),
+            accuracy=Accuracy(self.kind, error, own, largest, self.bias.value, self.bias.error),
+        )
+
+
+def in_groups(rows: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    return rows[:, chosen].transpose(1, 2, 0)
+
+
+def rms(x: np.ndarray) -> float:
+    return math.sqrt(float((x**2).mean())) if x.size else 0.0
+
+
+def report_on(
+    blocks: list[Block], flat: Flat, compared: str, notes: list[str], report: Callable[..., CheckReport]
+) -> CheckReport:
+    """Return the report on all inputs; the first of the worst ones says why."""
+    worst = max(blocks, key=lambda block: [PASS, UNDECIDED, FAIL].index(block.state))
+    inputs = tuple(block.input_check(flat, k) for k, block in enumerate(blocks))
+    accuracies = [f"{item.name}: {item.accuracy.text}" for item in inputs if item.accuracy is not None]
+    message, findings = accuracies[blocks.index(worst)], []
+    if worst.state == UNDECIDED:
+        message = worst.reasons[0].text
+    elif worst.state == FAIL:
+        findings = [block.reasons[0] for block in blocks if block.state == FAIL]
+        parts = ("claimed", "golden", "room", "wrong")
+        claimed, value, error, wrong = (np.concatenate([getattr(b, part) for b in blocks], axis=1) for part in parts)
+        seen: Any = SimpleNamespace(flat=flat, claimed=claimed, value=value, error=error, sampled=None)
+        seen.state, seen.rows = np.where(wrong, FAIL, PASS), SimpleNamespace(single=False)
+        findings += diagnose(seen)
+    notes = [*dict.fromkeys([*notes, *accuracies])]
+    verdict = str(VERDICTS[worst.state])
+    return report(verdict, f"{message} {compared}", inputs=inputs, diagnosis=tuple(findings), notes=tuple(notes))

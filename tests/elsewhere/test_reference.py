@@ -1,0 +1,52 @@
+"""Derivatives in few digits, and surrogates, compared with a reference: right ones pass, wrong ones fail."""
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.framework("torch")
+EVERY = 4  # of so many kernels one is judged each time, and the others in nightly tests
+
+
+def cases():
+    try:
+        from . import kernels
+    except ModuleNotFoundError:  # of torch
+        return
+    for number, case in enumerate(kernels.cases()):
+        marks = [pytest.mark.nightly] if number % EVERY else []
+        yield pytest.param(*case, number, marks=marks, id="-".join(map(str, case[:3])))
+
+
+@pytest.mark.parametrize(("name", "way", "dtype", "right", "number"), [*cases()])
+def test_kernels_are_judged_by_how_accurate_the_reference_is(name, way, dtype, right, number):
+    from . import kernels
+
+    report = kernels.judge(name, way, dtype, kernels.SIZES[number % len(kernels.SIZES)], number)
+    assert report.verdict == ("pass" if right else "fail"), (report.message, report.diagnosis, report.notes)
+
+
+@pytest.mark.parametrize("per_cent", [1, 2])
+def test_a_bias_below_a_rounding_unit_is_seen_and_measured(per_cent):
+    from . import kernels
+
+    report = kernels.judge("silu", f"{per_cent} % too large", "bfloat16", (32, 128))
+    (item,) = report.inputs
+    assert report.diagnosis[0].kind == "systematic"
+    assert item.accuracy.bias == pytest.approx(per_cent / 100, abs=2e-3)
+
+
+def test_errors_are_those_of_rounding_to_the_type():
+    from . import kernels
+
+    (item,) = kernels.judge("silu", "wide", "bfloat16", (64, 64)).inputs
+    assert 0.15 < item.accuracy.error < 0.35  # of numbers between powers of two: 1 / sqrt(12) ulps, and less at 1
+    assert abs(item.accuracy.bias) < 1e-3
+
+
+def test_rounding_to_bfloat16_is_that_of_torch():
+    torch = pytest.importorskip("torch")
+    from gradcli.check.reference import rounded
+
+    x = np.random.default_rng(0).standard_normal(10_000) * 10.0 ** np.random.default_rng(1).integers(-30, 30, 10_000)
+    expected = torch.from_numpy(x.astype(np.float32)).bfloat16().float().numpy()
+    np.testing.assert_array_equal(rounded(x, "bfloat16"), expected)
