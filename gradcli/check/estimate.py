@@ -30,7 +30,7 @@ RATIO = 30.0  # between the widths of fits
 PAIRS = (1e-4, 1e-6, 1e-8)  # widths of the central differences that the first fits must agree with
 FEW, MANY = 8, 16  # degrees of fits: of those with little and with much curvature
 TAILS = {4: 1, 8: 3, 16: 5}  # how many of the last coefficients show the noise, by degree
-BEYOND_PLATEAU = 2.5  # a coefficient so many times the plateau counts
+BEYOND_PLATEAU = 2.5  # a coefficient counts if it is this many times the plateau
 UNSEEN = 4  # coefficients after the last that counts which may be as large as the plateau
 NOISE_SIGMAS = 3.0  # how many standard deviations of the noise an error covers, ...
 SAFETY = 4.0  # ... times this: noise is known from a few coefficients only (prototype: 0 of 464 errors too small)
@@ -54,7 +54,7 @@ FINE_AT_ONE = 3e-7  # ... and so are pieces shorter than this next to a small x:
 SCAN = 65  # points on which jumps are looked for
 JUMP_UNITS = 50.0  # rounding units of the value that a jump must exceed
 BISECTIONS = 50
-HALVINGS, STAYS = 10, 0.3  # a jump keeps this part of its size over so many halvings; a steep slope keeps 1/1000
+HALVINGS, STAYS = 10, 0.3  # a jump keeps 0.3 of its size over ten halvings; a steep slope keeps 1/1000
 MOST_SCANNED = 3  # outputs with different jumps that are bisected
 
 
@@ -257,7 +257,7 @@ class Chain:
         return up, down, (t[: len(steps)] - t[len(steps) :]) / 2, rounding
 
     def agrees_with_close_points(self) -> np.ndarray:
-        """Return where values at close points agree with the interval, as far as they can tell."""
+        """Return where values at close points agree with the interval, within their noise."""
         signs = np.resize([1.0, -1.0], len(PAIRS)) if self.side == 0 else self.side
         t, values = self.line.values(signs * np.maximum(PAIRS, self.least))
         rounding = PAIR_SIGMAS * self.line.rounding(np.where(np.isfinite(values), values, 0.0))
@@ -280,7 +280,7 @@ class Chain:
         return np.isfinite(error) & ((error <= wanted) | zero)
 
     def run(self) -> Chain:
-        """Add fits until all intervals are good, or no fit would tell more."""
+        """Add fits until all intervals are good, or no further fit would help."""
         self.add(FIRST, FEW)
         self.intersect()
         settled = self.settled()

@@ -116,7 +116,7 @@ class Flat:
         whole = claim.whole(at)
         if whole is not None:
             return self.as_rows(whole)
-        claim.output(at)  # as whoever uses a gradient calls the function first
+        claim.output(at)  # programs call the function before its gradient
         if can.pull and (can.pulls_first or m <= n or not can.push):
             claim.claims, matrix = "vjp", np.zeros((m, n))
             for start in range(0, m, ROWS_AT_ONCE):

@@ -284,7 +284,7 @@ class KinkRow:
         return length <= 1 + room / float(np.sqrt(values[wide].min()))
 
     def by_supports(self, block: np.ndarray, claimed: np.ndarray, gradients: np.ndarray) -> bool | None:
-        """Return whether no direction tells the claim from a convex (or concave) h; None if it is neither."""
+        """Return whether no direction separates the claim from a convex (or concave) h; None if h is neither."""
         u, v = (self.slopes.random(4 * PROBES, block) for _ in range(2))
         value, error = self.along(np.concatenate([u, v, u + v]))
         first, second, both = value.reshape((3, -1))

@@ -53,7 +53,7 @@ def move_by(claim: Claim, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarr
 
 
 def claim_at(rows: ClaimedRows, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """Return the claimed rows at another point: (R, n); None where there is no claim."""
+    """Return the claimed rows at another point: (R, n); None if the claim raises."""
     try:
         return rows.at(arrays)
     except CallError:

@@ -44,7 +44,7 @@ SOME = 64  # elements up to which each is estimated where directions do not deci
 MOST_LOCATED = 10  # wrong elements that are looked for
 SAMPLE = 64  # elements of a large input that are estimated to explain a fail, ...
 ADDS_UP = 1e-6  # the relative error to which slopes must add up
-QUICK = 4  # ... with so many calls each: a fit of degree 4, at the width that served the probe
+QUICK = 4  # ... by four calls each: a fit of degree 4, at the width that served the probe
 PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, before and after a disagreement
 PER_ESTIMATE = 15  # calls of an estimate of a smooth function, with the value at the point
 MOST_REASONS = 1000  # undecided entries that get a reason of their own
@@ -330,7 +330,7 @@ class Probe:
         return replace(item, worst=self.flat.worst(j, columns.start + place, claimed, numeric, MARGIN * error))
 
     def has_calls(self, count: int) -> bool:
-        """Return whether so many calls fit into what a check may take."""
+        """Return whether `count` more calls fit into what a check may take."""
         return self.sampler.calls + count <= self.most_calls
 
     def judge_all_or_some(self) -> None:
@@ -471,7 +471,7 @@ class Probe:
         self.settle()
 
     def look_around(self, probed: Probed, found: list[int]) -> bool:
-        """Estimate a sample of elements quickly; return whether so many are wrong that no more are looked for."""
+        """Estimate a sample of elements quickly; return whether the search for more wrong ones ends."""
         judgement = self.judgement
         live = np.flatnonzero(~self.flat.held)
         sample = [int(i) for i in self.sample(live, SAMPLE - len(found)) if i not in found]
@@ -482,7 +482,7 @@ class Probe:
         return bool((judgement.state[:, sample] == FAIL).any()) or len(sample) + len(found) == len(live)
 
     def judge_quickly(self, i: int, probed: Probed) -> None:
-        """Judge an element by a fit of low degree; by an estimate of its own where that does not tell."""
+        """Judge an element by a fit of low degree; by an estimate of its own if that does not decide."""
         judgement, line = self.judgement, self.sampler.element(i, self.rows.weights)
         width = float(np.nanmin(np.where(probed.slopes.known, probed.slopes.width, np.nan)))
         quick = fit(line, min(width, 0.02), QUICK)
@@ -492,8 +492,8 @@ class Probe:
             a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
             near = np.abs(a - value) <= room(error, judgement.slack[:, i], judgement.floor[:, i])
             clear = np.abs(a - value) > 12 * error + judgement.slack[:, i]
-            tells = (near & (error <= 1e-3 * size + TINY)) | clear
-            if tells.all():
+            decides = (near & (error <= 1e-3 * size + TINY)) | clear
+            if decides.all():
                 judgement.value[:, i], judgement.error[:, i] = value, error
                 judgement.state[:, i] = np.where(near, PASS, FAIL)
                 return

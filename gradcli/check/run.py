@@ -45,7 +45,7 @@ from .verdict import (
     judge_by_tolerances,
 )
 
-DEFECT = "a defect of gradcli, please report it"  # what is said where nobody foresaw an error
+DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
 DRIFT = 1e-3  # two calls at one point that differ by more, relative, show another function, and not noise
 FEW_DIGITS = 2.0**-25  # a rounding unit above which a check may be undecided for lack of digits: float32 and less
 LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven
@@ -86,7 +86,7 @@ class Place(NamedTuple):
 
 
 def source_at(file: str | None, line: int | None) -> str:
-    """Return the text of what begins at a line of a file, "" where there is none."""
+    """Return the text of what begins at a line of a file, "" if nothing does."""
     lines = lines_of_file(file)[(line or 1) - 1 :] if file and line else []
     try:
         return textwrap.dedent("".join(inspect.getblock(lines))) if lines else ""

@@ -20,7 +20,7 @@ REACHES = (0.8, 0.4, 0.1, 0.01)
 SIMPLE, ERRATIC = 0.02, 0.15
 """The part of a derivative, and of a difference, that does not follow a parabola between starts."""
 NO_DIFFERENCE = 1e-4
-"""A difference so small beside the largest is none: a formula that is wrong in places has such, a solver has not."""
+"""Differences below this part of the largest count as zero: a formula wrong in places has such, a solver has not."""
 LOOKED_AT = 3  # wrong entries that are looked at
 STEP = 1e-3  # of central differences, in units of the reach
 CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola
@@ -39,7 +39,7 @@ class WrongEntry:
         self.gap = abs(self.claimed_here - float(judgement.value[j, i]))
 
     def claimed(self, starts: np.ndarray) -> np.ndarray | None:
-        """Return what is claimed at starts along the element; None where there is no claim at one of them."""
+        """Return what is claimed at starts along the element; None if the claim fails at one of them."""
         flat, claims = self.flat, []
         for start in starts:
             moved = flat.x + start * self.line.direction

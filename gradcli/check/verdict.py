@@ -20,7 +20,7 @@ ROUNDING = 32  # how many rounding units of itself a claimed value may be off, .
 HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, this part of itself
 FLOOR = {8: 2e-9, 4: 4e-6, 2: 8e-3}
 """Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
-LEEWAY = 1000.0  # ... unless the estimate is known so many times better
+LEEWAY = 1000.0  # ... unless the estimate is known this many times better
 COARSE = 0.02  # the relative error beyond which an interval says nothing about an element
 SMALL_EFFECT = 0.01  # the part of the largest effect on an output below which an element does not matter
 NO_EFFECT = 1e-12  # the part of its own largest effect by which an element may change another output unnoticed
@@ -137,7 +137,7 @@ class Judgement:
         if kind == "none":
             trouble = self.flat.claim.trouble
             why = f"next to the point {trouble}" if trouble else "nan, infinities or a singularity in reach"
-            return self.undecided(j, i, f"there is no numeric derivative here: {why}")
+            return self.undecided(j, i, f"the numeric derivative does not exist here: {why}")
         if kind == "kink":
             self.sides[j, i] = slopes.left[j] / scale, slopes.right[j] / scale
         if np.isinf(value) and (kind != "kink" or a == value):
@@ -194,9 +194,9 @@ class Judgement:
         if self.is_hidden(j, i):
             return NEGLIGIBLE
         trouble = self.flat.claim.trouble
-        beside = f"; next to the point {trouble}" if trouble else ""
+        nearby = f"; next to the point {trouble}" if trouble else ""
         return self.undecided(
-            j, i, f"the derivative is lost in rounding or noise: {value:.3g} ± {MARGIN * error:.2g}{beside}"
+            j, i, f"the derivative is lost in rounding or noise: {value:.3g} ± {MARGIN * error:.2g}{nearby}"
         )
 
     def undecided(self, j: int, i: int, reason: str) -> int:
@@ -226,7 +226,7 @@ class Judgement:
         for columns, inside in answers.items():
             places = list(columns)
             if inside is None:
-                unknown = "whether the claimed values lie in its generalized gradient cannot be told"
+                unknown = "whether the claimed values lie in its generalized gradient is not known"
                 for i in places:
                     self.state[j, i] = self.undecided(j, i, f"{len(places)} elements meet at a kink, and {unknown}")
             elif inside:

@@ -81,7 +81,7 @@ The numeric derivative comes with an estimate of its error, so that there is no 
 check passes when the claimed derivative agrees within that error, and says how small a mistake it would have seen;
 it fails when the two differ by clearly more, and names the worst element, both values, and the mistake that
 explains them; and it is inconclusive, with the reason, where the function does not allow a decision: noise, values
-that are not finite, a kink whose one-sided derivatives cannot be told. At a kink, a value in the generalized
+that are not finite, a kink whose one-sided derivatives are not known. At a kink, a value in the generalized
 gradient passes. At a symmetric (Hermitian) matrix of which the function reads one triangle (`cholesky`, `eigh`), or
 when it takes no other matrices, a derivative that is right along symmetric changes passes, and the report says so.
 
