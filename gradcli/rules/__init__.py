@@ -22,7 +22,7 @@ _pending = list(MODULES)
 
 
 def _load_next() -> bool:
-    """Import the next family; return False when all are there."""
+    """Import the next family; return False when all are loaded."""
     if not _pending:
         return False
     import_module(f"{__name__}.{_pending.pop(0)}")
@@ -53,22 +53,22 @@ def entry(name: str) -> Primitive:
 
 
 def by_numpy(function: Any) -> Primitive | None:
-    """Return the entry that stands for one of NumPy's functions, or None."""
+    """Return the entry for a NumPy function, or None."""
     return _find(function, BY_NUMPY)
 
 
 def by_fold(function: Any) -> Primitive | None:
-    """Return the entry that stands for a method of a ufunc, such as np.add.reduce, or None."""
+    """Return the entry for a ufunc's method, such as np.add.reduce, or None."""
     return _find(function, BY_FOLD)
 
 
 def by_scipy(name: str) -> Primitive | None:
-    """Return the entry that stands for a function of scipy.special, or None."""
+    """Return the entry for a function of scipy.special, or None."""
     return _find(name, BY_SCIPY, NAMES)
 
 
 def by_torch(name: str) -> tuple[Primitive, str] | None:
-    """Return the entry that PyTorch calls `name` and its signature there, "" where it has the entry's own, or None."""
+    """Return the entry that PyTorch calls `name` and its signature there, "" for the entry's own; or None."""
     found = _find(name, BY_TORCH, NAMES)
     if not isinstance(found, Primitive):
         return found
@@ -76,7 +76,7 @@ def by_torch(name: str) -> tuple[Primitive, str] | None:
 
 
 def full_table() -> dict[str, Primitive]:
-    """Return the whole table by canonical name."""
+    """Import every family; return the table by canonical name."""
     while _load_next():
         pass
     return TABLE

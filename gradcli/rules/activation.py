@@ -1,6 +1,6 @@
 """Activation functions, logsumexp and softmax, in forms that neither overflow nor lose digits.
 
-At a kink the slope is the one PyTorch takes.
+At a kink the slope is PyTorch's.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def gelu(x, *, approximate):
 
 
 def gelu_inner(x):
-    """z with (1 + tanh(z / 2)) / 2 = sigmoid(z) in place of the distribution function, and its slope."""
-    x = np.clip(x, -100, 100)  # where sigmoid(z) has no slope left: cubes do not overflow
+    """z with (1 + tanh(z / 2)) / 2 = sigmoid(z) approximating the distribution function, and its slope."""
+    x = np.clip(x, -100, 100)  # beyond, sigmoid(z) has no slope and cubes overflow
     return 2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x), 2 * SQRT_2_OVER_PI * (1 + 3 * GELU_CUBIC * x * x)
 
 
@@ -298,11 +298,8 @@ def prelu(x, weight):
     return np.where(x > 0, x, weight * x)
 
 
-# -- exponentials of axes -------------------------------------------------------------------------
-
-
 def largest(x, axis):
-    """Largest element over axis, kept as an axis; -inf for empty ones."""
+    """Largest element over axis, kept as an axis; -inf for an empty one."""
     return np.maximum.reduce(x.real, axis=axis, keepdims=True, initial=-np.inf)
 
 
@@ -313,7 +310,7 @@ def finite_max(x, axis):
 
 
 def log_of_sum(shifted, axis):
-    """log(sum(exp(shifted))): elements beside one that is 0, the largest, keep their digits."""
+    """log(sum(exp(shifted))), accurate where the largest element, which is 0, outweighs the others."""
     top = shifted == 0
     rest = np.add.reduce(np.where(top, 0, np.exp(shifted)), axis=axis, keepdims=True)
     return np.log1p(rest + (np.add.reduce(top, axis=axis, keepdims=True, dtype=rest.dtype) - 1))
@@ -328,7 +325,7 @@ def logsumexp_forward(x, *, axis, keepdims):
 
 
 def logsumexp_vjp(g, _, x, *, axis, keepdims):
-    """softmax(x) times g: more accurate than exp(x - out) where the values are large."""
+    """softmax(x) times g: more accurate than exp(x - out) for large values."""
     return unreduce(g, x.shape, axis, keepdims) * conjugate(finite_softmax(x, axis=axis))
 
 
@@ -353,7 +350,7 @@ def softmax_of(shifted, axis):
 
 
 def softmax_vjp(g, out, _x_shape, *, axis):
-    """s (g - sum(g s)), with g less its value where s is largest, which changes nothing but keeps digits there."""
+    """s (g - sum(g s)); g is first reduced by its value at the largest s, which only saves digits."""
     s = conjugate(out)
     size = np.abs(out)
     at_top = (size == largest(size, axis)).astype(s.dtype)
@@ -362,7 +359,6 @@ def softmax_vjp(g, out, _x_shape, *, axis):
 
 
 def log_softmax_forward(x, *, axis):
-    """x less its largest element, less the logarithm of the sum of its exponentials."""
     shifted = x - largest(x, axis)
     return shifted - log_of_sum(shifted, axis)
 

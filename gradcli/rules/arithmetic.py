@@ -39,12 +39,9 @@ flat = internal.elementwise(
 
 
 def step(condition, x):
-    """where(condition, 1, 0); recorded as flat in x: second derivatives are 0 then, as in PyTorch, and not absent."""
+    """where(condition, 1, 0), recorded as flat in x: its derivatives are 0, as in PyTorch, rather than absent."""
     steps = mask(condition, x)
     return steps if isinstance(x, np.ndarray | np.generic) else flat(steps, x)
-
-
-# -- larger and smaller ---------------------------------------------------------------------------
 
 
 def shared(other, equal, like):
@@ -87,7 +84,7 @@ real_elementwise(
 
 
 def clip_signature(x, min=None, max=None, *, a_min=None, a_max=None):
-    """Bind clip's bounds; either may be None."""
+    """Bind clip's bounds, either of which may be None."""
     low, high = min if a_min is None else a_min, max if a_max is None else a_max
     if low is None and high is None:
         raise ValueError("clip needs a lower or an upper bound")
@@ -113,8 +110,7 @@ clip = real_elementwise(
 
 
 def exact_where(field, *operands):
-    """x where the condition holds, else y."""
-    from .exact import map_elements, without_field  # these are loaded with exact numbers alone
+    from .exact import map_elements, without_field  # loaded for exact numbers only
 
     return map_elements(field.choose, tuple(map(without_field, operands)))
 
@@ -141,8 +137,6 @@ general(
 )
 BETWEEN_JUMPS = ((3.2, 3.8), (1.0, 1.05))
 """Where x / y lies between two integers."""
-
-# -- the four operations --------------------------------------------------------------------------
 
 elementwise(np.add, 1, 1, node="Add", twin="x + y", doc="Sum of two arrays.")
 elementwise(
@@ -176,8 +170,8 @@ def inverse(_, _x, y):
 
 def quotient_pair(g, _out, x, y, first, second):
     """g / y, and -g x / y^2; None for an operand that wants no cotangent."""
-    # NumPy negates in place: nobody holds the product. x / y / y is 0 where x is, also where 1 / y overflows.
-    # The quotient is not saved, although it would spare a division: quotients are changed in place.
+    # NumPy negates the temporary product in place. x / y / y is 0 where x is, even where 1 / y overflows.
+    # Saving the quotient would spare a division, but programs often change quotients in place.
     return g / y if first else None, -(g * (x / y / y)) if second else None
 
 
@@ -195,7 +189,7 @@ elementwise(
 elementwise(np.negative, -1, aliases=("neg",), node="Neg", twin="-x", doc="Sign reversed.")
 elementwise(np.positive, 1, node="Positive", twin="x", doc="The array itself, copied.")
 elementwise(
-    lambda x: 1 / x,  # NumPy's reciprocal stays with the integers
+    lambda x: 1 / x,  # NumPy's reciprocal of integers is an integer
     lambda out, _: -out * out,
     name="reciprocal",
     numpy=(np.reciprocal,),
@@ -206,16 +200,13 @@ elementwise(
 elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times x.")
 
 
-# -- powers and roots ----------------------------------------------------------------------------
-
-
 def power_dx(_, x, y):
     """y * x ** (y - 1); 0 where y is 0, so that 0^0 has slope 0 as in PyTorch."""
     if isinstance(y, (int, float)):
         if type(y) is float and y == 0.5:
             return 0.5 / np.sqrt(x)
         return 2 * x if y == 2 else np.zeros_like(x) if y == 0 else y * power.forward(x, y - 1)
-    undefined = (x == 0) & (y == 0)  # 0 times infinity, also in the derivatives of this
+    undefined = (x == 0) & (y == 0)  # 0 times infinity, here and in further derivatives
     return np.where(undefined, 0.0, y * power.forward(np.where(undefined, 1.0, x), y - 1))
 
 
@@ -261,7 +252,7 @@ real_elementwise(
 )
 hypot_slope: Any = internal.elementwise(
     lambda x, y: x / np.hypot(x, y),
-    lambda _, x, y: hypot_slope(y, x) * hypot_slope(y, x) / np.hypot(x, y),  # 1 - out^2 has no digits near 1
+    lambda _, x, y: hypot_slope(y, x) * hypot_slope(y, x) / np.hypot(x, y),  # 1 - out^2 loses its digits near 1
     lambda out, x, y: -out * hypot_slope(y, x) / np.hypot(x, y),
     name="hypot_slope",
     samples=(),
@@ -278,11 +269,8 @@ real_elementwise(
 )
 
 
-# -- sign, rounding, remainders ------------------------------------------------------------------
-
-
 def sgn_vjp(g, out, x):
-    """(g - s Re(conj(s) g)) / |x|: what turns, not what grows; 0 at the origin and for real numbers."""
+    """(g - s Re(conj(s) g)) / |x|: the part of g that turns x; 0 at the origin and for real numbers."""
     if not is_complex(x):
         return np.zeros_like(g)
     size = abs(x)
@@ -391,8 +379,6 @@ constant(np.isnan, doc="True where x is not a number.")
 constant(np.isinf, doc="True where x is infinite.")
 constant(np.isfinite, doc="True where x is neither infinite nor not-a-number.")
 
-
-# -- comparisons and logic: no derivative --------------------------------------------------------
 
 COMPARISONS: list[tuple[np.ufunc, tuple[str, ...], str]] = [
     (np.equal, ("eq",), "True where x == y."),

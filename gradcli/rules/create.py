@@ -37,7 +37,6 @@ constant(
 
 
 def arange_signature(start, stop=None, step=1):
-    """Bind arange(stop) and arange(start, stop, step)."""
     start, stop = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise ValueError("arange: the step must not be 0")
@@ -115,7 +114,7 @@ def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
         raise ValueError(f"vander needs a vector, got shape {shape}")
     n = shape[0] if N is None else as_int(N)
     powers = np.ones_like(x)[:, None][:, :n]
-    if n > 1:  # cumulated: the second derivative of x**[0, 1, 2] is no number at 0
+    if n > 1:  # cumulated, because the second derivative of x**[0, 1, 2] is nan at 0
         repeated = np.broadcast_to(x[:, None], (*shape, n - 1))
         powers = concatenate.function((powers, cumprod_along(repeated, axis=-1)), 1)
     return powers if increasing else powers[:, ::-1]

@@ -1,8 +1,8 @@
-"""Exact arithmetic on whole arrays: where the usual way, made for rounded numbers, is not the exact one.
+"""Exact arithmetic on whole arrays, for entries whose floating-point algorithm is not exact.
 
-The functions here, and others that entries call `exact`, work on object arrays of elements of any field (symbols,
-numbers of many digits). They get the field, which knows its functions by name, then the operands and parameters of the
-entry; NumPy's functions of these operands compute in the field.
+The functions here, and those that entries call `exact`, take object arrays of elements of any field (symbols, numbers
+of many digits). They get the field, which knows its functions by name, then the entry's operands and parameters;
+NumPy's functions of these operands compute in the field.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Field = Any
 
 
 class NoTwinError(Exception):
-    """An operation has no exact twin. Its message names it and says why."""
+    """An operation has no exact twin. The message names it and says why."""
 
 
 def map_elements(function: Callable, operands: tuple) -> Any:
-    """Apply a function of elements over broadcast object arrays; a 0-d result is an array, too."""
+    """Apply a function of elements to broadcast object arrays; the result is always an array."""
     with np.errstate(all="ignore"):
         result = np.frompyfunc(function, len(operands), 1)(*operands)
     return result if isinstance(result, np.ndarray) else box(result)
@@ -36,12 +36,12 @@ def box(x: Any) -> np.ndarray:
 
 
 def without_field(x: Any) -> np.ndarray:
-    """Return an array without the class that makes NumPy come back here."""
+    """Return an array without the subclass that would make NumPy call back here."""
     return np.asarray(x).view(np.ndarray)
 
 
 def exact_extreme(name: str) -> Callable:
-    """Return the largest or smallest element over axes: of all at once, which share the slope where they tie."""
+    """Return the function for the extreme over axes; elements that tie share the slope."""
 
     def function(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
         x = without_field(x)
@@ -51,19 +51,13 @@ def exact_extreme(name: str) -> Callable:
         if not rows.shape[1] and len(rows):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
         result = map_elements(lambda i: field.functions[name](*rows[i]), (np.arange(len(rows)).reshape(kept),))
-        return result if keepdims else squeeze_axes(result, axis)
+        return result if keepdims else np.squeeze(result, axis)
 
     return function
 
 
-def squeeze_axes(x: Any, axis: tuple[int, ...]) -> np.ndarray:
-    """Return an array without these axes."""
-    x = np.asarray(x)
-    return x.reshape([n for i, n in enumerate(x.shape) if i - x.ndim not in axis])
-
-
 def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -> Any:
-    """Another type: exact numbers have none, but whole numbers to index with are plain integers."""
+    """Return exact numbers as they are, but plain integers for an integer type: they may be indices."""
     if dtype.kind not in "iu":
         return x
     numbers = [field.as_float(e) for e in without_field(x).ravel().tolist()]

@@ -1,4 +1,4 @@
-"""Broadcasting and its undoing, axes counted from the right, and how large a result will be.
+"""Broadcasting and its reverse, axes counted from the right, and the sizes of results.
 
 Every axis is negative from here on, so that extra leading (batch) axes never disturb a rule.
 """
@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 Shape = tuple[int, ...]
 FEW = 4096
-"""Elements up to which filling an array takes less time than making a view that repeats one of them."""
+"""Up to this many elements, filling an array is quicker than making a view that repeats one of them."""
 
 
 def rank(x: Any) -> int:
@@ -30,12 +30,12 @@ def shape_of(x: Any) -> Shape:
 
 
 def as_array(x: Any) -> Any:
-    """Return a number or a list as an array, so that it has an array's methods."""
+    """Return a number or a list as an array; everything else as it is."""
     return x if hasattr(x, "ndim") else np.asarray(x)
 
 
 def raw(x: Any) -> np.ndarray:
-    """Return the numbers of an array or a Tensor, for what has no derivative."""
+    """Return the numbers of an array or a Tensor, without the graph."""
     return np.asarray(getattr(x, "_data", x))
 
 
@@ -45,13 +45,13 @@ def dtype_of(x: Any) -> np.dtype:
 
 
 def is_complex(x: Any) -> bool:
-    """Return whether the elements of an array or a Tensor are complex, those of an exact array included."""
+    """Report complex elements of an array or a Tensor, exact ones included."""
     kind = x.dtype.kind
     return kind == "c" or (kind == "O" and getattr(getattr(x, "_data", x), "is_complex", False))
 
 
 def in_type_of(x: Any, other: Any) -> Any:
-    """Return an array or a number in the type of x where that is real floating-point, else as it is."""
+    """Cast an array or a number to the type of x where that is real floating-point."""
     other = as_array(other)
     return other.astype(dtype_of(x)) if x.dtype.kind == "f" else other
 
@@ -63,7 +63,7 @@ def as_shape(*shape: Any) -> Shape:
 
 
 def as_int(n: Any) -> int:
-    """Return an integral number of any type as an int; raises TypeError for 2.5."""
+    """Return an integral number of any type as an int. Raises TypeError for 2.5."""
     if isinstance(n, float | np.floating) and float(n).is_integer():
         return int(n)
     if getattr(n, "ndim", None) == 0 and not isinstance(n, int):
@@ -72,7 +72,7 @@ def as_int(n: Any) -> int:
 
 
 def negative_axes(axis: Any, ndim: int) -> Shape:
-    """Return axis (None: all) as sorted negative axes. AxisError for one out of range, ValueError for repeated ones."""
+    """Return axis (None: all) as sorted negative axes. Raises AxisError out of range, ValueError for repeats."""
     if axis is None:
         return tuple(range(-ndim, 0))
     if type(axis) is int and -ndim <= axis < ndim:
@@ -94,12 +94,12 @@ def at_axis(axis: int, item: Any) -> tuple:
 
 
 def lay_along(x: Any, axis: int) -> Any:
-    """Return a vector with axes of length 1 behind it, so that it lies along a negative axis."""
+    """Reshape a vector to lie along a negative axis."""
     return x.reshape((-1,) + (1,) * (-axis - 1))
 
 
 def fit(g: Any, shape: Shape, ndim: int) -> Any:
-    """Sum the cotangent g (lead + broadcast shape) of a result of rank ndim to an operand's shape: lead + `shape`."""
+    """Sum the cotangent g (lead + broadcast shape, of a result of rank ndim) to an operand's: lead + `shape`."""
     lead = g.ndim - ndim
     missing = ndim - len(shape)
     if g.shape[lead:] == shape:
@@ -116,13 +116,13 @@ def fit(g: Any, shape: Shape, ndim: int) -> Any:
 
 
 def kept_shape(shape: Shape, axes: Shape) -> Shape:
-    """Return `shape` with 1 at the negative `axes`: what keepdims=True leaves."""
+    """Return `shape` with 1 at the negative `axes`, as keepdims=True leaves it."""
     ndim = len(shape)
     return tuple(1 if i - ndim in axes else n for i, n in enumerate(shape))
 
 
 def unreduce(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
-    """Give the cotangent of a reduction, of shape lead + reduced shape, its reduced axes back, with length 1."""
+    """Put the reduced axes back, with length 1, into a cotangent of shape lead + reduced shape."""
     if keepdims:
         return g
     lead = g.ndim - (len(shape) - len(axis))
@@ -130,7 +130,7 @@ def unreduce(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
 
 
 def spread(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
-    """Repeat the cotangent of a reduction over the axes it was reduced over: lead + `shape`."""
+    """Repeat a reduction's cotangent over the reduced axes: lead + `shape`."""
     if isinstance(g, np.generic) and math.prod(shape) < FEW:
         return np.full(shape, g)
     g = unreduce(g, shape, axis, keepdims)
@@ -138,12 +138,12 @@ def spread(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
 
 
 def sum_kept(x: Any, axis: Shape) -> Any:
-    """Return the sum over negative axes, kept with length 1; no axes leave x as it is."""
+    """Sum over negative axes, kept with length 1; no axes leave x as it is."""
     return x.sum(axis=axis, keepdims=True) if axis else x
 
 
 def lead_of(g: Any, shape: Shape) -> Shape:
-    """Return the batch axes of `g`, a cotangent of something of `shape`."""
+    """Return the batch axes of `g`, a cotangent of an array of `shape`."""
     return g.shape[: g.ndim - len(shape)]
 
 
@@ -153,18 +153,17 @@ def adjoint(x: Any) -> Any:
 
 
 def as_floats(x: Any) -> Any:
-    """Return integers and booleans as floating-point numbers; everything else as it is."""
+    """Return integers and booleans as float64; everything else as it is."""
     return x.astype(np.float64) if getattr(x, "dtype", None) is not None and x.dtype.kind in "biu" else x
 
 
 def in_floats_of(x: Any, parameter: Any) -> np.ndarray:
-    """Return a parameter in the type that x computes in: its own, float64 for whole numbers."""
+    """Return a parameter in the type that x is computed in: its own, float64 for whole numbers."""
     kind = np.dtype(dtype_of(as_array(x)))
     return np.asarray(parameter, kind if kind.kind in "fc" else np.float64)
 
 
 def conjugate(x: Any) -> Any:
-    """Return the complex conjugate; real arrays as they are."""
     return x.conj() if is_complex(x) else x
 
 
@@ -174,7 +173,6 @@ def mask(condition: Any, like: Any) -> Any:
 
 
 def count_product(shape: Any) -> int:
-    """Return the number of elements of a shape, as an exact integer."""
     return math.prod(map(int, shape))
 
 
@@ -183,25 +181,25 @@ def size_of(x: Any) -> int:
 
 
 def count_steps(start: Any, stop: Any = None, step: Any = 1) -> int:
-    """Return how many elements arange has."""
+    """Return the number of elements of arange."""
     start, stop = (0, start) if stop is None else (start, stop)
     span = (float(stop) - float(start)) / float(step) if float(step) else 0.0
     return max(math.ceil(span), 0) if math.isfinite(span) else 1 << 62
 
 
 def count_shape(*shape: Any) -> int:
-    """Return how many elements zeros(2, 3) or zeros((2, 3)) has."""
+    """Return the number of elements of zeros(2, 3) or zeros((2, 3))."""
     return count_product(as_shape(*shape))
 
 
 def count_repeated(x: Any, repeats: Any, axis: Any = None) -> int:
-    """Return an upper bound for repeat."""
+    """Return an upper bound for the elements of repeat."""
     count = as_int(repeats) if rank(repeats) == 0 else int(np.max(raw(repeats), initial=0))
     return size_of(x) * count
 
 
 def count_matrix(x: Any, y: Any) -> int:
-    """Return how many elements a matrix product has."""
+    """Return the number of elements of a matrix product."""
     a, b = shape_of(x), shape_of(y)
     rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
     return count_product(np.broadcast_shapes(a[:-2], b[:-2])) * count_product(rows) * count_product(columns)
@@ -212,7 +210,7 @@ def count_pairs(x: Any, y: Any) -> int:
 
 
 def count_contracted(x: Any, y: Any, axes: Any = 2) -> int:
-    """Return how many elements tensordot has."""
+    """Return the number of elements of tensordot."""
     a = shape_of(x)
     left = a[len(a) - as_int(axes) :] if rank(axes) == 0 else [a[i] for i in as_shape(axes[0])]
     common = max(count_product(left), 1)

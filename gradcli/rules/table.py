@@ -1,26 +1,26 @@
 """The one table of primitives: what each computes, how it differentiates, what it is called.
 
-An entry is made by one call of `elementwise`, `linear`, `general`, `constant` or `composition`; nothing else has to
-be edited to add one (a new module is listed in `MODULES` of the package). What `gradcli ops` prints as its
-derivative is the lambda, the formula beside it (`rule`), or the first line of a function's docstring. A rule's
-parameter names say what is kept for backward: `x` keeps the array, `x_shape` only its shape, a name that begins with
-`_` nothing. Entries made by `internal.elementwise` and the like are parts of others: the language does not have them.
+One call of `elementwise`, `linear`, `general`, `constant` or `composition` makes an entry; nothing else has to be
+edited to add one (list a new module in `MODULES` of the package). `gradcli ops` prints as its derivative the lambda,
+the formula given to `rule`, or the first line of a function's docstring. A rule's parameter names say what is kept
+for backward: `x` keeps the array, `x_shape` only its shape, `_x` nothing. Entries made by `internal.elementwise` and
+the like are parts of other entries: the language does not have them.
 
-- elementwise: one partial derivative per operand, `partial(out, x, y)` or a number; the constructor
-  multiplies by the cotangent and undoes broadcasting, for complex operands with the conjugate (`real_elementwise`:
-  complex operands have no derivative).
+- elementwise: one partial derivative per operand, `partial(out, x, y)` or a number. The engine multiplies it (its
+  conjugate, for complex operands) by the cotangent and undoes broadcasting. `real_elementwise`: complex operands
+  have no derivative.
 - linear: one vector-Jacobian product, `vjp(g, out, x, **params)`; forward mode is the primitive itself. `selection`:
-  the elements are some of the operand's.
-- general: a vector-Jacobian product per operand, or a single one with an operand number where the number of
-  operands is open (`vjp(g, position, out, xs, **params)`).
+  the result holds elements of the operand.
+- general: a vector-Jacobian product per operand, or for any number of operands a single
+  `vjp(g, position, out, xs, **params)`.
 - constant: no derivative (comparisons, index finding).
 - composition: a function of other entries, differentiable because they are.
 
 A cotangent may have more leading axes than the output: the batch rank is `g.ndim - out.ndim`.
 
-An entry's `batch(size, operands, flags, params)` returns the operands and parameters for the call on operands
-of which those flagged have a leading axis of length `size`; it may return the finished result instead. Without
-one, elementwise entries align ranks from the right, and others get a leading axis on every operand.
+`batch(size, operands, flags, params)`: the flagged operands have a leading axis of length `size`; return the operands
+and parameters to call the entry with, or the finished result. Without one, elementwise entries align ranks from the
+right, and others get a leading axis on every operand.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ TABLE: dict[str, Primitive] = {}
 NAMES: dict[str, Primitive] = {}
 BY_NUMPY: dict[Any, Primitive] = {}
 BY_FOLD: dict[Any, Primitive] = {}
-"""By a method of a ufunc, such as np.add.reduce, which runs along the first axis unless told otherwise."""
+"""By a ufunc's method, such as np.add.reduce, which runs along the first axis by default."""
 BY_SCIPY: dict[str, Primitive] = {}
-"""By the name in scipy.special, where that is another."""
+"""By the name in scipy.special, where it differs."""
 BY_TORCH: dict[str, tuple[Primitive, str]] = {}
-"""By PyTorch's name, with the signature that it has there."""
+"""By PyTorch's name, with PyTorch's signature."""
 
 SKIP, ARRAY, SHAPE = 0, 1, 2
 ELEMENTWISE, SELECTION, REDUCTION, LANES, PRODUCT = "elementwise", "selection", "reduction", "lanes", "product"
-"""Which elements of the operands an element of the result depends on: that at its place; one of them, or none; all
-over the axes that go, or along an axis that stays; a row of one factor and a column of the other. "": on any."""
+"""Patterns: which operand elements a result element depends on. ELEMENTWISE: the one at its place; SELECTION: one or
+none; REDUCTION: all along the reduced axes; LANES: all along a kept axis; PRODUCT: a row and a column; "": any."""
 Interval = tuple[float, float]
 REAL: Interval = (-3.0, 3.0)
 POSITIVE: Interval = (0.2, 4.0)
@@ -63,7 +63,7 @@ class A:
 
 
 class Sample:
-    """An example call for tests and help; `A(2, 3)` among the arguments stands for an array."""
+    """An example call for tests and help; `A(2, 3)` among the arguments is an array of that shape."""
 
     __slots__ = ("args", "kwargs")
 
@@ -86,27 +86,27 @@ BINARY_SAMPLES = (
 
 
 def kept_as(name: str) -> int:
-    """Return what a rule's parameter of this name wants saved: SKIP, ARRAY or SHAPE."""
+    """Return what a rule's parameter wants saved: SKIP, ARRAY or SHAPE."""
     return SKIP if name.startswith("_") else SHAPE if name.endswith(("_shape", "_shapes")) else ARRAY
 
 
 class Primitive:
     """One entry. Call it with canonical operands and parameters; `function` takes the user's arguments.
 
-    What users see: aliases, doc, public (whether the language has it), subgradient (what it is at kinks), slope (the
-    derivative in words), domain (where it is tested, and may be computed), samples (none where it is not public, unless
-    given). bind: from the user's arguments to operands and parameters, `lambda x, c: ((x, c), {})`; it gives them their
-    names. node, variants: the name of its nodes (of a composition, of the last one, where PyTorch has one operation);
-    those for a number on the left, on the right. numpy, folds, scipy: functions, methods of ufuncs and the name in
-    scipy.special that it stands for. arity: the number of operands, None for any. outputs: of results. promote: the
-    places of the operands that are cast to a common type, None for all. view: whether the result shares the operand's
-    memory. complex: whether complex operands have a derivative; holomorphic: whether the partial is to be conjugated
-    for them. pair: computes both cotangents at once, where that is better than two products. batch: how it runs with a
-    leading axis, where the rules of shapes do not say it. exact: on the field's numbers; twin, twin_of: the formula
-    instead, or that for given parameters. pattern: which operands an element depends on. size, rounds: how many
-    elements a call makes, and how often it goes round; both are bounded. torch: PyTorch's signatures, such as
-    "softmax(input, dim=None, *, dtype=None)"; `api/signature.py` says what may stand in one. floats_only: what PyTorch
-    says of whole numbers where it refuses them.
+    For users: aliases, doc, public (the language has it), subgradient (its slope at kinks), slope (the derivative in
+    words), domain (where tests evaluate it), samples. bind: from the user's arguments to operands and parameters,
+    `lambda x, c: ((x, c), {})`; its signature is the one users see.
+
+    numpy, folds, scipy: the NumPy functions, ufunc methods and scipy.special name that it computes. torch: PyTorch's
+    signatures, such as "softmax(input, dim=None, *, dtype=None)" (see `api/signature.py`). floats_only: PyTorch's error
+    for whole numbers. node: the name of its nodes; for a composition, of the last one. variants: that name for a Python
+    number on the left, on the right.
+
+    arity: the number of operands, None for any. outputs: the number of results. promote: which operands are cast to a
+    common type, None for all. view: the result shares the operand's memory. complex: complex operands have a
+    derivative; holomorphic: it is conjugated for them. pair: computes both cotangents in one go. batch: how it runs
+    with a leading axis. pattern: see ELEMENTWISE. size, rounds: the elements a call makes and the iterations it runs,
+    both bounded. exact: computes on exact numbers; twin, twin_of: a formula that does, or one for given parameters.
     """
 
     aliases: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ class Primitive:
         self.keeps = tuple(tuple(map(kept_as, part)) for part in names)
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
-        # what a rule takes as None where it was changed in place since
+        # operands that a rule takes as None where they were changed in place since
         self.spares = frozenset(i for part in names for i, name in enumerate(part) if name.endswith("_or_none"))
         self._register()
 
@@ -172,17 +172,15 @@ class Primitive:
         for name in (self.name, *self.aliases):
             if NAMES.setdefault(name, self) is not self:
                 raise ValueError(f"the table gives {name!r} to two entries")
-        for function in self.numpy:
-            BY_NUMPY[function] = self
-        for function in self.folds:
-            BY_FOLD[function] = self
+        BY_NUMPY.update(dict.fromkeys(self.numpy, self))
+        BY_FOLD.update(dict.fromkeys(self.folds, self))
         if self.scipy:
             BY_SCIPY[self.scipy] = self
         for signature in self.torch:
             BY_TORCH.update(dict.fromkeys(signature.partition("(")[0].split(), (self, signature)))
 
     def _with_shapes(self, rule: Any, keeps: tuple[int, ...]) -> Any:
-        """Return the rule so that it gets a shape also where another rule had the array saved."""
+        """Return the rule, made to get a shape where another rule saved the whole array."""
         places = [
             i for i, kept in enumerate(keeps) if kept == SHAPE and any(k[i : i + 1] == (ARRAY,) for k in self.keeps)
         ]
@@ -202,8 +200,7 @@ class Primitive:
     def __call__(self, *operands: Any, **params: Any) -> Any:
         """Compute on raw arrays, or let the operands' own type record the call.
 
-        A type takes part by having `__record__(primitive, operands, params)`; where several do, the one
-        with the highest `record_level` is asked.
+        Such a type defines `__record__(primitive, operands, params)`; of several, the highest `record_level` wins.
         """
         recorder = recorder_of(operands)
         if recorder is not None:
@@ -211,11 +208,11 @@ class Primitive:
         return self.forward(*operands, **params)
 
     def node_name(self, shape: tuple[int, ...], params: dict) -> str:
-        """Return the name of a node of this primitive for an operand of a shape."""
+        """Return the name of a node for an operand of this shape."""
         return backward_name(self.node(shape, params)) if callable(self.node) else self.node
 
     def variant(self, operands: Iterable) -> str:
-        """Return the name of an elementwise node: PyTorch has further forms for Python numbers."""
+        """Return the name of an elementwise node: PyTorch names those with a Python number differently."""
         numbers = [type(x) in (int, float, complex) for x in operands]  # NumPy's scalars are 0-d tensors
         return (numbers[0] and self.variants[0]) or (numbers[-1] and self.variants[1]) or self.node
 
@@ -231,7 +228,6 @@ class Primitive:
         return self(*operands, **params)
 
     def signature_model(self) -> Callable:
-        """Return a callable whose signature is the one users see."""
         if self.kind == "composition":
             return self.forward
         return self.bind or SIGNATURES[(self.arity or 1) - 1]
@@ -274,16 +270,15 @@ IN_NUMPY = {
     "input": "x", "other": "y", "dim": "axis", "keepdim": "keepdims", "correction": "ddof",
     "interpolation": "method",
 }  # fmt: skip
-"""By PyTorch's name of an argument, what NumPy and the language call it."""
+"""PyTorch's names of arguments, and what NumPy and the language call them."""
 
 
 def parameters_of(signature: str) -> str:
-    """Return what stands between the parentheses of a signature."""
     return signature[signature.index("(") + 1 : signature.rindex(")")]
 
 
 def bind_parameters(signature: str, forward: Callable, operands: int) -> Callable | None:
-    """Return what binds the arguments of PyTorch's signature, under NumPy's names, to forward's parameters, if any."""
+    """Return a function that binds PyTorch's arguments, under NumPy's names, to forward's parameters, if any."""
     text = parameters_of(signature).replace("input", "x", 1).replace("other", "y", 1)
     names = eval(f"lambda {text}: 0").__code__.co_varnames
     code = getattr(forward, "__code__", None)
@@ -295,26 +290,25 @@ def bind_parameters(signature: str, forward: Callable, operands: int) -> Callabl
 
 
 def rule(formula: str, function: Callable) -> Callable:
-    """Return a rule of one line under the formula that `gradcli ops` prints for it."""
+    """Return a one-line rule, documented by the formula that `gradcli ops` prints."""
     function.__name__, function.__doc__ = "rule", formula
     return function
 
 
 def no_gradient(_g, *_, **__):
-    """Give an operand that only steers (a condition, an index) no gradient."""
+    """Give no gradient to a condition or an index."""
 
 
 first_operand = rule("x; what the product x y has with respect to y", lambda _out, x, _y: x)
 second_operand = rule("y; what the product x y has with respect to x", lambda _out, _x, y: y)
 SIGNATURES: tuple[Callable, ...] = (lambda x: None, lambda x, y: None, lambda x, y, z: None)
-"""The user's view of functions of one, two and three arrays."""
+"""What users see of functions of one, two and three arrays."""
 
 
 def elementwise(forward: Callable, *partials: Any, name: str | None = None, **options: Any) -> Primitive:
     """Enter a function that works element by element, with one partial derivative per operand.
 
-    partial: `partial(out, x, y, **params)` or a number. The arity is the number of partials. The name is that of
-    PyTorch's signature, or of the forward function, unless given.
+    partial: `partial(out, x, y, **params)` or a number. name: that of PyTorch's signature or of forward unless given.
     """
     name = name or options.get("torch", "").partition("(")[0]
     is_ufunc = isinstance(forward, np.ufunc)
@@ -328,7 +322,7 @@ real_elementwise = functools.partial(elementwise, complex=False)
 
 
 def namesake(name: str, *homes: Any) -> tuple:
-    """Return the function of this name in NumPy, where it is there: an old one may lack it."""
+    """Return the function of this name in NumPy as a tuple, empty for a NumPy too old to have it."""
     return tuple(getattr(home, name) for home in homes or (np, np.linalg) if hasattr(home, name))[:1]
 
 
@@ -342,7 +336,7 @@ selection = functools.partial(linear, pattern=SELECTION)
 
 
 def general(name: str, forward: Callable, *vjps: Callable, **options: Any) -> Primitive:
-    """Enter a function with one named vector-Jacobian product per operand, or one for any (arity=None)."""
+    """Enter a function with one vector-Jacobian product per operand, or one for any number (arity=None)."""
     options.setdefault("arity", len(vjps))
     options.setdefault("numpy", namesake(name) if options.get("public", True) else ())
     return Primitive(name, "general", forward, vjps, **options)
@@ -358,21 +352,21 @@ internal = SimpleNamespace(
 
 
 def constant(forward: Callable, name: str | None = None, arity: int = 1, **options: Any) -> Primitive:
-    """Enter a function that has no derivative: its result never requires grad."""
+    """Enter a function without a derivative: its result never requires grad."""
     options.setdefault("samples", UNARY_SAMPLES if arity == 1 else BINARY_SAMPLES)
     options.setdefault("numpy", (forward,) if isinstance(forward, np.ufunc) else ())
     return Primitive(name or forward.__name__, "constant", forward, arity=arity, **options)
 
 
 def composition(function: Callable, name: str | None = None, **options: Any) -> Primitive:
-    """Enter a function written in terms of other entries; its docstring is the help unless `doc` says it shorter."""
+    """Enter a function written with other entries; its docstring is the help unless `doc` is given."""
     options.setdefault("doc", function.__doc__)
     options.setdefault("samples", UNARY_SAMPLES[:1])
     return Primitive(name or function.__name__, "composition", function, arity=None, **options)
 
 
 def numpy_function(*samples: Sample, homes: tuple = (), **options: Any) -> Callable[[Any], Any]:
-    """Enter a function written in terms of other entries as the one of its name in NumPy, where that is there."""
+    """Enter a function written with other entries, also for the NumPy function of its name."""
 
     def enter(function: Any) -> Any:
         name = options.get("name", function.__name__).rpartition(".")[2]
@@ -383,7 +377,7 @@ def numpy_function(*samples: Sample, homes: tuple = (), **options: Any) -> Calla
 
 
 def batched_call(primitive: Primitive, operands: Sequence, flags: Sequence[bool], size: int, params: dict) -> Any:
-    """Call a primitive on operands of which those flagged have a leading axis of length `size`, as the result has."""
+    """Call a primitive where the flagged operands, and so the result, have a leading axis of length `size`."""
     if primitive.batch is not None:
         result = primitive.batch(size, tuple(operands), tuple(flags), params)
         if not isinstance(result, tuple) or not isinstance(result[1], dict):
@@ -392,12 +386,15 @@ def batched_call(primitive: Primitive, operands: Sequence, flags: Sequence[bool]
     elif primitive.kind == "elementwise" or (primitive.kind == "constant" and primitive.bind is None):
         operands = align_ranks(operands, flags)
     else:
-        operands = [x if flag else with_axis(x, size) for x, flag in zip(operands, flags, strict=True)]
+        operands = [
+            x if flag or x is None else np.broadcast_to(x, (size, *shape_of(x)))
+            for x, flag in zip(operands, flags, strict=True)
+        ]
     return primitive(*operands, **params)
 
 
 def align_ranks(operands: Sequence, flags: Sequence[bool]) -> list:
-    """Return operands with axes of length 1 behind the leading one, so that they broadcast from the right."""
+    """Insert axes of length 1 behind the leading one, so that operands broadcast from the right."""
     ranks = [rank(x) - flag for x, flag in zip(operands, flags, strict=True)]
     top = max(ranks)
     return [
@@ -407,7 +404,7 @@ def align_ranks(operands: Sequence, flags: Sequence[bool]) -> list:
 
 
 def rename_keywords(named: dict, synonyms: dict) -> dict:
-    """Return keyword arguments under one name each. Raises TypeError where one is given under two."""
+    """Return keyword arguments under canonical names. Raises TypeError for one given under two names."""
     renamed = {synonyms.get(name, name): value for name, value in named.items()}
     if len(renamed) < len(named):
         chosen = [synonyms.get(name, name) for name in named]
@@ -416,11 +413,6 @@ def rename_keywords(named: dict, synonyms: dict) -> dict:
     return renamed
 
 
-def with_axis(x: Any, size: int) -> Any:
-    """Return an operand repeated, without a copy, along a new leading axis; None stays None."""
-    return None if x is None else np.broadcast_to(x, (size, *shape_of(x)))
-
-
 def batch_aligned(_size: int, operands: Sequence, flags: Sequence[bool], params: dict) -> tuple:
-    """The rule of entries that broadcast from the right without being elementwise."""
+    """Batch an entry that broadcasts from the right without being elementwise."""
     return tuple(align_ranks(operands, flags)), params
