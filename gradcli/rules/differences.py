@@ -76,9 +76,6 @@ def part(x, axis, start, stop=None):
     return x[at_axis(axis, slice(start, stop))]
 
 
-# -- differences and integrals -------------------------------------------------------------------
-
-
 @numpy_function(
     *CURVES[:1],
     Sample(A(4, 3), 2, axis=0),
@@ -102,7 +99,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
 
 
 def slice_like(y, x, axis):
-    """Return a number as a slice of x along axis; arrays as they are."""
+    """Broadcast a number to a slice of x along axis; return arrays as they are."""
     if rank(y):
         return as_array(y)
     return np.broadcast_to(y if hasattr(y, "dtype") else np.asarray(y, dtype_of(x)), kept_shape(shape_of(x), (axis,)))
@@ -127,7 +124,7 @@ def gradient(x, *varargs, axis=None, edge_order=1):
 
 
 def slope(x, axis, spacing, edge_order):
-    """Return the slope along one negative axis; spacing is a distance, or the coordinates."""
+    """Return the slope along one negative axis. spacing: a distance, or the coordinates."""
     n = shape_of(x)[axis]
     if n < edge_order + 1 or edge_order not in (1, 2):
         raise ValueError(f"gradient: an axis needs at least edge_order + 1 = {edge_order + 1} elements, got {n}")
@@ -185,15 +182,12 @@ full_turns = constant(
 )
 
 
-# -- sliding products and interpolation ----------------------------------------------------------
-
-
 DIRECT = 1 << 24
-"""Products of elements up to which vectors are convolved one by one, and not through their Fourier transforms."""
+"""Up to this many products of elements, vectors are convolved directly, beyond by Fourier transforms."""
 
 
 def count_windows(x: Any, y: Any, *_: Any, **__: Any) -> int:
-    """Return how many elements the windows have that convolve and correlate multiply, or their transforms."""
+    """Return how many elements convolve and correlate make: windows, or Fourier transforms."""
     direct = size_of(x) * size_of(y) <= DIRECT or "c" in (dtype_of(x).kind, dtype_of(y).kind)
     return (size_of(x) + size_of(y)) * (min(size_of(x), size_of(y)) if direct else 2)
 
@@ -258,7 +252,7 @@ def interp(x, xp, fp, left=None, right=None):
 
 
 def interval_forward(knots, x):
-    """Number of the interval between rising knots that each element lies in, the outer ones included."""
+    """Number of the interval between rising knots in which each element lies; the outer ones extend to infinity."""
     if knots.ndim > 1:
         return np.stack([interval_forward(k, v) for k, v in zip(knots, x, strict=True)])
     return np.clip(np.searchsorted(knots, x, "right") - 1, 0, max(len(knots) - 2, 0))

@@ -1,8 +1,8 @@
 """Discrete Fourier transforms.
 
-Three primitives do everything: complex to complex, and real to half of a spectrum and back. They are closed
-under transposition: the first with the direction reversed, the other two by each other, with the inner
-elements of a half spectrum, which stand for two, weighted.
+Three primitives do everything: complex to complex, and real to half of a spectrum and back. They are closed under
+transposition: the first by reversing its direction, the other two by each other. The inner elements of a half
+spectrum count twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ NORMS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
 
 
 def multiply_by(x, scale):
-    """x * scale without a copy for 1."""
     return x if scale == 1 else x * scale
 
 
@@ -44,7 +43,7 @@ dft: Any = internal.linear(
 
 
 def weights(x, n, axis, inner):
-    """1 for the elements of a half spectrum of n that stand for themselves, `inner` for the others."""
+    """1 for the elements of a half spectrum of n that occur once in the whole one, `inner` for the others."""
     count = n // 2 + 1
     values = np.full(count, inner, np.empty(0, x.dtype).real.dtype)
     values[0] = 1
@@ -80,8 +79,6 @@ hdft = internal.linear(
     doc="The n real numbers whose (conjugated, unscaled) half spectrum is given.",
 )
 
-# -- transforms ----------------------------------------------------------------------------------
-
 KINDS = {
     "fft": "Discrete Fourier transform",
     "ifft": "Inverse discrete Fourier transform",
@@ -93,7 +90,7 @@ KINDS = {
 
 
 def scale_of(kind, norm, count):
-    """What a transform of `count` elements is multiplied by. Raises ValueError for an unknown norm."""
+    """Return the factor of a transform of `count` elements. Raises ValueError for an unknown norm."""
     if norm not in (None, *NORMS):
         raise ValueError(f"{kind}: norm must be 'backward', 'ortho' or 'forward', not {norm!r}")
     if count < 1:
@@ -108,14 +105,14 @@ def as_complex(x):
 
 
 def as_real(x, kind):
-    """x with floating-point elements. Raises ValueError for complex ones."""
+    """Return x as floating-point numbers. Raises ValueError for complex ones."""
     if x.dtype.kind == "c":
         raise ValueError(f"{kind} expects a real input array, but got {np.dtype(x.dtype)}")
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
 def fit_lengths(x, lengths):
-    """x cut, or filled up with zeros at the end, to lengths given by negative axis."""
+    """Cut x, or pad it with zeros at the end, to the lengths given by negative axis."""
     shape = shape_of(x)
     cut = {axis: n for axis, n in lengths.items() if n < shape[axis]}
     fill = {axis: n for axis, n in lengths.items() if n > shape[axis]}
@@ -128,7 +125,7 @@ def fit_lengths(x, lengths):
 
 
 def plan(x, sizes, axes, kind):
-    """Return the axes, negative, and the lengths of the transform along them."""
+    """Return the negative axes of a transform and its lengths along them."""
     ndim = rank(x)
     if not ndim and axes is not None:
         raise np.exceptions.AxisError(f"{kind}: an array without axes has none to transform")
@@ -151,7 +148,7 @@ def plan(x, sizes, axes, kind):
 
 
 def transform(x, kind, sizes=None, axes=None, norm=None):
-    """Transform over axes (all unless given), cut or filled up to sizes; the last axis is the real one."""
+    """Transform over axes (all unless given), cut or padded to sizes; the last axis is the real one."""
     if not rank(x) and axes is None and kind in ("fft", "ifft"):
         return as_complex(x)
     axes, lengths = plan(x, sizes, axes, kind)
@@ -172,7 +169,7 @@ def transform(x, kind, sizes=None, axes=None, norm=None):
 
 
 def one_axis(kind):
-    """NumPy's function of one axis."""
+    """Return NumPy's function of one axis."""
 
     def function(a, n=None, axis=-1, norm=None):
         return transform(a, kind, None if n is None else (as_int(n),), (axis,), norm)
@@ -181,7 +178,7 @@ def one_axis(kind):
 
 
 def many_axes(kind, default):
-    """NumPy's function of several axes."""
+    """Return NumPy's function of several axes."""
 
     def function(a, s=None, axes=default, norm=None):
         return transform(a, kind, s, axes, norm)
@@ -203,7 +200,7 @@ for _kind, _doc in KINDS.items():
 
 
 def enter_shift(name: str, sign: int, doc: str) -> None:
-    """Enter what rolls an array by half of each axis."""
+    """Enter a function that rolls an array by half of each axis."""
 
     @numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), homes=(np.fft,), name=f"fft.{name}", public=False, doc=doc)
     def function(x, axes=None):

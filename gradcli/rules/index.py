@@ -1,7 +1,7 @@
 """Indexing: taking elements out and putting them back, each the transpose of the other.
 
-An `Index` holds NumPy's index for an array of a known shape, and knows how to apply it behind extra leading
-axes, where `x[i, :, j]` would put the new axis in the middle.
+An `Index` holds NumPy's index for an array of a known shape. It also applies behind extra leading axes, where NumPy's
+`x[i, :, j]` would put the new axis in the middle.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Index:
 
     @classmethod
     def of_places(cls, key: tuple[np.ndarray, ...], shape: Shape) -> Index:
-        """Return the index of single elements, none of them twice: one array of numbers for every axis."""
+        """Return the index of single elements, each at most once: one array of positions per axis."""
         index = cls.__new__(cls)
         index.key, index.shape, index.basic = key, shape, False
         index.joined = index.unique = True
@@ -52,7 +52,7 @@ class Index:
 
     @cached_property
     def full(self) -> tuple:
-        """The key with its ellipsis written out, one item for every axis of the array."""
+        """The key with its ellipsis written out: one item per axis of the array."""
         used = sum(i.ndim if isinstance(i, np.ndarray) and i.dtype == bool else i is not None for i in self.key)
         used -= sum(i is Ellipsis for i in self.key)
         if used > len(self.shape):
@@ -65,17 +65,17 @@ class Index:
 
     @cached_property
     def map(self) -> np.ndarray:
-        """Positions, in the flattened array, of the elements that the index takes."""
+        """Positions in the flattened array of the elements taken."""
         return np.arange(np.prod(self.shape, dtype=np.intp)).reshape(self.shape)[self.key]
 
     @cached_property
     def view_key(self) -> tuple:
-        """The key with an ellipsis where it names elements one by one, so that the result is a view."""
+        """The key, with an ellipsis added where it takes a single element, so that NumPy returns a view."""
         return (*self.key, ...) if self.basic and Ellipsis not in self.key else self.key
 
     @cached_property
     def joined(self) -> bool:
-        """Whether array items stand side by side, so that leading axes stay in front."""
+        """Whether the array items are neighbours, so that leading axes stay in front."""
         places = [i for i, item in enumerate(self.full) if isinstance(item, int | np.integer | np.ndarray)]
         return self.basic or places[-1] - places[0] == len(places) - 1
 
@@ -86,7 +86,7 @@ class Index:
 
     @cached_property
     def last(self) -> np.ndarray:
-        """Where an assignment stays: of several values for one element the last counts, as in NumPy."""
+        """Where an assignment survives: of several values for one element the last counts, as in NumPy."""
         written = np.zeros(self.shape, np.intp)
         order = np.arange(written[self.key].size).reshape(self.result_shape())
         written[self.key] = order
@@ -98,7 +98,7 @@ class Index:
         return self.basic and all(i is Ellipsis or (isinstance(i, slice) and i == slice(None)) for i in self.key)
 
     def take(self, x: np.ndarray) -> np.ndarray:
-        """Return the elements of x, an array of shape lead + self.shape."""
+        """Return the elements taken from x, an array of shape lead + self.shape."""
         if x.ndim == len(self.shape):
             return x[self.view_key] if self.basic else np.ascontiguousarray(x[self.key])
         if self.joined:
@@ -106,7 +106,7 @@ class Index:
         return x.reshape(lead_of(x, self.shape) + (-1,))[..., self.map]
 
     def put(self, g: np.ndarray, lead: Shape) -> np.ndarray:
-        """Return zeros of shape lead + self.shape with g added at the elements that the index takes."""
+        """Return zeros of shape lead + self.shape with g added at the elements taken."""
         out = np.zeros(lead + self.shape, g.dtype)
         if self.joined:
             key: Any = self.key if not lead else (..., *self.full)
@@ -119,11 +119,10 @@ class Index:
         return out
 
     def result_shape(self) -> Shape:
-        """The shape of what the index takes."""
         return np.broadcast_to(np.zeros(()), self.shape)[self.key].shape
 
     def node(self) -> str:
-        """PyTorch's name of the step that the index ends with."""
+        """Return PyTorch's name of the last step of this index."""
         if not self.basic:
             return "Index"
         for item in reversed(self.key):
@@ -189,7 +188,7 @@ def set_dvalue(g, out_shape, _x, value_shape, *, index, label=None):
         part = np.where(index.last, part, 0.0)
     ndim = part.ndim - len(lead)
     part = fit(part, value_shape[max(len(value_shape) - ndim, 0) :], ndim)
-    return part.reshape(lead + value_shape)  # a value may have more axes than its place, all of length 1
+    return part.reshape(lead + value_shape)  # a value may have more axes than the elements it replaces, all of length 1
 
 
 def set_forward(x, value, *, index, label=None):

@@ -22,7 +22,9 @@ def join_signature(xs, axis=0):
     if not ranks[0]:
         raise ValueError("zero-dimensional arrays cannot be concatenated; use stack")
     if len(ranks) > 1:
-        raise ValueError(f"concatenate: the arrays have {' and '.join(map(str, ranks))} axes; they need as many each")
+        raise ValueError(
+            f"concatenate: the arrays have {' and '.join(map(str, ranks))} axes; they need the same number"
+        )
     return xs, {"axis": negative_axis(axis, ranks[0])}
 
 
@@ -61,7 +63,7 @@ def stack_signature(xs, axis=0):
 
 
 def batch_tile(_size, operands, _flags, params):
-    """Every axis that the repetitions add goes behind the leading one."""
+    """Put the axes that the repetitions add behind the leading one."""
     (x,), reps = operands, params["reps"]
     x = x.reshape(x.shape[:1] + (1,) * (len(reps) + 1 - x.ndim) + x.shape[1:])
     return (x,), {"reps": (1, *reps)}
@@ -108,9 +110,6 @@ selection(
 )
 
 
-# -- joining along a certain axis -----------------------------------------------------------------
-
-
 def add_axes(x, ndim):
     """Return x with at least ndim axes, placed as NumPy does: a row, a column of depth 1."""
     x = as_array(x)
@@ -154,7 +153,7 @@ def append(x, values, axis=None):
 
 
 def enter_atleast(ndim: int, doc: str) -> None:
-    """Enter what gives arrays so many axes: one array, or a tuple of several."""
+    """Enter a function that gives arrays at least ndim axes: one array, or a tuple of several."""
 
     @numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)), name=f"atleast_{ndim}d", doc=doc)
     def function(*xs):
@@ -190,7 +189,7 @@ def _depth_and_rank(arrays) -> tuple[int, int]:
 
 @numpy_function(rounds=lambda x, sections, axis=0: sections)
 def array_split(x, indices_or_sections, axis=0):
-    """Cut x into so many parts of nearly one size, or at the given indices, along axis (several results)."""
+    """Cut x along axis into a number of parts of nearly one size, or at the given indices (several results)."""
     axis = negative_axis(axis, rank(x))
     length = shape_of(x)[axis]
     if rank(indices_or_sections) > 0:
@@ -210,12 +209,12 @@ def split(x, indices_or_sections, axis=0):
     if rank(indices_or_sections) == 0:
         length, parts = shape_of(x)[negative_axis(axis, rank(x))], as_int(indices_or_sections)
         if parts < 1 or length % parts:
-            raise ValueError(f"split: an axis of length {length} has no {parts} equal parts")
+            raise ValueError(f"split: an axis of length {length} cannot be cut into {parts} equal parts")
     return array_split(x, indices_or_sections, axis)
 
 
 def enter_split(name: str, least: int, axis: int, words: str) -> None:
-    """Enter a split along a certain axis, of arrays of at least so many."""
+    """Enter a split along one axis, of arrays of at least `least` axes."""
 
     @numpy_function(name=name, doc=f"Cut x along the {words} (several results).")
     def function(x, indices_or_sections):

@@ -1,4 +1,4 @@
-"""Losses of numbers and of classes, and terms of losses of probabilities, which need care at 0 and 1."""
+"""Losses of numbers and of classes, and terms of losses of probabilities that need care at 0 and 1."""
 
 from __future__ import annotations
 
@@ -26,11 +26,8 @@ internal.elementwise(
 )
 
 
-# -- numbers and probabilities --------------------------------------------------------------------
-
-
 def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> None:
-    """Enter the sum of loss(x, t) over axis, over total: a loss of two arrays of one shape."""
+    """Enter the sum over axis of loss(x, t) / total, for two arrays of one shape."""
     internal.general(
         name,
         lambda x, t, *, axis, total: np.add.reduce(loss(x, t), axis=axis) / total,
@@ -44,7 +41,7 @@ def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> No
 
 
 def square(x, y):
-    """(x - y)^2, as a product: a power of two single numbers is rounded otherwise now and then."""
+    """(x - y)^2, as a product: the power of a single number is sometimes rounded differently."""
     difference = x - y
     return difference * difference
 
@@ -74,7 +71,6 @@ def cross_entropy(x, t):
 
 
 def over_total(formula: str, slope: Callable) -> Callable:
-    """Return the rule of a loss whose terms have this slope."""
     return rule(formula, lambda g, _out, x, t, *, axis, total: slope(x, t) * unreduce(g, x.shape, axis, False) / total)
 
 
@@ -93,15 +89,12 @@ loss_entry(
     over_total("(sigmoid(x) - t) g / total", lambda x, t: sigmoid(x) - t),
     over_total("-x g / total", lambda x, _t: -x),
     node="BinaryCrossEntropyWithLogits",
-    doc="The same of sigmoid(x): the loss behind binary_cross_entropy_with_logits.",
+    doc="Sum of the cross entropies of sigmoid(x), over total: the loss behind binary_cross_entropy_with_logits.",
 )
 
 
-# -- classes --------------------------------------------------------------------------------------
-
-
 def class_index(classes: np.ndarray, places: np.ndarray | None, shape: tuple[int, ...]) -> Index:
-    """Return the index of one class per place in scores (N, C, ...) or (C,); places: those that count, None for all."""
+    """Return the index of one class per place in scores (N, C, ...) or (C,). places: which count, None for all."""
     if len(shape) == 2 and places is None:
         return Index.of_places((np.arange(shape[0]), classes), shape)
     places = np.ones(classes.shape, bool) if places is None else places
@@ -110,7 +103,7 @@ def class_index(classes: np.ndarray, places: np.ndarray | None, shape: tuple[int
 
 
 def class_loss(x, *, index, weights, total):
-    """-(sum of the weighed scores) / total; a loss of 0 has no minus sign."""
+    """-(sum of the weighted scores) / total, never -0."""
     taken = index.take(x)
     return (0 - (taken if weights is None else taken * weights).sum(-1)) / total
 
@@ -126,7 +119,7 @@ def class_loss_dx(g, _out, _x, *, index, weights, total):
 
 
 def class_loss_signature(x, classes, weights=None, total=1.0):
-    """Bind class_loss for classes all of which count; weights, one per place, do not widen the scores' type."""
+    """Bind class_loss where all classes count. weights, one per place, do not widen the type of the scores."""
     return (x,), {"index": class_index(np.asarray(classes), None, shape_of(x)), "weights": weights, "total": total}
 
 

@@ -20,7 +20,7 @@ ORDERS = {"fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf}
 
 
 def extreme(x, largest):
-    """The largest or smallest element along the last axis; 0 where there is none."""
+    """The largest or smallest element along the last axis; 0 for an empty axis."""
     return (np.max if largest else np.min)(x, axis=-1) if shape_of(x)[-1] else x.sum(axis=-1)
 
 
@@ -58,7 +58,7 @@ def matrix_norm(x, order, axes, keepdims=False):
     public=False,
 )
 def norm(x, ord=None, axis=None, keepdims=False):
-    """NumPy's norm: of a vector over one axis, of a matrix over two; without both words of all elements."""
+    """NumPy's norm: of a vector over one axis, of a matrix over two, of all elements without axis and ord."""
     if axis is None and (ord is None or (ord == 2 and rank(x) == 1)):
         return vector_norm.function(x, 2, None, keepdims)
     axes = tuple(range(rank(x))) if axis is None else tuple(axis) if isinstance(axis, tuple | list) else (axis,)
@@ -77,7 +77,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
     doc="Condition number of matrices.",
 )
 def cond(x, p=None):
-    """The condition number |x| |1/x| in the norm p: of the singular values unless given."""
+    """The condition number |x| |1/x| in the norm p, by default that of the singular values."""
     if p in (None, 2, -2):
         values = svdvals(x)
         if not shape_of(values)[-1]:
@@ -103,16 +103,14 @@ composition(
     public=False,
 )
 
-# -- pseudo-inverse and least squares ------------------------------------------------------------
-
 
 def default_tolerance(x):
-    """The larger number of rows and columns times the unit of the last place."""
+    """The larger side of the matrix times the machine epsilon."""
     return max(shape_of(x)[-2:]) * float(np.finfo(np.dtype(x.dtype)).eps)
 
 
 def pinv_forward(x, *, absolute, relative):
-    """V S^-1 U^H, without the singular values that do not exceed max(absolute, relative * largest)."""
+    """V S^-1 U^H over the singular values above max(absolute, relative * largest)."""
     u, s, vh = np.linalg.svd(x, False)
     cutoff = np.maximum(np.asarray(absolute, s.dtype), np.asarray(relative, s.dtype) * np.max(s, axis=-1, initial=0))
     large = s > cutoff[..., None]
@@ -134,7 +132,7 @@ pinv_outputs = internal.general("pinv_output", pinv_forward, pinv_vjp, node="Lin
 
 
 def pinv_with(x, absolute, relative, hermitian=False):
-    """The pseudo-inverse, where singular values up to max(absolute, relative * largest) count as 0."""
+    """The pseudo-inverse; singular values up to max(absolute, relative * largest) count as 0."""
     matrix_signature(x)
     x = from_triangle(x) if hermitian else x
     return pinv_outputs(x, absolute=absolute, relative=relative)
@@ -184,7 +182,6 @@ constant(
 
 
 def exp_forward(x):
-    """The exponential by scaling and squaring."""
     if x.size == 0:
         return x.copy()
     from scipy.linalg import expm
@@ -222,8 +219,6 @@ matrix_exp = general(
     doc="Exponential of a square matrix.",
 )
 
-# -- powers and products -------------------------------------------------------------------------
-
 
 @numpy_function(
     *(Sample(A(3, 3), n) for n in (-2, 0, 1, 3, 6)),
@@ -249,7 +244,7 @@ def matrix_power(a, n):
 
 
 def cheapest_order(sizes):
-    """Return where to split each chain of matrices, sizes[i] x sizes[i + 1], so that products cost least.
+    """Return where to split each chain of matrices, sizes[i] x sizes[i + 1], to make the product cheapest.
 
     Cormen et al., "Introduction to Algorithms", matrix-chain multiplication.
     """

@@ -27,8 +27,6 @@ from .table import PRODUCT, A, Sample, batch_aligned, general, numpy_function, r
 
 PAIR = (Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)))
 
-# -- one primitive per pair of ranks --------------------------------------------------------------
-
 
 def batch_inner(_size, operands, flags, _params):
     """x . y for many x, many y, or both."""
@@ -37,13 +35,13 @@ def batch_inner(_size, operands, flags, _params):
 
 
 def batch_mv(_size, operands, flags, _params):
-    """A x; many x at one matrix are one matrix product."""
+    """A x; many x times one matrix are one matrix product."""
     x, y = operands
     return y @ x.mT if not flags[0] else (x @ y[..., None]).squeeze(-1) if flags[1] else x @ y
 
 
 def batch_vm(_size, operands, flags, _params):
-    """x A; many x at one matrix are one matrix product."""
+    """x A; many x times one matrix are one matrix product."""
     x, y = operands
     return x @ y if not flags[1] else (x[..., None, :] @ y).squeeze(-2) if flags[0] else x @ y
 
@@ -147,9 +145,6 @@ def matmul(x, y):
     if n == 1 and m > 2:
         return mm(x, y[:, None]).squeeze(-1)
     return BY_RANK.get((m, n), mm)(x, y)
-
-
-# -- products defined by them --------------------------------------------------------------------
 
 
 @numpy_function(
@@ -258,7 +253,7 @@ def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
 
 
 def expand_subscripts(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
-    """Return operand and output subscripts, with letters for ellipses, written out; ValueError if they do not fit."""
+    """Return operand and output subscripts with ellipses written out. Raises ValueError where they do not fit."""
     text = subscripts.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
@@ -284,7 +279,7 @@ def expand_subscripts(subscripts: str, ranks: list[int]) -> tuple[list[str], str
 
 
 def take_diagonals(x, indices: str):
-    """Return x with repeated indices replaced by their diagonal, and the remaining indices."""
+    """Return x with the diagonals of repeated indices taken, and the remaining indices."""
     for letter in dict.fromkeys(indices):
         places = [i for i, c in enumerate(indices) if c == letter]
         if len(places) > 1:
@@ -299,18 +294,18 @@ def take_diagonals(x, indices: str):
 
 
 def check_lengths(xs: tuple, inputs: list) -> None:
-    """Raise ValueError for an index that stands for axes of different lengths, none of them 1."""
+    """Raise ValueError for an index of axes that have different lengths, none of them 1."""
     seen: dict[str, int] = {}
     for x, indices in zip(xs, inputs, strict=True):
         for letter, n in zip(indices, shape_of(x), strict=True):
             before = seen.get(letter, 1)
             if n != before and 1 not in (n, before):
-                raise ValueError(f"einsum: the index {letter} stands for axes of length {before} and {n}")
+                raise ValueError(f"einsum: the axes of index {letter} have lengths {before} and {n}")
             seen[letter] = max(n, before) if n and before else 0
 
 
 def einsum_signature(subscripts, *xs, optimize=None):
-    """Bind einsum: diagonals and indices of one operand only are dealt with first."""
+    """Bind einsum. Diagonals, and indices that only one operand has, are dealt with here."""
     if not isinstance(subscripts, str):
         raise TypeError("einsum needs a subscript string first, such as 'ij,jk->ik'")
     xs = tuple(as_array(x) for x in xs)
@@ -330,7 +325,7 @@ def einsum_signature(subscripts, *xs, optimize=None):
 
 
 def batch_contract(_size, operands, flags, params):
-    """One more index, of the leading axis, for the operands that have one."""
+    """Give the operands with a leading axis one more index."""
     names, output = params["inputs"], params["output"]
     lead = next(c for c in string.ascii_letters if c not in "".join(names) + output)
     inputs = tuple(lead + name if flag else name for name, flag in zip(names, flags, strict=True))
@@ -338,7 +333,7 @@ def batch_contract(_size, operands, flags, params):
 
 
 def count_summed(subscripts: Any, *xs: Any) -> int:
-    """Return how many elements einsum's result has."""
+    """Return the number of elements of einsum's result."""
     inputs, output = expand_subscripts(subscripts, [rank(x) for x in xs])
     known = {c: n for s, x in zip(inputs, xs, strict=True) for c, n in zip(s, shape_of(x), strict=True)}
     return count_product(known[c] for c in output)

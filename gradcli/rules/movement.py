@@ -12,16 +12,13 @@ from .table import A, Sample, internal, numpy_function, rule, selection
 
 
 def batch_broadcast(size, operands, _flags, params):
-    """The operand keeps its leading axis in front of those that broadcasting adds."""
+    """Keep the operand's leading axis in front of those that broadcasting adds."""
     (x,), shape = operands, params["shape"]
     return (x.reshape((size,) + (1,) * (len(shape) + 1 - x.ndim) + x.shape[1:]),), {"shape": (size, *shape)}
 
 
-# -- shape ---------------------------------------------------------------------------------------
-
-
 def fill_in_length(old: Shape, wanted: Shape) -> Shape:
-    """Return `wanted` with its -1 replaced; raises ValueError when the sizes do not match."""
+    """Return `wanted` with its -1 replaced. Raises ValueError where the sizes do not match."""
     size, known = math.prod(old), math.prod([n for n in wanted if n != -1])
     if -1 in wanted and known and size % known == 0 and wanted.count(-1) == 1:
         wanted = tuple(size // known if n == -1 else n for n in wanted)
@@ -100,8 +97,6 @@ selection(
     doc="The array repeated, without a copy, to a larger shape.",
 )
 
-# -- order of axes --------------------------------------------------------------------------------
-
 
 def permute_axes(x, axes):
     """Transpose the trailing axes by negative positions; leading ones stay."""
@@ -116,7 +111,7 @@ def transpose_signature(x, axes=None, *more):
         return (x,), {"axes": tuple(range(-1, -ndim - 1, -1))}
     order = as_shape((axes, *more) if more or not hasattr(axes, "__len__") else axes)
     if len(order) != ndim or len(axes := tuple(negative_axis(a, ndim) for a in order)) != len(set(axes)):
-        raise ValueError(f"transpose: axes {order} are no permutation of the {ndim} axes")
+        raise ValueError(f"transpose: axes {order} are not a permutation of the {ndim} axes")
     return (x,), {"axes": axes}
 
 
@@ -172,9 +167,6 @@ def moveaxis(x, source, destination):
     for place, axis in sorted(zip([negative_axis(a, ndim) + ndim for a in destination], sources, strict=True)):
         order.insert(place, axis)
     return transpose.function(x, tuple(order))
-
-
-# -- types ---------------------------------------------------------------------------------------
 
 
 def astype_vjp(g, _, _x, *, dtype, source):

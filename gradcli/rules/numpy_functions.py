@@ -1,4 +1,4 @@
-"""NumPy's remaining functions, made of other entries: averages, order statistics, covariances."""
+"""NumPy's other functions, made of other entries: averages, order statistics, covariances."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def fabs(x):
 
 
 def is_nearly_real(x, *, tol):
-    """Whether all imaginary parts are nearly 0. Raises NoTwinError for exact numbers."""
+    """Report whether all imaginary parts are nearly 0. Raises NoTwinError for exact numbers."""
     if x.dtype == object:
-        raise NoTwinError("real_if_close compares values, it has no exact twin")
+        raise NoTwinError("real_if_close compares values and has no exact twin")
     return np.asarray(not np.iscomplexobj(np.real_if_close(x, tol)))
 
 
@@ -61,7 +61,7 @@ def vecmat(x, y):
 
 
 def around(x, decimals=0):
-    """Nearest number with so many decimals, halves to even."""
+    """Round to a number of decimals, halves to even."""
     return np.rint(x) if decimals == 0 else np.rint(x * 10.0**decimals) / 10.0**decimals
 
 
@@ -125,8 +125,6 @@ def ptp(x, axis=None, *, keepdims=False):
     return np.max(x, axis=axis, keepdims=keepdims) - np.min(x, axis=axis, keepdims=keepdims)
 
 
-# -- order statistics ----------------------------------------------------------------------------
-
 METHODS = {
     "linear": lambda low, share: share,
     "lower": lambda low, share: share * 0,
@@ -138,7 +136,7 @@ METHODS = {
 
 
 def ranked_value(x, q, axis, keepdims, method, ignore_nan):
-    """Return the elements of the ranks q (between 0 and 1) over axis, shape q.shape + reduced shape."""
+    """Return the elements of the ranks q (between 0 and 1) over axis, of shape q.shape + reduced shape."""
     if method not in METHODS:
         raise TypeError(f"gradcli cannot record a quantile with method={method!r}; it knows {', '.join(METHODS)}")
     x, q = as_floats(as_array(x)), as_array(q)
@@ -197,17 +195,13 @@ def nanmedian(x, axis=None, *, keepdims=False):
     return ranked_value(x, 0.5, axis, keepdims, "linear", True)
 
 
-# -- reductions that ignore nan ------------------------------------------------------------------
-
-
 def replace_nan(x, value):
-    """Return x with nan replaced."""
     x = as_array(x)
     return np.where(np.isnan(x), np.asarray(value, dtype_of(x)), x)
 
 
 def count_numbers(x, axis, keepdims):
-    """Return how many elements over axis are not nan, in the type of x."""
+    """Count the elements over axis that are not nan, in the type of x."""
     x = as_array(x)
     return (~np.isnan(x)).sum(axis=axis, keepdims=keepdims).astype(np.zeros(1, dtype_of(x)).real.dtype)
 
@@ -252,7 +246,6 @@ def nanstd(x, axis=None, *, ddof=0, keepdims=False):
 
 
 def enter_nan_extreme(name: str, extreme: Callable, beyond: float, word: str) -> None:
-    """Enter nanmax or nanmin."""
 
     @numpy_function(*REDUCED, name=name, doc=f"{word} element over axis, nan left out; nan where all are.")
     def function(x, axis=None, keepdims=False):

@@ -66,7 +66,7 @@ constant(np.iscomplex, name="iscomplex", numpy=(np.iscomplex,), doc="True where 
 
 
 def view_as_complex(x):
-    """Complex numbers that share the memory of pairs of real ones. Raises RuntimeError for pairs that lie apart."""
+    """View pairs of real numbers as complex ones. Raises RuntimeError for pairs that are not adjacent."""
     if x.size and x.strides[-1] != x.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     return x.view(np.result_type(x, np.complex64))[..., 0]
@@ -110,8 +110,6 @@ pairs_as_complex: Any = internal.linear(
     view=True,
     doc="Complex numbers from a last axis of length 2.",
 )
-
-# -- fractions and replacements -------------------------------------------------------------------
 
 
 real_elementwise(
@@ -157,8 +155,6 @@ elementwise(
     doc="x + weight (y - x).",
 )
 
-# -- entropies ------------------------------------------------------------------------------------
-
 
 scipy_function(
     "xlogy",
@@ -195,7 +191,7 @@ def logit_forward(x, *, eps):
 
 
 def logit_dx(_, x, *, eps):
-    """1 / (x (1 - x)); outside [eps, 1 - eps] 0, or nan where there is no eps."""
+    """1 / (x (1 - x)); outside [eps, 1 - eps] 0, or nan without eps."""
     if eps is None:
         return logit_slope(within(x, low=0.0, high=1.0))
     limited = (x < eps) | (x > 1 - eps)
@@ -204,7 +200,7 @@ def logit_dx(_, x, *, eps):
 
 logit_slope = internal.elementwise(
     lambda x: 1 / (x * (1 - x)),
-    lambda out, x: (2 * x - 1) * out * out,  # of products of x and 1 - x, both terms may be infinite
+    lambda out, x: (2 * x - 1) * out * out,  # not expanded: both terms might be infinite
     name="logit_slope",
     domain=((0.05, 0.95),),
 )
@@ -218,8 +214,6 @@ real_elementwise(
     twin_of=lambda params: None if params.get("eps") is None else f"log({LIMITED} / (1 - {LIMITED}))",
     doc="log(x / (1 - x)), the inverse of the logistic function.",
 )
-
-# -- without derivative, or with none that is not 0 -----------------------------------------------
 
 constant(np.heaviside, arity=2, doc="0 where x < 0, 1 where x > 0, y where x = 0.")
 constant(np.isneginf, doc="True where x is minus infinity.", numpy=(np.isneginf,))

@@ -27,7 +27,6 @@ def reduction_signature(x, axis=None, keepdims=False):
 
 
 def count(shape, axis):
-    """Return how many elements each reduction runs over."""
     return math.prod([shape[i] for i in axis])
 
 
@@ -67,9 +66,6 @@ linear(
 )
 
 
-# -- extremes ------------------------------------------------------------------------------------
-
-
 def extreme_vjp(g, out, x, *, axis, keepdims, ignore_nan=False):
     """Share g equally among the elements that attain the extreme."""
     out, g = unreduce(out, x.shape, axis, keepdims), unreduce(g, x.shape, axis, keepdims)
@@ -100,7 +96,7 @@ for name, alias, ufunc, functions in [
 
 
 def lower_median(x, *, axis, keepdims, ignore_nan):
-    """The middle element over axis, the lower of two; nan if one is, or the middle of the others."""
+    """The middle element over axis, the lower of two; nan if one is nan, unless ignore_nan."""
     shape = tuple(n for i, n in enumerate(x.shape, -x.ndim) if i not in axis)
     moved = np.moveaxis(x, axis, range(x.ndim - len(axis), x.ndim)).reshape((*shape, -1))
     counts = (moved == moved).sum(-1, keepdims=True)
@@ -149,8 +145,6 @@ for function, bind, folds, doc in PIECEWISE_CONSTANT:
         doc=doc,
     )
 
-# -- spread ---------------------------------------------------------------------------------------
-
 
 def variance_signature(x, axis=None, keepdims=False, *, correction=None, ddof=None):
     """Bind var and std: the sum of squares is divided by n - correction (0 unless given; NumPy's ddof)."""
@@ -164,12 +158,12 @@ def subtract_mean(x, axis):
 
 
 def deviation_of(x, axis):
-    """x minus its mean over axis, without the rounding of a mean that is large beside it."""
+    """x minus its mean over axis, twice, which removes the rounding of a large mean."""
     return subtract_mean(subtract_mean(x, axis), axis)
 
 
 def per_degree_of_freedom(x, shape, axis, correction):
-    """x / (n - correction); nan or inf, as in PyTorch, where there are too few elements."""
+    """x / (n - correction); nan or inf for too few elements, as in PyTorch."""
     freedom = max(count(shape, axis) - correction, 0)
     return x / freedom if freedom else x * np.inf
 
@@ -232,7 +226,7 @@ def standardize_forward(x, *, axis, eps):
 
 
 def standardize_vjp(g, _, x, *, axis, eps):
-    """(g - mean(g) - out mean(g out)) / sqrt(variance + eps). The result is not saved: it may be changed in place."""
+    """(g - mean(g) - out mean(g out)) / sqrt(variance + eps). out is not saved: it may change in place."""
     n = max(count(x.shape, axis), 1)
     deviation = subtract_mean(x, axis)
     scale = np.sqrt(sum_kept(deviation * deviation, axis) / n + eps)
@@ -249,9 +243,6 @@ internal.general(
     complex=False,
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), axis=(0, 2)), Sample(A(5), eps=0.1)),
 )
-
-
-# -- norms ---------------------------------------------------------------------------------------
 
 
 def norm_forward(x, *, ord, axis, keepdims):
@@ -277,7 +268,7 @@ def exact_norm(field, x, *, ord, axis, keepdims):
     if ord in (np.inf, -np.inf):
         return exact_extreme("maximum" if ord > 0 else "minimum")(field, size, axis=axis, keepdims=keepdims)
     if ord == 0:
-        raise NoTwinError("the norm of order 0 counts, it is no formula")
+        raise NoTwinError("the norm of order 0 counts elements and has no formula")
     if ord == 2:
         return np.sqrt(np.add.reduce(size * size, axis=axis, keepdims=keepdims))
     order = field.number(ord)
@@ -295,7 +286,7 @@ def norm_slope_forward(x, out, *, ord, axis):
 
 def norm_slope_vjp(g, slope, x, out, *, ord, axis):
     """((|x| / out)^(ord - 2) (g + (ord - 2) e Re(conj(e) g)) - (ord - 1) slope Re(sum(conj(slope) g))) / out for
-    e = sign(x); with g less a multiple of x, its own where |x| is largest: no difference, but digits are kept there."""
+    e = sign(x). A multiple of x is first taken off g, so that g is 0 where |x| is largest: this only saves digits."""
     size, safe = abs(x), np.where(out == 0, 1.0, out)
     top = np.maximum.reduce(size, axis=axis, keepdims=True, initial=0.0)
     at_top, along = mask(size == top, size), x / np.where(top == 0, 1.0, top)
@@ -324,7 +315,7 @@ def norm_vjp(g, out, x, *, ord, axis, keepdims):
 
 
 def norm_signature(x, ord=2, axis=None, keepdims=False):
-    """Bind the vector norm of order `ord` (also 0, inf, -inf, 'fro') over axis, all axes unless given."""
+    """Bind the vector norm of order `ord` (a number, 'fro' or None) over axis, all axes unless given."""
     if isinstance(ord, str) or ord is None:
         if ord not in ("fro", None):
             raise ValueError(f"norm: no order {ord!r}; use a number, inf, -inf or 'fro'")
@@ -338,7 +329,7 @@ vector_norm = general(
     norm_vjp,
     bind=norm_signature,
     aliases=("vector_norm",),
-    numpy=(),  # np.linalg.norm is that of matrices, too
+    numpy=(),  # np.linalg.norm also takes matrices
     torch=(
         "linalg.vector_norm(x: floats, ord=2, dim=None, keepdim=False, *, dtype=None)",
         "norm(input: floats, p='fro', dim=None, keepdim=False, dtype=None)",

@@ -1,4 +1,4 @@
-"""Products and cumulative sums and products, exact at zeros through a linear recurrence."""
+"""Products, cumulative sums and products; a linear recurrence makes their derivatives exact at zeros."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def product_before(x):
 
 
 def enter_scan(enter, name, forward, vjp, doc, exact=None, pattern="", **options):
-    """Enter a scan along an axis, and the function of its name, which flattens unless told an axis. Return both."""
+    """Enter a scan along an axis, and the function of its name, which flattens by default. Return both."""
     scan = enter(
         f"{name}_along",
         forward,

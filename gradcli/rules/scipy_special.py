@@ -12,11 +12,9 @@ from .special import PROBABILITY, digamma, exp_square, from_scipy, kummer, of_or
 from .table import POSITIVE, A, Sample, elementwise, internal, real_elementwise, rule
 from .transcendental import positive
 
-# -- functions of one operand ----------------------------------------------------------------------
-
 
 def rgamma_slope(x):
-    """-digamma(x) / gamma(x), which has a value at 0, -1, ...; left of 1/2 by reflection. DLMF 5.5.3."""
+    """-digamma(x) / gamma(x), finite at 0, -1, ...; left of 1/2 by reflection. DLMF 5.5.3."""
     left = x < 0.5
     below, above = np.where(left, x, 0.0), np.where(left, 1.0, x)
     sine, cosine = half_turns(below)
@@ -73,7 +71,7 @@ scipy_positive(
 )
 exp_over = internal.elementwise(
     lambda x: np.exp(x) / x,
-    lambda out, x: out * (1 - 1 / x),  # of out - out / x, both may be infinite
+    lambda out, x: out * (1 - 1 / x),  # not expanded: both terms might be infinite
     name="exp_over",
     domain=(POSITIVE,),
 )
@@ -111,9 +109,6 @@ of_order(
 )
 
 
-# -- functions of two operands ---------------------------------------------------------------------
-
-
 def log_beta_slope(_, x, y):
     """digamma(x) - digamma(x + y)."""
     return digamma(x) - digamma(x + y)
@@ -138,7 +133,7 @@ scipy_function(
 
 
 def where_positive(slope, x, y):
-    """slope where x and y are not negative, else nan, also of higher order: there is no value."""
+    """Return slope for non-negative x and y, else nan, also in further derivatives: the function is not defined."""
     return slope * np.where((x < 0) | (y < 0), in_type_of(slope, np.nan), in_type_of(slope, 1.0))
 
 
@@ -153,7 +148,7 @@ scipy_function(
 
 
 def divergence(x, y):
-    """x log(x / y) - x + y; where x is near y by the series of (1 + z) log(1 + z) - z. DLMF 15.4.1."""
+    """x log(x / y) - x + y; for x near y by the series of (1 + z) log(1 + z) - z. DLMF 15.4.1."""
     z = (x - y) / y
     near = abs(z) < 0.5
     inside = np.where(near, z, 0.0)
@@ -172,13 +167,11 @@ real_elementwise(
 )
 
 
-# -- Bessel functions of any order -----------------------------------------------------------------
-
 hyp0f1 = from_scipy("hyp0f1")
 
 
 def bessel(name: str, before: float, after: float, doc: str, twin: str, scale: Any = None, **options: Any) -> Any:
-    """Enter a Bessel function f of order v with the slope before f(v - 1) + after f(v + 1), plus that of its scale."""
+    """Enter a Bessel function f of order v with slope before f(v - 1) + after f(v + 1), plus that of its scale."""
 
     def slope(out, x, *, order):
         (v,) = order
@@ -192,7 +185,7 @@ def bessel(name: str, before: float, after: float, doc: str, twin: str, scale: A
 
 
 def iv_forward(v, x):
-    """I_v(x): SciPy's is 0 for small x, where its ive is not."""
+    """I_v(x), for small x from ive: SciPy's iv underflows there."""
     near = abs(x) < 1
     inside, outside = np.where(near, x, 0.0), np.where(near, 1.0, x)
     return np.where(near, from_scipy("ive")(v, inside) * np.exp(abs(inside)), from_scipy("iv")(v, outside))
@@ -212,8 +205,6 @@ bessel(
     lambda out, x: -np.sign(x) * out,
 )
 bessel("kve", -0.5, -0.5, f"exp(x) times the modified {SECOND}.", "exp(x) * besselk(v, x)", lambda out, _x: out)
-
-# -- Bessel functions of orders 0 and 1 ------------------------------------------------------------
 
 
 def scaled_k0_forward(x, *, n):
@@ -270,7 +261,7 @@ i0e: Any = scipy_positive(
 )
 i1e: Any = scipy_positive(
     "i1e",
-    lambda _, x: scaled_i0(abs(x), n=1) + scaled_i0(abs(x), n=2),  # it is i0e and its slope
+    lambda _, x: scaled_i0(abs(x), n=1) + scaled_i0(abs(x), n=2),  # i0e and its slope
     slope="i0e(x) - i1e(x) / x - sign(x) * i1e(x)",
     twin="exp(-abs(x)) * besseli(1, x)",
     doc=f"exp(-|x|) times the modified {FIRST}, order 1.",
@@ -301,7 +292,7 @@ k0e: Any = scipy_positive(
 )
 k1e: Any = scipy_positive(
     "scaled_modified_bessel_k1",
-    lambda _, x: scaled_k0(x, n=1) - scaled_k0(x, n=2),  # it is k0e less its slope
+    lambda _, x: scaled_k0(x, n=1) - scaled_k0(x, n=2),  # k0e less its slope
     slope="scaled_modified_bessel_k1(x) * (1 - 1 / x) - scaled_modified_bessel_k0(x)",
     scipy="k1e",
     twin="exp(x) * besselk(1, x)",
@@ -325,11 +316,8 @@ airy_slope: Any = real_elementwise(
 )
 
 
-# -- spherical Bessel functions --------------------------------------------------------------------
-
-
 def half_turns(x):
-    """sin(pi x) and cos(pi x), which keep their digits where x is large."""
+    """sin(pi x) and cos(pi x), accurate for large x."""
     whole = np.rint(x.real)
     sign = 1 - 2 * (whole % 2)
     return sign * np.sin(math.pi * (x - whole)), sign * np.cos(math.pi * (x - whole))

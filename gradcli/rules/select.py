@@ -9,13 +9,11 @@ from .movement import check_rank, moveaxis
 from .shapes import as_array, as_int, at_axis, count_repeated, lay_along, negative_axis, rank, raw, shape_of, size_of
 from .table import TEST, A, Sample, constant, internal, no_gradient, numpy_function, rule, selection
 
-# -- along an axis --------------------------------------------------------------------------------
-
 
 @numpy_function(Sample(A(3, 4), np.array([0, 2, 2])), Sample(A(3, 4), np.array([[1], [0]]), axis=0))
 def take(x, indices, axis=None):
     """Elements at integer positions along axis."""
-    indices = list(indices) if isinstance(indices, tuple) else indices  # positions, and no index of several axes
+    indices = list(indices) if isinstance(indices, tuple) else indices  # a tuple would index several axes
     if axis is None:
         return getitem.function(x.reshape((-1,)), indices)
     return getitem.function(x, at_axis(negative_axis(axis, rank(x)), indices))
@@ -37,7 +35,7 @@ def repeat(x, repeats, axis=None):
 def lanes(shape, indices, axis) -> Index:
     """Return the index that picks, per lane along a negative axis, the elements at integer positions.
 
-    Raises IndexError for numbers that are not whole.
+    Raises IndexError for other positions than integers.
     """
     if indices.dtype.kind not in "iub":
         raise IndexError(f"positions must be whole numbers, not {indices.dtype}")
@@ -88,14 +86,13 @@ unpick = internal.general("unpick", unpick_forward, unpick_dg, no_gradient, node
 
 
 def sort_vjp(g, _, x, *, axis):
-    """Every part of g back at the place that its element came from."""
+    """Each element of g, put back where the sorted element came from."""
     places = np.argsort(sorting_positions(x, axis), axis=axis, kind="stable")
     return np.take_along_axis(g, np.broadcast_to(places, g.shape), axis)
 
 
 def sorting_positions(x, axis):
-    """Return the positions that sort the numbers of an array or a Tensor along axis."""
-    return np.argsort(getattr(x, "_data", x), axis=axis, kind="stable")  # not raw: an exact array sorts itself
+    return np.argsort(getattr(x, "_data", x), axis=axis, kind="stable")  # not raw(): an exact array sorts itself
 
 
 sort_axis = internal.general(
@@ -121,9 +118,6 @@ argsort = constant(
     samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0)),
     doc="Positions that sort x along axis; equal elements keep their order.",
 )
-
-
-# -- diagonals and triangles ---------------------------------------------------------------------
 
 
 def diagonal_positions(rows: int, columns: int, offset: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,8 @@
-"""Sliding windows over the last axes, and convolution as the product of windows with weights.
+"""Sliding windows over the last axes, and convolution as a product of windows with weights.
 
 Arrays carry an axis of groups: x (N, G, C, *size), w (G, O, C, *kernel), y (N, G, O, *out). The trilinear form
-sum(y w x) gives three products, each the transpose of the other two, so that any order of derivative stays
-among them.
+sum(y w x) gives three products, each the transpose of the other two, so that derivatives of any order stay among
+them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .table import A, Sample, batch_aligned, internal, rule
 class Windows(NamedTuple):
     """Where windows lie: `out` windows of `kernel` elements, `dilation` apart, every `stride` elements.
 
-    padding: (before, behind) per axis, zeros around an array of `size`.
+    padding: zeros (before, behind) each axis around an array of `size`.
     """
 
     size: Shape
@@ -34,7 +34,7 @@ class Windows(NamedTuple):
     out: Shape
 
     def take(self, x: np.ndarray) -> np.ndarray:
-        """Return the windows of an array lead + size, as lead + out + kernel (mostly a read-only view)."""
+        """Return the windows of an array lead + size, as lead + out + kernel (usually a read-only view)."""
         n = len(self.size)
         if any(map(any, self.padding)):
             x = np.pad(x, ((0, 0),) * (x.ndim - n) + self.padding)
@@ -45,7 +45,7 @@ class Windows(NamedTuple):
         return view[(..., *starts, *steps)]
 
     def put(self, columns: Any) -> np.ndarray:
-        """Return windows lead + out + kernel added up where they overlap: lead + size."""
+        """Add up windows lead + out + kernel where they overlap: lead + size."""
         n = len(self.size)
         padded = tuple(m + a + b for m, (a, b) in zip(self.size, self.padding, strict=True))
         result: Any = np.zeros(columns.shape[: columns.ndim - 2 * n] + padded, columns.dtype)
@@ -73,9 +73,6 @@ fold_windows: Any = internal.linear(
     node="Col2Im",
     samples=(Sample(A(2, 3, 3), windows=LINE), Sample(A(2, 3, 2, 2), windows=PLANE)),
 )
-
-
-# -- convolution ----------------------------------------------------------------------------------
 
 
 def columns_of(x: np.ndarray, windows: Windows) -> np.ndarray:
@@ -130,7 +127,7 @@ product_entry = functools.partial(internal.general, batch=batch_aligned, node="C
 
 
 def for_first(formula: str, product: Callable) -> Callable:
-    """Return the rule of a first operand: product(g, y), summed over leading axes that it does not have."""
+    """Return the rule of a first operand: product(g, y), summed over leading axes that it lacks."""
     return rule(
         formula,
         lambda g, out_shape, x_shape, y, *, windows: fit(product(g, y.conj(), windows), x_shape, len(out_shape)),
@@ -146,7 +143,7 @@ def for_second(formula: str, product: Callable) -> Callable:
 
 
 def examples(first: tuple, second: tuple) -> tuple:
-    """Return samples of a product of arrays of these shapes, one on a line and one in the plane."""
+    """Return samples of a product of arrays of these shapes, on a line and in the plane."""
     return tuple(Sample(A(*x), A(*y), windows=w) for x, y, w in zip(first, second, (LINE, PLANE), strict=True))
 
 

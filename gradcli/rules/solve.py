@@ -17,7 +17,7 @@ from .table import A, Sample, batch_aligned, general, internal, numpy_function, 
 
 
 def over_stacks(function: Callable) -> Callable:
-    """Return a function of one matrix (and others beside it) as one of stacks of them."""
+    """Return a function of matrices as one of stacks of matrices."""
 
     def call(field: Field, *operands: Any, **params: Any) -> Any:
         arrays = [without_field(x) for x in operands]
@@ -56,7 +56,7 @@ def eliminate(field: Field, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, A
 
 
 def pivots(field: Field, column: np.ndarray, start: int) -> list[int]:
-    """Return the rows that may be pivots, the best first: the largest, or where sizes are unknown, any but 0."""
+    """Return the rows that may be pivots: the largest first, or all but 0 where sizes are unknown."""
     rows = [i for i in range(start, len(column)) if column[i] != 0]
     return sorted(rows, key=lambda i: -abs(column[i])) if field.lazy_pieces else rows
 
@@ -100,16 +100,16 @@ def exact_cholesky(field: Field, a: np.ndarray) -> np.ndarray:
 
 
 def exact_solve_triangular(field: Field, a: Any, b: Any, *, lower: bool, unit: bool) -> Any:
-    """The solution of a x = b where only a triangle of a counts."""
+    """The solution of a x = b, reading one triangle of a."""
     half = triangle(without_field(a), lower, unit)
     if unit:
         half = half + np.eye(half.shape[-1])
-    numbers = map_elements(lambda e: e if field.is_element(e) else field.number(e), (half,))  # NumPy's zeros, too
+    numbers = map_elements(lambda e: e if field.is_element(e) else field.number(e), (half,))  # also NumPy's zeros
     return exact_solve(field, numbers, b)
 
 
 def square_signature(x):
-    """Bind a function of square matrices; raises ValueError for other shapes."""
+    """Bind a function of square matrices. Raises ValueError for other shapes."""
     shape = shape_of(x)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"a square matrix is needed, got shape {shape}")
@@ -117,7 +117,7 @@ def square_signature(x):
 
 
 def matrix_signature(x):
-    """Bind a function of matrices; raises ValueError for vectors."""
+    """Bind a function of matrices. Raises ValueError for vectors."""
     if len(shape_of(x)) < 2:
         raise ValueError(f"a matrix is needed, got shape {shape_of(x)}")
     return (x,), {}
@@ -148,7 +148,7 @@ def adjugate(x):
 
 
 def cofactors(x):
-    """The matrix of signed minors: what differentiates a determinant again where the matrix is singular."""
+    """The matrix of signed minors, which keeps a determinant differentiable where the matrix is singular."""
     n = shape_of(x)[-1]
     keep = [np.delete(np.arange(n), i) for i in range(n)]
     rows = [
@@ -247,16 +247,12 @@ def solve(a, b):
     return solve_columns(a, b[:, None]).squeeze(-1) if rank(b) == 1 else solve_columns(a, b)
 
 
-# -- triangular systems --------------------------------------------------------------------------
-
-
 def triangle(x, lower, unit):
-    """The lower or upper triangle; without the diagonal where that is 1 by agreement."""
+    """The lower or upper triangle, without the diagonal if that is 1 by convention."""
     return np.tril(x, -int(unit)) if lower else np.triu(x, int(unit))
 
 
 def triangular_forward(a, b, *, lower, unit):
-    """Substitution by BLAS, matrix by matrix."""
     from scipy.linalg import blas
 
     dtype = np.result_type(a, b)
@@ -335,6 +331,6 @@ cholesky_lower = internal.general(
     doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}",
 )
 def cholesky(x, /, *, upper=False):
-    """L with A = L L^H or, if upper, U with A = U^H U; the triangle of that name is read."""
+    """L with A = L L^H or, if upper, U with A = U^H U; only that triangle of A is read."""
     (x,), _ = square_signature(x)
     return adjoint(cholesky_lower(adjoint(x))) if upper else cholesky_lower(x)

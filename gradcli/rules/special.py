@@ -1,4 +1,4 @@
-"""Special functions; their values come from scipy.special, imported when the first one is computed."""
+"""Special functions, with values from scipy.special, which is imported at the first call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROBABILITY = (0.05, 0.95)
 
 
 def from_scipy(name):
-    """Return scipy.special's function of that name, imported at its first call."""
+    """Return scipy.special's function of this name, imported at its first call."""
 
     def function(*operands):
         import scipy.special
@@ -35,15 +35,13 @@ def from_scipy(name):
 
 
 def scipy_function(name: str, *slopes: Any, scipy: str = "", **options: Any) -> Primitive:
-    """Enter scipy.special's function of that name, or PyTorch's such as bessel_j0, or scipy=, for real numbers."""
+    """Enter scipy.special's function of this name, of PyTorch's such as bessel_j0, or of scipy=, for real numbers."""
     short = scipy or name.rpartition("bessel_")[2]
     return real_elementwise(from_scipy(short), *slopes, name=name, scipy=short if short != name else "", **options)
 
 
 scipy_positive = functools.partial(scipy_function, domain=(POSITIVE,))
 
-
-# -- the error function and the normal distribution -----------------------------------------------
 
 elementwise(from_scipy("erf"), lambda _, x: TWO_OVER_SQRT_PI * np.exp(-x * x), twin="erf(x)", doc="Error function.")
 erfc = elementwise(
@@ -86,7 +84,7 @@ erfcx = scipy_function(
 
 
 def exp_square_forward(out, tail):
-    """exp(out^2) where erfc(|out|) = tail: of a large out, rounded, the exponential has fewer digits."""
+    """exp(out^2) where erfc(|out|) = tail: for a large, rounded out the exponential loses digits."""
     far = (abs(out) > 1) & (tail > 0)
     return np.where(far, erfcx.forward(abs(out)) / np.where(far, tail, 1.0), np.exp(out * out))
 
@@ -119,7 +117,7 @@ scipy_function(
 
 
 def hazard_sum_slope(x):
-    """The slope of x + hazard(x) for x up to 0, which cancel, from repeated integrals of erfc; 1 / x^2 far out."""
+    """The slope of x + hazard(x) for x <= 0, whose terms cancel: from repeated integrals of erfc, far out 1 / x^2."""
     far = x < -1e8
     z = -SQRT_HALF * np.where(far, -1.0, x)
     first, second = (ierfcx(z, n=n) / erfcx(z) for n in (1, 2))
@@ -145,12 +143,12 @@ scipy_function(
 )
 
 
-# With Kummer's function, derivatives of scaled functions do not cancel.
+# By Kummer's function, derivatives of scaled functions do not cancel.
 hyp1f1 = from_scipy("hyp1f1")
 
 
 def kummer_forward(x, *, a, b):
-    """M(a, b, x); of its asymptotic series, where SciPy underflows, the first term. DLMF 13.7.2."""
+    """M(a, b, x); where SciPy underflows, the first term of its asymptotic series. DLMF 13.7.2."""
     far = x < -1e18
     tail = math.gamma(b) / math.gamma(b - a) * np.where(far, -x, 1.0) ** -a
     return np.where(far, tail, hyp1f1(a, b, x)).astype(x.dtype)
@@ -162,8 +160,6 @@ kummer: Any = internal.elementwise(
     name="kummer",
     samples=(Sample(A(3, 4), a=1.5, b=2.0), Sample(A(3), a=1.0, b=0.5)),
 )
-
-# -- the gamma function ---------------------------------------------------------------------------
 
 
 def polygamma_signature(n, x):
@@ -225,11 +221,8 @@ def mvlgamma(x, p):
     return sum((gammaln(x - j / 2) for j in range(1, p)), total)
 
 
-# -- functions of orders that are not differentiated ------------------------------------------------
-
-
 def of_order(name, slope, doc, orders, domain=POSITIVE, forward=None, **options):
-    """Enter a function of x, the last of its operands: scipy's unless given. orders: examples of the others."""
+    """Enter a function of x, its last operand, by default scipy's. orders: examples of the other operands."""
     function, count = forward or from_scipy(name), len(orders)
 
     def bind(*operands):
@@ -238,7 +231,7 @@ def of_order(name, slope, doc, orders, domain=POSITIVE, forward=None, **options)
                 raise RuntimeError(f"{name}: the derivative with respect to the {place} operand is not implemented")
         return operands[count:], {"order": tuple(getattr(x, "_data", x) for x in operands[:count])}
 
-    names = ", ".join((*orders, "x"))  # help, methods and errors read them off the signature of `bind`
+    names = ", ".join((*orders, "x"))  # help, methods and errors take them from the signature of `bind`
     return real_elementwise(
         lambda x, *, order: function(*(in_floats_of(x, n) for n in order), x),
         slope,

@@ -1,6 +1,6 @@
 """QR, eigenvalues, eigenvectors, singular values and singular vectors.
 
-Eigenvectors are fixed up to a sign or a phase only: a gradient exists for what does not depend on it.
+Eigenvectors are determined up to a sign or a phase: a gradient exists only where the loss does not depend on it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QRResult = namedtuple("QRResult", ["Q", "R"])
 
 
 def fill_missing(gs, outs):
-    """Return the cotangents of several outputs with zeros for those that were not used."""
+    """Return the cotangents of several outputs, with zeros for unused outputs."""
     lead = next(lead_of(g, out.shape) for g, out in zip(gs, outs, strict=True) if g is not None)
     return [np.zeros(lead + tuple(out.shape), out.dtype) if g is None else g for g, out in zip(gs, outs, strict=True)]
 
@@ -50,7 +50,7 @@ qr_outputs = internal.general(
 
 @numpy_function(public=False, doc="QR decomposition (two results).")
 def qr(a, mode="reduced"):
-    """Q with orthonormal columns and upper triangular R with A = Q R; for mode='r' R alone."""
+    """Q with orthonormal columns and upper triangular R with A = Q R; R alone for mode='r'."""
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"qr: mode must be 'reduced', 'complete' or 'r', not {mode!r}")
     matrix_signature(a)
@@ -83,7 +83,7 @@ def differences(x):
 
 
 def check_phase(imaginary, name):
-    """Raise RuntimeError where a loss depends on the phase of complex vectors, which nothing determines."""
+    """Raise RuntimeError where a loss depends on the phase of complex vectors, which is arbitrary."""
     if (abs(imaginary) > 1e-2).any():
         raise RuntimeError(
             f"{name}_backward: the vectors of a complex matrix are specified up to multiplication by e^{{i phi}}; "
@@ -91,11 +91,8 @@ def check_phase(imaginary, name):
         )
 
 
-# -- Hermitian matrices --------------------------------------------------------------------------
-
-
 def hermitian_forward(x, *, lower):
-    """The Hermitian matrix of which one triangle is given."""
+    """Return the Hermitian matrix given by one triangle."""
     part = np.tril(x, -1) if lower else np.triu(x, 1)
     diagonal = np.real(diagonals(x))
     return part + adjoint(part) + diagonal[..., None] * np.eye(x.shape[-1], dtype=diagonal.dtype)
@@ -122,7 +119,7 @@ hermitian_of = internal.general("hermitian_of", hermitian_forward, lambda g, _, 
 
 
 def from_triangle(a, lower=True):
-    """The Hermitian matrix of which one triangle is given; the other one is not read."""
+    """Return the Hermitian matrix given by one triangle; the other is not read."""
     (a,), _ = square_signature(a)
     return hermitian_of(a, lower=lower)
 
@@ -141,9 +138,6 @@ def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
 )
 def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     return eigh(a, UPLO).eigenvalues
-
-
-# -- general matrices ----------------------------------------------------------------------------
 
 
 def eig_forward(x, *, real):
@@ -209,9 +203,6 @@ def eig(a):
 def eigvals(a):
     """Eigenvalues; real where all are."""
     return eig(a).eigenvalues
-
-
-# -- singular values -----------------------------------------------------------------------------
 
 
 def skew(x):

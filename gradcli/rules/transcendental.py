@@ -22,7 +22,7 @@ def within_forward(x, *, low, high):
     return np.where(outside, math.nan, x) if np.any(outside) else x
 
 
-# What a rule computes of it is nan outside the function's domain, and so are the derivatives of that.
+# Rules pass x through this, so that they and their own derivatives are nan outside the function's domain.
 within: Primitive = elementwise(
     within_forward,
     lambda out, _x, *, low, high: np.where(np.isnan(out), math.nan, 1.0),
@@ -35,18 +35,16 @@ within: Primitive = elementwise(
 
 
 def positive(x):
-    """x, and nan below 0: where a real logarithm is not defined."""
+    """x, and nan below 0, where a real logarithm is not defined."""
     return within(x, low=0.0, high=math.inf)
 
-
-# -- exponentials and logarithms ------------------------------------------------------------------
 
 elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
 elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power x.")
 elementwise(
     np.expm1,
     rule(
-        "exp(x), which out + 1 is without the digits of the left tail",
+        "exp(x); out + 1 would lose the digits of the left tail",
         lambda out, x_or_none: out + 1 if x_or_none is None else np.exp(x_or_none),
     ),
     twin="exp(x) - 1",
@@ -97,9 +95,9 @@ def logistic_forward(x):
     return np.where(x >= 0, np.ones_like(e), e) / (1 + e)
 
 
-# The slopes of sigmoid and tanh take the result and the operand, which belong together: out (1 - out) and 1 - out^2
-# have no digits left in the tails, and 1 - 2 out none near 0. All of their own slope runs through the result. Where
-# the operand was changed in place since, the result alone has to do.
+# The slopes of sigmoid and tanh take the result and the operand: out (1 - out) and 1 - out^2 lose their digits in the
+# tails, 1 - 2 out near 0. All of their own slope runs through the result. Where the operand was changed in place since,
+# they use the result alone.
 sigmoid_slope: Primitive = elementwise(
     lambda out, x: out * logistic_forward(-x),
     lambda _, _out, x: -np.tanh(x / 2),
@@ -123,7 +121,7 @@ sigmoid = elementwise(
 
 
 def logaddexp_forward(x, y):
-    """log(exp(x) + exp(y)); of complex numbers the one with the larger real part is taken out."""
+    """log(exp(x) + exp(y)); for complex numbers the larger real part is factored out."""
     if np.result_type(x, y).kind != "c":
         return np.logaddexp(x, y)
     first = np.real(x) >= np.real(y)
@@ -148,15 +146,13 @@ real_elementwise(
     doc="log2(2**x + 2**y) without overflow.",
 )
 
-# -- trigonometric --------------------------------------------------------------------------------
-
 elementwise(np.sin, lambda _, x: np.cos(x), twin="sin(x)", doc="Sine of x radians.")
 elementwise(np.cos, lambda _, x: -np.sin(x), twin="cos(x)", doc="Cosine of x radians.")
 elementwise(np.tan, lambda out, _: 1 + out * out, domain=((-1.2, 1.2),), twin="tan(x)", doc="Tangent of x radians.")
 
 
-# In the slopes of complex functions, x - 1 and x - -1 keep the sign of an imaginary part that is 0, by which a branch
-# cut has two sides; 1 - x and x + 1 do not.
+# In slopes of complex functions, x - 1 and x - -1 keep the sign of a zero imaginary part, which distinguishes the
+# sides of a branch cut; 1 - x and x + 1 do not.
 
 
 arcsin_slope = elementwise(
@@ -219,18 +215,16 @@ for ufunc, alias, node, factor, text, doc in (
         doc=doc,
     )
 
-# -- hyperbolic -----------------------------------------------------------------------------------
-
 elementwise(np.sinh, lambda _, x: np.cosh(x), twin="sinh(x)", doc="Hyperbolic sine.")
 elementwise(np.cosh, lambda _, x: np.sinh(x), twin="cosh(x)", doc="Hyperbolic cosine.")
 
 
 def tanh_slope_forward(_out, x):
-    """1 / cosh(x)^2, which does not cancel where out is near 1; of complex x as 4 e / (1 + e)^2, e = exp(-2 |x|)."""
+    """1 / cosh(x)^2, accurate where out is near 1; for complex x as 4 e / (1 + e)^2, e = exp(-2 |x|)."""
     if np.iscomplexobj(x):  # 1 / cosh(x) would be nan where cosh overflows
         e = np.exp(-2 * np.where(np.real(x) > 0, x, -x))
         return 4 * e / (1 + e) ** 2
-    part = 1 / np.cosh(x)  # squared afterwards: cosh(x)^2 would overflow sooner than the result underflows
+    part = 1 / np.cosh(x)  # squared last: cosh(x)^2 would overflow before the result underflows
     return part * part
 
 

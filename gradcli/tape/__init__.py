@@ -1,3 +1,3 @@
-"""The dynamic graph. Tensors are complete once any module here is imported: operators, recording and backward."""
+"""The dynamic graph. Importing any module here completes the Tensor: operators, recording and backward."""
 
 from . import backward, operators  # noqa: F401

@@ -1,4 +1,4 @@
-"""Where nodes are made and what they computed; the operation behind a NaN or an error."""
+"""Where nodes were made and what they computed: the operation behind a NaN or an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .record import Mode, begin, end
 
 
 class Origin:
-    """Where a node was made: file and line."""
+    """The file and line where a node was made."""
 
     def __init__(self) -> None:
         frame = calling_frame()
@@ -24,7 +24,7 @@ class Origin:
 
 
 class Observation(Origin):
-    """What a node computed besides: the raw operands, parameters and result, and the scope it was made in."""
+    """Also what a node computed: raw operands, parameters and result, and the scope it was made in."""
 
     def __init__(self, primitive: Any, operands: tuple, params: dict, result: Any, scope: Any):
         super().__init__()
@@ -33,7 +33,7 @@ class Observation(Origin):
 
 
 class Traced(Mode):
-    """Records nodes that know where they were made."""
+    """A mode whose nodes know where they were made."""
 
     def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
         node = self.below.make_node(primitive, nodes, out, raws, params)
@@ -46,7 +46,7 @@ class Traced(Mode):
 
 
 class Observed(Mode):
-    """Records nodes that know what they computed, and in which scope."""
+    """A mode whose nodes know what they computed, and in which scope."""
 
     renames = False
 
@@ -64,12 +64,12 @@ def observation_of(node: Node) -> Observation | None:
 
 
 def copy_value(x: Any) -> Any:
-    """Return a value as it is now: later changes in place do not reach it."""
+    """Return a value that later in-place changes do not reach."""
     return tuple(copy_value(part) for part in x) if isinstance(x, tuple) else np.array(x) if np.ndim(x) else x
 
 
 def calling_frame() -> Any:
-    """Return the nearest frame outside this package, None if there is none."""
+    """Return the nearest frame outside this package, or None."""
     frame: Any = sys._getframe(1)
     package = __name__.split(".")[0]
     while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == package:
@@ -78,7 +78,7 @@ def calling_frame() -> Any:
 
 
 class AnomalyError(RuntimeError):
-    """Backward met a NaN. `node` is the node that made it."""
+    """Backward found a NaN, which `node` computed."""
 
     def __init__(self, message: str, node: Any):
         super().__init__(message)
@@ -86,7 +86,7 @@ class AnomalyError(RuntimeError):
 
 
 def switch(anomaly: bool, check_nan: bool, explains: bool) -> tuple[bool, bool, bool]:
-    """Have backward watched or not, and nodes know their line meanwhile; return how it was."""
+    """Switch the search for anomalies and the tracing of lines on or off; return the old settings."""
     before = state.anomaly, state.check_nan, state.explains
     state.anomaly, state.check_nan, state.explains = anomaly, check_nan, explains
     if anomaly and state.traced is None:
@@ -116,7 +116,7 @@ class nan_search:  # noqa: N801 - a context like PyTorch's
 class detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
     """A context in which backward raises RuntimeError at the first NaN, naming the operation and its line.
 
-    What else fails in backward is told with the line of the operation, too. check_nan: look for NaNs.
+    Other errors in backward name the line of the operation as well. check_nan: look for NaNs.
     """
 
     explains = True
@@ -129,17 +129,17 @@ class detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
 
 
 class set_detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
-    """Switch the search for anomalies on or off at once; as a context manager, put the old setting back."""
+    """Switch the search for anomalies on or off immediately; as a context manager, restore the old setting."""
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self.previous = switch(bool(mode), check_nan, bool(mode))
 
     def __enter__(self) -> None:
-        """Everything is set already."""
+        """The constructor has set everything."""
 
 
 def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
-    """Run a node; tell where it comes from when that fails. Raises AnomalyError when it hands on a NaN."""
+    """Run a node. Explains its origin if that fails; raises AnomalyError if its result has a NaN."""
     try:
         pairs = run(node, *rest)
         if state.check_nan:
@@ -152,7 +152,7 @@ def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
 
 
 def explain(node: Any) -> None:
-    """Warn with the line that made a node."""
+    """Warn, naming the line where a node was made."""
     text = f"Error detected in {node.name()}. "
     made_at = getattr(node.origin, "made_at", None)
     if made_at is None:
@@ -163,12 +163,12 @@ def explain(node: Any) -> None:
         text += f'Traceback of forward call that caused the error:\n  File "{file}", line {line}\n    {code}\n'
     try:
         warnings.warn(text, stacklevel=2)
-    except Warning as warning:  # where warnings are errors: the error at hand stays the one raised
+    except Warning as warning:  # where warnings are errors, still raise the original error
         print(f"Warning: {warning}", file=sys.stderr)
 
 
 def check_for_nan(node: Node, grads: Iterable) -> None:
-    """Raise AnomalyError when a node hands on a NaN."""
+    """Raise AnomalyError for a NaN among a node's results."""
     for i, g in enumerate(grads):
         raw = getattr(g, "_data", g)
         if isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "fc" and bool(np.isnan(raw).any()):

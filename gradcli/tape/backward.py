@@ -31,9 +31,9 @@ def as_inputs(x: Any) -> tuple:
 
 
 def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangent:
-    """Return the vector to start backward with at an output; 1 where none is given for a single element.
+    """Return the vector to start backward with at an output: 1 for a single element unless given.
 
-    Raises RuntimeError for a missing vector of a non-scalar and for one of another shape.
+    Raises RuntimeError for a non-scalar without a vector, and for a vector of another shape.
     """
     shape, dtype = output._data.shape, output._data.dtype
     if given is None:
@@ -57,7 +57,7 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
 
 
 def batch_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangent:
-    """Return several vectors to start backward with at an output, along one more axis in front."""
+    """Return several vectors to start backward with at an output, along one more leading axis."""
     if given is None or given._data.shape[1:] != output._data.shape:
         shape = None if given is None else list(given.shape)
         raise RuntimeError(
@@ -70,7 +70,7 @@ def batch_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangen
 def roots_of(
     outputs: tuple, vectors: Any, create: bool, start: Callable = cotangent_for
 ) -> list[tuple[Node, Cotangent]]:
-    """Return the nodes of outputs with what `start` makes of their vectors. Raises RuntimeError and TypeError."""
+    """Return the nodes of outputs, each with what `start` makes of its vector. Raises RuntimeError and TypeError."""
     vectors = (None,) * len(outputs) if vectors is None else as_tuple(vectors)
     if len(vectors) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")
@@ -95,8 +95,8 @@ def backward(
 ) -> None:
     """Add the gradient of the tensors (times grad_tensors) to the leaves' `.grad`.
 
-    inputs: only these get a gradient; non-leaves may be among them. Raises RuntimeError when the graph was
-    freed, when nothing requires grad, or when a vector is missing or has the wrong shape.
+    inputs: only these get a gradient; non-leaves may be among them. Raises RuntimeError if the graph was freed, if
+    nothing requires grad, or if a vector is missing or has the wrong shape.
     """
     outputs = as_tuple(tensors)
     for observer in observers:
@@ -125,9 +125,8 @@ def grad(
 ) -> tuple:
     """Return the gradients of the outputs (times grad_outputs) for the inputs, a tuple like `inputs`.
 
-    With is_grads_batched, grad_outputs have a leading axis and so have the results. Raises RuntimeError for
-    an input that the outputs do not depend on, unless allow_unused (None is returned) or materialize_grads
-    (zeros are returned).
+    With is_grads_batched, grad_outputs and results have a leading axis. Raises RuntimeError for an input that the
+    outputs do not depend on, unless allow_unused (which gives None) or materialize_grads (zeros).
     """
     outputs = as_tuple(outputs)
     targets = as_inputs(inputs)
@@ -155,7 +154,7 @@ def grad(
 
 
 def as_gradient(g: Cotangent, target: Tensor, create: bool, materialize: bool) -> Tensor | None:
-    """Return a cotangent as a Tensor of its own memory, in its target's type; None, or zeros, where there is none."""
+    """Return a cotangent as a Tensor with memory of its own, in the target's type; None, or zeros, for none."""
     dtype = target._data.dtype
     if g is None:
         zeros = Tensor._wrap(np.zeros(target._data.shape, dtype), None) if materialize else None

@@ -16,7 +16,7 @@ TITLES = {
 class DType:
     """A data type. `numpy` is NumPy's type; NumPy functions take a DType as well.
 
-    kind: NumPy's letter for it; itemsize: bytes per element. title: PyTorch's name in messages, Float for float32.
+    kind: NumPy's letter for it. itemsize: bytes per element. title: PyTorch's name in messages, such as Float.
     """
 
     def __init__(self, name: str, numpy_type: Any):
@@ -45,9 +45,9 @@ class DType:
 
 
 class imitation:  # noqa: N801 - a namespace
-    """Whether `import torch` means this package: names, prints and strictness are then PyTorch's.
+    """Whether `import torch` means this package: then names, prints and strictness are PyTorch's.
 
-    Then `float()` of a tensor that requires grad is allowed, too, which drops its graph silently.
+    Then `float()` of a tensor that requires grad, which silently drops its graph, is allowed, too.
     """
 
     of_torch = False
@@ -66,7 +66,7 @@ ALIASES = {
 
 
 class defaults:  # noqa: N801 - a namespace
-    """The type that Python floats and float results of integers get."""
+    """The type of tensors made from Python floats, and of float results of integers."""
 
     float: np.dtype = np.dtype(np.float64)
 
@@ -75,7 +75,7 @@ COMPLEX_OF: dict[np.dtype, np.dtype] = {float32.dtype: complex64.dtype, float64.
 
 
 def as_numpy(dtype: Any) -> np.dtype | None:
-    """Return any way to name a type as NumPy's; Python's float and complex mean the default ones."""
+    """Return NumPy's type for any name of a type; Python's float and complex mean the default ones."""
     if dtype is None:
         return None
     if dtype is float:
@@ -87,11 +87,10 @@ def as_numpy(dtype: Any) -> np.dtype | None:
     try:
         return np.dtype(dtype)
     except TypeError:
-        raise TypeError(f"{dtype!r} is no data type; use gradcli.float64 and the like") from None
+        raise TypeError(f"{dtype!r} is not a data type; use gradcli.float64 and the like") from None
 
 
 def as_dtype(dtype: Any) -> DType:
-    """Return the DType of a NumPy type."""
     known = DTYPES.get(dtype)
     return known if known is not None else DTYPES.setdefault(dtype, DType(str(dtype), dtype))
 
@@ -113,7 +112,7 @@ RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
 
 
 def join(a: np.dtype, b: np.dtype) -> np.dtype:
-    """Return the type of a mix: the higher category wins; within one, NumPy decides."""
+    """Return the common type: the higher category wins; within one, NumPy decides."""
     if RANK[a.kind] == RANK[b.kind]:
         return np.promote_types(a, b)
     low, high = (a, b) if RANK[a.kind] < RANK[b.kind] else (b, a)
@@ -121,7 +120,7 @@ def join(a: np.dtype, b: np.dtype) -> np.dtype:
 
 
 def result_type(operands: list) -> np.dtype:
-    """Return the common type of raw operands: arrays before 0-d arrays before Python numbers, as in PyTorch."""
+    """Return the common type of raw operands: arrays outrank 0-d arrays, which outrank Python numbers."""
     groups: list[np.dtype | None] = [None, None, None]
     for x in operands:
         if isinstance(x, np.ndarray | np.generic):
@@ -142,7 +141,6 @@ def result_type(operands: list) -> np.dtype:
 
 
 def refuse_device(device: object) -> NoReturn:
-    """Raise what asking for another device than the CPU leads to."""
     raise RuntimeError(f"gradcli computes on the CPU only: device={str(device)!r} is not available")
 
 

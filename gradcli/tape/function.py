@@ -1,4 +1,4 @@
-"""Custom functions: a forward and a backward pass written by the user, as one node of the graph, their `ctx`."""
+"""Custom functions: forward and backward written by the user, one node of the graph, which is their `ctx`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .tensor import Tensor
 
 
 class Saved:
-    """A tensor kept by save_for_backward. place: which output it is, None for anything else; node: its node."""
+    """A tensor kept by save_for_backward. place: which output it is, or None; node: its node unless an output."""
 
     __slots__ = ("count", "node", "place", "tensor")
 
@@ -32,7 +32,7 @@ class Saved:
         self.place = place
         self.count = tensor._version
         self.node = tensor._node if place is None else None
-        # an output is kept without its node, which would be a reference cycle
+        # an output with its node would make a reference cycle
         self.tensor: Any = tensor if place is None else Tensor._wrap(tensor._array(), None)
         packing = innermost()
         if packing is not None:
@@ -40,7 +40,7 @@ class Saved:
 
 
 class FunctionNode(Node):
-    """The node of one call, and the `ctx` that forward and backward share."""
+    """The node of one call, also the `ctx` of forward and backward."""
 
     nameless = False
     _function: Any
@@ -59,8 +59,6 @@ class FunctionNode(Node):
         self._own: set[int] = set()
         recorder().note(self)
 
-    # -- what the user calls ---------------------------------------------------------------------------
-
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward, where `saved_tensors` gives them."""
         for x in tensors:
@@ -74,20 +72,20 @@ class FunctionNode(Node):
             self.save_for_backward(*tensors)
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Tell that forward changed these inputs in place; they must be outputs as well."""
+        """Declare inputs that forward changed in place; they must be outputs as well."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Tell that these outputs have no gradient."""
+        """Declare outputs that have no gradient."""
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Say whether backward gets zeros (True) or None for outputs that nothing used."""
+        """Choose whether backward gets zeros (True) or None for unused outputs."""
         self.materialize_grads = bool(value)
 
     @property
     def saved_tensors(self) -> tuple:
-        """What save_for_backward kept. Raises RuntimeError when it was freed, or changed in place since."""
+        """What save_for_backward kept. Raises RuntimeError if it was freed, or changed in place since."""
         if self.all_kept is None:
             raise RuntimeError(USED_UP)
         return tuple(None if s is None else self._unpack(s) for s in self.all_kept)
@@ -116,11 +114,11 @@ class FunctionNode(Node):
 
 
 class Function:
-    """A differentiable function defined by static methods.
+    """A differentiable function defined by static methods; call it through `apply`.
 
     forward(ctx, *args), or forward(*args) and setup_context(ctx, inputs, output); backward(ctx, *gradients) returns a
-    gradient (or None) per argument of forward. Call it through `apply`. jvp(ctx, *tangents) serves forward mode and is
-    optional. vmap calls it point by point.
+    gradient (or None) per argument of forward. jvp(ctx, *tangents), for forward mode, is optional. vmap calls it point by
+    point.
     """
 
     _backward_cls: type[FunctionNode]
@@ -129,7 +127,7 @@ class Function:
         super().__init_subclass__(**kwargs)
         name = f"{cls.__name__}Backward"
         rule = Rule(name, to_parents(backward_of), saves=True)
-        rule.used_up = rule  # it may run again, as long as it does not ask for what was saved
+        rule.used_up = rule  # backward may run again if it does not ask for saved tensors
         cls._backward_cls = type(name, (FunctionNode,), {"_function": cls, "_rule": rule})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -143,7 +141,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
-        """Save for backward what it needs, when forward takes no ctx."""
+        """Save what backward needs, when forward takes no ctx."""
         raise NotImplementedError("setup_context is not implemented")
 
     @staticmethod
@@ -171,7 +169,7 @@ def has_setup(cls: type) -> bool:
 
 
 def call(cls: Any, args: tuple, kwargs: dict) -> Any:
-    """Run a Function's forward, and leave a node behind where a gradient is wanted."""
+    """Run a Function's forward, and record a node if a gradient is wanted."""
     ctx = cls._backward_cls()
     ctx.rule = type(ctx)._rule
     if has_setup(cls):
@@ -198,7 +196,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
 
 
 def complete_arguments(forward: Any, args: tuple) -> tuple:
-    """Return positional arguments with the defaults of those left out; inspect.signature takes a third of a call."""
+    """Add the defaults of arguments left out; inspect.signature would take a third of a call."""
     plain = getattr(forward, "__func__", forward)
     code, defaults = getattr(plain, "__code__", None), getattr(plain, "__defaults__", None) or ()
     if code is None or not defaults:
@@ -208,7 +206,7 @@ def complete_arguments(forward: Any, args: tuple) -> tuple:
 
 
 def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
-    """Return the outputs with their place in the graph."""
+    """Return the outputs as Tensors with their nodes."""
     dirty = find_changed_inputs(ctx, args, outputs, wanted)
     constant = {id(x) for x in ctx._constant}
     outlines = [outline(x._data) if isinstance(x, Tensor) else None for x in outputs]
@@ -217,7 +215,7 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
     nodes = [OutputNode(ctx, i) for i in range(len(outputs))] if several else [ctx]
     ctx.output_nodes = tuple(map(weakref.ref, nodes)) if several else None
     results: list = []
-    made: dict[int, Tensor] = {}  # what is returned twice is one tensor, and counts as the last
+    made: dict[int, Tensor] = {}  # an output returned twice is one tensor, at the last place
     for x, own in zip(outputs, nodes, strict=True):
         if not isinstance(x, Tensor):
             results.append(x)
@@ -236,16 +234,16 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
         node = own if wanted and id(x) not in constant and is_differentiable(x) else None
         if id(x) in dirty:
             if wanted:
-                x._grad = None  # it was that of another value
+                x._grad = None  # it belonged to the old value
                 adopt_history(x, node)
-        elif result._node is not node:  # that of a tensor under vmap cannot be set
+        elif result._node is not node:  # the node of a tensor under vmap cannot be set
             result._node = node
         results.append(result)
     return results
 
 
 def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[int]:
-    """Return the ids of what forward changed in place. Raises RuntimeError where that is not allowed."""
+    """Return the ids of inputs that forward changed in place. Raises RuntimeError where that is not allowed."""
     changed = set()
     for x in ctx._dirty:
         mark_changed(x._array())
@@ -274,7 +272,7 @@ def alias(x: Tensor) -> Tensor:
 
 
 def keep_saved(ctx: Any, results: list, outputs: tuple) -> None:
-    """Take over what save_for_backward was given."""
+    """Keep what forward gave to save_for_backward."""
     saved: list[Saved | None] = []
     for x in ctx._to_save:
         if x is None:
@@ -288,16 +286,12 @@ def keep_saved(ctx: Any, results: list, outputs: tuple) -> None:
     ctx.all_kept, ctx._to_save = tuple(saved), ()
 
 
-# -- backward ---------------------------------------------------------------------------------------------
-
-
 def backward_of(ctx: Any, g: Any) -> tuple:
-    """Call the backward that the user wrote."""
     return run_backward(ctx, [g.get(i) for i in range(ctx.output_count)] if isinstance(g, Slots) else [g])
 
 
 def barrier(x: Tensor, message: str, parents: tuple) -> Tensor:
-    """Return the same numbers with a node that leads to `parents`, through which backward raises RuntimeError."""
+    """Return the same numbers behind a node that leads to `parents`, in which backward raises RuntimeError."""
     return Tensor._wrap(x._data, refusing_node((x._data.shape, x._data.dtype), message, parents))
 
 
@@ -306,7 +300,7 @@ def is_differentiable(x: Tensor) -> bool:
 
 
 def guard_stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
-    """Return a tensor that forward computed without recording, so that differentiating through it is noticed."""
+    """Guard a tensor that forward computed without recording: differentiating through it raises an error."""
     message = (
         f"{ctx.name()}: backward uses a tensor of shape {list(x.shape)}, {how}, that forward computed. "
         "Its own derivative was not recorded, so second derivatives would silently be wrong: return it as an "
@@ -316,7 +310,7 @@ def guard_stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
 
 
 def run_backward(ctx: Any, given: list) -> tuple:
-    """Call the user's backward on the cotangents of the outputs, or on each of a batch of them."""
+    """Call the user's backward on the outputs' cotangents, or on each of a batch of them."""
     create = any(isinstance(x, Tensor) for x in given)
     known = next(i for i, x in enumerate(given) if x is not None)
     if given[known].ndim > len(ctx.outlines[known][0]):
@@ -343,7 +337,7 @@ def cotangent_or_zeros(ctx: Any, outline: tuple | None, g: Any) -> Any:
 
 
 def hide_stashed(ctx: Any) -> dict:
-    """Put barriers in place of tensors that forward stashed on ctx; return what was there."""
+    """Replace tensors that forward stashed on ctx by barriers; return the originals."""
     hidden = {}
     for name, x in list(ctx.__dict__.items()):
         if isinstance(x, Tensor) and x._node is None and id(x) not in ctx._own and is_differentiable(x):
@@ -353,7 +347,7 @@ def hide_stashed(ctx: Any) -> dict:
 
 
 def check_backward_result(ctx: Any, grads: Any, create: bool) -> tuple:
-    """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or shape."""
+    """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or type."""
     returned = list(grads) if isinstance(grads, tuple | list) else [grads]
     wanted = len(ctx.all_parents)
     while len(returned) > wanted and returned[-1] is None:
@@ -394,7 +388,7 @@ TWICE = "trying to differentiate twice a function that was marked with @once_dif
 
 
 def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
-    """Mark a backward whose result must not be differentiated again: doing so raises RuntimeError."""
+    """Mark a backward whose result must not be differentiated again: that raises RuntimeError."""
 
     @functools.wraps(function)
     def wrapper(ctx: Any, *grads: Any) -> Any:
@@ -414,7 +408,7 @@ def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
 
 
 def push_tangents(ctx: Any, tangents: list) -> Any:
-    """Return the tangents of the outputs by the user's jvp; None where there is none."""
+    """Return the outputs' tangents from the user's jvp, None without one."""
     if ctx._function.jvp is Function.jvp:
         return None
     given = [None if t is None else t if isinstance(t, Tensor) else Tensor._wrap(t, None) for t in tangents]
@@ -424,4 +418,4 @@ def push_tangents(ctx: Any, tangents: list) -> Any:
 
 
 FunctionCtx = BackwardCFunction = FunctionNode
-"""PyTorch's names of what `forward` and `backward` of a Function are given."""
+"""PyTorch's names for the `ctx` of a Function."""

@@ -1,4 +1,4 @@
-"""Hooks: functions of the user's that see, and may replace, gradients on their way, and what is saved for backward."""
+"""The user's hooks: functions that see, and may replace, gradients, or what is saved for backward."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .tensor import Tensor
 
 
 def run_tensor_hooks(node: Any, g: Any, plan: Any) -> Any:
-    """Return the cotangent after the tensor hooks of its node, in their order; then retain it."""
+    """Run a node's tensor hooks in order; store the cotangent for retain_grad, and return it."""
     table = node.hooks
     for hook in list(table.tensor.values()):
-        tensor = plan.wrap(g if plan.create else g.copy())  # what a hook does to it in place reaches no other gradient
+        tensor = plan.wrap(g if plan.create else g.copy())  # a copy: in-place changes must not reach other gradients
         try:
             result = hook(tensor)
             g = plan.unwrap(tensor if result is None else check_hook_result(result, tensor, hook))
         except Exception as error:
             what = f"the hook {name_of_hook(hook)!r} on the gradient of "
             error.add_note(f"raised in {what}a tensor of shape {tuple(tensor.shape)} made by {node.name()}")
-            error.hooked = (node, what)  # type: ignore[attr-defined]  # for those who know names of tensors
+            error.hooked = (node, what)  # type: ignore[attr-defined]  # for callers that know the tensor's name
             raise
     for reference in table.retain:
         tensor = reference()
@@ -41,7 +41,7 @@ def name_of_hook(hook: Any) -> str:
 
 
 def check_hook_result(result: Any, given: Any, hook: Any) -> Any:
-    """Return a hook's result as a cotangent like the one it was given."""
+    """Return a hook's result. Raises TypeError and RuntimeError unless it is a tensor like the one given."""
     name = name_of_hook(hook)
     if not hasattr(result, "_data"):
         failure = TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
@@ -55,7 +55,7 @@ def check_hook_result(result: Any, given: Any, hook: Any) -> Any:
 
 
 def check_hook_results(result: Any, given: tuple, hook: Any) -> tuple:
-    """Return what a hook made of several gradients. Raises TypeError and RuntimeError unless they are alike."""
+    """Return a hook's several gradients. Raises TypeError and RuntimeError unless they are like those given."""
     result = tuple(result) if isinstance(result, tuple | list) else (result,)
     name = name_of_hook(hook)
     for x in result:
@@ -72,13 +72,11 @@ def check_hook_results(result: Any, given: tuple, hook: Any) -> tuple:
     )
 
 
-# -- of what is saved -----------------------------------------------------------------------------
-
 Hooks = tuple[Callable[[Tensor], Any], Callable[[Any], Tensor]]
 
 
 class Packing(Mode):
-    """Records nodes, counted as ones with hooks, whose saved arrays go through hooks unless others are nearer."""
+    """A mode whose nodes pass their saved arrays through hooks, unless inner hooks take precedence."""
 
     def __init__(self, hooks: Hooks):
         self.hooks = hooks
@@ -94,7 +92,7 @@ class Packing(Mode):
 
 
 def innermost() -> Packing | None:
-    """Return the mode whose hooks are in force in this thread."""
+    """Return the innermost mode of this thread that has hooks."""
     mode = state.recorder
     while mode is not None and not isinstance(mode, Packing):
         mode = mode.below
@@ -102,7 +100,7 @@ def innermost() -> Packing | None:
 
 
 def pack_tensor(tensor: Tensor, hooks: Hooks) -> Packed:
-    """Return a tensor packed. Raises RuntimeError when the hook changes it in place."""
+    """Pack a tensor. Raises RuntimeError if the hook changes it in place."""
     pack_hook, unpack_hook = hooks
     before = tensor._version
     with no_grad():
@@ -127,7 +125,7 @@ def unpacked_data(unpack_hook: Callable[[Any], Any], content: Any) -> Any:
 
 
 def pack(x: Any, node: Any, hooks: Hooks) -> Any:
-    """Return a saved value packed if it is an array. node: of the operand or the result that x is the data of."""
+    """Pack a saved array; return other values as they are. node: of the operand or result that x is the data of."""
     if type(x) is tuple and x and all(is_array(part) for part in x):
         return tuple([pack(part, None, hooks) for part in x])
     if not is_array(x):
@@ -140,8 +138,7 @@ def pack(x: Any, node: Any, hooks: Hooks) -> Any:
 class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     """A context in which pack_hook(tensor) runs for every tensor saved for backward.
 
-    Its result is kept instead; unpack_hook of it gives the tensor back when it is needed. Of nested contexts
-    the innermost counts.
+    Its result is kept instead; unpack_hook turns it back into the tensor. The innermost of nested contexts counts.
     """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):

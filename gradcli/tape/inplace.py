@@ -1,4 +1,4 @@
-"""In-place changes: memory is written, and the history of the tensor, its base and its views follows."""
+"""In-place changes: they write memory and update the history of the tensor, its base and its views."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .tensor import Tensor
 
 
 def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:
-    """Raise RuntimeError where an in-place change (of a part alone) would make gradients wrong or is impossible."""
+    """Raise RuntimeError where an in-place change (of a part) is impossible or would make gradients wrong."""
     if not writeable(target._array() if part is None else part):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
@@ -41,7 +41,7 @@ def leaf_error(what: str, verb: str = "is being") -> BaseException:
 
 
 def writeable(data: np.ndarray) -> bool:
-    """Return whether memory can be written to; it can where a broadcast array was cut down to single elements."""
+    """Make memory writeable if no two elements share it, as in a broadcast array cut down to one; report success."""
     if data.flags.writeable:
         return True
     owner = memory_of(data)
@@ -52,15 +52,15 @@ def writeable(data: np.ndarray) -> bool:
 
 
 def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
-    """Replace the elements of `target` by what `compute` returns, and let gradients flow accordingly.
+    """Replace the elements of `target` by what `compute` returns, and update the graph.
 
-    What `compute` returns may be a tensor that was there before: it is copied, and its history stays its own.
-    Raises RuntimeError when the result has another shape, or a type that the target cannot hold.
+    A result that existed before is copied and keeps its history. Raises RuntimeError for a result of another shape, or of
+    a type that the target cannot hold.
     """
     check_allowed(target)
     recorder().make_exact(target)
     if state.grad and target._base is not None and target._node is not None and target._node.hooks is not None:
-        retake(target)  # hooks see gradients of the view as it was, not of what becomes of it
+        retake(target)  # its hooks see gradients of the old view only
     start = next_seq()
     result = compute()
     if not isinstance(result, Tensor):
@@ -90,7 +90,7 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
 
 
 def broadcasts(shape: tuple, wide: tuple) -> bool:
-    """Return whether an array of a shape can be broadcast to a wide one."""
+    """Report whether a shape can be broadcast to a wide one."""
     try:
         return np.broadcast_shapes(shape, wide) == wide
     except ValueError:
@@ -98,14 +98,14 @@ def broadcasts(shape: tuple, wide: tuple) -> bool:
 
 
 def copy_history(target: Tensor, source: Tensor) -> Tensor:
-    """Return the source with a node of its own; to what the target was before, it sends zeros."""
+    """Return the source with a node of its own, which sends zeros to the target's old value."""
     if target._base is not None or target._node is None:
         return record(entry("copy_to"), (source,), {})
     return relabel(record(entry("setitem"), (target, source), {"index": Index(..., target.shape)}), "CopyBackwards")
 
 
 def newer_than(start: int, node: Node) -> list[Node]:
-    """Return the nodes recorded since the sequence number `start` that lead to a node, oldest first."""
+    """Return the nodes recorded since sequence number `start` that lead to a node, oldest first."""
     newer = {node}
     stack = [node]
     while stack:
@@ -117,7 +117,7 @@ def newer_than(start: int, node: Node) -> list[Node]:
 
 
 def write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
-    """Copy a result into memory; what its new nodes saved of that memory is kept as it was or as it becomes."""
+    """Copy a result into memory. What its new nodes saved of that memory is copied first, or is the result."""
     memory = memory_of(data)
     for node in nodes:
         if node.rule.saves:
@@ -132,11 +132,11 @@ def write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     np.copyto(data, out.copy() if isinstance(out, np.ndarray) and memory_of(out) is memory else out)
     mark_changed(data, by)
     for node in nodes:
-        node.seq = next_seq()  # newer than the change that they are part of
+        node.seq = next_seq()  # these nodes made the change: they count as newer
 
 
 def adopt_history(target: Tensor, node: Node | None) -> None:
-    """Give the target a new history; a view hands it on to its base."""
+    """Give the target a new history; a view passes it on to its base."""
     base = target._base
     if base is None:
         if node is None and target._node is None:
@@ -149,9 +149,9 @@ def adopt_history(target: Tensor, node: Node | None) -> None:
 
 
 def take_form(target: Tensor, view: Tensor) -> Tensor:
-    """Let the target become one of its own views: its shape and strides change, its memory does not.
+    """Turn the target into one of its own views: shape and strides change, the memory does not.
 
-    Other views of the target go on showing the memory as they did.
+    Other views of the target stay as they are.
     """
     mark_changed(target._array())
     others = [other for other in views_of(target) if other is not view]
@@ -171,7 +171,7 @@ def take_form(target: Tensor, view: Tensor) -> Tensor:
 
 
 def region(shape: tuple, chain: tuple) -> Index:
-    """Return the index, in an array of a shape, of the elements that a chain of views leads to."""
+    """Return the index, in an array of this shape, of the elements that a chain of views selects."""
     if len(chain) == 1 and "index" in chain[0][1]:
         return chain[0][1]["index"]
     positions = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
@@ -181,14 +181,14 @@ def region(shape: tuple, chain: tuple) -> Index:
 
 
 def overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
-    """Record, under a name, that the elements of `base` at an index were replaced."""
+    """Record, under this name, that the elements of `base` at an index were replaced."""
     replaced = make_node(entry("setitem"), (base._node, node), base._data, [base._data, value], {"index": index})
     replaced.rule = replaced.rule.rename(name)
     set_history(base, replaced)
 
 
 def set_history(tensor: Tensor, node: Node | None) -> None:
-    """Give a tensor another node, and its views the history that follows."""
+    """Give a tensor another node, and its views a history that follows from it."""
     move_retained(tensor, node)
     tensor._node = node
     for view in views_of(tensor):
@@ -200,7 +200,7 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
 
 
 def retake(view: Tensor) -> None:
-    """Give a view the history that follows from its base's present one."""
+    """Give a view a history that follows from its base's present one."""
     again: Any = view._base
     for primitive, params in view._chain:
         again = record(primitive, (again,), params)
@@ -209,11 +209,11 @@ def retake(view: Tensor) -> None:
 
 
 def setitem(target: Tensor, key: Any, value: Any) -> None:
-    """target[key] = value, recorded. Raises IndexError and RuntimeError for keys and values that do not fit."""
+    """Record target[key] = value. Raises IndexError and RuntimeError for keys and values that do not fit."""
     recorder().make_exact(target)
     data = target._array()
     index = Index(key, data.shape)
-    shape = index.result_shape()  # an index that does not fit is told before anything else
+    shape = index.result_shape()  # an index that does not fit is reported first
     part = None if data.flags.writeable or not index.basic else data[index.view_key]
     check_allowed(target, part, "a view of a leaf Variable")
     value = as_type_of(value, target)
@@ -249,7 +249,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
 
 
 def as_type_of(value: Any, target: Tensor) -> Tensor:
-    """Return a value as a Tensor of the target's type. Raises RuntimeError where something would be lost unseen."""
+    """Return a value as a Tensor of the target's type. Raises RuntimeError where information would be lost."""
     dtype = target._data.dtype
     if not isinstance(value, Tensor):
         raw = np.asarray(value)
@@ -266,7 +266,7 @@ def as_type_of(value: Any, target: Tensor) -> Tensor:
 
 
 def move_retained(tensor: Tensor, node: Any) -> None:
-    """Let a tensor that gets a new node keep retaining its gradient there."""
+    """Keep retain_grad in force for a tensor that gets a new node."""
     old = tensor._node
     if old is None or node is None or old.leaf or old.hooks is None:
         return

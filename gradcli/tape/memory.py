@@ -1,7 +1,7 @@
-"""Memory that tensors share: when it was last changed in place, and which of them are views of which.
+"""Memory that tensors share: when it was last changed in place, and which tensors are views of which.
 
-Recording an operation costs nothing here: nodes and in-place changes draw numbers from one sequence, and an
-array saved by a node was changed since exactly when its memory's last change is newer than the node.
+Recording costs nothing here. Nodes and in-place changes draw numbers from one sequence: an array saved by a node has
+changed since if its memory's last change is newer than the node.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _stamps: dict[int, _Stamp] = {}
 
 
 next_seq = itertools.count(0, -1).__next__
-"""Sequence numbers count down, so that the smallest is the newest: backward pops them from a min-heap."""
+"""Sequence numbers count down: backward pops the newest, the smallest, from a min-heap."""
 
 
 class _LatestChange:
-    __slots__ = ("seq",)  # read for every node that backward runs: quicker than an attribute of a class
+    __slots__ = ("seq",)  # read for every node of a backward: a slot is quicker than a class attribute
     seq: int
 
 
@@ -48,19 +48,19 @@ newest.seq = 0
 
 
 def memory_of(array: Any) -> Any:
-    """Return the array that owns the memory of `array` (`.data` of a tensor counts as an owner)."""
+    """Return the array that owns the memory of `array`; `.data` of a tensor counts as an owner."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
 
 
 def separate(array: np.ndarray) -> np.ndarray:
-    """Return the same memory as an owner of its own, whose changes are not tracked for `array`."""
+    """Return the same memory as an owner of its own: its changes do not count as changes of `array`."""
     return np.asarray(_Borrowed(array))
 
 
 def lender_of(array: np.ndarray) -> np.ndarray:
-    """Return the array that owns the memory of `array`, also where that was made an owner of its own."""
+    """Return the array that owns the memory of `array`, looking through `separate`."""
     owner = memory_of(array)
     while isinstance(owner.base, _Borrowed):
         owner = memory_of(owner.base.array)
@@ -81,11 +81,11 @@ def _entry(owner: np.ndarray) -> _Stamp:
     return stamp
 
 
-REMEMBERED = 100  # changes of one piece of memory whose numbers are kept, to tell the version that a node expected
+REMEMBERED = 100  # numbers of changes kept per memory, to report the version that a node expected
 
 
 def mark_changed(array: np.ndarray, by: str = "") -> None:
-    """Note that the memory of `array` changes now, by a recorded operation of a name."""
+    """Note that the memory of `array` changes now, by an operation called `by` if it is recorded."""
     stamp = _entry(memory_of(array))
     stamp.count += 1
     stamp.by = by
@@ -96,7 +96,7 @@ def mark_changed(array: np.ndarray, by: str = "") -> None:
 
 
 def adopt(scalar: np.generic, array: np.ndarray) -> None:
-    """Let later changes of `array`, which took over the value of an immutable `scalar`, count for it too."""
+    """Count later changes of `array`, which took over the value of an immutable `scalar`, for the scalar, too."""
     stamp = _entry(array)
     _stamps[id(scalar)] = stamp
     weakref.finalize(array, _stamps.pop, id(scalar), None)
@@ -110,14 +110,14 @@ def version(array: Any) -> int:
 
 
 def change_since(array: Any, node: Node) -> _Stamp | None:
-    """Return the stamp of an array's memory where that was changed in place after a node was made."""
+    """Return the stamp of an array's memory if it was changed in place after a node was made, else None."""
     owner = memory_of(array) if isinstance(array, np.ndarray) else array
     stamp = _stamps.get(id(owner))
     return stamp if stamp is not None and stamp.seq < node.seq else None
 
 
 def check_unchanged(node: Node, saved: tuple | None = None) -> None:
-    """Raise RuntimeError when something `node` saved was changed since; what the rule can spare is forgotten."""
+    """Raise RuntimeError if something `node` saved was changed since; what its rule can spare is dropped instead."""
     spares = () if node.rule.primitive is None else node.rule.primitive.spares
     for position, array in enumerate(node.kept if saved is None else saved):
         if isinstance(array, tuple):
@@ -133,7 +133,7 @@ def check_unchanged(node: Node, saved: tuple | None = None) -> None:
 
 
 def text_of_modified(array: Any, stamp: _Stamp, node: Node, position: int) -> str:
-    """Return PyTorch's message about something saved that has been changed."""
+    """Return PyTorch's message for a saved array that was changed."""
     owner = memory_of(array) if isinstance(array, np.ndarray) else array
     is_whole = (array.shape, array.strides) == (owner.shape, owner.strides)
     if position == 0:
@@ -150,7 +150,7 @@ def name_in_messages(name: str) -> str:
 
 
 def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: int) -> str:
-    """Return the message that something is at another version than expected."""
+    """Return PyTorch's message for a version other than the expected one."""
     hint = (
         " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
@@ -162,16 +162,14 @@ def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: 
     )
 
 
-# -- views ----------------------------------------------------------------------------------------
-
 NO_GRAD, CUSTOM, PART = "no_grad", "custom", "part"
-"""Origins of views that may not be changed in place where gradients are recorded."""
+"""Origins of views that may not be changed in place while gradients are recorded."""
 OF_PARTS = frozenset(("real_part", "imag_part", "view_as_real", "view_as_complex"))
-"""Views of another type."""
+"""Entries whose views have another type than the base."""
 
 
 def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
-    """Note that `view` was taken from `source`, if they share memory, and by which primitives, to take it again."""
+    """Note that `view` shares memory with `source`, if so, and by which primitives to take it again."""
     data = view._data
     if not isinstance(data, np.ndarray) or memory_of(data) is not memory_of(source._data):
         return
@@ -185,7 +183,7 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
 
 
 def why_not(view: Tensor, what: str = "is being") -> str:
-    """Return why a view of an origin may not be changed in place where gradients are recorded."""
+    """Return why a view may not be changed in place while gradients are recorded."""
     if view._origin == NO_GRAD:
         return (
             f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that "
@@ -210,12 +208,14 @@ def why_not(view: Tensor, what: str = "is being") -> str:
 
 
 def register(view: Tensor, base: Tensor) -> None:
-    """Note that a tensor is a view of another, which is none itself."""
+    """Note that a tensor is a view of a base."""
     view._base = base
     references = base._views
     if references is None:
         references = base._views = []
-    elif len(references) >= 16 and len(references).bit_count() == 1:  # at powers of two, if half are dead they go
+    elif (
+        len(references) >= 16 and len(references).bit_count() == 1
+    ):  # at powers of two, drop dead views if they are half
         living = [r for r in references if r() is not None]
         if 2 * len(living) <= len(references):
             references[:] = living
@@ -223,5 +223,4 @@ def register(view: Tensor, base: Tensor) -> None:
 
 
 def views_of(base: Tensor) -> list[Tensor]:
-    """Return the living views of a base."""
     return [view for view in (r() for r in base._views or ()) if view is not None]
