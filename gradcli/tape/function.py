@@ -117,8 +117,8 @@ class Function:
     """A differentiable function defined by static methods; call it through `apply`.
 
     forward(ctx, *args), or forward(*args) and setup_context(ctx, inputs, output); backward(ctx, *gradients) returns a
-    gradient (or None) per argument of forward. jvp(ctx, *tangents), for forward mode, is optional. vmap calls it point by
-    point.
+    gradient (or None) per argument of forward; jvp(ctx, *tangents) is optional, for forward mode. vmap calls it point
+    by point.
     """
 
     _backward_cls: type[FunctionNode]

@@ -54,8 +54,8 @@ def writeable(data: np.ndarray) -> bool:
 def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     """Replace the elements of `target` by what `compute` returns, and update the graph.
 
-    A result that existed before is copied and keeps its history. Raises RuntimeError for a result of another shape, or of
-    a type that the target cannot hold.
+    A result that existed before is copied and keeps its history. Raises RuntimeError for a result of another shape, or
+    of a type that the target cannot hold.
     """
     check_allowed(target)
     recorder().make_exact(target)

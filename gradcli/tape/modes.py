@@ -1,4 +1,4 @@
-"""Whether operations are recorded: a switch per thread, with PyTorch's ways to set it; and who takes note of them."""
+"""Whether operations are recorded, a switch per thread with PyTorch's ways to set it; and observers of events."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class _State(threading.local):
 
 
 state = _State()
-suspended: set[int] = set()  # the threads that do not record: asking whether it is empty is quicker than asking `state`
-moded: set[int] = set()  # the threads in which a mode of recording is in force
+suspended: set[int] = set()  # threads that do not record: testing for an empty set is quicker than reading `state`
+moded: set[int] = set()  # threads in which a recording mode is active
 
 
 class _RandomNumbers:
-    """Where the random numbers of this process come from: made when it is first used, and by manual_seed."""
+    """The source of random numbers, made at first use or by manual_seed."""
 
     @functools.cached_property
     def rng(self) -> np.random.Generator:
@@ -38,40 +38,40 @@ random_numbers = _RandomNumbers()
 
 
 class Observer:
-    """Takes note, in every thread, of what happens while it is in force; what it does not ask for passes by."""
+    """Observes, in every thread, what happens while it is active; methods it does not define ignore their event."""
 
     def see_leaf(self, tensor: Any) -> None:
-        """Take note of a tensor that starts to require grad."""
+        """A tensor starts to require grad."""
 
     def see_call(self, node: Any, function: type, args: tuple) -> None:
-        """Take note of a recorded call of a custom function."""
+        """A call of a custom function was recorded."""
 
     def enter_module(self, module: Any) -> None:
-        """Take note that a module is called."""
+        """A module is called."""
 
     def leave_module(self, module: Any) -> None:
-        """Take note that a module's forward has ended."""
+        """A module's forward has ended."""
 
     def see_backward(self, kind: str, outputs: tuple) -> bool | None:
-        """Take note that "backward" or "grad" is about to start at outputs; return True to keep the graph."""
+        """ "backward" or "grad" is about to start at these outputs. Return True to keep the graph."""
         return None
 
     def see_event(self, kind: str, source: Any, result: Any = None) -> None:
-        """Take note of what happens to data outside the graph, or to a gradient.
+        """Something happened to data outside the graph, or to a gradient.
 
-        detach, data, item, numpy, cast, tensor, make, argsort, nonzero: `result` was made of `source` without a node.
-        index: `result` was selected by `source`. change: `result` took over the elements of `source`. read, clear: of
-        the gradient of `source`. freeze: `source` no longer requires grad. optimizer, step: `source` is a parameter
+        detach, data, item, numpy, cast, tensor, make, argsort, nonzero: `result` was made from `source` without a node.
+        index: `source` selected `result`. change: `result` got the elements of `source`. read, clear: the gradient of
+        `source` was read or cleared. freeze: `source` no longer requires grad. optimizer, step: `source` is a parameter
         of an optimizer that is made, or that steps.
         """
 
 
 observers: list[Observer] = []
-"""Those in force. (A mode of recording is in force in one thread alone, and makes every operation slower.)"""
+"""The active ones. (A recording mode is active in one thread only, and slows every operation down.)"""
 
 
 def report_event(kind: str, source: Any, result: Any = None) -> Any:
-    """Let observers take note of an event, and return its result."""
+    """Report an event to the observers; return its result."""
     for observer in observers:
         observer.see_event(kind, source, result)
     return result
@@ -97,7 +97,7 @@ def is_grad_enabled() -> bool:
 
 
 class _Switch:
-    """A context manager and decorator that sets the recording mode and puts the old one back."""
+    """A context manager and decorator that sets the recording mode and restores the old one."""
 
     wanted = True
 
@@ -109,7 +109,7 @@ class _Switch:
         record_in_this_thread(self.previous)
 
     def __call__(self, function: Any) -> Any:
-        """Return `function` run in this mode; a generator between its yields."""
+        """Return `function` running in this mode; a generator does so between its yields."""
         if inspect.isgeneratorfunction(function):
             return functools.wraps(function)(lambda *args, **kwargs: self.steps(function(*args, **kwargs)))
 
@@ -121,7 +121,7 @@ class _Switch:
         return wrapped
 
     def steps(self, body: Generator) -> Generator:
-        """Run a generator in this mode, step by step; what is sent or thrown into it arrives there."""
+        """Run a generator in this mode, step by step, passing on what is sent or thrown into it."""
         resume: Any = body.send
         value: Any = None
         while True:
@@ -137,7 +137,7 @@ class _Switch:
 
 
 class _Bare(_Switch):
-    """A switch without arguments, so that `@no_grad` may stand for `@no_grad()`."""
+    """A switch without arguments: `@no_grad` means `@no_grad()`."""
 
     def __new__(cls, function: Any = None) -> Any:
         self = object.__new__(cls)
@@ -157,7 +157,7 @@ class enable_grad(_Bare):  # noqa: N801 - PyTorch's name
 
 
 class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
-    """Set the mode at once; as a context manager, put the old one back at the end."""
+    """Set the mode immediately; as a context manager, restore the old one at the end."""
 
     def __init__(self, mode: bool):
         self.previous = state.grad
@@ -173,5 +173,5 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
 
 
 def inference_mode(mode: Any = True) -> Any:
-    """Return what `no_grad` does, or with a mode of False `enable_grad`; it decorates without arguments, too."""
+    """Return `no_grad()`, or `enable_grad()` for a mode of False; also decorates without arguments."""
     return no_grad(mode) if callable(mode) else no_grad() if mode else enable_grad()

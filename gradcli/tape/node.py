@@ -1,6 +1,6 @@
-"""Nodes of the graph: raw saved arrays, links to parents, and the rule by which a cotangent passes.
+"""Nodes of the graph: saved raw arrays, links to parents, and the rule that passes cotangents on.
 
-Without links to Tensors there are no reference cycles, so memory goes as soon as the last result does.
+Without links to Tensors, reference cycles cannot form: memory is freed as soon as the last result is.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ USED_UP = (
     "you need to access saved tensors after calling backward."
 )
 
-Pairs = Sequence[tuple[Any, Any]]  # nodes with the cotangents that they are sent
+Pairs = Sequence[tuple[Any, Any]]  # nodes, each with the cotangent that it is sent
 
 
 class Rule:
-    """How a cotangent passes a node: shared by the nodes of a quick recorder, made per call elsewhere.
+    """How a node passes cotangents on: shared by the nodes of a quick recorder, made per call elsewhere.
 
-    send(node, g): pairs of each parent and its cotangent, None where none is wanted. saves: whether the node keeps
-    anything that backward frees. fresh: whether a cotangent is memory that nobody else holds, unless it is g itself
-    or a view. primitive, params: the entry of the table and how it was called. arity: 1 or 2 where nodes keep parents
-    and values in slots. broadcast: of an elementwise operation whose operands differ in shape, or are complex, what
-    undoes that: their shapes, the result's rank, whether to conjugate. used_up: the rule of a node
-    that was freed, where it is known beforehand.
+    send(node, g): pairs of a parent and its cotangent, None where none is wanted. saves: the node keeps values that
+    backward frees. fresh: a cotangent has memory of its own, unless it is g or a view. primitive, params: the entry of
+    the table and its parameters. arity: 1 or 2 where nodes keep parents and values in slots. broadcast: for elementwise
+    operations on different shapes or complex operands, what undoes that: the operands' shapes, the result's rank,
+    whether to conjugate. used_up: the rule of a freed node, if known beforehand.
     """
 
     __slots__ = ("arity", "broadcast", "fresh", "name", "params", "primitive", "saves", "send", "used_up")
@@ -62,24 +61,23 @@ class Rule:
         return tuple([part for _, part in self.send(node, g)])
 
     def rename(self, name: str) -> Rule:
-        """Return the same rule under another name."""
         how = self.fresh, self.broadcast, self.arity
         return Rule(name, self.send, self.saves, self.primitive, self.params, *how)
 
 
 def to_parents(vjp: Callable[[Any, Any], tuple]) -> Callable[[Any, Any], Iterable[tuple]]:
-    """Return what sends the cotangents that a function returns, one per parent, to the parents."""
+    """Return a sender for a function that returns one cotangent per parent."""
     return lambda node, g: zip(node.all_parents, vjp(node, g), strict=True)
 
 
 def refuse_again(node: Any, g: Any) -> tuple:
-    """Refuse to run a node whose saved values are gone."""
+    """Refuse to run a node whose saved values were freed."""
     raise RuntimeError(USED_UP)
 
 
 @functools.cache
 def used_up_rule(name: str, arity: int | None = None) -> Rule:
-    """Return the rule of nodes of a name and an arity once they were freed."""
+    """Return the rule of freed nodes of this name and arity."""
     rule = Rule(name, refuse_again)
     rule.arity = arity
     return rule
@@ -94,20 +92,19 @@ COUNTED = {
     "MaskedFillBackward0": slice(2, 3),
     "WhereBackward0": slice(1, 3),
 }
-"""The operands that PyTorch counts among the next functions, by the node's name: numbers and masks are none."""
+"""The operands that PyTorch counts among the next functions, by the node's name: numbers and masks do not count."""
 
 
 class Node:
     """One recorded operation.
 
-    seq: its sequence number. parents: one per operand, None where no gradient is wanted. kept: (out, *operands) with
-    None for what the rule does not read. outline: shape and type of the result, a list of them for several, where
-    the recorder noted them. output_nodes: weak references to the nodes of several results. origin: what a mode of
-    recording noted. The last three read as None where they were never set.
-    A node that the user looks at becomes one of a class with the operation's name.
+    seq: its sequence number. parents: one per operand, None where no gradient is wanted. kept: (out, *operands), None
+    for what the rule does not read. outline: shape and type of the result, or a list of them for several results.
+    output_nodes: weak references to the nodes of several results. origin: what a recording mode noted. The last three
+    read as None until they are set. When the user looks at a node, its class becomes one with the operation's name.
 
-    Where the rule has an arity of 1 or 2, parents and what is kept are in slots of their own, else in two tuples.
-    With tuples for all, Python's collector has twice the containers to visit: a deep graph takes 1.6 times as long.
+    Where the rule has an arity of 1 or 2, parents and kept values are in slots of their own, else in two tuples. Tuples
+    for all would give Python's collector twice the containers to visit: a deep graph takes 1.6 times as long.
     """
 
     __slots__ = (
@@ -150,7 +147,7 @@ class Node:
 
     @property
     def kept(self) -> Any:
-        """What is kept of the result and the operands; None where backward has freed it."""
+        """The kept result and operands; None after backward freed them."""
         arity = self.rule.arity
         if arity is None:
             return self.all_kept
@@ -166,13 +163,13 @@ class Node:
             self.kept_out, self.kept_x, self.kept_y = value
 
     def open(self) -> tuple:
-        """Return what was saved. Raises RuntimeError when backward has freed it."""
+        """Return the saved values. Raises RuntimeError after backward freed them."""
         if self.rule.send is refuse_again:
             raise RuntimeError(USED_UP)
         return self.kept if self.hooks is None or not self.hooks.packed else unpack(self.kept)
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
-        """Return a copy for one use, with other parents; wrap makes Tensors, with their nodes, of saved arrays."""
+        """Return a copy with other parents, for one use. wrap: makes Tensors, with nodes, of saved arrays."""
         saved = self.open()
         if wrap is not None and saved:
             nodes = (self, *self.parents)
@@ -200,53 +197,52 @@ class Node:
 
     @property
     def next_functions(self) -> tuple:
-        """The nodes that gradients flow to next, each with the number of its output."""
+        """The nodes that gradients flow to next, each with its output number."""
         parents = self.parents[COUNTED.get(self.name(), slice(None))]
         return tuple((None, 0) if p is None else (p.public, p.output_nr) for p in parents)
 
     @property
     def output_count(self) -> int:
-        """How many outputs the operation has."""
         return 1 if self.output_nodes is None else len(self.output_nodes)
 
     @property
     def outlines(self) -> list:
-        """Shape and type of every output, None for one that is no tensor."""
+        """Shape and type of every output, None for one that is not a tensor."""
         return self.outline if isinstance(self.outline, list) else [self.outline]
 
     def output(self, place: int) -> Node:
-        """Return the node of one output: the main node itself where there is only one."""
+        """Return the node of one output; of a single output, this node."""
         return self if self.output_nodes is None else self.output_nodes[place]() or OutputNode(self, place)
 
     @property
     def public(self) -> Node:
-        """The node that users see for this one."""
+        """The node that users see in place of this one."""
         if self.nameless:
             self.__class__ = named_class(self.name(), type(self))  # type: ignore[arg-type]
         return self
 
     @property
     def output_nr(self) -> int:
-        """Which output of the public node this one stands for."""
+        """The output of the public node that this node is."""
         return 0
 
     @property
     def hook_table(self) -> Any:
-        """The node's hooks, a table made at the first request."""
+        """The node's hooks, in a table made at first use."""
         if self.hooks is None:
             self.hooks = HookTable()
         return self.hooks
 
     def add_hook(self, kind: str, hook: Any) -> Any:
-        """Register a hook of a kind (see `HookTable`) and return its handle."""
+        """Register a hook in a list of `HookTable`; return its handle."""
         return add_hook(getattr(self.hook_table, kind), hook)
 
     def register_hook(self, hook: Any) -> Any:
-        """Call hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces grad_inputs."""
+        """Call hook(grad_inputs, grad_outputs) after the node runs; its result replaces grad_inputs."""
         return self.add_hook("post", hook)
 
     def register_prehook(self, hook: Any) -> Any:
-        """Call hook(grad_outputs) before the node runs; what it returns replaces them."""
+        """Call hook(grad_outputs) before the node runs; its result replaces them."""
         return self.add_hook("pre", hook)
 
     def __getattr__(self, name: str) -> Any:
@@ -259,21 +255,21 @@ _ids = itertools.count()
 
 
 class RemovableHandle:
-    """What registering a hook returns. `remove()` ends the hook."""
+    """The handle of a registered hook; `remove()` unregisters it."""
 
     def __init__(self, hooks: OrderedDict):
         self.id = next(_ids)
         self._hooks = weakref.ref(hooks)
 
     def remove(self) -> None:
-        """Take the hook away; doing so twice is fine."""
+        """Unregister the hook; doing so twice is fine."""
         hooks = self._hooks()
         if hooks is not None:
             hooks.pop(self.id, None)
 
 
 def add_hook(hooks: OrderedDict, hook: Any) -> RemovableHandle:
-    """Append a hook and return its handle. Raises TypeError for what cannot be called."""
+    """Append a hook; return its handle. Raises TypeError for what cannot be called."""
     if not callable(hook):
         raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
     handle = RemovableHandle(hooks)
@@ -282,7 +278,7 @@ def add_hook(hooks: OrderedDict, hook: Any) -> RemovableHandle:
 
 
 class HookTable:
-    """The hooks of one node: on its gradient, before, after, after accumulation. packed: whether they packed values."""
+    """The hooks of one node: on its gradient, before, after, after accumulation. packed: hooks packed its values."""
 
     packed = False
 
@@ -294,12 +290,11 @@ class HookTable:
         self.accumulated: OrderedDict = OrderedDict()
 
     def __bool__(self) -> bool:
-        """Whether there is any hook."""
         return bool(self.tensor or self.pre or self.post or self.accumulated)
 
 
 class Packed:
-    """What a pack hook returned, and how it becomes raw data again."""
+    """What a pack hook returned, and the function that turns it back into raw data."""
 
     __slots__ = ("content", "unpack")
 
@@ -309,13 +304,13 @@ class Packed:
 
 
 def unpack(saved: tuple) -> tuple:
-    """Return saved values as they were before hooks packed them: the last operand first, as PyTorch does."""
+    """Undo the packing of saved values: the last operand first, as PyTorch does."""
     values = [x.unpack(x.content) if type(x) is Packed else unpack(x) if type(x) is tuple else x for x in saved[::-1]]
     return tuple(values[::-1])
 
 
 def new_node(rule: Rule, parents: tuple, saved: tuple = (), outline: Any = None) -> Node:
-    """Return a node as the engine itself makes it, outside of the recorders."""
+    """Return a node made outside of the quick recorders."""
     node = Node()
     node.seq = next_seq()
     node.rule = rule
@@ -328,17 +323,17 @@ def new_node(rule: Rule, parents: tuple, saved: tuple = (), outline: Any = None)
 
 @functools.cache
 def named_class(name: str, kind: Any) -> type:
-    """Return the class that nodes of this name and kind have once they are looked at."""
+    """Return the class of nodes of this name and kind that the user has looked at."""
     return type(name, (kind,), {"__slots__": (), "nameless": False})
 
 
 def is_array(x: Any) -> bool:
-    """Return whether x is raw data (an array or a NumPy scalar), not a shape or a Python number."""
+    """Report whether x is raw data (an array or a NumPy scalar) rather than a shape or a Python number."""
     return isinstance(x, np.ndarray | np.generic)
 
 
 class OutputNode(Node):
-    """One output of a node that has several: it hands its cotangent on to its place."""
+    """One output of a node that has several: it passes its cotangent on with its place."""
 
     __slots__ = ("index",)
 
@@ -366,7 +361,7 @@ OUTPUT = Rule("Output", lambda node, g: ((node.parent, Slots({node.index: g})),)
 
 
 class Slots(dict):
-    """Cotangents of some outputs of a node, by place; adding two of them adds place by place."""
+    """Cotangents of some outputs of a node, by place; `+` adds place by place."""
 
     def __add__(self, other: Slots) -> Slots:
         return Slots({**self, **{k: self[k] + g if k in self else g for k, g in other.items()}})
@@ -376,9 +371,9 @@ ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
 
 
 class AccumulateGrad(Node):
-    """Where a leaf's gradient is added up. It knows the leaf weakly and keeps its data.
+    """Where a leaf's gradient is added up. It holds a weak reference to the leaf, and its data.
 
-    hooked: those that ever had hooks; backward keeps leaves in PyTorch's order only where there are hooks.
+    hooked: leaves that ever had hooks. Only if there are any does backward visit leaves in PyTorch's order.
     """
 
     __slots__ = ("data", "tensor_ref", "wrap")
@@ -409,7 +404,7 @@ class AccumulateGrad(Node):
 
     @property
     def variable(self) -> Any:
-        """The leaf; made anew from its data if the user let go of it."""
+        """The leaf, rebuilt from its data if the user dropped it."""
         tensor = self.tensor_ref()
         if tensor is None:
             tensor = self.wrap(self.data, self)
@@ -417,23 +412,23 @@ class AccumulateGrad(Node):
         return tensor
 
     def accumulate(self, g: Any, owned: bool, create: bool) -> None:
-        """Add a cotangent (a Tensor where create) to the leaf's `.grad`. owned: whether nobody else holds it."""
+        """Add a cotangent (a Tensor if create) to the leaf's `.grad`. owned: nothing else holds its memory."""
         leaf = self.tensor_ref()
         if leaf is None:
             leaf = self.variable
         if leaf._node is None:
-            return  # it was frozen since
+            return  # frozen since
         old = leaf._grad
         if create:
             g = g if g._data.dtype == leaf._data.dtype else g.to(leaf.dtype)
             if old is not None:
                 g = old + g
             elif g._node is None or g._base is not None:
-                g = g.clone()  # memory of its own, that may be changed in place
+                g = g.clone()  # gives it memory of its own, which may be changed in place
             leaf._grad = g
             return
         dtype = leaf._data.dtype
-        if g.dtype != dtype:  # a complex cotangent of something real keeps its real part
+        if g.dtype != dtype:  # of a complex cotangent of a real leaf, the real part
             g, owned = (g.real if g.dtype.kind == "c" and dtype.kind != "c" else g).astype(dtype), True
         if old is None:
             leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
@@ -446,7 +441,7 @@ class AccumulateGrad(Node):
 
 
 def check_assigned_grad(tensor: Any, value: Any) -> None:
-    """Raise TypeError or RuntimeError unless a value can be a tensor's `.grad`: a Tensor of its shape and type."""
+    """Raise TypeError or RuntimeError unless `.grad` may be set to a value: a Tensor of the same shape and type."""
     if not hasattr(value, "_node"):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is tensor:
@@ -464,7 +459,7 @@ def check_assigned_grad(tensor: Any, value: Any) -> None:
 
 
 def clear_grad(parameter: Any, set_to_none: bool) -> None:
-    """Forget a tensor's gradient, or make it zeros."""
+    """Set a tensor's gradient to None, or to zeros."""
     grad = parameter._grad
     report_event("clear", parameter)
     if set_to_none or grad is None:
@@ -474,7 +469,7 @@ def clear_grad(parameter: Any, set_to_none: bool) -> None:
 
 
 def refusing_node(outline: tuple, message: str, parents: tuple) -> Node:
-    """Return a node that leads to `parents`, and through which backward raises RuntimeError."""
+    """Return a node that leads to `parents`, in which backward raises RuntimeError."""
 
     def refuse(node: Node, g: Any) -> tuple:
         raise RuntimeError(message)

@@ -1,7 +1,7 @@
 """The operators of Tensors, and the quick recorders of elementwise functions, each built from its entry.
 
-One type test, one NumPy call, one Tensor, one node. Whatever is unusual (mixed shapes or types, large or complex
-arrays, other kinds of operands, a mode of recording) falls back to `record`, which takes 2.4 to 5.9 times as long.
+One type test, one NumPy call, one Tensor, one node. Unusual calls (mixed shapes or types, large or complex arrays,
+other kinds of operands, a recording mode) fall back to `record`, which takes 2.4 to 5.9 times as long.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .tensor import Parameter, Tensor, as_operand, is_operand
 
 @functools.cache
 def changes() -> Any:
-    """Return the module of in-place changes, loaded where there is one."""
+    """Return the module of in-place changes, loaded at the first one."""
     from . import inplace
 
     return inplace
@@ -33,29 +33,29 @@ def changes() -> Any:
 
 @functools.cache
 def protocols() -> Any:
-    """Return the module of NumPy's protocols, loaded where NumPy asks a Tensor."""
+    """Return the module of NumPy's protocols, loaded when NumPy first meets a Tensor."""
     from . import protocols
 
     return protocols
 
 
 _keys: dict = {}
-LARGE = 16384  # elements from which on memory costs more than Python does
-PAGE = 4096  # bytes of a page of memory, mostly
+LARGE = 16384  # elements above which memory costs more than Python
+PAGE = 4096  # usual bytes of a page of memory
 
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Have the C library keep up to 64 MB of freed memory, once arrays of more than a page are computed with.
+    """Make the C library keep up to 64 MB of freed memory, once an array exceeds a page.
 
-    glibc returns freed memory to the system beyond twice the largest block that was freed so far. Freeing a block,
-    of which nothing was touched, spares every later pass the page faults: it takes 0.2 to 0.8 of the time.
+    glibc returns freed memory to the system beyond twice the largest block freed so far. Freeing a large block that was
+    never touched spares later passes their page faults: a pass then takes 0.2 to 0.8 of the time.
     """
     np.empty(32_000_000, np.uint8)
 
 
 def key_of(tensor: Tensor) -> Any:
-    """Return the tensor's key, None if it is large or holds no real floats: it is not for quick operations."""
+    """Return the tensor's key; None if it is large or not real floating-point, which excludes quick operations."""
     data = tensor._data
     if data.nbytes > PAGE:
         keep_freed_memory()
@@ -102,7 +102,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Any]:
 
 
 def binary(primitive: Primitive, apply: Callable | None = None) -> Callable[[Any, Any], Any]:
-    """Return the recorder of a function of two operands. apply: what computes it, where that is not the entry."""
+    """Return the recorder of a function of two operands. apply: what computes it, by default the entry."""
     both, left, right = (
         tuple(flag == ARRAY for flag in keep_flags(primitive, needed))
         for needed in ((True, True), (True, False), (False, True))
@@ -177,7 +177,7 @@ recorders: dict[str, Callable] = {}
 
 
 def recorder_for(primitive: Primitive) -> Callable | None:
-    """Return the quick recorder of an elementwise entry of one or two operands alone; None for any other entry."""
+    """Return the quick recorder of an elementwise entry of one or two operands; None for other entries."""
     recorder = recorders.get(primitive.name)
     if recorder is None and primitive.kind == "elementwise" and primitive.bind is None and primitive.arity in (1, 2):
         made = unary(primitive) if primitive.arity == 1 else binary(primitive)
@@ -189,7 +189,7 @@ SYMMETRIC = ("add", "mul")
 
 
 def install(name: str, method: Callable) -> None:
-    """Set a method of Tensor, named so that tracebacks and help show it."""
+    """Set a method of Tensor under a name that tracebacks and help show."""
     method.__name__ = name
     setattr(Tensor, name, method)
 
@@ -216,7 +216,7 @@ def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> Non
 
 
 def install_constant(name: str, primitive: Any) -> None:
-    """Install an operator without derivative; comparisons are reflected by Python, and not in place."""
+    """Install an operator without derivative. Python reflects comparisons, which have no in-place form."""
 
     def function(self: Tensor, other: Any) -> Any:
         return dispatch(primitive, (self, as_operand(other))) if is_operand(other) else NotImplemented

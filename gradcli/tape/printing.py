@@ -1,4 +1,4 @@
-"""How tensors print: PyTorch's layout, with aligned columns and long axes elided."""
+"""How tensors print: in PyTorch's layout, with aligned columns and long axes shortened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .dtypes import COMPLEX_OF, as_dtype, defaults
 
 @dataclass
 class PrintOptions:
-    """How numbers are laid out: digits after the point, elements from which on axes are elided, and so on."""
+    """The layout of numbers: digits after the point, number of elements that shortens axes, and so on."""
 
     precision: int = 4
     threshold: float = 1000
@@ -38,7 +38,7 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print: a profile (`default`, `short`, `full`), then what is given; sci_mode is always set."""
+    """Set how tensors print: a profile (`default`, `short`, `full`), then single options; sci_mode is always set."""
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     if profile in PROFILES:
         given = {name: getattr(PROFILES[profile], name) if v is None else v for name, v in given.items()}
@@ -49,12 +49,12 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """Return what set_printoptions would have to be given."""
+    """Return the arguments of set_printoptions for the present layout."""
     return asdict(options)
 
 
 class RealFormat:
-    """Formats the real numbers of one tensor alike: plain, as whole numbers, or in scientific notation."""
+    """Formats the real numbers of one tensor alike: plain, whole, or in scientific notation."""
 
     def __init__(self, values: np.ndarray):
         self.is_float = values.dtype.kind == "f"
@@ -69,7 +69,6 @@ class RealFormat:
         self.width = max((len(self.plain(v)) for v in deciding.ravel().tolist()), default=1)
 
     def plain(self, value: Any) -> str:
-        """Return a number without padding."""
         if not self.is_float:
             return str(value)
         if self.scientific:
@@ -79,12 +78,11 @@ class RealFormat:
         return f"{value:.{options.precision}f}"
 
     def __call__(self, value: Any) -> str:
-        """Return a number padded to the common width."""
         return self.plain(value).rjust(self.width)
 
 
 class ComplexFormat:
-    """Formats complex numbers: both parts alike."""
+    """Formats complex numbers, real and imaginary parts each alike."""
 
     def __init__(self, values: np.ndarray):
         self.real, self.imag = RealFormat(values.real), RealFormat(values.imag)
@@ -97,13 +95,12 @@ class ComplexFormat:
 
 
 def shown_places(length: int, elide: bool) -> list[Any]:
-    """Return the places along an axis that are shown, None for those left out."""
+    """Return the places along an axis to show, None for those left out."""
     edge = options.edgeitems
     return [*range(edge), None, *range(length - edge, length)] if elide and length > 2 * edge else [*range(length)]
 
 
 def bracket_text(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
-    """Return the nested brackets of an array."""
     if data.ndim == 0:
         return form(data.item())
     parts = shown_places(len(data), elide)
@@ -117,7 +114,7 @@ def bracket_text(data: np.ndarray, indent: int, elide: bool, form: Any) -> str:
 
 
 def layout_text(data: np.ndarray, indent: int) -> str:
-    """Return the elements of an array as PyTorch lays them out."""
+    """Lay out the elements of an array as PyTorch does."""
     if data.size == 0:
         return "[]"
     elide = data.size > options.threshold

@@ -19,11 +19,9 @@ from .dtypes import as_numpy
 from .record import cast, dispatch
 from .tensor import Tensor, as_operand, matrix_product
 
-# -- ufuncs --------------------------------------------------------------------------------------
-
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Record a NumPy ufunc call. Raises TypeError for what would lose the graph."""
+    """Record a call of a NumPy ufunc. Raises TypeError where the graph would be lost."""
     if ufunc is np.matmul and method == "__call__" and not kwargs:
         return matrix_product(*inputs)
     refuse_out(ufunc.__name__, kwargs)
@@ -47,7 +45,7 @@ REDUCE_DEFAULTS = {"keepdims": False, "initial": np._NoValue, "where": True}
 
 
 def call_ufunc(ufunc: np.ufunc, inputs: tuple, kwargs: dict) -> Any:
-    """Call the entry for a ufunc; NotImplemented when there is none or it takes no such arguments."""
+    """Call a ufunc's entry. Returns NotImplemented without an entry, or for arguments that it does not take."""
     primitive = entry_of(ufunc)
     if primitive is None:
         return NotImplemented
@@ -58,7 +56,7 @@ def call_ufunc(ufunc: np.ufunc, inputs: tuple, kwargs: dict) -> Any:
 
 @functools.cache
 def entry_of(function: Any) -> Primitive | None:
-    """Return the entry for a function of NumPy's, or a ufunc of scipy.special, or None."""
+    """Return the entry for a NumPy function, or a ufunc of scipy.special, or None."""
     primitive = by_numpy(function)
     name = function.__name__
     if primitive is not None:
@@ -70,11 +68,8 @@ def entry_of(function: Any) -> Primitive | None:
     return primitive if primitive is not None and primitive.public else None
 
 
-# -- functions -----------------------------------------------------------------------------------
-
-
 def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs: dict) -> Any:
-    """Record a NumPy function call. Raises TypeError for functions that are not in the table."""
+    """Record a call of a NumPy function. Raises TypeError for functions that are not in the table."""
     if any(not issubclass(t, Tensor | np.ndarray) for t in types):
         return NotImplemented
     if kwargs:
@@ -111,7 +106,7 @@ def refuse_out(name: str, kwargs: dict) -> None:
 
 @functools.cache
 def defaults_of(function: Any) -> dict:
-    """Return the default of every parameter of a function."""
+    """Return the defaults of a function's parameters."""
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:
@@ -121,7 +116,7 @@ def defaults_of(function: Any) -> dict:
 
 
 def without_defaults(defaults: dict, kwargs: dict) -> dict:
-    """Return the arguments that say more than the function's defaults."""
+    """Drop arguments that equal the function's defaults."""
     usual = {**dict.fromkeys(kwargs, np._NoValue), **defaults}
     given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
     return {k: v for k, v in given.items() if not (v is usual[k] or (type(v) is str and v == usual[k]))}
@@ -132,7 +127,7 @@ JOIN: dict[str, Callable] = {"sum": np.add, "prod": np.multiply, "max": np.maxim
 
 
 def reduce_with_where(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
-    """Reduce with NumPy's where= (elements to take part) and initial= (a value to begin with)."""
+    """Reduce with NumPy's where= (the elements that take part) and initial= (a starting value)."""
     chosen, initial = kwargs.pop("where", None), kwargs.pop("initial", None)
     name = primitive.name
     if (chosen is not None and name not in NEUTRAL) or (initial is not None and name not in JOIN):
@@ -146,14 +141,14 @@ def reduce_with_where(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
 
 
 def raw(x: Any) -> Any:
-    """Return a Tensor's data, also within a list or a tuple; anything else as it is."""
+    """Return a Tensor's data, also inside a list or a tuple; anything else as it is."""
     if type(x) in (list, tuple):
         return type(x)(map(raw, x))
     return x._data if isinstance(x, Tensor) else x
 
 
 def wrap_arrays(x: Any) -> Any:
-    """Return arrays as Tensors outside the graph, also within a tuple."""
+    """Return arrays as Tensors outside the graph, also inside a tuple."""
     if isinstance(x, tuple):
         return tuple(map(wrap_arrays, x))
     return Tensor._wrap(x, None) if isinstance(x, np.ndarray | np.integer | np.bool_) else x
@@ -164,7 +159,7 @@ def in_type(x: Any, dtype: Any) -> Any:
 
 
 def where(condition: Any, *choices: Any) -> Any:
-    """Record np.where; with a condition alone return the positions where it holds."""
+    """Record np.where; for a condition alone return the positions where it holds."""
     return dispatch(entry("where"), (condition, *choices)) if choices else wrap_arrays(np.nonzero(raw(condition)))
 
 
@@ -187,4 +182,4 @@ UNTRACKED = {
         result_type searchsorted shares_memory tril_indices_from triu_indices_from unravel_index
     """.split()
 }
-"""NumPy functions whose results are places, counts, types or truth values: they are computed outside the graph."""
+"""NumPy functions that return positions, counts, types or truth values: they are computed outside the graph."""

@@ -1,6 +1,6 @@
-"""Recording: run a primitive on raw arrays and, where a gradient is wanted, leave a node behind.
+"""Recording: run a primitive on raw arrays and, if a gradient is wanted, leave a node behind.
 
-Operands of mixed types are cast to their common one, by PyTorch's rules, before a primitive sees them.
+Operands of mixed types are first cast to their common type, by PyTorch's rules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def run_rules(node: Node, g: Any) -> tuple:
     """Call the vector-Jacobian product of every operand that wants a cotangent."""
     primitive, params = node.rule.primitive, node.rule.params
     saved, parents = node.all_kept, node.all_parents
-    if isinstance(g, Slots):  # rules get a list, None where an output was not used
+    if isinstance(g, Slots):  # rules get a list, None for an unused output
         g = [g.get(i) for i in range(primitive.outputs)]
     if primitive.arity is None:
         (rule,) = primitive.rules
@@ -41,7 +41,7 @@ def run_rules(node: Node, g: Any) -> tuple:
 
 
 def multiply_by_partials(node: Node, g: Any) -> tuple:
-    """Multiply by the partial derivatives of an elementwise operation, and undo the broadcasting of its operands."""
+    """Multiply by the partial derivatives of an elementwise operation, and undo broadcasting."""
     rule = node.rule
     shapes, ndim, conjugate = rule.broadcast  # type: ignore[misc]
     if rule.primitive.pair is not None and not conjugate:
@@ -55,7 +55,7 @@ def multiply_by_partials(node: Node, g: Any) -> tuple:
 
 
 def times_partial(g: Any, partial: Any, saved: tuple, params: dict, conjugate: bool = False) -> Any:
-    """Return a cotangent or tangent times one partial derivative: a function of (out, *operands), or a number."""
+    """Multiply a cotangent or tangent by one partial derivative: a function of (out, *operands), or a number."""
     if not callable(partial):
         return scale_by_constant(g, partial)
     factor = partial(*saved, **params)
@@ -63,32 +63,32 @@ def times_partial(g: Any, partial: Any, saved: tuple, params: dict, conjugate: b
 
 
 def times_factor(g: Any, factor: Any, saved: tuple) -> Any:
-    """Return g * factor; for large arrays without new memory where g is 1 or the factor is nobody else's.
+    """Return g * factor; for large arrays without new memory if g is 1 or nothing else holds the factor.
 
-    At five million elements a gradient takes 1.25 times as long without this, and a fifth more memory.
+    At five million elements, a gradient takes 1.25 times as long without this, and a fifth more memory.
     """
     if type(factor) is not np.ndarray or factor.size < LARGE or type(g) is not np.ndarray:
         return g * factor
     if factor.shape != g.shape or factor.dtype != g.dtype:
         return g * factor
     is_own = factor.base is None and factor.flags.writeable and not any(factor is x for x in saved)
-    if not any(g.strides) and g.item(0) == 1:  # what the sum of a loss sends back
+    if not any(g.strides) and g.item(0) == 1:  # the cotangent of a summed loss
         return factor if is_own else factor.view()
     return np.multiply(g, factor, out=factor) if is_own else g * factor
 
 
-LARGE = 16384  # elements from which on memory costs more than Python does
+LARGE = 16384  # elements above which memory costs more than Python
 
 
 def scale_by_constant(g: Any, constant: float) -> Any:
-    """Return g times a constant partial derivative; 0 gives zeros, whatever g holds."""
+    """Multiply g by a constant partial derivative; 0 gives zeros even where g is nan or infinite."""
     if constant == 0:
         return np.zeros_like(g)
     return g if constant == 1 else -g if constant == -1 else g * constant
 
 
 def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tuple]]:
-    """Return what sends cotangents times the partials of an entry: real operands of one shape, no parameters."""
+    """Return a sender of cotangents times partials, for real operands of one shape without parameters."""
     if primitive.pair is not None:
         return functools.partial(send_pair, primitive.pair)
     if primitive.arity == 1:
@@ -100,7 +100,7 @@ def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tu
     if dx == 1 and dy == 1:
         return lambda node, g: ((node.parent, g), (node.other_parent, g))
     if dx is second_operand and dy is first_operand:
-        return multiply_by_operands  # the commonest operation is spared two calls: 0.8 of a chain's backward
+        return multiply_by_operands  # spares the commonest operation two calls: 0.8 of a chain's backward
     dx, dy = (rule if callable(rule) else (lambda *_, value=rule: value) for rule in (dx, dy))
 
     def send(node: Any, g: Any) -> tuple:
@@ -111,7 +111,7 @@ def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tu
 
 
 def send_pair(pair: Callable[..., tuple], node: Any, g: Any) -> tuple:
-    """Send both cotangents where the entry has a better way than two products."""
+    """Send both cotangents as the entry computes them in one go."""
     p, q = node.parent, node.other_parent
     first, second = pair(g, node.kept_out, node.kept_x, node.kept_y, p is not None, q is not None)
     return (p, first), (q, second)
@@ -128,7 +128,7 @@ send_partials = to_parents(multiply_by_partials)
 
 
 def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
-    """Return the operands, those that mix cast by cast(x, dtype) to their common type; lists become arrays."""
+    """Cast the operands that mix by cast(x, dtype) to their common type; lists become arrays."""
     places = range(len(operands)) if primitive.promote is None else primitive.promote
     chosen = [as_operand(operands[i]) for i in places]
     dtypes = {x._data.dtype if isinstance(x, Tensor) else getattr(x, "dtype", None) for x in chosen} - {None}
@@ -144,7 +144,7 @@ def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], An
 
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
-"""NumPy says nothing about what Tensors compute: 1/0 is inf and 0/0 is nan, as in PyTorch."""
+"""NumPy does not warn about what Tensors compute: 1/0 is inf and 0/0 is nan, as in PyTorch."""
 PLAIN = (None, None)
 STRENGTH = (SKIP, SHAPE, ARRAY)
 ONLY = (True,)
@@ -153,10 +153,10 @@ FLOAT16, FLOAT64, INT8 = np.dtype(np.float16), np.dtype(np.float64), np.dtype(np
 
 
 class Engine:
-    """Computes and records operations. A mode of recording is an object that stands in for this one.
+    """Computes and records operations. A recording mode is an object that takes the place of this one.
 
-    field: of the numbers to compute with, None for NumPy's own. renames: whether functions that are compositions
-    give the node of their result PyTorch's name; graphs that are drawn keep the names of what was recorded.
+    field: of the numbers to compute with, None for NumPy's own. renames: composed functions give their result's node
+    PyTorch's name. (Graphs that are drawn keep the names of what was recorded.)
     """
 
     field: Any = None
@@ -164,10 +164,10 @@ class Engine:
     below: Any = None
 
     def record(self, primitive: Primitive, operands: tuple, params: dict) -> Any:
-        """Compute a primitive on Tensors (arrays and numbers mixed in), and record it.
+        """Compute a primitive on Tensors (mixed with arrays and numbers), and record it.
 
-        Returns a Tensor, or a tuple of Tensors for a primitive with several outputs. Raises RuntimeError when a
-        gradient is wanted that the primitive does not have.
+        Returns a Tensor, or a tuple of Tensors for several outputs. Raises RuntimeError if a gradient is wanted that
+        the primitive does not have.
         """
         raws, nodes = unpack_operands(primitive, operands)
         try:
@@ -183,12 +183,12 @@ class Engine:
         dtype = out.dtype
         if dtype is FLOAT64 and defaults.float is not FLOAT64:
             if not {"f", "c"} & {x.dtype.kind for x in raws if isinstance(x, ARRAYS)}:
-                out = out.astype(defaults.float)  # it came from integers and Python numbers only
+                out = out.astype(defaults.float)  # all operands were integers and Python numbers
         elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
             raws = [x.astype(defaults.float) if isinstance(x, ARRAYS) else x for x in raws]
-            out = np.asarray(primitive.forward(*raws, **params))  # of small integers NumPy makes float16
+            out = np.asarray(primitive.forward(*raws, **params))  # NumPy makes float16 of small integers
         elif dtype is INT8 and not any(getattr(x, "dtype", None) == INT8 for x in raws):
-            out = out.astype(bool if primitive.name == "power" else np.int64)  # of booleans NumPy makes int8
+            out = out.astype(bool if primitive.name == "power" else np.int64)  # NumPy makes int8 of booleans
             dtype = out.dtype
         node = None
         if primitive.rules and state.grad and nodes.count(None) != len(nodes) and dtype.kind in "fcO":
@@ -214,30 +214,30 @@ class Engine:
             rule = Rule(name, send, saves, primitive, params, fresh=not is_complex, broadcast=broadcast)
         else:
             name = primitive.node_name(getattr(raws[0], "shape", ()), params)
-            by_arrays = not getattr(params.get("index"), "basic", True)  # as in PyTorch, backward frees these
+            by_arrays = not getattr(params.get("index"), "basic", True)  # backward frees index arrays, as in PyTorch
             saves = primitive.saves or by_arrays
             rule = Rule(name, send_by_rules, saves, primitive, params)
         return new_node(rule, nodes, saved_values(primitive, nodes, out, raws), outline(out))
 
     def note(self, node: Node) -> None:
-        """Note the origin of a node that a custom function made."""
+        """Note the origin of a custom function's node."""
 
-    # -- what exact arithmetic does in another way ----------------------------------------------------------
+    # -- what exact arithmetic overrides --------------------------------------------------------------------
 
     def leaf(self, value: Any, name: str) -> Tensor | None:
-        """Return a value as a leaf of the field's numbers; None where there is no field."""
+        """Return a value as a leaf of the field's numbers; None without a field."""
         return None
 
     def literal(self, value: Any, text: str) -> Any:
-        """Return a number of a program, of which `text` holds every digit."""
+        """Return a number of a program, given all its digits as `text`."""
         return value
 
     def whole_number(self, x: Tensor) -> Any:
-        """Return a Tensor of the field that is a whole number as an int."""
+        """Return a whole number of the field as an int."""
         return x
 
     def is_condition(self, x: Any) -> bool:
-        """Return whether an array holds conditions and no numbers."""
+        """Report whether an array holds conditions rather than numbers."""
         return x.dtype.kind == "b"
 
     def constant(self, x: Tensor) -> Tensor:
@@ -251,7 +251,7 @@ ENGINE = Engine()
 
 
 class Mode:
-    """Stands before what records otherwise, and does some of it in another way."""
+    """Takes the place of the recorder below it, and changes some of what that does."""
 
     below: Any = ENGINE
 
@@ -264,14 +264,14 @@ def recorder() -> Any:
 
 
 def begin(mode: Engine | Mode) -> None:
-    """Let a mode record in this thread, before those in force."""
+    """Make a mode record in this thread, on top of the active ones."""
     mode.below = recorder()
     state.recorder = mode
     moded.add(threading.get_ident())
 
 
 def end(mode: Engine | Mode) -> None:
-    """Take a mode away; others that began since stay."""
+    """Remove a mode; modes above it stay."""
     above, current = None, state.recorder
     while current is not mode:
         above, current = current, current.below
@@ -293,17 +293,17 @@ def recording(mode: Engine | Mode) -> Iterator[Any]:
 
 
 def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
-    """Compute and record a primitive, as the mode in force does it."""
+    """Compute and record a primitive with the active mode."""
     return (state.recorder or ENGINE).record(primitive, operands, params)
 
 
 def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
-    """Return the node of a computed result, as the mode in force makes it."""
+    """Return the node of a result as the active mode makes it."""
     return (state.recorder or ENGINE).make_node(primitive, nodes, out, raws, params)
 
 
 def dispatch(primitive: Primitive, operands: tuple, params: dict | None = None) -> Any:
-    """Let the operands' types decide how to compute; plain arrays and numbers give a Tensor too."""
+    """Let the operands' types decide how to compute; plain arrays and numbers give a Tensor, too."""
     if len(operands) == 1 and type(operands[0]) is Tensor:
         return record(primitive, operands, params or {})
     recorder = recorder_of(operands) or record
@@ -311,7 +311,7 @@ def dispatch(primitive: Primitive, operands: tuple, params: dict | None = None) 
 
 
 def unpack_operands(primitive: Primitive, operands: tuple) -> tuple[list, list]:
-    """Return raw operands and their nodes (None where no gradient is wanted), types made equal."""
+    """Return raw operands, cast to one type, and their nodes (None where no gradient is wanted)."""
     if len(operands) == 1 and isinstance(x := operands[0], Tensor):
         return [x._array() if primitive.view else x._data], [x._node]
     raws: list = []
@@ -329,7 +329,7 @@ def unpack_operands(primitive: Primitive, operands: tuple) -> tuple[list, list]:
             nodes.append(x._node)
         else:
             if x is None and (primitive.kind == "elementwise" or isinstance(primitive.forward, np.ufunc)):
-                raise TypeError(f"{primitive.name}(): None is no number")
+                raise TypeError(f"{primitive.name}(): None is not a number")
             alike = alike and (type(x) is float or type(x) is int)
             raws.append(x)
             nodes.append(None)
@@ -343,7 +343,7 @@ def unpack_operands(primitive: Primitive, operands: tuple) -> tuple[list, list]:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """Return x in another type: recorded for Tensors that want a gradient, Python numbers left alone."""
+    """Return x in another type, recorded if a gradient is wanted; Python numbers stay as they are."""
     if isinstance(x, Tensor):
         if x._data.dtype == dtype:
             return x
@@ -356,22 +356,19 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def cast_cotangent(g: Any, dtype: Any) -> Any:
-    """Return a cotangent in another type, raw or a Tensor; a complex one of something real keeps its real part."""
+    """Return a cotangent (raw or a Tensor) in another type; for a real target, a complex one gives its real part."""
     if g is None or g.dtype == dtype:
         return g
     return cast(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype)
 
 
-# -- what nodes keep ---------------------------------------------------------------------------------
-
-
 def outline(out: Any) -> Any:
-    """Return the shape and type of a result, a list of them for several: what forward mode asks for."""
+    """Return the shape and type of a result, which forward mode asks for; a list of them for several."""
     return [outline(part) for part in out] if isinstance(out, tuple) else (out.shape, out.dtype)
 
 
 def keep_flags(primitive: Primitive, needed: tuple[bool, ...]) -> tuple[int, ...]:
-    """Return what to save for (out, *operands) when the `needed` operands want a gradient."""
+    """Return what to save of (out, *operands) when the `needed` operands want a gradient."""
     flags = primitive.cache.get(needed)
     if flags is None:
         rules = [keeps for keeps, want in zip(primitive.keeps, needed, strict=True) if want]
@@ -384,12 +381,11 @@ def keep_flags(primitive: Primitive, needed: tuple[bool, ...]) -> tuple[int, ...
 
 
 def keep_by_flag(flag: int, x: Any) -> Any:
-    """Return what a flag says to keep of a raw value."""
     return x if flag == ARRAY else np.shape(x) if flag == SHAPE else None
 
 
 def saved_values(primitive: Primitive, nodes: tuple, out: Any, raws: list) -> tuple:
-    """Return (out, *operands) with only what the rules of the wanted operands read."""
+    """Return (out, *operands), reduced to what the rules of the wanted operands read."""
     if primitive.arity is None:
         flags = primitive.keeps[0]
         return (keep_by_flag(flags[0], out), *[keep_by_flag(flags[1], x) for x in raws])
@@ -404,7 +400,7 @@ def saved_values(primitive: Primitive, nodes: tuple, out: Any, raws: list) -> tu
 
 
 def record_several(primitive: Primitive, nodes: list, outs: tuple, raws: list, params: dict) -> tuple:
-    """Return several results, each with its node where a gradient is wanted."""
+    """Return several results, each with its node if a gradient is wanted."""
     if not (state.grad and nodes.count(None) != len(nodes)):
         return tuple(Tensor._wrap(out, None) for out in outs)
     main = make_node(primitive, tuple(nodes), outs, raws, params)
@@ -415,11 +411,8 @@ def record_several(primitive: Primitive, nodes: list, outs: tuple, raws: list, p
     )
 
 
-# -- names ----------------------------------------------------------------------------------------
-
-
 def relabel(result: Any, name: str) -> Any:
-    """Return the result of an operation just recorded; its node gets another name."""
+    """Rename the node of a result just recorded; return the result."""
     node = getattr(result, "_node", None)
     if node is not None and not node.leaf:
         node.rule = node.rule.rename(name)
@@ -427,7 +420,7 @@ def relabel(result: Any, name: str) -> Any:
 
 
 def name_nodes(result: Any, name: str, operands: Iterable) -> Any:
-    """Give the nodes of a function's result, or results, the name under which PyTorch records the function."""
+    """Give the nodes of a function's results PyTorch's name for the function."""
     if recorder().renames:
         known = [getattr(x, "_node", None) for x in operands]
         for x in result if isinstance(result, tuple) else (result,):

@@ -1,4 +1,4 @@
-"""What PyTorch raises where shapes, types or indices do not fit, in place of what NumPy says of them."""
+"""PyTorch's errors for shapes, types or indices that do not fit, in place of NumPy's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class ShapeError(RuntimeError, ValueError):
-    """Operands or arguments that do not fit. plain: NumPy's words for it."""
+    """Operands or arguments that do not fit. plain: NumPy's message."""
 
     def __init__(self, text: str, plain: str = ""):
         super().__init__(text)
@@ -19,15 +19,15 @@ class ShapeError(RuntimeError, ValueError):
 
 
 class BoundsError(RuntimeError, IndexError):
-    """A position that an axis does not have."""
+    """An index that is out of bounds."""
 
 
 class DimensionError(np.exceptions.AxisError):
-    """An axis that there is not."""
+    """An axis that is out of range."""
 
 
 def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
-    """Return a ValueError as what PyTorch raises in its place, naming the sizes of operands that do not fit."""
+    """Return what PyTorch raises in place of a ValueError, with the sizes of operands that do not fit."""
     if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
         count = max(error.ndim, 1)
         return DimensionError(
@@ -48,7 +48,7 @@ def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
 
 
 def mismatch(shapes: list[Any]) -> str:
-    """Return what does not fit in shapes that cannot be broadcast, "" if nothing is found."""
+    """Return which sizes of these shapes cannot be broadcast, "" if all can."""
     joined: tuple = ()
     for shape in shapes:
         size = max(len(joined), len(shape))
@@ -67,7 +67,7 @@ def types_error(x: Any, y: Any) -> Exception:
 
 
 def shapes_error(x: Any, y: Any) -> Exception | None:
-    """Return PyTorch's error for shapes that matrices cannot be multiplied with."""
+    """Return PyTorch's error for shapes that cannot be multiplied as matrices."""
     a, b = (tuple(getattr(t, "shape", ())) for t in (x, y))
     if not a or not b:
         return None
@@ -80,6 +80,5 @@ def shapes_error(x: Any, y: Any) -> Exception | None:
 
 
 def stacks_text(a: Sequence[int], b: Sequence[int]) -> str:
-    """Return PyTorch's message for the shapes of stacks that do not fit."""
     wanted, got = [a[0], a[2]], list(b[:2])
     return f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: {got}."

@@ -1,4 +1,4 @@
-"""The Tensor, raw data and the node that says where it came from, and the Parameter, which a module trains."""
+"""The Tensor, raw data and the node of the operation that made it; and the Parameter, which a module trains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .modes import report_event, state
 from .node import AccumulateGrad, Node, check_assigned_grad
 
 if TYPE_CHECKING:
-    from .methods import Methods  # a stub of what `__getattr__` finds, and other modules install
+    from .methods import Methods  # a stub of the methods that `__getattr__` finds or other modules install
 else:
     Methods = object
 
@@ -42,7 +42,6 @@ class Size(tuple):
     """The shape of a tensor: a tuple of ints."""
 
     def numel(self) -> int:
-        """The number of elements."""
         return math.prod(self)
 
     def __add__(self, other: Any) -> Size:
@@ -53,7 +52,7 @@ class Size(tuple):
 
 
 class TensorClass(type):
-    """The class of Tensor and its kinds: finds methods, by their names in the table or PyTorch's, once per name."""
+    """The class of Tensor and its subclasses: looks each method up once, by its name in the table or PyTorch's."""
 
     def __dir__(cls) -> list[str]:
         from .. import find_method, offered_names
@@ -76,11 +75,10 @@ class TensorClass(type):
 class Tensor(Methods, metaclass=TensorClass):
     """An array whose operations are recorded, with PyTorch's interface.
 
-    `_data` is an ndarray, or a NumPy scalar for 0-d results until somebody needs their memory; `_node` is None
-    where no gradient is wanted; `_key` is the same object for all tensors of one real float type and one
-    shape, or None where nobody has asked yet. What is rarely set lives in the instance's dictionary, with
-    defaults here. There is no constructor, because `Tensor()` is the quickest way to make an object:
-    users call `gradcli.tensor`.
+    `_data` is an ndarray, or for 0-d results a NumPy scalar until its memory is needed. `_node` is None where no
+    gradient is wanted. `_key` is one object for all tensors of the same real float type and shape, None if not yet
+    looked up. Attributes that are rarely set live in the instance's dictionary, with defaults here. `Tensor()`, the
+    quickest way to make an object, takes no arguments: users call `gradcli.tensor`.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_data", "_key", "_node")
@@ -98,7 +96,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @staticmethod
     def _wrap(raw: Any, node: Node | None) -> Tensor:
-        """Return a tensor of raw data and its node, without any check."""
+        """Return a tensor of raw data and its node, unchecked."""
         result = Tensor()
         result._data = raw
         result._node = node
@@ -106,7 +104,7 @@ class Tensor(Methods, metaclass=TensorClass):
         return result
 
     def _array(self) -> np.ndarray:
-        """Return the data as an array whose memory may be shared; a NumPy scalar is first given memory."""
+        """Return the data as an array that can share memory; a NumPy scalar gets memory first."""
         data = self._data
         if not isinstance(data, np.ndarray):
             self._data = np.array(data)
@@ -138,7 +136,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the user made it: no operation that wants a gradient produced it."""
+        """Whether the user made it, rather than an operation that wants a gradient."""
         return self._node is None or self._node.leaf
 
     @property
@@ -181,7 +179,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def output_nr(self) -> int:
-        """Which output of `grad_fn` it is."""
+        """The output of `grad_fn` that it is."""
         return 0 if self._node is None else self._node.output_nr
 
     @property
@@ -228,7 +226,7 @@ class Tensor(Methods, metaclass=TensorClass):
             self._node.hook_table.retain.append(weakref.ref(self))
 
     def register_hook(self, hook: Callable) -> Any:
-        """Call hook(gradient) when backward has this tensor's gradient; what it returns replaces it."""
+        """Call hook(gradient) when backward has this tensor's gradient; its result replaces the gradient."""
         if self._node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         return self._node.add_hook("tensor", hook)
@@ -274,7 +272,7 @@ class Tensor(Methods, metaclass=TensorClass):
         if self._node is not None and self._node.leaf:
             self._node.data = self._data
 
-    # -- what is found by name --------------------------------------------------------
+    # -- methods found by name --------------------------------------------------------
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *dir(Tensor)})
@@ -317,7 +315,7 @@ class Tensor(Methods, metaclass=TensorClass):
             raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
         return bool(self._data.item())
 
-    # -- its elements in another form ---------------------------------------------------------------
+    # -- elements in another form -------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Tensor:
         """Return the elements at any NumPy index; a view where NumPy's would be one."""
@@ -433,12 +431,12 @@ def as_operand(x: Any) -> Any:
 
 
 def is_operand(x: Any) -> bool:
-    """Return whether an operator takes x as its other operand."""
+    """Report whether an operator accepts x as its other operand."""
     return isinstance(x, Tensor | int | float | complex | np.ndarray | np.generic | list | tuple)
 
 
 def matrix_product(x: Any, y: Any) -> Any:
-    """Return x @ y. Raises RuntimeError for shapes that do not fit."""
+    """Return x @ y. Raises RuntimeError for shapes, and with `import torch` types, that do not fit."""
     if imitation.of_torch and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
         from .shape_errors import types_error
 
@@ -447,7 +445,7 @@ def matrix_product(x: Any, y: Any) -> Any:
 
 
 def multiply(x: Any, y: Any) -> Any:
-    """Return x @ y as it was computed. Raises RuntimeError for shapes that do not fit."""
+    """Return x @ y. Raises RuntimeError for shapes that do not fit."""
     try:
         return entry("matmul").forward(x, y)
     except ValueError as error:
@@ -457,23 +455,23 @@ def multiply(x: Any, y: Any) -> Any:
 
 
 def as_raw(x: Any, dtype: Any = None) -> Any:
-    """Return a Tensor's data, or anything else as an array, in `dtype` where given."""
+    """Return a Tensor's data, or anything else as an array, in `dtype` if given."""
     raw = x._data if isinstance(x, Tensor) else np.asarray(x)
     wanted = as_numpy(dtype)
     return raw if wanted is None or raw.dtype == wanted else raw.astype(wanted)
 
 
 class Parameter(Tensor):
-    """A leaf that requires grad and that a module it is assigned to counts among its parameters.
+    """A leaf that requires grad; a module counts it among its parameters when it is assigned.
 
-    It shares the memory of `data`. Its operations are recorded as quickly as those of other tensors, and give
-    plain tensors.
+    It shares the memory of `data`. Operations on it are recorded as quickly as on other tensors, and give plain
+    tensors.
     """
 
     __slots__ = ()
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
-        """Return a parameter on a tensor's memory. Raises TypeError for anything else than a tensor."""
+        """Return a parameter that shares a tensor's memory. Raises TypeError for anything but a tensor."""
         if data is not None and not isinstance(data, Tensor):
             raise TypeError(f"a Parameter needs a Tensor, not {type(data).__name__}; make one with tensor(...)")
         self: Parameter = object.__new__(cls)

@@ -1,4 +1,4 @@
-"""The walk of backward: cotangents from the newest node to the oldest, and what one pass asks for on the way."""
+"""The walk of backward, from the newest node to the oldest, and the plan of one pass."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Cotangent = Any
 def walk(roots: Pairs, plan: Plan) -> None:
     """Run every node that the roots lead to, newest first.
 
-    A cotangent that waits for others is an entry [node, sum, whether the sum's memory is ours]. Sums are made in
-    place only in memory that was made here, or by a rule that says so. The newest parent of the node just run is
-    not queued when nothing newer waits: that halves the time of a chain.
+    An entry [node, sum, owned] waits for more cotangents; owned: the sum's memory was made here, or by a rule that says
+    so, and may be added to in place. The newest parent of the node just run is not queued unless a newer node waits:
+    that halves the time of a chain.
     """
     frees, latest, is_special, pending, wanted = not plan.retain, newest, plan.is_special, plan.pending, plan.wanted
     waiting: dict[int, list] = {}
@@ -87,13 +87,13 @@ def walk(roots: Pairs, plan: Plan) -> None:
             waiting[first] = [node, g, owned]
             heappush(heap, first)
             node = None
-    for held, total, _ in waiting.values():  # leaves of which a node that got no cotangent itself sends nothing
+    for held, total, _ in waiting.values():  # leaves still waiting for a node that received no cotangent
         if total is not None:
             plan.arrive(held, total, False)
 
 
 def is_mine(g: Cotangent, received: Cotangent) -> bool:
-    """Return whether a cotangent that a rule computed afresh is memory of its own, not what it received or a view."""
+    """Report whether a cotangent that a rule computed has memory of its own: not the received one, nor a view."""
     return type(g) is np.ndarray and g is not received and g.base is None
 
 
@@ -103,7 +103,7 @@ def as_tuple(x: Any) -> tuple:
 
 
 def send(node: Node, gradient: Cotangent, waiting: dict[int, list], heap: list[int]) -> None:
-    """Add a cotangent to what waits for a node; a node that has none yet is queued."""
+    """Add a cotangent to those waiting for a node; queue a node that has none yet."""
     entry = waiting.get(node.seq)
     if entry is None:
         waiting[node.seq] = [node, gradient, False]
@@ -115,11 +115,10 @@ def send(node: Node, gradient: Cotangent, waiting: dict[int, list], heap: list[i
 class Plan:
     """What one backward pass is to do.
 
-    retain: keep saved values for another pass. create: cotangents are Tensors and the pass is recorded.
-    wanted: nodes whose cotangent is collected here (None: every leaf's `.grad` is added to). accumulates: wanted
-    leaves are added to as well.
-    on_path: the nodes that lead to wanted ones. pending: for each leaf, how many cotangents it still gets.
-    is_special: whether nodes are visited one by one even where they have no hooks.
+    retain: keep saved values for another pass. create: cotangents are Tensors and the pass is recorded. wanted: nodes
+    whose cotangents are collected here (None: add to every leaf's `.grad`). accumulates: add to wanted leaves, too.
+    on_path: the nodes that lead to wanted ones. pending: the number of cotangents still to come, by leaf. is_special:
+    visit nodes one by one even without hooks.
     """
 
     def __init__(self, retain: bool, create: bool, wanted: dict[Node, Any] | None = None, accumulates: bool = False):
@@ -150,7 +149,7 @@ class Plan:
         return self.wanted or {}
 
     def selects(self, starts: list[Node], wanted: dict[Node, Any]) -> bool:
-        """Note the paths to wanted nodes; return whether more is to be done than to run every node to the leaves."""
+        """Note the paths to wanted nodes; report whether there is more to do than run every node to the leaves."""
         nodes = reachable(starts)
         self.on_path = path = set(wanted)
         for node in nodes:  # the oldest first
@@ -160,10 +159,7 @@ class Plan:
         return self.accumulates or not is_whole
 
     def visit(self, node: Node, g: Cotangent, owned: bool) -> Pairs | None:
-        """Run one node with its hooks, along the paths that count; return its parents with their cotangents.
-
-        None where the node was not run.
-        """
+        """Run one node with its hooks; return its parents with their cotangents, None if it was not run."""
         parents, g = self.arrive(node, g, owned)
         if not parents:
             return None
@@ -174,7 +170,7 @@ class Plan:
         return self.run_node(node, parents, g)
 
     def run_node(self, node: Node, parents: tuple, g: Cotangent) -> Pairs:
-        """Return what a node hands to its parents, some of which may want nothing."""
+        """Return what a node sends to its parents, None for parents that are not wanted."""
         if newest.seq < node.seq and node.rule.saves:
             check_unchanged(node)
         runner = node.standing_in(parents, Tensor._wrap if self.create else None)
@@ -182,7 +178,7 @@ class Plan:
         return self.after(node, pairs, g) if node.hooks is not None and node.hooks.post else pairs
 
     def before(self, node: Node, g: Cotangent) -> Cotangent:
-        """Run the hooks on a node that is about to run."""
+        """Run a node's pre-hooks; return the cotangent that they leave."""
         for hook in list(node.hooks.pre.values()):
             given = self.as_seen_by_hooks(node, g)
             result = hook(given)
@@ -192,23 +188,22 @@ class Plan:
         return g
 
     def as_seen_by_hooks(self, node: Node, g: Cotangent) -> tuple:
-        """Return the cotangents of a node's outputs as hooks see them: None for one that has none."""
+        """Return the cotangents of a node's outputs as hooks see them, None for unused outputs."""
         if isinstance(g, Slots):
             return tuple(self.wrap(g[i]) if i in g else None for i in range(node.output_count))
         return (self.wrap(g),)
 
     def replace_gradients(self, given: tuple, result: Any, hook: Any) -> tuple:
-        """Return what a node's hook made of gradients, as this pass carries them."""
+        """Return a node hook's result as this pass carries cotangents."""
         from .hooks import check_hook_results
 
         return tuple(None if x is None else self.unwrap(x) for x in check_hook_results(result, given, hook))
 
     def unwrap(self, tensor: Tensor) -> Cotangent:
-        """Return a hook's Tensor as this pass carries cotangents."""
         return tensor if self.create else tensor._data
 
     def after(self, node: Node, pairs: Pairs, g: Cotangent) -> Pairs:
-        """Run the hooks that come after a node; they may replace what it hands to its parents."""
+        """Run a node's post-hooks, which may replace what it sends to its parents."""
         parents, grads = zip(*pairs, strict=True)
         for hook in list(node.hooks.post.values()):
             given = tuple(
@@ -220,10 +215,11 @@ class Plan:
         return list(zip(parents, grads, strict=True))
 
     def arrive(self, node: Node, g: Cotangent, owned: bool) -> tuple[tuple, Cotangent]:
-        """Run the hooks before a node, and deal with it if it is a leaf or wanted.
+        """Run a node's hooks on its cotangent; add it to a leaf, collect it for a wanted node.
 
-        Returns its parents, None for those that lead nowhere, () if it is not to run; and the cotangent that it gets.
-        As in PyTorch, what is wanted is the cotangent after the hooks, but before them where the node is to run.
+        Returns the parents to send to (None for those that lead nowhere, () if the node is not to run) and the
+        cotangent. As in PyTorch, a wanted node gets the cotangent after its hooks, but before them if the node is to
+        run.
         """
         table, received = node.hooks, g
         if table is not None:
@@ -245,14 +241,14 @@ class Plan:
         return (parents if leads_on else ()), g
 
     def add_to_leaf(self, node: Any, g: Cotangent, owned: bool) -> None:
-        """Add a cotangent to a leaf's `.grad`, with the hooks around it."""
+        """Add a cotangent to a leaf's `.grad`, running the hooks around it."""
         if node.hooks is None:
             node.accumulate(g, owned, self.create)
             return
         g = self.before(node, g)
         leaf = node.variable
         if leaf._node is None:
-            return  # it was frozen since
+            return  # frozen since
         taken = leaf._grad is None
         node.accumulate(g, owned, self.create)
         if taken:
@@ -264,11 +260,11 @@ class Plan:
             hook((), (self.wrap(g),))
 
     def deliver(self, pairs: Pairs, waiting: dict[int, list]) -> Pairs:
-        """Send cotangents to leaves, each finished at its last one; return the other parents with theirs."""
+        """Send cotangents to leaves, finishing each at its last one; return the other parents with theirs."""
         assert self.pending is not None
         rest: list[tuple[Node, Cotangent]] = []
         for parent, g in pairs:
-            if parent not in self.pending:  # no leaf, or none on a path to what is wanted
+            if parent not in self.pending:  # not a leaf that is wanted
                 rest.append((parent, g))
                 continue
             held = waiting.pop(parent.seq, [parent, None, False])
@@ -295,7 +291,7 @@ def reachable(starts: Iterable[Node]) -> list[Node]:
 
 
 def uses_of_leaves(starts: Iterable[Node], on_path: set[Node] | None) -> dict[Node, int]:
-    """Return how many cotangents each reachable leaf will be sent."""
+    """Return how many cotangents each reachable leaf will receive."""
     nodes = (node for node in reachable(starts) if on_path is None or node in on_path)
     targets = [*starts, *(p for node in nodes for p in node.parents)]
     return Counter(p for p in targets if p is not None and p.leaf and (on_path is None or p in on_path))
