@@ -26,8 +26,8 @@ NOT_NEGATIVE = {
 class Optimizer:
     """Changes parameters in place, given their gradients. Derived classes define `update`.
 
-    params: tensors, or dicts with `params` and settings of a group of their own. Raises TypeError and ValueError as
-    PyTorch does.
+    params: tensors, or dicts with `params` and the settings of one group. Raises TypeError and ValueError as PyTorch
+    does.
     """
 
     def __init__(self, params: Any, defaults: dict[str, Any]):
@@ -46,7 +46,7 @@ class Optimizer:
             self.add_param_group(dict(group))
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group: a dict with `params` and settings that differ from the usual."""
+        """Add a group: a dict with `params` and settings that differ from the defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
@@ -67,7 +67,7 @@ class Optimizer:
         self.param_groups.append({**self.defaults, **param_group})
 
     def step(self, closure: Callable | None = None) -> Any:
-        """Change every parameter that has a gradient. closure: computes the loss anew, which is returned."""
+        """Change every parameter that has a gradient. closure: recomputes the loss, which is returned."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -84,7 +84,7 @@ class Optimizer:
         return loss
 
     def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """Change one parameter's data in place; `state` is its own, `group` has the settings."""
+        """Change one parameter's data in place, with its own `state` and the settings of its `group`."""
         raise NotImplementedError
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -102,17 +102,17 @@ class Optimizer:
 
 
 def check_not_negative(settings: dict[str, Any]) -> None:
-    """Raise ValueError for a setting that is negative, or no number."""
+    """Raise ValueError for a setting that is negative or nan."""
     for name, title in NOT_NEGATIVE.items():
         if not settings.get(name, 0) >= 0:
             raise ValueError(f"Invalid {title}: {settings[name]}")
 
 
 class SGD(Optimizer):
-    """p -= lr d, with d the gradient plus weight_decay p, or a running sum of those with momentum.
+    """p -= lr d, where d is the gradient plus weight_decay p, or with momentum a running sum of those.
 
-    The sum is momentum sum + (1 - dampening) d; nesterov steps by d + momentum sum (Sutskever et al. 2013).
-    maximize: climb instead.
+    The sum is momentum sum + (1 - dampening) d; nesterov steps by d + momentum sum (Sutskever et al. 2013). maximize:
+    climb instead.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Steps of lr mean / (sqrt(mean of squares) + eps), both means running and corrected (Kingma and Ba 2015).
+    """Steps of lr mean / (sqrt(mean of squares) + eps), with bias-corrected running means (Kingma and Ba 2015).
 
     weight_decay p is added to the gradient. maximize: climb instead.
     """
@@ -194,27 +194,27 @@ class Adam(Optimizer):
 
 
 def start_state(data: np.ndarray, *names: str) -> dict[str, Tensor]:
-    """Return a count of steps, and zeros in the form of data under each name."""
+    """Return a count of steps, and zeros like data under each name."""
     zeros = {name: Tensor._wrap(np.zeros_like(data), None) for name in names}
     return {"step": Tensor._wrap(np.zeros((), defaults.float), None), **zeros}
 
 
 def as_real(raw: np.ndarray) -> np.ndarray:
-    """Return the memory of complex numbers as pairs of real ones."""
+    """Return complex numbers as pairs of real ones that share memory; real numbers as they are."""
     return np.atleast_1d(raw).view(raw.real.dtype) if raw.dtype.kind == "c" else raw
 
 
 class AdamW(Adam):
-    """Adam that takes weight decay off the parameters themselves (Loshchilov and Hutter 2019)."""
+    """Adam that subtracts weight decay from the parameters themselves (Loshchilov and Hutter 2019)."""
 
     usual_decay = 1e-2
     is_decoupled = True
 
 
 class RMSprop(Optimizer):
-    """p -= lr d, d the gradient over the root of a running mean of its squares (Hinton 2012), plus eps.
+    """p -= lr d, where d is the gradient over the root of a running mean of its squares (Hinton 2012), plus eps.
 
-    centered: the square of a running mean of gradients is taken off. momentum: steps by a running sum of d.
+    centered: subtract the square of a running mean of gradients under the root. momentum: step by a running sum of d.
     """
 
     def __init__(
@@ -285,9 +285,6 @@ class Adagrad(Optimizer):
         data -= rate * grad / (np.sqrt(total) + group["eps"])
 
 
-# -- schedules of learning rates ------------------------------------------------------------------
-
-
 class LRScheduler:
     """A schedule. Derived classes define `get_lr`: the groups' rates at `last_epoch`."""
 
@@ -303,18 +300,17 @@ class LRScheduler:
         raise NotImplementedError
 
     def get_last_lr(self) -> list[float]:
-        """Return the rates of the groups."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self) -> None:
-        """Go on by one epoch."""
+        """Advance by one epoch."""
         self.last_epoch += 1
         for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
             group["lr"] = rate
 
 
 class StepLR(LRScheduler):
-    """The rates times gamma every step_size epochs."""
+    """Multiplies the rates by gamma every step_size epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1):
         self.step_size, self.gamma = step_size, gamma
@@ -326,14 +322,14 @@ class StepLR(LRScheduler):
 
 
 class ExponentialLR(StepLR):
-    """The rates times gamma every epoch."""
+    """Multiplies the rates by gamma every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float):
         super().__init__(optimizer, 1, gamma)
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Rates that fall to eta_min along half a cosine within T_max epochs, and rise again."""
+    """Lowers the rates to eta_min along half a cosine within T_max epochs, then raises them again."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0):  # noqa: N803 - PyTorch's name
         self.T_max, self.eta_min = T_max, eta_min
@@ -345,7 +341,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """The first rates times lr_lambda(epoch): one function for all groups, or a list with one for each."""
+    """Multiplies the initial rates by lr_lambda(epoch): one function for all groups, or a list of one for each."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any):
         count = len(optimizer.param_groups)
@@ -359,7 +355,7 @@ class LambdaLR(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rates times factor where what `step` is given has not improved for more than patience epochs."""
+    """Multiplies the rates by factor when the metric has not improved for more than patience epochs."""
 
     def __init__(
         self,
@@ -384,7 +380,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = self.cooldown_counter = 0
 
     def step(self, metrics: Any) -> None:  # type: ignore[override]
-        """Go on by one epoch, at the end of which the loss, say, was `metrics`."""
+        """Advance by one epoch, at the end of which the loss, or another metric, was `metrics`."""
         value, sign = float(metrics), 1 if self.mode == "min" else -1
         margin = self.threshold * (abs(self.best) if self.threshold_mode == "rel" else 1)
         self.last_epoch += 1

@@ -10,7 +10,7 @@ import numpy as np
 from ..tape import inplace
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
-from . import convert, create, index, matrices, pointwise, reduce, shape  # noqa: F401 - importing them enters their functions
+from . import convert, create, index, matrices, pointwise, reduce, shape  # noqa: F401 - importing these enters their functions
 from .signature import resolve
 from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function
 
@@ -20,13 +20,12 @@ NEVER_IN_PLACE = {
     *("permute", "movedim", "moveaxis", "select", "narrow", "diagonal", "diag", "split", "chunk", "unbind"),
 }
 SHAPES_IN_PLACE = {"t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze"}
-"""Methods whose in-place form changes shape and strides rather than elements."""
+"""Methods whose in-place form changes shape and strides; they write no elements."""
 NOTHING = np.empty(0)
-"""The memory that they write to."""
 
 
 def method(name: str) -> Callable | None:
-    """Return the method `name` of Tensors; `name_` is the in-place form of a method."""
+    """Return the method `name` of Tensors; `name_` is its in-place form."""
     function = METHOD_FORMS.get(name) or resolve(name)
     if function is not None:
         return function if name in METHODS else None
@@ -38,7 +37,7 @@ def method(name: str) -> Callable | None:
 
 
 def in_place(function: Callable, name: str) -> Callable:
-    """Return the form of a method that writes its result into its tensor."""
+    """Return the in-place form of a method."""
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return inplace.update(self, lambda: function(self, *args, **kwargs))
@@ -53,7 +52,7 @@ def in_place(function: Callable, name: str) -> Callable:
 
 
 def known_names() -> set[str]:
-    """Return every function name there is, for suggestions."""
+    """Return the names of all functions, for suggestions."""
     from ..rules import full_table
     from ..rules.table import BY_TORCH, NAMES
 

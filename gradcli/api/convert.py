@@ -18,7 +18,7 @@ from .wrap import offer, public
 
 @public
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Return the tensor in another type; itself where nothing changes."""
+    """Return the tensor in another type; itself if nothing changes."""
     kwargs.pop("non_blocking", None)
     copy = kwargs.pop("copy", False)
     check_device(kwargs.pop("device", None))
@@ -35,7 +35,6 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def conversion(dtype: DType) -> Callable:
-    """Return the method that converts to a type, such as double()."""
     return lambda input: cast(input, dtype.dtype)
 
 
@@ -51,7 +50,6 @@ def astype(input: Tensor, dtype: Any) -> Tensor:
     return cast(input, wanted)
 
 
-# What is asked of a tensor, and what only hands it on.
 offer("numel nelement", lambda input: int(input._data.size), "The number of elements.")
 offer("dim ndimension", lambda input: input._data.ndim, "The number of axes.")
 offer("is_floating_point", lambda input: input._data.dtype.kind in "fO", "Whether the elements are real numbers.")
@@ -75,7 +73,7 @@ def type_(input: Tensor, dtype: Any = None) -> Any:
 
 @public
 def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """The tensor with its elements one after another in memory: itself where they are."""
+    """The tensor with its elements one after another in memory; itself if they are."""
     return input if is_contiguous(input) else input.clone()
 
 

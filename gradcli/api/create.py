@@ -18,7 +18,7 @@ Number = Any
 
 
 def make_leaf(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
-    """Return raw data as a leaf of a type. Raises RuntimeError for another device than the CPU."""
+    """Return raw data as a leaf of a type. Raises RuntimeError for a device other than the CPU."""
     check_device(device)
     wanted = as_numpy(dtype)
     if wanted is not None and raw.dtype != wanted:
@@ -33,13 +33,13 @@ def make_leaf(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> 
 
 
 def check_device(device: Any) -> None:
-    """Raise RuntimeError unless the device is the CPU (or not given)."""
+    """Raise RuntimeError unless the device is the CPU or None."""
     if device is not None and not str(device).startswith("cpu"):
         refuse_device(device)
 
 
 def plain_data(data: Any) -> Any:
-    """Return nested lists, in which there may be tensors, as a new array."""
+    """Return nested lists, which may contain tensors, as a new array."""
     if isinstance(data, Tensor):
         return np.array(data._data)
     if isinstance(data, list | tuple) and any(isinstance(x, Tensor | list | tuple) for x in data):
@@ -48,7 +48,7 @@ def plain_data(data: Any) -> Any:
 
 
 def find_ragged(data: Any, dim: int = 1) -> str:
-    """Return which of nested sequences has another length than the first."""
+    """Describe the nested sequence whose length differs from the first."""
     lengths = [len(x) if isinstance(x, list | tuple) else 0 for x in data]
     for n in lengths:
         if n != lengths[0]:
@@ -76,7 +76,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 @public(method=False)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return data as a tensor, without a copy where it is an array or a tensor of that type."""
+    """Return data as a tensor, without a copy if it is an array or a tensor of that type."""
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     if isinstance(data, np.ndarray):
@@ -87,7 +87,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @public(names=("asarray",), method=False)
 def from_numpy(array: np.ndarray) -> Tensor:
-    """Return a tensor that shares an array's memory; NumPy's functions of tensors gave one already."""
+    """Return a tensor that shares an array's memory; a tensor, which NumPy's functions may return, as it is."""
     if isinstance(array, Tensor) and not array.requires_grad:
         return array
     if not isinstance(array, np.ndarray):
@@ -96,14 +96,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def lengths(size: tuple) -> tuple[int, ...]:
-    """Return f(2, 3) and f((2, 3)) as (2, 3)."""
+    """Return the lengths in f(2, 3) or f((2, 3)) as (2, 3)."""
     if len(size) == 1 and not isinstance(size[0], int | np.integer):
         size = tuple(size[0])
     return tuple(int(n) for n in size)
 
 
 def filler(name: str, value: int, doc: str) -> Any:
-    """Enter a function that makes tensors of one value."""
 
     def function(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = as_numpy(dtype) or defaults.float
@@ -121,7 +120,7 @@ empty = filler("empty", 0, "Memory that was not set; here zeros.")
 def full(
     size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """One value everywhere; its type is that of the value unless given."""
+    """One value everywhere, in its own type unless given."""
     if isinstance(fill_value, str):
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not str")
     if dtype is None and not isinstance(fill_value, builtins.float):
@@ -182,12 +181,12 @@ def logspace(
 
 @public(method=False)
 def manual_seed(seed: int) -> None:
-    """Start the random numbers of rand, randn and the like from a seed."""
+    """Seed the random numbers of rand, randn and the like."""
     random_numbers.rng = np.random.default_rng(int(seed) % 2**64)
 
 
 def draw_normal(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return standard normal numbers; the parts of complex ones have the variance 1/2."""
+    """Return standard normal numbers; both parts of complex ones have variance 1/2."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
         return random_numbers.rng.normal(0, math.sqrt(0.5), (*shape, 2)).view(np.complex128)[..., 0].astype(dtype)
@@ -226,7 +225,7 @@ def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad
 
 
 def like(make: Any, of_shape: bool) -> None:
-    """Enter zeros_like(tensor) or tensor.new_zeros(...) and the like: type, and shape if so, come from the tensor."""
+    """Enter zeros_like(tensor) or tensor.new_zeros(...): the tensor gives the type, and the shape if of_shape."""
 
     def function(
         input: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -259,7 +258,7 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Normal random numbers of a mean and a deviation: tensors that are broadcast, or numbers and a size."""
+    """Normal random numbers of a mean and a deviation: tensors, which are broadcast, or numbers and a size."""
     if np.any(as_raw(std) < 0):
         raise RuntimeError(f"normal expects std >= 0.0, but found std {np.min(as_raw(std)):g}")
     kinds = [x._data.dtype for x in (mean, std) if isinstance(x, Tensor)]

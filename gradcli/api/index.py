@@ -20,7 +20,7 @@ from .wrap import METHOD_FORMS, operand, public
 
 
 def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
-    """Return an index tensor as an array; RuntimeError for other types, IndexError out of bounds. dim: None for all."""
+    """Return an index tensor as an array. Raises RuntimeError for other types, IndexError (dim: in which axis)."""
     places = as_raw(index)
     if places.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): expected an index tensor of integers, got {places.dtype}")
@@ -42,7 +42,7 @@ def positions_along(input: Tensor, dim: int, index: Any, name: str) -> tuple[int
 
 
 def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
-    """Return the index that visits, per lane along dim, the positions given by an index tensor."""
+    """Return the index of the elements at given positions in each lane along dim."""
     axis, places = positions_along(input, dim, index, name)
     if not places.ndim and input.ndim == 1:
         return Index((places,), tuple(input.shape))
@@ -60,7 +60,7 @@ def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
 
 
 def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
-    """Return the index that visits slices along dim."""
+    """Return the index of slices along dim."""
     axis, places = positions_along(input, dim, index, name)
     if places.ndim > 1:
         raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {places.ndim} axes")
@@ -68,7 +68,7 @@ def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
 
 
 def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
-    """Return src as the elements for an index: cut to its shape. Raises RuntimeError for another type or rank."""
+    """Cut src to the shape of an index. Raises RuntimeError for another type or rank."""
     if not isinstance(src, Tensor):
         return src
     shape = index.result_shape()
@@ -82,11 +82,7 @@ def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
 
 
 def add_at(value: Any, index: Index) -> Tensor:
-    """Return zeros with elements added at an index."""
     return dispatch(entry("put_zeros"), (value,), {"index": index, "lead": ()})
-
-
-# -- along an axis, per lane ---------------------------------------------------------------------
 
 
 @public
@@ -121,7 +117,7 @@ def scatter_reduce(
     places, count = lane_index(input, dim, index, "scatter_reduce"), input.numel()
     targets = np.arange(count).reshape(tuple(input.shape))[places.key].reshape(-1)
     own = np.arange(count) if include_self else np.setdiff1d(np.arange(count), targets)
-    # each element of the result has a row of numbers of what it is made of, filled up with the neutral element
+    # a row per element of the result numbers what it is made of, filled up with the neutral element
     given = np.concatenate([own, targets])
     order, counts = np.argsort(given, kind="stable"), np.bincount(given, minlength=count)
     rows = np.full((count, counts.max(initial=0)), count + targets.size)
@@ -137,9 +133,6 @@ def scatter_reduce(
         sizes = Tensor._wrap(counts.astype(kind), None)
         made = made / sizes if kind.kind in "fc" else made // sizes
     return made.reshape(tuple(input.shape))
-
-
-# -- along an axis, slice by slice ---------------------------------------------------------------
 
 
 @public
@@ -195,12 +188,9 @@ def trace(input: Tensor) -> Tensor:
     return entry("trace").function(input)
 
 
-# -- by conditions -------------------------------------------------------------------------------
-
-
 @public
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """input where the condition holds, else other; with one argument the positions where it holds."""
+    """input where the condition holds, else other; for a condition alone the positions where it holds."""
     if input is None:
         return nonzero(condition, as_tuple=True)
     return dispatch(entry("where"), (as_operand(condition), as_operand(input), as_operand(other)), {})
@@ -248,7 +238,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """The different elements (or slices along dim) in rising order; with their places and counts where asked."""
+    """The different elements (or slices along dim) in rising order; also their places and counts on request."""
     results = entry("unique").function(input, False, return_inverse, return_counts, dim)
     return tuple(map(operand, results)) if isinstance(results, tuple) else results
 

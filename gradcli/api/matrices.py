@@ -1,4 +1,4 @@
-"""Products and decompositions with PyTorch's arguments, and its complaints about matrices."""
+"""Products and decompositions with PyTorch's arguments and errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .wrap import offer, operand, public
 
 
 class LinAlgError(RuntimeError):
-    """A matrix for which there is no result: singular, or not positive definite."""
+    """A matrix without a result: singular, or not positive definite."""
 
 
 def on_matrices(*, axes: int = 2, square: bool = False) -> Callable:
-    """Return a decorator for a function whose first argument, A, is a stack of matrices, or vectors for axes=1.
+    """Return a decorator for a function whose first argument, A, is a stack of matrices (of vectors for axes=1).
 
-    Raises RuntimeError, with the function's name in front, for integers, too few axes and operands that do not fit,
-    LinAlgError where a matrix has no result, IndexError for axes out of range.
+    Raises RuntimeError, prefixed with the function's name, for integers, too few axes and operands that do not fit;
+    LinAlgError where a matrix has no result; IndexError for axes out of range.
     """
 
     def enter(function: Callable) -> Callable:
@@ -39,7 +39,7 @@ def on_matrices(*, axes: int = 2, square: bool = False) -> Callable:
 
 
 def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Call a function and raise what NumPy's errors are to PyTorch."""
+    """Call a function; raise PyTorch's errors in place of NumPy's."""
     try:
         return function(*args, **kwargs)
     except ValueError as error:
@@ -51,7 +51,7 @@ def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
-    """Return an operand as a Tensor. Raises RuntimeError for integers, too few axes, matrices not square."""
+    """Return an operand as a Tensor. Raises RuntimeError for integers, too few axes and matrices not square."""
     x = operand(x)
     if x.dtype.kind not in "fcO":
         raise RuntimeError(f"{title}: Expected a floating point or complex tensor as input. Got {x.dtype.name}")
@@ -94,7 +94,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     """beta * input + alpha * mat1 @ mat2."""
     product = multiply(operand(mat1), operand(mat2))
     product = product if alpha == 1 else product * alpha
-    if beta == 0:  # nan in the input does not count
+    if beta == 0:  # ignores nan in the input
         return product + np.where(True, 0.0, input)
     return (input if beta == 1 else input * beta) + product
 

@@ -16,7 +16,7 @@ from .wrap import offer, operand, public
 
 
 def first(x: Any) -> Any:
-    """Return a first operand as a Tensor; a Python number stays one, so that it does not decide the type."""
+    """Return a first operand as a Tensor; a Python number stays one, because it must not decide the type."""
     return x if isinstance(x, int | float | complex) else operand(x)
 
 
@@ -78,7 +78,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 @public
 def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """Nearest number with so many decimals, halves to even."""
+    """Round to a number of decimals, halves to even."""
     return input.clone() if input.dtype.kind in "iu" else entry("around").function(input, decimals)
 
 
@@ -105,15 +105,12 @@ def polygamma(n: Any, input: Any) -> Tensor:
     return entry("polygamma").function(n, input)
 
 
-# -- parts of complex numbers ---------------------------------------------------------------------
-
-
 @public(method=False, node="ComplexBackward0")
 def complex_(real: Tensor, imag: Tensor) -> Tensor:
     """A complex tensor from its parts."""
     if real.dtype != imag.dtype or real.dtype.dtype not in COMPLEX_OF:
         raise RuntimeError(f"complex needs two tensors of one floating-point type, got {real.dtype} and {imag.dtype}")
-    # put side by side: a product with 1j would make nan of infinite parts
+    # as pairs: a product with 1j would turn infinite parts into nan
     pairs = entry("stack").function(np.broadcast_arrays(real, imag), axis=-1)
     return entry("clone")(entry("view_as_complex")(pairs))
 
@@ -121,12 +118,9 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
 @public
 def imag(input: Tensor) -> Tensor:
     """Imaginary part. Raises RuntimeError for real tensors."""
-    if input.dtype.kind not in "cO":  # what is exact is complex only where it has an imaginary part
+    if input.dtype.kind not in "cO":  # exact numbers are complex only if they have an imaginary part
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return entry("imag").function(input)
-
-
-# -- filling --------------------------------------------------------------------------------------
 
 
 def fill_constant(input: Tensor, value: Any) -> Tensor:

@@ -19,7 +19,7 @@ ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 
 
 def enter_variance(name: str, doc: str) -> None:
-    """Enter a variance or standard deviation; the denominator is n - correction, n - 1 unless given."""
+    """Enter a variance or standard deviation; it divides by n - correction, by default n - 1."""
 
     def function(
         input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
@@ -52,17 +52,17 @@ enter_variance("std", "Standard deviation over dim; divides by n - 1 unless corr
 
 
 def positions(x: Any, indices: np.ndarray) -> Tensor:
-    """Return positions in a tensor as a tensor, on which no gradient depends."""
+    """Return positions in x as a tensor outside the graph."""
     return report_event("argsort", x, Tensor._wrap(indices, None))
 
 
 def pick_positions(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
-    """Return the elements at integer positions along dim, in a node of the given name."""
+    """Return the elements at integer positions along dim, with a node of this name."""
     return dispatch(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
 
 
 def pick_in_lanes(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node: str) -> ValuesIndices:
-    """(values, indices) of one element per lane; indices has length 1 along axis."""
+    """Return (values, indices) of one element per lane; indices has length 1 along axis."""
     values = pick_positions(x, indices, axis, node)
     if not keepdim:
         values, indices = relabel(values.squeeze(axis), node), indices.squeeze(axis)
@@ -71,7 +71,7 @@ def pick_in_lanes(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node
 
 
 def pick_only(x: Tensor) -> ValuesIndices:
-    """(values, indices) of a 0-d tensor's only element."""
+    """Return (values, indices) of a 0-d tensor's only element."""
     return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
 
 
@@ -109,11 +109,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     return slopes if isinstance(slopes, tuple) else (slopes,)
 
 
-# -- order statistics -------------------------------------------------------------------------------
-
-
 def order(data: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
-    """Return the positions that sort data; equal elements keep their order either way."""
+    """Return the positions that sort data; equal elements keep their order."""
     if not descending:
         return np.argsort(data, axis=axis, kind="stable")
     flipped = np.argsort(np.flip(data, axis), axis=axis, kind="stable")

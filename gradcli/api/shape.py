@@ -34,7 +34,7 @@ def reshape(input: Any, *shape: Any) -> Tensor:
 def view(input: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     """The same memory in another shape, or its bytes read as another type (without a gradient).
 
-    Raises RuntimeError where a view of other memory has no strides for the shape.
+    Raises RuntimeError if a view has no strides for the shape.
     """
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], DType | np.dtype | type)):
         return Tensor._wrap(input._array().view(as_numpy(shape[0] if dtype is None else dtype)), None)
@@ -112,7 +112,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
 
 
 def like_other(change: Callable) -> Callable:
-    """Return the form of reshape, view or expand that takes the shape of another tensor."""
+    """Return a form of reshape, view or expand that takes the shape of another tensor."""
     return lambda input, other: change(input, tuple(other.shape))
 
 
@@ -127,13 +127,13 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 
 def unpack_sequence(tensors: tuple) -> tuple:
-    """Return f(a, b) and f([a, b]) as (a, b)."""
+    """Return the tensors in f(a, b) or f([a, b]) as (a, b)."""
     return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
 
 
 @public(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple:
-    """All tensors expanded to their common shape; those that have it as they are."""
+    """All tensors expanded to their common shape."""
     tensors = unpack_sequence(tensors)
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
     return tuple(x if tuple(x.shape) == shape else expand(x, shape) for x in tensors)
@@ -156,7 +156,7 @@ def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
 
 @public
 def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Tensor:
-    """Each element repeated; of counts alone, the positions repeated so often."""
+    """Each element repeated; for counts alone, each position repeated that often."""
     if repeats is None:
         return Tensor._wrap(np.repeat(np.arange(input.shape[0]), as_raw(input)), None)
     return entry("repeat").function(operand(input), repeats, dim)
@@ -179,7 +179,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 
 def at(x: Tensor, dim: int, item: Any, label: str | None = None) -> Tensor:
-    """Return x indexed along one axis, in a node of the given name."""
+    """Return x indexed along one axis, with a node of this name."""
     key = at_axis(negative_axis(dim, x.ndim), item)
     if label is None:
         return x[key]
@@ -204,11 +204,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return at(input, dim, slice(begin, begin + length))
 
 
-# -- joining -------------------------------------------------------------------------------------
-
-
 def join_by_entry(name: str, tensors: Any, *dim: int) -> Tensor:
-    """Join tensors by an entry of the table."""
     return entry(name).function([operand(x) for x in tensors], *dim)
 
 
@@ -229,15 +225,11 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
 
 
 def stacking(name: str) -> Callable:
-    """Return a function that joins along a certain axis, such as hstack."""
     return lambda tensors: join_by_entry(name, tensors)
 
 
 for _name in ("hstack", "vstack", "row_stack", "dstack", "column_stack"):
     offer(_name, stacking(_name), entry(_name).doc, method=False)
-
-
-# -- cutting -------------------------------------------------------------------------------------
 
 
 @public
@@ -269,7 +261,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @public(node="UnfoldBackward0")
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of a size along an axis, every step elements, as a new last axis; a copy."""
+    """Windows of `size` elements along an axis, every `step` elements, as a new last axis; a copy."""
     axis = negative_axis(dimension, input.ndim)
     length = input.shape[axis] if input.ndim else 1
     if not 0 <= size <= length:
@@ -284,7 +276,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 @public
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
-    """Cut into so many parts along dim, the last maybe smaller."""
+    """Cut into `chunks` parts along dim; the last may be smaller."""
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if not input.ndim:

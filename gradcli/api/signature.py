@@ -1,13 +1,13 @@
-"""PyTorch's functions, made of the signatures that entries of the table give.
+"""PyTorch's functions, made from the signatures that entries of the table give.
 
-`softmax(input, dim=None, *, dtype=None)` is a signature; several names may stand in front of the parenthesis. In one
+`softmax(input, dim=None, *, dtype=None)` is a signature; several names may precede the parenthesis. In a signature
 
 - a first argument called `input` makes the function a method of Tensors as well;
-- `dim` and `keepdim` are the entry's axis and keepdims; other arguments have the name, or the place, of the entry's.
-  A dim of None leaves the entry its own default, () means all axes, and a 0-d tensor has the axes 0 and -1;
-- `dtype` is the type that the first operand is cast to; without one, booleans and bytes are added up as int64;
-- `A: square`, `A: matrix` and `A: floats` are checked as torch.linalg does it, and errors begin as there;
-- `-> AmaxBackward0` names the node of the result, where the entry does not; a second name is for a given dim.
+- `dim` and `keepdim` are the entry's axis and keepdims; other arguments have the entry's name, or its place. A dim of
+  None means the entry's default, () means all axes, and a 0-d tensor has the axes 0 and -1;
+- `dtype` is the type to cast the first operand to; without it, booleans and bytes are summed as int64;
+- `A: square`, `A: matrix` and `A: floats` are checked as torch.linalg does, with errors that begin alike;
+- `-> AmaxBackward0` names the result's node if the entry does not; a second name is for calls with a dim.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ TORCH_WORDS = {
     "x": ("input",),
     "y": ("other",),
 }
-"""By the name of an entry's parameter, what PyTorch calls it."""
+"""PyTorch's names of an entry's parameters."""
 IGNORED = ("driver", "memory_format")
-"""Arguments that change no result: LAPACK's way to it, and its order in memory."""
+"""Arguments that do not change the result: LAPACK's algorithm, and the order in memory."""
 KINDS = {"floats": 0, "matrix": 2, "square": 2}
-"""By what a signature says of an operand, how many axes it has at least."""
+"""The fewest axes of an operand, by its kind in a signature."""
 
 
 def parameter_names(primitive: Primitive) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def parameter_names(primitive: Primitive) -> tuple[str, ...]:
 
 
 def resolve(name: str) -> Callable | None:
-    """Return the function of this name: PyTorch's version where it has one of its own, else the table's."""
+    """Return the function of this name: PyTorch's version if it has its own, else the table's."""
     function = PUBLIC.get(name)
     if function is not None or name.startswith("_"):
         return function
@@ -69,7 +69,7 @@ def resolve(name: str) -> Callable | None:
 
 
 def from_table(primitive: Primitive) -> Callable:
-    """Return a table entry as a function of Tensors that takes PyTorch's words for its arguments."""
+    """Return an entry as a function of Tensors that takes PyTorch's names for its arguments."""
     quick = recorder_for(primitive)
     if quick is not None:
         return quick
@@ -147,7 +147,7 @@ def arrange_arguments(primitive: Primitive, text: str, shown: Callable) -> Calla
 
 
 def place_dim(primitive: Primitive, x: Tensor, dim: Any) -> dict[str, Any]:
-    """Return the entry's parameter for a dim. Raises IndexError for one that there is not."""
+    """Return the entry's parameter for a dim. Raises IndexError for a dim out of range."""
     word = "axes" if "axes" in parameter_names(primitive) else "axis"
     if primitive.pattern == LANES:
         return {word: negative_axis(dim, x.ndim)}
@@ -158,7 +158,7 @@ def place_dim(primitive: Primitive, x: Tensor, dim: Any) -> dict[str, Any]:
 
 
 def take_whole_numbers(primitive: Primitive, x: Tensor, adds_up: bool) -> Tensor:
-    """Return whole numbers in the type in which they are added up. Raises RuntimeError where PyTorch refuses them."""
+    """Cast whole numbers to the type that they are summed in. Raises RuntimeError where PyTorch refuses them."""
     if primitive.floats_only:
         text = primitive.floats_only.format(type=x.dtype.title, dtype=x.dtype)
         raise (NotImplementedError if "not implemented" in text else RuntimeError)(text)

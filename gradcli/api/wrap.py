@@ -1,4 +1,4 @@
-"""How functions are entered under PyTorch's names, and found there."""
+"""How functions are entered and found under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..tape.tensor import Tensor, as_raw
 PUBLIC: dict[str, Callable] = {}
 METHODS: set[str] = set()
 METHOD_FORMS: dict[str, Callable] = {}
-"""Methods whose arguments stand in another order than those of the function of that name."""
+"""Methods whose arguments have another order than those of the function of that name."""
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 
 
 def operand(x: Any) -> Any:
-    """Return a list or an array as a Tensor, so that it has a Tensor's methods."""
+    """Return a list or an array as a Tensor, which has a Tensor's methods."""
     return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
 
 
 def records_as(node: str) -> Callable[[Callable], Callable]:
-    """Name the nodes of a function's results as PyTorch does where it has one operation for it; "" for none."""
+    """Name a function's result nodes as PyTorch does where it has one operation for it; "" changes nothing."""
 
     def decorate(function: Callable) -> Callable:
         if not node:
@@ -48,10 +48,9 @@ def records_as(node: str) -> Callable[[Callable], Callable]:
 def public(
     function: Callable | None = None, *, names: tuple[str, ...] = (), method: bool = True, node: str = ""
 ) -> Any:
-    """Enter a function under PyTorch's name(s); NumPy's words for its arguments are accepted as well.
+    """Enter a function under PyTorch's name(s); it also accepts NumPy's names for its arguments.
 
-    method: whether it is a method of Tensors, too. node: the name of its result's node, where that differs from what
-    it is composed of.
+    method: it is a method of Tensors, too. node: the name of its result's node, if not that of its last operation.
     """
 
     def enter(function: Callable) -> Callable:
@@ -67,7 +66,7 @@ def public(
 
 
 def guard(function: Callable) -> Callable:
-    """Return a function that takes NumPy's words for its arguments as well, and raises what PyTorch raises."""
+    """Return a function that also accepts NumPy's names for its arguments, and raises what PyTorch raises."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -86,7 +85,7 @@ def guard(function: Callable) -> Callable:
 
 
 def stand_alone(result: Tensor, operands: tuple) -> None:
-    """Let a result that is a view of something computed on the way, and of no operand, stand for itself."""
+    """Detach a result from its base if that is an intermediate value rather than an operand."""
     if result._base is None:
         return
     for x in operands:
@@ -99,13 +98,13 @@ def stand_alone(result: Tensor, operands: tuple) -> None:
 
 
 def offer(names: str, function: Callable, doc: str, method: bool = True, node: str = "") -> Callable:
-    """Enter a function under its first name and its aliases, as `public` does."""
+    """Enter a function under its first name and aliases, as `public` does."""
     name, *aliases = names.split()
     return public(rename_function(function, name, doc), names=tuple(aliases), method=method, node=node)
 
 
 RESERVED = {"pow_", "round_", "complex_", "type_"}
-"""Functions here that carry an underscore only because Python has a builtin of their name."""
+"""Functions with a trailing underscore only because Python has a builtin of their name."""
 
 
 def rename_function(function: Callable, name: str, doc: str | None) -> Callable:
@@ -115,7 +114,7 @@ def rename_function(function: Callable, name: str, doc: str | None) -> Callable:
 
 
 def missing(module: str, names: Callable[[], Any]) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which names the nearest of `names()` for a name that it lacks."""
+    """Return a module's `__getattr__`, which suggests the nearest of `names()` for a missing name."""
 
     def getattr_(name: str) -> Any:
         if name.startswith("__"):
@@ -128,7 +127,7 @@ def missing(module: str, names: Callable[[], Any]) -> Callable[[str], Any]:
 def lazy(package: str, names: Mapping[str, str], *submodules: str) -> tuple[list[str], Callable[[str], Any]]:
     """Return `__all__` and `__getattr__` of a package that imports a module when a name in it is first looked up.
 
-    names: those that each module offers, separated by blanks. submodules: those that are offered themselves.
+    names: the names that each module offers, separated by spaces. submodules: those that are offered themselves.
     """
     homes = {name: module for module, listed in names.items() for name in listed.split()}
     offered = sorted({*homes, *submodules})
@@ -148,7 +147,7 @@ def lazy(package: str, names: Mapping[str, str], *submodules: str) -> tuple[list
 
 
 def namespace(name: str, names: Mapping[str, str]) -> ModuleType:
-    """Make a module without a file: PyTorch's name for what stands elsewhere, imported when first looked up."""
+    """Make a module without a file: PyTorch's home for names defined elsewhere, imported at first use."""
     module: Any = ModuleType(name, f"The names of torch{name.removeprefix('gradcli')}.")
     package, _, last = name.rpartition(".")
     sys.modules[name] = vars(sys.modules[package])[last] = module

@@ -1,4 +1,4 @@
-"""Neural networks with the names and arguments of torch.nn. Modules are imported when they are first used."""
+"""Neural networks with the names and arguments of torch.nn. Modules are imported at first use."""
 
 from __future__ import annotations
 

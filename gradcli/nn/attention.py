@@ -1,4 +1,4 @@
-"""Attention: averages of values, weighted by how well queries fit keys (Vaswani et al. 2017)."""
+"""Attention: averages of values, weighted by how well keys match queries (Vaswani et al. 2017)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """softmax(query key^T / sqrt(width) + attn_mask) value; is_causal: each query sees the keys up to its own place."""
+    """softmax(query key^T / sqrt(width) + attn_mask) value; is_causal: a query sees keys up to its own place."""
     if is_causal:
         attn_mask = entry("tril").function(Tensor._wrap(np.ones((query.shape[-2], key.shape[-2]), bool), None))
     return dropout(attention_weights(query, key, attn_mask, scale), dropout_p) @ value
@@ -111,7 +111,7 @@ class MultiheadAttention(Module):
 
 
 def as_added(mask: Tensor, query: Tensor) -> Tensor:
-    """Return a mask that is added to the scores, in query's type: -inf where a boolean one is True."""
+    """Return a mask to add to the scores, in query's type: -inf where a boolean mask is True."""
     forbidden = as_raw(mask)
     added = np.where(forbidden, -np.inf, 0.0).astype(query._data.dtype)
     return Tensor._wrap(added, None) if forbidden.dtype == bool else mask

@@ -19,10 +19,9 @@ from ..tape.tensor import Tensor
 
 
 class HookLists:
-    """The hooks of one module: dictionaries from handle ids to functions.
+    """The hooks of one module, in dictionaries by handle id.
 
-    `_is_full_backward_hook`: what kind the backward hooks are; None where there were none. `_hooked`: whether there
-    ever was a hook.
+    `_is_full_backward_hook`: the kind of its backward hooks, None if there were none. `_hooked`: it ever had a hook.
     """
 
     _forward_pre_hooks: OrderedDict
@@ -41,22 +40,22 @@ class HookLists:
         return add_hook(hooks, hook)
 
     def register_forward_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, args) before forward; what it returns replaces the arguments (a value: the only one)."""
+        """Call hook(module, args) before forward; its result, a tuple or the only argument, replaces args."""
         return self._add_hook(self._forward_pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, args, output) after forward; what it returns replaces the output."""
+        """Call hook(module, args, output) after forward; its result replaces the output."""
         return self._add_hook(self._forward_hooks, hook)
 
     def register_full_backward_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, grad_output) before backward enters the module; what it returns replaces it."""
+        """Call hook(module, grad_output) before backward enters the module; its result replaces grad_output."""
         return self._add_hook(self._backward_pre_hooks, hook)
 
     def register_full_backward_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, grad_input, grad_output) when the gradients of the module's inputs are known.
 
-        What it returns replaces grad_input. Arguments that are no tensors have None. Raises RuntimeError when
-        the module has hooks of the old kind.
+        Its result replaces grad_input, in which arguments that are not tensors have None. Raises RuntimeError if the
+        module has hooks of the old kind.
         """
         self._check_backward_kind(True)
         return self._add_hook(self._backward_hooks, hook)
@@ -64,7 +63,7 @@ class HookLists:
     def register_backward_hook(self, hook: Callable) -> RemovableHandle:
         """Register a hook of the old kind, which sees the inputs of the last operation that forward ran.
 
-        Prefer register_full_backward_hook, which sees those of the module.
+        Prefer register_full_backward_hook, which sees the module's inputs.
         """
         self._check_backward_kind(False)
         return self._add_hook(self._backward_hooks, hook)
@@ -79,7 +78,7 @@ class HookLists:
 
 
 def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
-    """Call a module's forward and, around it, its hooks; observers are told."""
+    """Call a module's forward with its hooks, and report it to observers."""
     for observer in observers:
         observer.enter_module(module)
     try:
@@ -107,7 +106,7 @@ def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
 
 
 def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
-    """Call a hook; an error in it gets a note that names it and its module."""
+    """Call a hook; add its name and module to an error that it raises."""
     try:
         return hook(module, *given)
     except Exception as error:
@@ -115,14 +114,11 @@ def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
         raise
 
 
-# -- full backward hooks --------------------------------------------------------------------------
-
-
 class BackwardWatch:
     """One call of a module with full backward hooks.
 
-    An identity in front of the module and one behind it let the hooks see the gradients of all inputs and all
-    outputs, whatever forward does in between.
+    Identities before and after the module let the hooks see the gradients of all inputs and outputs, whatever forward
+    does.
     """
 
     def __init__(self, module: Any, hooks: list[Callable], pre_hooks: list[Callable]):
@@ -134,7 +130,7 @@ class BackwardWatch:
         self.grad_outputs: tuple | None = None
 
     def wrap_inputs(self, args: tuple) -> tuple:
-        """Return the arguments behind the identity in front of the module."""
+        """Pass the arguments through the identity before the module."""
         self.given = tuple((x.shape, x.dtype) if isinstance(x, Tensor) and x.dtype.kind in "fc" else None for x in args)
         args, self.places, node = pass_identity(args)
         if node is not None:
@@ -142,7 +138,7 @@ class BackwardWatch:
         return args
 
     def wrap_outputs(self, result: Any) -> Any:
-        """Return the module's result behind the identity after it."""
+        """Pass the module's result through the identity after it."""
         if not isinstance(result, Tensor | tuple):
             warnings.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
@@ -156,7 +152,7 @@ class BackwardWatch:
         return parts if isinstance(result, tuple) else parts[0]
 
     def enters(self, grads: tuple, count: int, places: list[int]) -> tuple | None:
-        """Backward enters the module: run the pre-hooks; where no input has a gradient, the hooks too."""
+        """Backward enters the module: run the pre-hooks, and the hooks if no input has a gradient."""
         shown = put_at(grads, places, count)
         for hook in self.pre_hooks:
             result = run_hook("full backward pre-hook", self.module, hook, shown)
@@ -167,7 +163,7 @@ class BackwardWatch:
         return tuple(shown[i] for i in places) if self.pre_hooks else None
 
     def run_hooks(self, shown: tuple) -> tuple:
-        """Run the hooks; return the gradients of the inputs that they leave."""
+        """Run the hooks; return the input gradients that they leave."""
         for hook in self.hooks:
             result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
             shown = shown if result is None else check_hook_results(result, shown, hook)
@@ -182,7 +178,7 @@ class BackwardWatch:
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
 
     def add_zeros(self, grads: tuple) -> tuple:
-        """Return gradients of the inputs with zeros for tensors that none reached, of the others' leading axes."""
+        """Replace None by zeros for input tensors that no gradient reached, with the others' leading axes."""
         pairs = list(zip(grads, self.given, strict=True))
         lead = next((tuple(g.shape[: g.ndim - len(like[0])]) for g, like in pairs if g is not None), ())
         return tuple(
@@ -197,9 +193,9 @@ IDENTITY = Rule(
 
 
 def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
-    """Return values with those that require grad behind one identity, their places, and its node (or None).
+    """Pass the values that require grad through one identity; return all values, the places passed, its node or None.
 
-    Behind it stands a view of each, so that it may be changed in place and the gradient stays right.
+    Each value passed becomes a view, so that in-place changes of it get the right gradient.
     """
     places = [
         i
@@ -220,16 +216,13 @@ def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
 
 
 def put_at(grads: tuple, places: list[int], count: int) -> tuple:
-    """Return gradients at their places among `count`, None elsewhere."""
+    """Return gradients at their places in a tuple of `count`, None elsewhere."""
     by_place = dict(zip(places, grads, strict=True))
     return tuple(by_place.get(i) for i in range(count))
 
 
-# -- backward hooks of the old kind ---------------------------------------------------------------
-
-
 def first_tensor(result: Any) -> Any:
-    """Return the first tensor in a module's result; None where there is none."""
+    """Return the first tensor in a module's result, None if there is none."""
     while isinstance(result, dict | tuple | list) and result:
         parts = list(result.values()) if isinstance(result, dict) else result
         result = next((x for x in parts if isinstance(x, Tensor)), parts[0])
@@ -237,12 +230,12 @@ def first_tensor(result: Any) -> Any:
 
 
 def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Callable]) -> None:
-    """Register hooks on the operation that made a module's result, and warn once where they see too little."""
+    """Register hooks on the operation that made a module's result; warn once if they see too little."""
     tensor = first_tensor(result)
     node = None if tensor is None else tensor.grad_fn
     if node is None:
         return
-    # PyTorch multiplies a vector as a matrix of one row: the last operation is a view of that product
+    # PyTorch multiplies a vector as a matrix of one row; its last operation is a view of the product
     is_row = name_of_entry(node) == "vector_matrix"
     shape = (1, *tensor.shape)
     for hook in hooks:
@@ -262,12 +255,12 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
 
 
 def name_of_entry(node: Any) -> str:
-    """Return the name of the entry of the table that a node recorded, "" for none."""
+    """Return the name of the table entry that a node recorded, "" for none."""
     return getattr(node.rule.primitive, "name", "")
 
 
 def run_hook_on_view(module: Any, hook: Callable, shape: tuple[int, ...], outs: tuple) -> Any:
-    """Call a hook of the old kind with the gradient of what the last view was taken of; return what it leaves."""
+    """Call a hook of the old kind with the gradient of the base of the last view; return what it leaves."""
     if outs[0] is None:
         return None
     left = run_hook("backward hook", module, hook, (outs[0].reshape(shape),), outs)
@@ -276,9 +269,9 @@ def run_hook_on_view(module: Any, hook: Callable, shape: tuple[int, ...], outs: 
 
 
 def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tuple) -> Any:
-    """Call a hook of the old kind with the gradients that PyTorch's operation hands on; return those it leaves.
+    """Call a hook of the old kind with the gradients that PyTorch's operation passes on; return those it leaves.
 
-    PyTorch's linear layer multiplies by the transposed weight, whose gradient the hook sees.
+    PyTorch's linear layer multiplies by the transposed weight, so the hook sees the gradient of that.
     """
     places = range(len(grads))[COUNTED.get(node.name(), slice(None))]
     turned = 2 if name_of_entry(node) == "affine" else None
@@ -294,7 +287,7 @@ def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tup
 
 
 def is_one_operation(args: tuple, result: Any, node: Any) -> bool:
-    """Return whether hooks on a node see all of the module's inputs and outputs."""
+    """Report whether hooks on a node see all of the module's inputs and outputs."""
     if not all(isinstance(x, Tensor) for x in (*args, result)):
         return False
     return {x.grad_fn for x in args if x.grad_fn is not None} == {parent for parent, _ in node.next_functions}

@@ -11,7 +11,7 @@ from .module import Module, indent, listing
 
 
 class Numbered(Module, MutableSequence):
-    """Modules in order, named 0, 1, 2 ..., with the ways of a list."""
+    """Modules in order, named 0, 1, 2 ..., which behave like a list."""
 
     def _refill(self, modules: list[Any]) -> None:
         self._modules.clear()
@@ -36,17 +36,17 @@ class Numbered(Module, MutableSequence):
         self._refill(modules)
 
     def append(self, module: Any) -> Any:
-        """Add a module at the end; return this."""
+        """Add a module at the end; return self."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Any]) -> Any:
-        """Add modules at the end; return this."""
+        """Add modules at the end; return self."""
         super().extend(modules)
         return self
 
     def insert(self, index: int, module: Any) -> Any:
-        """Put a module before a place; return this."""
+        """Insert a module before a place; return self."""
         modules = list(self)
         modules.insert(index, module)
         self._refill(modules)
@@ -54,7 +54,7 @@ class Numbered(Module, MutableSequence):
 
 
 class Sequential(Numbered):
-    """Modules called one after another; given one by one, or as an ordered dictionary of names."""
+    """Modules called one after another, given one by one or as an ordered dictionary by name."""
 
     def __init__(self, *args: Any):
         super().__init__()
@@ -74,7 +74,7 @@ class Sequential(Numbered):
 
 
 class ModuleList(Numbered):
-    """A list of modules, which are registered; it has no forward."""
+    """A list of registered modules, without a forward."""
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
@@ -95,9 +95,9 @@ class ModuleList(Numbered):
 
 
 class ModuleDict(Module, MutableMapping):
-    """A dictionary of modules, which are registered; it has no forward."""
+    """A dictionary of registered modules, without a forward."""
 
-    __eq__ = object.__eq__  # as modules are: by identity
+    __eq__ = object.__eq__  # by identity, like other modules
     __hash__ = object.__hash__
 
     def __init__(self, modules: Any = ()):

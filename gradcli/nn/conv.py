@@ -1,4 +1,4 @@
-"""Padding, convolutions, averages and maxima over sliding windows, which one rule lays for all of them."""
+"""Padding, convolutions, and averages and maxima over sliding windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .layers import REQUIRED, Applied, Filled, layer
 
 
 def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """Return one int per axis: a single number stands for all. Raises RuntimeError for another count."""
+    """Return one int per axis: one number is used for all. Raises RuntimeError for another count."""
     values = (int(value),) if isinstance(value, int | np.integer) else tuple(int(v) for v in value)
     if len(values) not in (1, n):
         raise RuntimeError(f"{name} must be a number or {n} numbers, got {list(values)}")
@@ -27,7 +27,7 @@ def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
 
 
 def add_batch_axis(input: Tensor, n: int, name: str) -> Tensor:
-    """Return input as (N, C, ...). Raises RuntimeError for another number of axes than n + 2 and n + 1."""
+    """Return input as (N, C, ...). Raises RuntimeError unless it has n + 1 or n + 2 axes."""
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, "
@@ -37,9 +37,9 @@ def add_batch_axis(input: Tensor, n: int, name: str) -> Tensor:
 
 
 def lay_windows(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool = False) -> Windows:
-    """Return the windows over an array of `size`. Raises RuntimeError where there is none, or a step is not positive.
+    """Return the windows over an array of `size`. Raises RuntimeError if none fits, or a step is not positive.
 
-    padding: (before, behind) per axis. ceil: a last window that begins inside may reach over the end.
+    padding: (before, behind) per axis. ceil: the last window may extend beyond the end.
     """
     n = len(size)
     strides, dilations = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
@@ -66,7 +66,7 @@ def lay_windows(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """Elements around input: pad = (before, behind) of the last axis, then of the one before, and so on.
 
-    mode: constant (value, 0 unless given), reflect (mirrored), or replicate (the last one again).
+    mode: constant (value, 0 unless given), reflect (mirrored), or replicate (the last element again).
     """
     if mode not in ("constant", "reflect", "replicate"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}; gradcli has constant, reflect and replicate")
@@ -86,11 +86,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     return relabel(entry("pad").function(input, around, constant_values=value or 0), "ConstantPadNdBackward0")
 
 
-# -- convolutions ---------------------------------------------------------------------------------
-
-
 def check_padding(padding: str, stride: Sequence[int], error: type[Exception]) -> None:
-    """Raise an error of that type unless a word for padding is known, and fits the strides."""
+    """Raise an error of this type for an unknown word for padding, or 'same' with strides."""
     if padding not in ("same", "valid"):
         raise error(f"Invalid padding string '{padding}', should be one of {{'valid', 'same'}}")
     if padding == "same" and max(stride) > 1:
@@ -209,9 +206,6 @@ class Conv2d(Convolution):
     _function = staticmethod(conv2d)
 
 
-# -- pools ----------------------------------------------------------------------------------------
-
-
 def lay_pool(x: Tensor, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Windows:
     """Return the windows of a pool over the last n axes of x. Raises RuntimeError for too much padding."""
     kernels, paddings = per_axis(kernel, n, "kernel_size"), per_axis(padding, n, "padding")
@@ -261,7 +255,7 @@ adaptive_avg_pool1d, adaptive_avg_pool2d = map(adaptive_avg_pool, (1, 2))
 
 
 def find_maxima(data: np.ndarray, windows: Windows) -> np.ndarray:
-    """Return where, in flattened planes of data (lead + windows.size), each window's first maximum lies: lead + out."""
+    """Return the place of each window's first maximum in flattened planes of data (lead + windows.size): lead + out."""
     plane = math.prod(windows.size)
     numbers = windows.take(np.arange(1, plane + 1).reshape(windows.size))  # 0 in the padding
     places = numbers.reshape(*windows.out, math.prod(windows.kernel)) - 1
@@ -299,7 +293,7 @@ max_pool1d, max_pool2d = map(max_pool, (1, 2))
 
 
 class Pool(Applied):
-    """A pool over windows; the stride is the window's size unless given."""
+    """A pool over windows; the stride is by default the window's size."""
 
     kernel_size: Any
     stride: Any

@@ -34,14 +34,14 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Fill with normal numbers; complex ones have the variance std^2 in all. Raises RuntimeError for std < 0."""
+    """Fill with normal numbers; complex ones have total variance std^2. Raises RuntimeError for std < 0."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return create.normal_(tensor, mean, std)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """Return how many inputs and outputs an element of a weight (out, in, ...) connects; ValueError below two axes."""
+    """Return the inputs and outputs per element of a weight (out, in, ...). Raises ValueError below two axes."""
     if tensor.ndim < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])
@@ -49,11 +49,11 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 _calculate_fan_in_and_fan_out = fans
-"""PyTorch's name, which tutorials take from its own layers."""
+"""PyTorch's private name, which tutorials use."""
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """Return by how much a nonlinearity shrinks its input, inverted. Raises ValueError for others."""
+    """Return the factor that compensates for how a nonlinearity shrinks its input. Raises ValueError for others."""
     if nonlinearity in GAINS:
         return GAINS[nonlinearity]
     if nonlinearity != "leaky_relu":

@@ -1,4 +1,4 @@
-"""Layers, each next to its function: rows of a function and its settings, and classes of those with weights."""
+"""Layers and their functions: classes made from a function and its settings, and classes with weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REQUIRED = inspect.Parameter.empty
 
 
 class Layer(Module):
-    """A module that prints its settings: `_shown` are their names, `=name` prints the value alone."""
+    """A module that prints its settings: `_shown` lists their names, `=name` prints only the value."""
 
     _shown = ""
 
@@ -46,7 +46,7 @@ class Layer(Module):
 
 
 class Applied(Layer):
-    """A module that calls `_function` with its settings: its attributes, named by `__signature__`."""
+    """A module that calls `_function` with its settings: the attributes named in `__signature__`."""
 
     _function: Callable
     __signature__: inspect.Signature
@@ -70,16 +70,16 @@ class Applied(Layer):
 
 
 def layer(name: str, function: Any, *, base: type = Applied, shown: str | None = None, **settings: Any) -> Any:
-    """Return the class of modules that apply a function.
+    """Return a class of modules that apply a function.
 
-    settings: the function's further arguments, in the class's order, with their defaults (REQUIRED for none).
-    shown: those to print, all unless given.
+    settings: the function's other arguments, in the class's order, with their defaults (REQUIRED for none). shown: the
+    settings to print, by default all.
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(n, kind, default=default) for n, default in settings.items()])
     members = {
         "__doc__": function.__doc__,
-        "__module__": sys._getframe(1).f_globals["__name__"],  # where pickle finds the class, as namedtuple does it
+        "__module__": sys._getframe(1).f_globals["__name__"],  # where pickle finds the class, as for namedtuple
         "__signature__": signature,
         "_function": staticmethod(function),
         "_shown": " ".join(settings) if shown is None else shown,
@@ -87,14 +87,12 @@ def layer(name: str, function: Any, *, base: type = Applied, shown: str | None =
     return type(name, (base,), members)
 
 
-# -- activations ----------------------------------------------------------------------------------
-
 tanh, sigmoid, logsigmoid, softplus = map(resolve, ("tanh", "sigmoid", "logsigmoid", "softplus"))
 relu_ = method("relu_")
 
 
 def compute_into(input: Tensor, inplace: bool, function: Callable[[], Any]) -> Any:
-    """Return function(), written into input where that is asked for."""
+    """Return function(), written into input if inplace."""
     return changes.update(input, function) if inplace else function()
 
 
@@ -136,7 +134,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 
 def default_dim(input: Tensor, dim: int | None) -> int:
-    """Return dim; for programs of old that name none, 0 for 0, 1 or 3 axes, else 1."""
+    """Return dim; if a program gives none, PyTorch's old default: 0 for 0, 1 or 3 axes, else 1."""
     return dim if dim is not None else 0 if input.ndim in (0, 1, 3) else 1
 
 
@@ -169,7 +167,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def drop(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
-    """Zero parts of input: a random number of an array of this shape decides about each."""
+    """Zero parts of input, each decided by one random number of an array of this shape."""
     check_probability(p)
     if not training or p == 0:
         return input
@@ -201,7 +199,7 @@ class Dropout2d(Dropout):
 
 
 class Identity(Module):
-    """The input itself, whatever the module is made with."""
+    """Returns its input, and accepts any arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
@@ -210,11 +208,8 @@ class Identity(Module):
         return input
 
 
-# -- weights ------------------------------------------------------------------------------------------
-
-
 class Filled(Layer):
-    """What has a weight (outputs, inputs ...) and perhaps a bias, filled at random."""
+    """A layer with a weight (outputs, inputs ...) and perhaps a bias, filled at random."""
 
     weight: Parameter
     bias: Parameter | None
@@ -230,7 +225,7 @@ class Filled(Layer):
 
 
 def fill_uniform(module: Module, count: int) -> None:
-    """Fill the parameters of a module itself with uniform random numbers in +-1 / sqrt(count)."""
+    """Fill a module's own parameters uniformly from +-1 / sqrt(count)."""
     bound = 1 / math.sqrt(count) if count else 0
     for x in module.parameters(recurse=False):
         init.uniform_(x, -bound, bound)
@@ -250,7 +245,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 class PReLU(Layer):
-    """input where positive, weight * input elsewhere, with a weight that is trained: one, or one per channel."""
+    """input where positive, weight * input elsewhere; the weight, one or one per channel, is trained."""
 
     _shown = "num_parameters"
 
@@ -292,7 +287,7 @@ class Linear(Filled):
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """A last axis with 1 at the class, else 0; as many classes as needed unless given."""
+    """A last axis with 1 at the class, else 0; by default as many classes as needed."""
     classes = np.asarray(tensor.detach().numpy())
     if classes.dtype.kind not in "iu":
         raise RuntimeError("one_hot is only applicable to index tensor.")
@@ -304,10 +299,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 @records_as("EmbeddingBackward0")
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Rows of weight at the numbers in input; the row padding_idx gets no gradient.
-
-    Raises IndexError for a number of no row.
-    """
+    """Rows of weight at the numbers in input; the row padding_idx gets no gradient. Raises IndexError."""
     indices = np.asarray(input.detach().numpy())
     if indices.dtype.kind not in "iu":
         raise RuntimeError(
@@ -353,7 +345,7 @@ class Embedding(Layer):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
-        """Return the module with a given table, which is not trained unless freeze is False."""
+        """Return the module with a given table, which is trained only if freeze is False."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -362,7 +354,6 @@ class Embedding(Layer):
         return made
 
     def reset_parameters(self) -> None:
-        """Draw the table from a normal distribution."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():

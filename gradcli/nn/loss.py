@@ -1,4 +1,4 @@
-"""Losses: distances of a prediction from a target, of scores of classes, and of probabilities."""
+"""Losses: distances from a target, and losses of class scores and of probabilities."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reduce_losses(values: Any, reduction: str) -> Any:
 
 
 def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str, weight: Tensor | None = None) -> Tensor:
-    """Record a loss of operands of one shape that is one entry of the table, weighed and reduced."""
+    """Record a loss that is one entry of the table, on operands of one shape, weighted and reduced."""
     check_reduction(reduction)
     if weight is not None:
         return reduce_losses(loss_by_entry(name, input, target, "none") * weight, reduction)
@@ -41,11 +41,8 @@ def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str, weig
     return dispatch(entry(name), (input, target), {"axis": axis, "total": total})
 
 
-# -- distances ------------------------------------------------------------------------------------
-
-
 def warn_of_shapes(input: Tensor, target: Tensor) -> None:
-    """Warn, in PyTorch's words, of a target whose shape differs from the input's."""
+    """Warn, as PyTorch does, of a target whose shape differs from the input's."""
     if isinstance(target, Tensor) and target.shape != input.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
@@ -94,11 +91,8 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return reduce_losses(huber(input - target, delta), reduction)
 
 
-# -- classes --------------------------------------------------------------------------------------
-
-
 def check_target(x: Tensor, target: Tensor) -> None:
-    """Raise RuntimeError or ValueError unless target has one class for every place of x (N, C, ...) or (C,)."""
+    """Raise RuntimeError or ValueError unless target has one class per place of x (N, C, ...) or (C,)."""
     shape, given = tuple(x.shape), tuple(target.shape)
     if not shape:
         raise RuntimeError("a loss of classes needs input of at least 1 axis")
@@ -113,7 +107,7 @@ def check_target(x: Tensor, target: Tensor) -> None:
 def class_losses(
     scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, smoothing: float = 0.0
 ) -> Tensor:
-    """Return -scores of the target classes, weighed; the mean is over the sum of weights. IndexError for no class."""
+    """Return -scores of the target classes, weighted; the mean divides by the sum of weights. Raises IndexError."""
     check_target(scores, target)
     check_reduction(reduction)
     shape = tuple(scores.shape)
@@ -136,7 +130,7 @@ def class_losses(
 def loss_at_each(
     scores: Tensor, classes: np.ndarray, places: np.ndarray, weight: Tensor | None, reduction: str, smoothing: float
 ) -> Tensor:
-    """Return class_losses, at the places that count, one by one, smoothed, or with gradients of the weights."""
+    """Return class_losses at each of the places that count, smoothed, or with gradients of the weights."""
     axis = 0 if scores.ndim == 1 else 1
     taken = pick_positions(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
     losses = -taken.squeeze(axis)
@@ -170,7 +164,7 @@ def cross_entropy(
 ) -> Tensor:
     """-log_softmax(input) at the target classes, or its mean over target probabilities in the shape of input.
 
-    label_smoothing: the part of the target that is spread equally over all classes.
+    label_smoothing: the share of the target that is spread equally over all classes.
     """
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -201,9 +195,6 @@ def cross_entropy(
     if reduction == "mean":
         return losses.sum() / (math.prod(shape) / classes or math.nan)
     return reduce_losses(losses, reduction)
-
-
-# -- probabilities --------------------------------------------------------------------------------
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -248,11 +239,8 @@ def binary_cross_entropy_with_logits(
     return reduce_losses(losses if weight is None else losses * weight, reduction)
 
 
-# -- modules ------------------------------------------------------------------------------------------
-
-
 class Loss(Applied):
-    """A loss: weights are buffers."""
+    """A loss whose weights are buffers."""
 
     def _set(self, name: str, value: Any) -> None:
         if name in ("weight", "pos_weight"):

@@ -1,4 +1,4 @@
-"""Module, what layers and networks are made of; its state in files is NumPy's .npz, which executes nothing."""
+"""Module, the base of layers and networks; its state is saved as NumPy's .npz, which cannot execute code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .call import HookLists, call_with_hooks
 
 
 class IncompatibleKeys(NamedTuple):
-    """What load_state_dict found no value for, and what it had no use for."""
+    """The keys that load_state_dict found no value for, and those it did not use."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -35,14 +35,14 @@ REGISTRIES: dict[str, tuple[str, Any, str]] = {
     "_modules": ("child module", (), "nn.Module"),
     "_buffers": ("buffer", Tensor, "Tensor"),
 }
-"""For each, what it holds, the type of values that need no registration of their own, and what an error asks for."""
+"""For each, what it holds, which values can be assigned to a name in it, and the type that errors ask for."""
 
 
 class Module(HookLists):
     """A function with parameters, and with modules inside it.
 
-    Derived classes call `super().__init__()`, assign parameters and modules as attributes, which registers
-    them, and define `forward`.
+    Derived classes call `super().__init__()`, register parameters and modules by assigning them as attributes, and
+    define `forward`.
     """
 
     training: bool
@@ -56,7 +56,7 @@ class Module(HookLists):
         super().__init__()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result: what derived classes define."""
+        """Compute the result; derived classes define it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -84,13 +84,13 @@ class Module(HookLists):
         registered[name] = value
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter, or None for one that is left out."""
+        """Add a parameter, or None for an omitted one."""
         self._register("parameter", name, param, Parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is no parameter but part of the state, such as a running mean.
+        """Add a tensor that is not a parameter but part of the state, such as a running mean.
 
-        persistent: whether it is in the state_dict.
+        persistent: it is in the state_dict.
         """
         self._register("buffer", name, tensor, Tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
@@ -135,7 +135,7 @@ class Module(HookLists):
             self.__dict__[registry][name] = value
 
     def _forget(self, name: str, kept: str) -> None:
-        """Take a name out of everywhere but one registry, before it is registered there."""
+        """Remove a name from everywhere but one registry, before it is registered there."""
         self.__dict__.pop(name, None)
         if self._registry_of(name) not in (None, kept):
             delattr(self, name)
@@ -151,10 +151,10 @@ class Module(HookLists):
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
 
-    # -- what it holds ------------------------------------------------------------------------
+    # -- contents -----------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """Yield (name, module) of the modules directly inside, each one once."""
+        """Yield (name, module) of the modules directly inside, each once."""
         seen = set()
         for name, child in self._modules.items():
             if child is not None and id(child) not in seen:
@@ -167,7 +167,7 @@ class Module(HookLists):
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """Yield (name, module) of this module and all inside it, each one once unless told otherwise."""
+        """Yield (name, module) of this module and all inside it, by default each once."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -220,7 +220,7 @@ class Module(HookLists):
     # -- state ------------------------------------------------------------------------------------
 
     def _state_places(self) -> dict[str, tuple[Module, str]]:
-        """Return where each entry of the state stands: a module, and the name there."""
+        """Return the module and the name there of each entry of the state."""
         return {
             f"{path}.{name}" if path else name: (module, name)
             for path, module in self.named_modules(remove_duplicate=False)
@@ -234,9 +234,9 @@ class Module(HookLists):
         return OrderedDict((key, getattr(module, name).detach()) for key, (module, name) in places.items())
 
     def load_state_dict(self, state_dict: Mapping, strict: bool = True) -> IncompatibleKeys:
-        """Copy values into parameters and buffers; return the names that were missing and those not expected.
+        """Copy values into parameters and buffers; return the missing and the unexpected names.
 
-        strict: both are errors. Raises RuntimeError listing all that does not fit.
+        strict: both are errors. Raises RuntimeError listing everything that does not fit.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -257,7 +257,7 @@ class Module(HookLists):
     # -- types ------------------------------------------------------------------------------------
 
     def _apply(self, convert: Callable[[Tensor], Tensor]) -> Any:
-        """Replace the data of all parameters and buffers, and gradients, by what a function makes of them."""
+        """Convert the data of all parameters, gradients and buffers by a function."""
         with no_grad():
             for parameter in self.parameters():
                 grad, parameter.data = parameter._grad, convert(parameter.data)
@@ -278,7 +278,7 @@ class Module(HookLists):
         return self._apply(lambda t: t.to(*args, **kwargs) if t.dtype.kind in "fc" else t)
 
     def cpu(self) -> Any:
-        """Return the module: it is on the CPU."""
+        """Return the module, which is on the CPU already."""
         return self
 
     def double(self) -> Any:
@@ -293,7 +293,7 @@ class Module(HookLists):
     # -- modes --------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Module:
-        """Set the module and all in it to training, where Dropout and BatchNorm behave differently."""
+        """Set the module and all inside it to training, which changes Dropout and BatchNorm."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -305,7 +305,7 @@ class Module(HookLists):
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Have all parameters record, or not."""
+        """Record operations on all parameters, or stop doing so."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
@@ -318,7 +318,7 @@ class Module(HookLists):
     # -- printing ---------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """Return what to print between the parentheses."""
+        """Return the text to print between the parentheses."""
         return ""
 
     def __repr__(self) -> str:
@@ -348,7 +348,7 @@ def copy_entry(x: Tensor, key: str, value: Any) -> list[str]:
 
 
 def listing(name: str, extra: list[str], children: list[str]) -> str:
-    """Return Name(extra) in one line, or with one line for each child."""
+    """Return Name(extra) on one line, or with a line per child."""
     if len(extra) == 1 and not children:
         return f"{name}({extra[0]})"
     lines = extra + children
@@ -356,7 +356,7 @@ def listing(name: str, extra: list[str], children: list[str]) -> str:
 
 
 def indent(text: str) -> str:
-    """Return a text with all lines but the first moved right by two."""
+    """Indent all lines but the first by two."""
     return text.replace("\n", "\n  ")
 
 
@@ -366,13 +366,10 @@ def type_name(value: Any) -> str:
     return type(value).__name__ if not isinstance(value, type) else value.__name__
 
 
-# -- files ----------------------------------------------------------------------------------------
-
-
 def save(obj: Any, f: Any) -> None:
-    """Write tensors by name to a file, an .npz whatever it is called; `numpy.load` reads it, too.
+    """Write tensors by name to a file, an .npz whatever its name; `numpy.load` reads it, too.
 
-    f: a path or a binary file; a path is written whole or not at all. Raises TypeError for anything but a state.
+    f: a path or a binary file; a path is written completely or not at all. Raises TypeError for anything but a state.
     """
     members = {name: as_raw(x) for name, x in obj.items()} if isinstance(obj, Mapping) else None
     if members is None or not all(isinstance(name, str) and is_numbers(raw) for name, raw in members.items()):
@@ -381,7 +378,7 @@ def save(obj: Any, f: Any) -> None:
         contextlib.nullcontext(f) if hasattr(f, "write") else replacing(f) as file,
         zipfile.ZipFile(file, "w") as archive,
     ):
-        for name, raw in members.items():  # np.savez has arguments of its own, and refuses a parameter named "file"
+        for name, raw in members.items():  # np.savez would refuse a parameter named "file", its own argument
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(raw), allow_pickle=False)
 
@@ -393,7 +390,7 @@ def is_numbers(x: Any) -> bool:
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """Return what `save` wrote to a file: tensors by name.
 
-    Raises ValueError for a file that is no .npz, or that holds pickled objects: those are never loaded.
+    Raises ValueError for a file that is not an .npz, or that holds pickled objects, which are never loaded.
     """
     where = f if isinstance(f, str | os.PathLike) else "the file"
     try:
@@ -403,11 +400,11 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
         with archive:
             state = {name: archive[name] for name in archive.files}
         if stray := [name for name, x in state.items() if not is_numbers(x)]:
-            raise ValueError(f"{stray[0]} is no array of numbers")
+            raise ValueError(f"{stray[0]} is not an array of numbers")
         return {name: Tensor._wrap(np.array(x), None) for name, x in state.items()}
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
         why = str(error).partition(". If you trust")[0]
-        raise ValueError(f"{where} holds no state written by save() ({why}); pickled data is refused") from None
+        raise ValueError(f"{where} does not hold a state written by save() ({why}); pickled data is refused") from None
 
 
 __all__ = ["load", "save"]

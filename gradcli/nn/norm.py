@@ -1,4 +1,4 @@
-"""Normalization: over the last axes, over groups of channels, and with the moments of batches."""
+"""Normalization: over the last axes, over groups of channels, and by the moments of batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .layers import Layer
 
 
 def scale_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Return x (N, C, ...) times weight plus bias, where they are given, per channel."""
+    """Return x (N, C, ...) times weight plus bias per channel; either may be None."""
     x = x if weight is None else x * lay_along(weight, 1 - x.ndim)
     return x if bias is None else x + lay_along(bias, 1 - x.ndim)
 
@@ -28,7 +28,7 @@ def scale_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Ten
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """(input - mean) / sqrt(variance + eps) * weight + bias over the last axes, which have the normalized_shape."""
+    """(input - mean) / sqrt(variance + eps) * weight + bias over the last axes, of shape normalized_shape."""
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(int(n) for n in normalized_shape)
     if not shape:
         raise RuntimeError(
@@ -75,10 +75,10 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Standardize each channel of (N, C, ...): over the batch when training, else with the running moments.
+    """Standardize each channel of (N, C, ...): over the batch when training, else by the running moments.
 
-    Training moves the running moments towards those of the batch. Raises ValueError for one value per channel,
-    RuntimeError where running moments are needed and missing, or not one per channel.
+    Training moves the running moments towards the batch's. Raises ValueError for a single value per channel,
+    RuntimeError for running moments that are missing or not one per channel.
     """
     if any(x is not None and x.numel() != input.shape[1] for x in (running_mean, running_var)):
         raise RuntimeError(f"running_mean and running_var should contain {input.shape[1]} elements")
@@ -102,7 +102,7 @@ def batch_norm(
 
 
 class Norm(Layer):
-    """A normalization with an optional scale and shift of its result."""
+    """A normalization with an optional scale and shift."""
 
     weight: Parameter | None
     bias: Parameter | None
@@ -169,7 +169,7 @@ class GroupNorm(Norm):
 
 
 class BatchNorm(Norm):
-    """Standardize each channel with the batch's moments when training, else with the running ones; weight and bias.
+    """Standardize each channel by the batch's moments when training, else by the running ones; then weight and bias.
 
     running_mean, running_var and num_batches_tracked are buffers; momentum None averages over all batches.
     """
@@ -201,7 +201,7 @@ class BatchNorm(Norm):
             self.register_buffer(name, x if track_running_stats else None)
 
     def reset_parameters(self) -> None:
-        """Forget the running moments, make the scale 1 and the shift 0."""
+        """Reset the running moments, make the scale 1 and the shift 0."""
         for name, x in self.named_buffers(recurse=False):
             x.fill_(name == "running_var")
         super().reset_parameters()

@@ -35,7 +35,7 @@ STEPS: dict[str, tuple[Callable[..., State], int]] = {
     "LSTM": (lstm_step, 4),
     "GRU": (gru_step, 3),
 }
-"""For each kind, what one step computes and how many gates there are."""
+"""For each kind, the function of one step and the number of gates."""
 
 
 class RNNBase(Module):
@@ -76,7 +76,7 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def _ends(self, layer: int) -> list[str]:
-        """Return how the names of a layer's parameters end, for each direction."""
+        """Return the suffix of a layer's parameter names, for each direction."""
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
 
     def reset_parameters(self) -> None:
@@ -84,7 +84,7 @@ class RNNBase(Module):
         fill_uniform(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """Do nothing: there is nothing to gain here."""
+        """Do nothing: PyTorch programs call this to speed up GPUs."""
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         if input.ndim not in (2, 3):
@@ -118,7 +118,7 @@ class RNNBase(Module):
         return tuple(s.unsqueeze(1) for s in states) if alone else states
 
     def _layers(self, x: Tensor, states: State) -> tuple[Tensor, State]:
-        """Run all layers; return the outputs of the last, and the last states."""
+        """Run all layers; return the last one's outputs, and the last states."""
         last: list[State] = []
         for layer in range(self.num_layers):
             ends = self._ends(layer)
