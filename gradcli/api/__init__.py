@@ -37,7 +37,6 @@ def method(name: str) -> Callable | None:
 
 
 def in_place(function: Callable, name: str) -> Callable:
-    """Return the in-place form of a method."""
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return inplace.update(self, lambda: function(self, *args, **kwargs))

@@ -60,7 +60,6 @@ def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
 
 
 def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
-    """Return the index of slices along dim."""
     axis, places = positions_along(input, dim, index, name)
     if places.ndim > 1:
         raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {places.ndim} axes")

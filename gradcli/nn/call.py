@@ -152,7 +152,7 @@ class BackwardWatch:
         return parts if isinstance(result, tuple) else parts[0]
 
     def enters(self, grads: tuple, count: int, places: list[int]) -> tuple | None:
-        """Backward enters the module: run the pre-hooks, and the hooks if no input has a gradient."""
+        """Run the pre-hooks as backward enters the module; also the hooks if no input has a gradient."""
         shown = put_at(grads, places, count)
         for hook in self.pre_hooks:
             result = run_hook("full backward pre-hook", self.module, hook, shown)
@@ -163,7 +163,6 @@ class BackwardWatch:
         return tuple(shown[i] for i in places) if self.pre_hooks else None
 
     def run_hooks(self, shown: tuple) -> tuple:
-        """Run the hooks; return the input gradients that they leave."""
         for hook in self.hooks:
             result = run_hook("full backward hook", self.module, hook, shown, self.grad_outputs)
             shown = shown if result is None else check_hook_results(result, shown, hook)
@@ -171,7 +170,7 @@ class BackwardWatch:
         return shown
 
     def leaves(self, grads: tuple, _: tuple) -> tuple | None:
-        """Backward leaves the module: run the hooks."""
+        """Run the hooks as backward leaves the module."""
         if self.grad_outputs is None:
             return None  # backward started inside the module
         shown = self.run_hooks(self.add_zeros(put_at(grads, self.places, len(self.given))))

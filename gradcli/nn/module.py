@@ -65,8 +65,6 @@ class Module(HookLists):
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
-    # -- registration -----------------------------------------------------------------------------
-
     def _register(self, kind: str, name: Any, value: Any, wanted: type) -> None:
         """Enter a parameter, buffer or module. Raises AttributeError, KeyError and TypeError as PyTorch does."""
         registered = self.__dict__.get(f"_{kind}s")
@@ -98,8 +96,6 @@ class Module(HookLists):
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child under a name."""
         self._register("module", name, module, Module)
-
-    # -- attributes -------------------------------------------------------------------------------
 
     def _registry_of(self, name: str) -> str | None:
         for registry in REGISTRIES:
@@ -150,8 +146,6 @@ class Module(HookLists):
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
-
-    # -- contents -----------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, module) of the modules directly inside, each once."""
@@ -217,8 +211,6 @@ class Module(HookLists):
         fn(self)
         return self
 
-    # -- state ------------------------------------------------------------------------------------
-
     def _state_places(self) -> dict[str, tuple[Module, str]]:
         """Return the module and the name there of each entry of the state."""
         return {
@@ -254,8 +246,6 @@ class Module(HookLists):
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return keys
 
-    # -- types ------------------------------------------------------------------------------------
-
     def _apply(self, convert: Callable[[Tensor], Tensor]) -> Any:
         """Convert the data of all parameters, gradients and buffers by a function."""
         with no_grad():
@@ -290,8 +280,6 @@ class Module(HookLists):
     def half(self) -> Any:
         return self._apply(lambda t: t.half() if t.dtype.kind == "f" else t)
 
-    # -- modes --------------------------------------------------------------------------
-
     def train(self, mode: bool = True) -> Module:
         """Set the module and all inside it to training, which changes Dropout and BatchNorm."""
         if not isinstance(mode, bool):
@@ -314,8 +302,6 @@ class Module(HookLists):
         """Clear the gradients of all parameters: to None, or to zeros."""
         for parameter in self.parameters():
             clear_grad(parameter, set_to_none)
-
-    # -- printing ---------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
         """Return the text to print between the parentheses."""

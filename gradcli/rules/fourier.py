@@ -169,7 +169,6 @@ def transform(x, kind, sizes=None, axes=None, norm=None):
 
 
 def one_axis(kind):
-    """Return NumPy's function of one axis."""
 
     def function(a, n=None, axis=-1, norm=None):
         return transform(a, kind, None if n is None else (as_int(n),), (axis,), norm)
@@ -178,7 +177,6 @@ def one_axis(kind):
 
 
 def many_axes(kind, default):
-    """Return NumPy's function of several axes."""
 
     def function(a, s=None, axes=default, norm=None):
         return transform(a, kind, s, axes, norm)

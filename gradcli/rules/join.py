@@ -12,7 +12,6 @@ from .table import SELECTION, A, Sample, general, numpy_function, rule, selectio
 
 
 def join_signature(xs, axis=0):
-    """Bind concatenate: a sequence of arrays."""
     xs = tuple(xs)
     if not xs:
         raise ValueError("concatenate needs at least one array")
@@ -50,7 +49,6 @@ concatenate = general(
 
 
 def stack_signature(xs, axis=0):
-    """Bind stack: a sequence of arrays of one shape."""
     xs = tuple(xs)
     if not xs:
         raise ValueError("stack expects a non-empty TensorList")

@@ -123,7 +123,6 @@ internal.general(
 
 
 def arg_signature(x, axis=None, keepdims=False):
-    """Bind argmax and argmin."""
     return (x,), {"axis": None if axis is None else negative_axis(axis, rank(x)), "keepdims": bool(keepdims)}
 
 
@@ -153,7 +152,6 @@ def variance_signature(x, axis=None, keepdims=False, *, correction=None, ddof=No
 
 
 def subtract_mean(x, axis):
-    """x minus its mean over axis."""
     return x - sum_kept(x, axis) / max(count(x.shape, axis), 1)
 
 

@@ -121,7 +121,6 @@ argsort = constant(
 
 
 def diagonal_positions(rows: int, columns: int, offset: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return row and column numbers of a diagonal."""
     n = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     steps = np.arange(n)
     return steps + max(-offset, 0), steps + max(offset, 0)

@@ -40,7 +40,6 @@ def raw(x: Any) -> np.ndarray:
 
 
 def dtype_of(x: Any) -> np.dtype:
-    """Return NumPy's type of the elements of an array or a Tensor."""
     return getattr(x.dtype, "dtype", x.dtype)
 
 

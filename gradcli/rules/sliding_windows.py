@@ -135,7 +135,6 @@ def for_first(formula: str, product: Callable) -> Callable:
 
 
 def for_second(formula: str, product: Callable) -> Callable:
-    """Return the rule of a second operand."""
     return rule(
         formula,
         lambda g, out_shape, x, y_shape, *, windows: fit(product(g, x.conj(), windows), y_shape, len(out_shape)),

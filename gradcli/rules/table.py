@@ -208,7 +208,6 @@ class Primitive:
         return self.forward(*operands, **params)
 
     def node_name(self, shape: tuple[int, ...], params: dict) -> str:
-        """Return the name of a node for an operand of this shape."""
         return backward_name(self.node(shape, params)) if callable(self.node) else self.node
 
     def variant(self, operands: Iterable) -> str:

@@ -206,7 +206,6 @@ def complete_arguments(forward: Any, args: tuple) -> tuple:
 
 
 def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
-    """Return the outputs as Tensors with their nodes."""
     dirty = find_changed_inputs(ctx, args, outputs, wanted)
     constant = {id(x) for x in ctx._constant}
     outlines = [outline(x._data) if isinstance(x, Tensor) else None for x in outputs]
@@ -272,7 +271,6 @@ def alias(x: Tensor) -> Tensor:
 
 
 def keep_saved(ctx: Any, results: list, outputs: tuple) -> None:
-    """Keep what forward gave to save_for_backward."""
     saved: list[Saved | None] = []
     for x in ctx._to_save:
         if x is None:

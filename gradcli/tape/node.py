@@ -71,7 +71,6 @@ def to_parents(vjp: Callable[[Any, Any], tuple]) -> Callable[[Any, Any], Iterabl
 
 
 def refuse_again(node: Any, g: Any) -> tuple:
-    """Refuse to run a node whose saved values were freed."""
     raise RuntimeError(USED_UP)
 
 
@@ -130,7 +129,6 @@ class Node:
 
     @property
     def parents(self) -> tuple:
-        """The parent of each operand."""
         arity = self.rule.arity
         if arity is None:
             return self.all_parents
@@ -228,7 +226,6 @@ class Node:
 
     @property
     def hook_table(self) -> Any:
-        """The node's hooks, in a table made at first use."""
         if self.hooks is None:
             self.hooks = HookTable()
         return self.hooks

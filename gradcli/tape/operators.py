@@ -19,7 +19,7 @@ from .dtypes import imitation
 from .memory import next_seq
 from .modes import moded, state, suspended
 from .node import Node, Rule
-from .record import dispatch, elementwise_sender, keep_flags
+from .record import LARGE, dispatch, elementwise_sender, keep_flags
 from .tensor import Parameter, Tensor, as_operand, is_operand
 
 
@@ -40,7 +40,6 @@ def protocols() -> Any:
 
 
 _keys: dict = {}
-LARGE = 16384  # elements above which memory costs more than Python
 PAGE = 4096  # usual bytes of a page of memory
 
 

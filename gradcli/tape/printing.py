@@ -89,7 +89,6 @@ class ComplexFormat:
         self.width = self.real.width + self.imag.width + 1
 
     def __call__(self, value: complex) -> str:
-        """Return a number as 1.0000+2.0000j."""
         imag = (self.imag(value.imag) + "j").lstrip()
         return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag
 

@@ -112,8 +112,6 @@ class Tensor(Methods, metaclass=TensorClass):
             data = self._data
         return data
 
-    # -- what it is -------------------------------------------------------------------------------
-
     @property
     def shape(self) -> Size:
         """The length of each axis."""
@@ -187,8 +185,6 @@ class Tensor(Methods, metaclass=TensorClass):
         """How often its memory was changed in place."""
         return self._earlier + (memory.version(self._data) if isinstance(self._data, np.ndarray) else 0)
 
-    # -- gradients --------------------------------------------------------------------------------
-
     @property
     def grad(self) -> Tensor | None:
         """The gradient added up by backward, or None. Reading it on a non-leaf warns."""
@@ -239,8 +235,6 @@ class Tensor(Methods, metaclass=TensorClass):
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return self._node.add_hook("accumulated", hook)
 
-    # -- memory shared with others ----------------------------------------------------------------
-
     def detach(self) -> Tensor:
         """Return the same memory as a tensor outside the graph; in-place changes of it are noticed."""
         return report_event("detach", self, Tensor._wrap(self._array(), None))
@@ -272,16 +266,12 @@ class Tensor(Methods, metaclass=TensorClass):
         if self._node is not None and self._node.leaf:
             self._node.data = self._data
 
-    # -- methods found by name --------------------------------------------------------
-
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *dir(Tensor)})
 
     def __getattr__(self, name: str) -> Any:
         TensorClass.__getattr__(type(self), name)
         return getattr(self, name)
-
-    # -- numbers ----------------------------------------------------------------------------------
 
     def _number(self, kind: Callable) -> Any:
         if self._node is not None and not imitation.of_torch:
@@ -314,8 +304,6 @@ class Tensor(Methods, metaclass=TensorClass):
             amount = "more than one value" if self._data.size else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
         return bool(self._data.item())
-
-    # -- elements in another form -------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Tensor:
         """Return the elements at any NumPy index; a view where NumPy's would be one."""
@@ -356,8 +344,6 @@ class Tensor(Methods, metaclass=TensorClass):
     def __rmatmul__(self, other: Any) -> Tensor:
         return matrix_product(as_operand(other), self)
 
-    # -- a container ------------------------------------------------------------------------------
-
     def __len__(self) -> int:
         if not self._data.ndim:
             raise TypeError("len() of a 0-d tensor")
@@ -371,8 +357,6 @@ class Tensor(Methods, metaclass=TensorClass):
     def __contains__(self, item: Any) -> bool:
         return bool((self._data == as_raw(item)).any())
 
-    # -- a text, and a key of dictionaries --------------------------------------------------------
-
     def __hash__(self) -> int:
         return id(self)
 
@@ -385,8 +369,6 @@ class Tensor(Methods, metaclass=TensorClass):
         if self._data.ndim == 0:
             return format(self.item(), spec)
         return object.__format__(self, spec)
-
-    # -- arrays, elements and copies ---------------------------------------------------------------
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return the memory as an ndarray. Raises RuntimeError when the tensor requires grad."""
