@@ -159,40 +159,31 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     return moveaxis(out, -1, 0).reshape(shape_of(q) + (kept_shape(shape_of(x), axis) if keepdims else lead))
 
 
-@numpy_function(*RANKED, torch="quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')")
-def quantile(x, q, axis=None, *, method="linear", keepdims=False):
-    """Elements of the ranks q, between 0 and 1, over axis, interpolated between neighbours; nan if one is."""
-    return ranked_value(x, q, axis, keepdims, method, False)
+def enter_ranked(prefix: str, ignore_nan: bool, words: str) -> None:
+    """Enter quantile, percentile and median, or their forms that leave nan out."""
+
+    @numpy_function(
+        *RANKED,
+        name=f"{prefix}quantile",
+        torch=f"{prefix}quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')",
+        doc=f"Elements of the ranks q, between 0 and 1, over axis, interpolated between neighbours{words}",
+    )
+    def quantile(x, q, axis=None, *, method="linear", keepdims=False):
+        return ranked_value(x, q, axis, keepdims, method, ignore_nan)
+
+    @numpy_function(
+        *PERCENTS, name=f"{prefix}percentile", doc=f"Elements of the ranks q, between 0 and 100, over axis{words}"
+    )
+    def percentile(x, q, axis=None, *, method="linear", keepdims=False):
+        return ranked_value(x, as_array(q) / 100, axis, keepdims, method, ignore_nan)
+
+    @numpy_function(*REDUCED, name=f"{prefix}median", doc=f"Middle element over axis, the mean of two{words}")
+    def median(x, axis=None, *, keepdims=False):
+        return ranked_value(x, 0.5, axis, keepdims, "linear", ignore_nan)
 
 
-@numpy_function(*PERCENTS)
-def percentile(x, q, axis=None, *, method="linear", keepdims=False):
-    """Elements of the ranks q, between 0 and 100, over axis; nan if one is."""
-    return ranked_value(x, as_array(q) / 100, axis, keepdims, method, False)
-
-
-@numpy_function(*REDUCED)
-def median(x, axis=None, *, keepdims=False):
-    """Middle element over axis, the mean of two; nan if one is."""
-    return ranked_value(x, 0.5, axis, keepdims, "linear", False)
-
-
-@numpy_function(*RANKED, torch="nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear')")
-def nanquantile(x, q, axis=None, *, method="linear", keepdims=False):
-    """Elements of the ranks q, between 0 and 1, over axis, nan left out."""
-    return ranked_value(x, q, axis, keepdims, method, True)
-
-
-@numpy_function(*PERCENTS)
-def nanpercentile(x, q, axis=None, *, method="linear", keepdims=False):
-    """Elements of the ranks q, between 0 and 100, over axis, nan left out."""
-    return ranked_value(x, as_array(q) / 100, axis, keepdims, method, True)
-
-
-@numpy_function(*REDUCED)
-def nanmedian(x, axis=None, *, keepdims=False):
-    """Middle element over axis, nan left out."""
-    return ranked_value(x, 0.5, axis, keepdims, "linear", True)
+enter_ranked("", False, "; nan if one is.")
+enter_ranked("nan", True, ", nan left out.")
 
 
 def replace_nan(x, value):
