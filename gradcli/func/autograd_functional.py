@@ -1,4 +1,4 @@
-"""The transforms in the form of torch.autograd.functional: called with a function and its inputs at once."""
+"""The transforms as in torch.autograd.functional: each takes a function together with its inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONSTANT = "The jacobian of the user-provided function is independent of input {
 
 
 def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
-    """Return one Tensor or a sequence of them as a tuple. Raises TypeError, with `text` in front, for others."""
+    """Return one Tensor or several as a tuple. Raises TypeError, starting with `text`, for anything else."""
     given = as_tuple(x)
     for each in given:
         if not isinstance(each, Tensor):
@@ -34,7 +34,10 @@ def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
 
 
 def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str) -> tuple[Trace, bool, bool]:
-    """Return one recorded call, and whether inputs and outputs are tuples; strict: RuntimeError outside the graph."""
+    """Record one call. Return its trace, and whether the inputs and the outputs are tuples.
+
+    strict: raise RuntimeError for an output that is not in the graph.
+    """
     given = check_tensors(inputs, f"The inputs given to {name}")
     several = False
 
@@ -53,14 +56,13 @@ def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, 
 
 
 def require_parts(parts: Sequence, text: str) -> None:
-    """Raise RuntimeError, with its place in `text`, for the first part that is missing."""
+    """Raise RuntimeError for the first part that is None; `text` is formatted with its index."""
     for i, part in enumerate(parts):
         if part is None:
             raise RuntimeError(text.format(i))
 
 
 def unpack_parts(parts: Sequence, many: bool) -> Any:
-    """Return parts as a tuple, or the only one."""
     return tuple(parts) if many else parts[0]
 
 
@@ -74,9 +76,9 @@ def jacobian(
 ) -> Any:
     """Return the Jacobian of func at inputs: shape output.shape + input.shape.
 
-    A tuple of inputs gives a tuple of blocks, a tuple of outputs a tuple of those. create_graph: the result
-    can be differentiated. strict: raise RuntimeError for an output that does not depend on an input. All
-    rows (columns with strategy="forward-mode") are computed in one pass, whatever vectorize says.
+    A tuple of inputs gives a tuple of blocks; a tuple of outputs gives a tuple of those. create_graph: make the
+    result differentiable. strict: raise RuntimeError for an output that does not depend on an input. All rows
+    (columns with strategy="forward-mode") are computed in one pass; vectorize changes nothing.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise ValueError(f"jacobian: strategy must be 'forward-mode' or 'reverse-mode', got {strategy!r}")
@@ -99,9 +101,9 @@ def jacobian(
 def hessian(
     func: Callable, inputs: Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False
 ) -> Any:
-    """Return the second derivatives of a scalar function: for inputs i and j shape i.shape + j.shape.
+    """Return the second derivatives of a scalar function; the block of inputs i and j has shape i.shape + j.shape.
 
-    A tuple of inputs gives a tuple of tuples of blocks. Raises RuntimeError when the output is no scalar.
+    A tuple of inputs gives a tuple of tuples of blocks. Raises RuntimeError if the output is not a scalar.
     """
     check_tensors(inputs, "The inputs given to hessian")
     if strict and vectorize:
@@ -116,7 +118,7 @@ def hessian(
 
 
 def require_scalar(func: Callable, name: str) -> Callable:
-    """Return func with a check that it returns a single number. Raises RuntimeError otherwise."""
+    """Return func, changed to raise RuntimeError unless it returns a single number."""
 
     def call(*xs: Any) -> Tensor:
         result = func(*xs)
@@ -131,7 +133,7 @@ def require_scalar(func: Callable, name: str) -> Callable:
 
 
 def vectors_or_one(v: Any, like: Sequence[Tensor], name: str) -> Sequence[Tensor]:
-    """Return the given vectors, 1 where there is none. Raises RuntimeError where `like` is no number then."""
+    """Return the given vectors, or 1 if v is None. Raises RuntimeError if `like` is not a single number then."""
     if v is not None:
         return check_tensors(v, f"The v given to {name}")
     if len(like) != 1 or like[0].numel() != 1:
@@ -157,7 +159,6 @@ def jvp(
 def multiply_jacobian(
     func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool, name: str, forward: bool = False
 ) -> tuple[Any, Any]:
-    """Return (outputs, v J), or J v with `forward`."""
     record, many, several = prepare_call(func, inputs, create_graph, strict, name)
     like, targets = (record.inputs, record.outputs) if forward else (record.outputs, record.inputs)
     given = check_cotangents(vectors_or_one(v, [cover(x) for x in like], name), like)
@@ -176,7 +177,7 @@ def multiply_jacobian(
 
 
 def second_product(outer: Callable, name: str) -> Callable:
-    """Return the function that multiplies the Hessian of a scalar function with a vector through `outer`."""
+    """Return hvp or vhp: the product `outer` (jvp or vjp) of the gradient."""
 
     def multiply(
         func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False

@@ -1,4 +1,4 @@
-"""Tensors that stand for many at once: vmap's hidden leading axis."""
+"""Tensors that hold one value per point of a vmap, along a hidden leading axis."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..tape.tensor import Tensor
 
 def refuse(*_: Any, **__: Any) -> NoReturn:
     raise NotBatchableError(
-        "under vmap a tensor stands for many at once, so its numbers cannot be asked for (as in `if x > 0`, "
-        "float(x), in-place changes)"
+        "under vmap a tensor holds the values of all points, so they cannot be read or changed one by one (as in "
+        "`if x > 0`, float(x), in-place changes)"
     )
 
 
 class Outline:
-    """Shape and type of data whose numbers may not be asked for."""
+    """Shape and type of data whose values cannot be read."""
 
     __slots__ = ("dtype", "itemsize", "nbytes", "ndim", "shape", "size")
 
@@ -40,7 +40,7 @@ class Outline:
 
 
 class Active(threading.local):
-    """The levels of vmap that are running in this thread, outermost first: pairs of a level and its size."""
+    """The vmap levels open in this thread, outermost first, as pairs (level, size)."""
 
     levels: tuple[tuple[int, int], ...] = ()
 
@@ -49,7 +49,7 @@ active = Active()
 
 
 class Batched(Tensor):
-    """A tensor of one vmap level: `_value` has the hidden axis in front, and may be of a lower level."""
+    """A tensor of one vmap level. `_value` has the hidden axis first; it may itself be a Batched of an outer level."""
 
     record_level = 2
     _value: Any
@@ -64,7 +64,7 @@ class Batched(Tensor):
 
     @staticmethod
     def gradients(grad: Any, outputs: tuple, vectors: tuple, given: tuple, materialize: bool) -> tuple:
-        """Return the gradients of tensors outside of vmap for vectors inside of it: all points' in one pass."""
+        """Run `grad` once for all points: the outputs are outside vmap, the vectors inside."""
         kind, size = innermost_level(vectors)
         values = [v._value if type(v) is kind else v.expand(size, *v.shape) for v in vectors]
         if any(isinstance(x, Batched) for x in (*outputs, *values)):
@@ -75,7 +75,7 @@ class Batched(Tensor):
 
     @classmethod
     def of(cls, value: Any) -> Batched:
-        """Return the tensor of this level whose hidden axis is the first one of `value`."""
+        """Wrap `value`; its first axis becomes the hidden axis."""
         result = object.__new__(cls)
         result._value = value
         return result
@@ -106,19 +106,19 @@ class Batched(Tensor):
 
 
 def innermost_level(operands: Iterable) -> tuple[type[Batched], int]:
-    """Return the class of the innermost level's tensors among operands, and that level's size."""
+    """Return the tensor class and the size of the innermost level among operands."""
     newest = max((x for x in operands if isinstance(x, Batched)), key=lambda x: x.record_level)
     return type(newest), newest._value.shape[0]
 
 
 @functools.cache
 def level_class(level: int) -> type[Batched]:
-    """Return the class of the tensors of a vmap level, 1 being the outermost."""
+    """Return the tensor class of a vmap level; level 1 is the outermost."""
     return type(f"Batched{level}", (Batched,), {"record_level": level + 1})
 
 
 def lift(x: Tensor) -> Tensor:
-    """Return the tensor under all levels with one leading axis for every level that is running."""
+    """Unwrap a tensor from all levels, with one leading axis for each open level."""
     levels = []
     while isinstance(x, Batched):
         levels.append(x.record_level - 1)
@@ -132,7 +132,7 @@ def lift(x: Tensor) -> Tensor:
 
 
 def cover(bare: Tensor) -> Tensor:
-    """Return a tensor whose leading axes are the running levels as a tensor of these levels."""
+    """Wrap a tensor whose leading axes are the open levels: the inverse of `lift`."""
     for level, _ in active.levels:
         bare = level_class(level).of(bare)
     return bare

@@ -38,8 +38,8 @@ from .trace import (
 class Forward:
     """One pass of tangents over a recorded graph.
 
-    batched: whether every tangent has one more leading axis than its node's result. create: tangents are
-    Tensors and the pass is recorded; otherwise they are raw arrays.
+    batched: each tangent has one more leading axis than its node's result. create: tangents are Tensors and
+    the pass is recorded; otherwise tangents are raw arrays.
     """
 
     def __init__(self, batched: bool, create: bool):
@@ -47,7 +47,7 @@ class Forward:
         self.create = create
 
     def push(self, starts: Iterable[Node], seeds: dict[Node, Any]) -> dict[Node, Any]:
-        """Return the tangents of those of `starts` that depend on the seeds (tangents by node)."""
+        """Return the tangents of the nodes in `starts` that depend on the seeds. Seeds and result: tangents by node."""
         starts = list(starts)
         order = reachable(starts)
         uses: dict[Node, int] = dict.fromkeys(starts, 1)
@@ -69,7 +69,7 @@ class Forward:
         return {node: tangents[node] for node in starts if node in tangents}
 
     def push_through(self, node: Node, tangents: list) -> Any:
-        """Return the tangent of a node's result from those of its operands (None: constant)."""
+        """Return the tangent of a node's result. tangents: those of its operands, None for constants."""
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
         if newest.seq < node.seq and node.rule.saves:
@@ -88,7 +88,7 @@ class Forward:
         return self.transpose_twice(node, tangents)
 
     def push_each(self, node: FunctionNode, tangents: list) -> Any:
-        """Return what a custom function's jvp makes of many tangents; None where that is recorded, or absent."""
+        """Call a custom function's jvp for each tangent. Return None if it has none, or if the pass is recorded."""
         if self.create:
             return None
         count = next(t.shape[0] for t in tangents if t is not None)
@@ -103,22 +103,22 @@ class Forward:
         return joined if isinstance(rows[0], list) else joined[0]
 
     def unwrap(self, result: Any) -> Any:
-        """Return tangents that are Tensors as this pass carries them."""
+        """Return Tensors in the form this pass uses: raw arrays unless `create`."""
         if isinstance(result, list):
             return [self.unwrap(x) for x in result]
         return result if self.create or result is None else result._data
 
     def standing_in(self, node: Node, tangents: list) -> Node:
-        """Return the node as the operands with a tangent see it; saved values are Tensors with `create`."""
+        """Return a stand-in for the node whose parents are only those with a tangent."""
         parents = tuple(p if t is not None else None for p, t in zip(node.parents, tangents, strict=True))
         return node.standing_in(parents, Tensor._wrap if self.create else None)
 
     def elementwise(self, node: Node, tangents: list) -> Any:
-        """The sum over operands of the partial derivative times the tangent."""
+        """Return the sum over operands of partial derivative times tangent."""
         params, shapes, ndim, broad = node.rule.params, None, 0, []
         if node.rule.broadcast is not None:
             shapes, ndim, _ = node.rule.broadcast
-            broad = [np.shape(v) for v in params.get("order", ())]  # of Bessel functions: they broadcast too
+            broad = [np.shape(v) for v in params.get("order", ())]  # the order of a Bessel function broadcasts too
             ndim = max([ndim, *map(len, broad)])
         saved = self.standing_in(node, tangents).kept
         total: Any = None
@@ -136,12 +136,12 @@ class Forward:
         return total
 
     def linear(self, node: Node, t: Any) -> Any:
-        """A linear primitive is its own derivative, behind the leading axis of the tangent."""
+        """Apply the primitive to the tangent: a linear primitive is its own derivative."""
         primitive, params = node.rule.primitive, node.rule.params
         return batched_call(primitive, (t,), (True,), t.shape[0], params) if self.batched else primitive(t, **params)
 
     def transpose_twice(self, node: Node, tangents: list) -> Any:
-        """A derivative rule is linear in its cotangent: its own transpose is the forward derivative."""
+        """Transpose the vjp rule: it is linear in its cotangent, so its transpose is the forward derivative."""
         with enable_grad():
             copy = self.standing_in(node, tangents)
             probes = [None if part is None else Tensor._wrap(np.zeros(*part), None) for part in node.outlines]
@@ -165,7 +165,7 @@ class Forward:
         return results if isinstance(node.outline, list) else results[0]
 
     def as_complex(self, t: Any, like: Tensor) -> Any:
-        """Return a tangent in the type of a complex result, of which rules may have taken the real part."""
+        """Convert a tangent to the type of `like`: rules may have taken the real part of a complex one."""
         if kind_of(t) == "c" or kind_of(like) != "c":
             return t
         return t + np.zeros((), like._data.dtype) if self.create else t.astype(like._data.dtype)
@@ -178,8 +178,9 @@ def kind_of(t: Any) -> str:
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
     """Return (func(*primals), J tangents): the derivative in the direction of the tangents.
 
-    primals and tangents: tuples of the same structure and shapes. With has_aux, aux is the third result.
-    Raises RuntimeError when they do not fit; with strict also when an output does not depend on the primals.
+    primals and tangents: tuples with the same structure and shapes. With has_aux, func returns (output, aux), and
+    aux is the third result. Raises RuntimeError if the tangents do not fit the primals; with strict, also if an
+    output does not depend on the primals.
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or not primals:
         raise RuntimeError("jvp: primals and tangents must be non-empty tuples")
@@ -195,9 +196,9 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
 
 
 def push_all(record: Trace, tangents: list, create: bool) -> list:
-    """Return the tangents of all outputs, None for those that do not depend on the inputs.
+    """Return the tangents of all outputs, None for an output that does not depend on the inputs.
 
-    tangents: one Tensor per input or None, all of them with one more leading axis, or none.
+    tangents: a Tensor or None for each input; either all or none of them have one more leading axis.
     """
     seeds = {x._node: t if create else t._data for x, t in zip(record.inputs, tangents, strict=True) if t is not None}
     batched = any(t is not None and t.ndim > x.ndim for x, t in zip(record.inputs, tangents, strict=True))
@@ -206,10 +207,10 @@ def push_all(record: Trace, tangents: list, create: bool) -> list:
 
 
 def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None) -> Callable:
-    """Return a function that gives the Jacobian in forward mode: shape output.shape + input.shape.
+    """Return a function that computes the Jacobian in forward mode, shape output.shape + input.shape.
 
-    All columns come from one pass over the recorded graph with the tangents as a leading axis. Arguments and
-    results as in `jacrev`.
+    One pass over the recorded graph computes all columns, along a leading axis of the tangents. Arguments and
+    results are those of `jacrev`.
     """
 
     @functools.wraps(func)
@@ -221,14 +222,14 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, chunk
 
 
 def forward_blocks(record: Trace, chunk_size: int | None = None) -> list[list[Tensor]]:
-    """Return for every output its blocks, one per input, of shape lead + output.shape + input.shape."""
+    """Return for each output its blocks, one per input, of shape lead + output.shape + input.shape."""
     check_jacobian_size(record)
     columns = [columns_of(record, i, chunk_size) for i in range(len(record.inputs))]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 def push_both(record: Trace, seeds: list, create: bool) -> list:
-    """Push seeds as `push_all` does: dL/dRe + i dL/dIm for real outputs of complex inputs."""
+    """Like `push_all`, but a real output of a complex input gets dL/dRe + i dL/dIm."""
     products = push_all(record, seeds, create)
     if not any(s is not None and is_complex(s) for s in seeds) or all(is_complex(out) for out in record.outputs):
         return products

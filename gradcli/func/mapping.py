@@ -1,4 +1,4 @@
-"""vmap: one call for many points, along a hidden leading axis."""
+"""vmap: one call of a function computes many points, along a hidden leading axis."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .trace import flatten, spread_prefix
 
 
 def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "same") -> Callable:
-    """Return func mapped over an axis of its arguments, computed for all points at once.
+    """Return func mapped over an axis of its arguments; one call computes all points.
 
-    in_dims: the axis to map over for each argument, None for arguments that all points share; one int for
-    all, or a structure like the arguments'. out_dims: where the mapped axis goes in each result. A function that
-    cannot be batched (one that asks for the numbers of its argument) is called point by point. randomness:
-    whether all points see the "same" random numbers, or "different" ones. Raises ValueError for axes that do not
-    exist or differ in length.
+    in_dims: the axis to map over for each argument, None for an argument that all points share; an int for all
+    arguments, or a structure like theirs. out_dims: where the mapped axis goes in each result. randomness: whether
+    all points see the "same" random numbers, or "different" ones. A function that cannot be batched, because it
+    reads the values of its arguments, is called point by point. Raises ValueError for axes that do not exist or
+    differ in length.
     """
 
     @functools.wraps(func)
@@ -51,14 +51,14 @@ def mapped_name(func: Callable) -> str:
 
 
 def check_dims(dims: list, leaves: list, title: str) -> list:
-    """Return the axes to map over, from the left. Raises ValueError for what is no tensor or has no such axis."""
+    """Return the axes to map over as nonnegative numbers. Raises ValueError for an axis that an input lacks."""
     result: list[int | None] = []
     for d, x in zip(dims, leaves, strict=True):
         if d is None:
             result.append(None)
             continue
         if not isinstance(x, Tensor):
-            raise ValueError(f"{title}: Got in_dim={d} for an input of {type(x)}, which is no Tensor: use None for it")
+            raise ValueError(f"{title}: Got in_dim={d} for an input of {type(x)}, which is not a Tensor; use None")
         if not -x.ndim <= d < x.ndim:
             raise ValueError(f"{title}: Got in_dim={d} for an input of {x.ndim} axes")
         result.append(d % x.ndim)
@@ -69,7 +69,7 @@ def check_dims(dims: list, leaves: list, title: str) -> list:
 
 @contextlib.contextmanager
 def open_level(size: int) -> Iterator[type]:
-    """Open one more level of vmap in this thread; gives the class of its tensors."""
+    """Open one more level of vmap in this thread; yield the class of its tensors."""
     before = active.levels
     level = before[-1][0] + 1 if before else 1
     active.levels = (*before, (level, size))
@@ -80,13 +80,14 @@ def open_level(size: int) -> Iterator[type]:
 
 
 def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, size: int) -> tuple[list, Callable]:
-    """Return the leaves of func's result, the mapped axis first, and how they make the result."""
+    """Return the leaves of func's result, with the mapped axis first, and what rebuilds the result from leaves."""
     try:
         with open_level(size) as kind:
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
             outputs, build = flatten(func(*args, **kwargs))
-            shown = [tensor_only(x, func) for x in outputs]  # what all points share is repeated
+            shown = [tensor_only(x, func) for x in outputs]
+            # a result that all points share is repeated
             return [x._value if type(x) is kind else x.unsqueeze(0).expand(size, *x.shape) for x in shown], build
     except NotBatchableError as reason:
         if not size:
@@ -99,7 +100,7 @@ def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, s
 
 
 def loop_over_points(func: Callable, leaves: list, dims: list, rebuild: Callable, size: int) -> tuple[list, Callable]:
-    """Return what `batch_or_loop` does, from one call per point."""
+    """Like `batch_or_loop`, with one call per point."""
     rows: list[list[Tensor]] = []
     for i in range(size):
         args, kwargs = rebuild([x if d is None else x[i] for x, d in zip(leaves, dims, strict=True)])
@@ -109,7 +110,6 @@ def loop_over_points(func: Callable, leaves: list, dims: list, rebuild: Callable
 
 
 def tensor_only(x: Any, func: Callable) -> Tensor:
-    """Return a result. Raises ValueError for what is no tensor."""
     if not isinstance(x, Tensor):
         name = mapped_name(func)
         raise ValueError(
@@ -120,7 +120,7 @@ def tensor_only(x: Any, func: Callable) -> Tensor:
 
 
 def place_axes(outputs: list, build: Callable, out_dims: Any) -> Any:
-    """Return the results with the mapped axis where out_dims says."""
+    """Rebuild the results with the mapped axis moved to out_dims."""
     if len(outputs) == 1 and isinstance(out_dims, tuple) and len(out_dims) == 1:
         (out_dims,) = out_dims
     dims = spread_prefix(out_dims, build(list(outputs)), "out_dims")

@@ -1,4 +1,4 @@
-"""Reverse mode: products with the transposed Jacobian, gradients, Jacobians; modules called on other parameters."""
+"""Reverse mode: vector-Jacobian products, gradients, Jacobians; calls of modules with other parameters."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ from .trace import (
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
-    """Return (func(*primals), vjp_fn): vjp_fn(cotangents) gives the product with the transposed Jacobian.
+    """Return (func(*primals), vjp_fn), where vjp_fn(cotangents) is the product with the transposed Jacobian.
 
-    The cotangents have the structure and shapes of the output; the products are a tuple like the primals. With
+    The cotangents have the structure and shapes of the output; vjp_fn returns a tuple like the primals. With
     has_aux, func returns (output, aux), and aux is the third result.
     """
     record = trace_function(func, primals, {}, None, has_aux)
 
     def vjp_fn(cotangents: Any, *more: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        """Return the products of cotangents with the transposed Jacobian."""
         given = flatten((cotangents, *more) if more else cotangents)[0]
         added = len(active.levels) - len(record.lead)
         if added > 0:
@@ -52,7 +51,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
 
 def pull_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> list[Tensor]:
-    """Return the products for cotangents mapped by vmap levels that were opened after the function was recorded."""
+    """Pull cotangents that belong to vmap levels opened after the function was recorded."""
     own, new = len(record.lead), tuple(size for _, size in active.levels[len(record.lead) :])
     count = int(np.prod(new))
     places, front = tuple(range(own, own + added)), tuple(range(added))
@@ -72,10 +71,10 @@ def requires_grad(x: Any) -> bool:
 
 
 def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
-    """Return a function that gives (gradient, value) of a scalar function, or (gradient, (value, aux)).
+    """Return a function that computes (gradient, value) of a scalar function, or (gradient, (value, aux)).
 
-    argnums: the argument(s) to differentiate; a tuple gives a tuple of gradients. Raises RuntimeError when
-    the output is no scalar.
+    argnums: the argument(s) to differentiate; a tuple gives a tuple of gradients. Raises RuntimeError if the output
+    is not a scalar.
     """
 
     @functools.wraps(func)
@@ -102,7 +101,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
-    """Return a function that gives the gradient of a scalar function; with has_aux (gradient, aux)."""
+    """Return a function that computes the gradient of a scalar function; with has_aux, (gradient, aux)."""
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -114,24 +113,23 @@ def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callabl
 
 
 def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
-    """Return a function that gives the Jacobian in reverse mode: shape output.shape + input.shape.
+    """Return a function that computes the Jacobian in reverse mode, shape output.shape + input.shape.
 
-    All rows come from one backward pass with the cotangents as a leading axis, in chunks of chunk_size rows
-    (as many as fit into memory, unless given). Several outputs or argnums give nested results, outputs outside.
-    Raises GradcliError for a result that is larger than memory allows.
+    A backward pass computes chunk_size rows together, along a leading axis of the cotangents; by default as many as
+    fit into memory. Several outputs or argnums give nested results, one per output, each with one per argument.
+    Raises GradcliError for a result that does not fit into memory.
     """
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         record = trace_function(func, args, kwargs, argnums, has_aux)
-        blocks = reverse_blocks(record, chunk_size)
-        return assemble_blocks(record, blocks, has_aux)
+        return assemble_blocks(record, reverse_blocks(record, chunk_size), has_aux)
 
     return wrapper
 
 
 def registered_tensors(module: Any) -> Iterator[tuple[str, dict, str]]:
-    """Yield (dotted name, registry, key) of every parameter and buffer of a module, shared ones at all places."""
+    """Yield (dotted name, registry, key) of every parameter and buffer; a shared one once for each place."""
     for path, part in module.named_modules(remove_duplicate=False):
         for registry in (part._parameters, part._buffers):
             for key in registry:
@@ -146,9 +144,9 @@ def functional_call(
     *,
     strict: bool = False,
 ) -> Any:
-    """Return module(*args, **kwargs) with these tensors in place of its parameters and buffers, shared ones everywhere.
+    """Call a module with these tensors in place of its parameters and buffers; shared ones are replaced everywhere.
 
-    strict: RuntimeError unless exactly all names are given. Raises ValueError for one given twice.
+    strict: raise RuntimeError unless exactly all names are given. Raises ValueError for a name given twice.
     """
     dicts = parameter_and_buffer_dicts
     tensors: dict[str, Any] = {}
@@ -172,8 +170,8 @@ def functional_call(
 
 
 def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
-    """Return a function that gives the second derivatives of func: shape output.shape + input.shape twice.
+    """Return a function that computes the second derivatives of func, shape output.shape + input.shape twice.
 
-    The Jacobian of the Jacobian; with a tuple of argnums, nested tuples of blocks.
+    It is the Jacobian of the Jacobian; a tuple of argnums gives nested tuples of blocks.
     """
     return jacrev(jacrev(func, argnums), argnums)

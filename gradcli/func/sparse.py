@@ -1,15 +1,15 @@
-"""Sparsity patterns, read off the recorded graph, and sparse Jacobians from few products.
+"""Sparsity patterns from the recorded graph, and sparse Jacobians from few products.
 
-A pattern is a superset of the true one: a sparse matrix of booleans with a row per element of a result and a column
-per element of the inputs.
+A pattern is a sparse boolean matrix with a row per element of a result and a column per element of the inputs. It may
+hold more entries than the Jacobian has nonzeros, never fewer.
 
-Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian matrices": columns without a common row
-share one product. Griewank and Walther (2008), "Evaluating Derivatives", chapter 8.
+Columns without a common row share one product: Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian
+matrices"; Griewank and Walther (2008), "Evaluating Derivatives", chapter 8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,8 @@ from ..tape.walk import reachable
 from .forward import push_both
 from .trace import Trace, chunks_of, pull
 
-INPUTS_PER_ELEMENT = 64
-"""Inputs up to which the elements of a matrix product are told apart."""
-ENTRIES = 50_000_000
-"""Entries of a pattern from which on the Jacobian is not worth treating as sparse."""
+INPUTS_PER_ELEMENT = 64  # where elements of a matrix product depend on more inputs, all get the same pattern
+ENTRIES = 50_000_000  # patterns with more entries are not worth treating as sparse
 
 
 class Pattern:
@@ -37,7 +35,7 @@ class Pattern:
 
     @property
     def places(self) -> np.ndarray:
-        """The numbers of the elements, in their shape."""
+        """The index of each element in the flattened result, in the shape of the result."""
         return np.arange(self.matrix.shape[0]).reshape(self.shape)
 
     def as_matrix(self) -> Any:
@@ -46,7 +44,7 @@ class Pattern:
         return self.matrix
 
     def gather(self, places: np.ndarray, shape: tuple) -> Pattern:
-        """Return the pattern of elements that depend on several of these each: their numbers in a row, -1 for none."""
+        """Return the pattern of elements that depend on the elements in one row of `places` each; -1 means none."""
         from scipy.sparse import csr_array
 
         kept = places >= 0
@@ -56,15 +54,14 @@ class Pattern:
         return Pattern(shape, chosen @ self.matrix)
 
     def select(self, places: np.ndarray) -> Pattern:
-        """Return the pattern of elements chosen by number, -1 for those that are constant."""
+        """Return the pattern of the elements at `places`; -1 means a constant."""
         return self.gather(places.reshape((-1, 1)), places.shape)
 
     def broadcast(self, shape: tuple) -> Pattern:
-        """Return the pattern of the result broadcast to a shape."""
         return self if self.shape == shape else self.select(np.broadcast_to(self.places, shape))
 
     def reduce(self, axis: tuple, keepdims: bool) -> Pattern:
-        """Return the pattern of a reduction over negative axes."""
+        """Return the pattern of a reduction. axis: negative numbers."""
         kept = tuple(n for i, n in enumerate(self.shape, -len(self.shape)) if i not in axis)
         moved = np.moveaxis(self.places, axis, range(-len(axis), 0))
         lanes = int(np.prod([self.shape[a] for a in axis]))
@@ -72,16 +69,15 @@ class Pattern:
 
 
 def union(patterns: Sequence[Pattern]) -> Pattern:
-    """Return the pattern of a result that depends on all that these, of one shape, depend on."""
+    """Return the pattern of a result whose elements depend on those of all these patterns, which have one shape."""
     matrices = list({id(p.matrix): p.matrix for p in patterns}.values())
     return Pattern(patterns[0].shape, sum(matrices[1:], matrices[0]))
 
 
 def sparsity(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Pattern | None]:
-    """Return the pattern of every output; None for one that depends on no input.
+    """Return the pattern of each output; None for an output that depends on no input.
 
-    Positions count through the elements of all inputs, in order. Raises GradcliError for a pattern that is
-    not sparse.
+    The columns are the elements of all inputs, in order. Raises GradcliError for a pattern that is not sparse.
     """
     from scipy.sparse import eye_array
 
@@ -100,11 +96,11 @@ def sparsity(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Patter
 
 
 def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
-    """Return the pattern of a node's result from those of its operands, None for constants."""
+    """Return the pattern of a node's result. operands: their patterns, None for constants."""
     primitive, params = node.rule.primitive, node.rule.params
     present = [p for p in operands if p is not None]
     if primitive is None:
-        raise not_sparse(f"{node.name()} does not tell which of its results depend on which operands")
+        raise not_sparse(f"{node.name()} does not say which results depend on which operands")
     if primitive.pattern == ELEMENTWISE or primitive.kind == "elementwise":
         shape = present[0].shape if node.outline is None else node.outline[0]
         return union([p.broadcast(shape) for p in present])
@@ -126,7 +122,7 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
 
 
 def move_positions(primitive: Any, params: dict, operands: list[Pattern | None], node: Node) -> Pattern:
-    """Run an operation that moves elements on positions instead, one operand at a time."""
+    """Run an operation that only moves elements, on their positions, one operand at a time."""
     if primitive.name == "astype":
         params = {"dtype": np.int64, "source": np.dtype(np.int64)}
     results = []
@@ -141,7 +137,7 @@ def move_positions(primitive: Any, params: dict, operands: list[Pattern | None],
 
 
 def operand_shape(node: Node, place: int, known: Pattern) -> tuple:
-    """Return the shape of another operand of a joining or assigning node."""
+    """Return the shape of an operand of a node that joins or assigns. known: the pattern of another operand."""
     saved = node.kept[1 + place] if len(node.kept) > 1 + place else None
     if isinstance(saved, tuple):
         return saved
@@ -153,7 +149,7 @@ def operand_shape(node: Node, place: int, known: Pattern) -> tuple:
 
 
 def multiply_patterns(node: Node, operands: list[Pattern | None]) -> Pattern | None:
-    """Return the pattern of a product with a constant matrix from the places where that is not 0."""
+    """Return the pattern of a product with a constant matrix, from its nonzeros; None for stacks of them."""
     from scipy.sparse import csr_array, eye_array, kron
 
     constant_first = operands[0] is None
@@ -174,7 +170,7 @@ def multiply_patterns(node: Node, operands: list[Pattern | None]) -> Pattern | N
 def rows_and_columns(operands: list[Pattern | None], shape: tuple) -> Pattern | None:
     """Return the pattern of a matrix product: an element depends on a row of one factor and a column of the other.
 
-    None for stacks of matrices, and where an element would depend on many inputs.
+    Return None for stacks of matrices, and if an element would depend on many inputs.
     """
     parts: list[Pattern] = []
     for place, p in enumerate(operands):
@@ -192,7 +188,7 @@ def rows_and_columns(operands: list[Pattern | None], shape: tuple) -> Pattern | 
 
 
 def everything(present: Sequence[Pattern], shape: tuple) -> Pattern:
-    """Return the pattern of a result each of whose elements depends on all elements of the operands."""
+    """Return the pattern of a result in which each element depends on all elements of the operands."""
     from scipy.sparse import csr_array
 
     columns = np.unique(np.concatenate([np.unique(p.matrix.indices) for p in present]))
@@ -206,16 +202,14 @@ def everything(present: Sequence[Pattern], shape: tuple) -> Pattern:
 
 
 def not_sparse(reason: str) -> GradcliError:
-    """Return the error for a Jacobian that is not worth treating as sparse."""
     return GradcliError(f"this Jacobian is not sparse: {reason}", hint="compute it as a dense one", kind="limit")
 
 
-PERIODS_TRIED = 6
-"""How many period lengths of a cyclic colouring are tried beyond the smallest possible one."""
+PERIODS_TRIED = 6  # periods of a cyclic colouring to try, from the smallest possible one on
 
 
 def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
-    """Return the Jacobian of all outputs for all inputs, and how many products it took; mode: fwd, rev, or auto."""
+    """Return the Jacobian of all outputs for all inputs, and the number of products. mode: fwd, rev, or auto."""
     from scipy.sparse import csr_array, vstack
 
     total = sum(x._data.size for x in record.inputs)
@@ -236,7 +230,7 @@ def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
 
 
 def lines_and_members(by_line: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return row and column of every entry of a pattern, row by row."""
+    """Return the row and the column of each entry of a pattern, row by row."""
     return np.repeat(np.arange(by_line.shape[0]), np.diff(by_line.indptr)), by_line.indices
 
 
@@ -245,10 +239,10 @@ def longest_line(by_line: Any) -> int:
 
 
 def color_greedily(by_line: Any) -> tuple[np.ndarray, int]:
-    """Return a colour for each column of a pattern so that no two in one row share one, and how many there are.
+    """Colour the columns of a pattern so that no two in one row share a colour. Return colours and their number.
 
-    A cyclic colouring serves banded matrices; otherwise columns take the first colour that is free, those in the
-    fullest rows first.
+    A cyclic colouring suits banded matrices. Otherwise each column takes the first free colour, starting with the
+    columns that have most entries.
     """
     size, most = by_line.shape[1], longest_line(by_line)
     lines, members = lines_and_members(by_line)
@@ -270,30 +264,8 @@ def color_greedily(by_line: Any) -> tuple[np.ndarray, int]:
     return colours, int(colours.max(initial=0)) + 1
 
 
-def color_by_input(edges: np.ndarray, by_row: Any) -> np.ndarray:
-    """Return a colouring of the columns, cyclic within each input where valid; edges: where inputs begin and end."""
-    rows, columns = lines_and_members(by_row)
-    inputs = np.searchsorted(edges, columns, side="right") - 1
-    colours, first = np.zeros(by_row.shape[1], int), 0
-    for k in range(len(edges) - 1):
-        per_row = np.bincount(rows[inputs == k], minlength=1)
-        period = max(int(per_row.max()), 1)
-        colours[edges[k] : edges[k + 1]] = first + np.arange(edges[k + 1] - edges[k]) % period
-        first += period
-    if np.bincount(rows * np.int64(first) + colours[columns]).max(initial=0) <= 1:
-        return colours
-    return color_greedily(by_row)[0]
-
-
-def groups_of(record: Trace, count: int) -> Iterator[np.ndarray]:
-    """Return the colours 0 to count - 1 in groups whose products fit into memory together."""
-    size = max(x._data.size for x in (*record.inputs, *record.outputs))
-    starts = [out._node for out in record.outputs if out._node is not None]
-    return (np.arange(start, stop) for start, stop in chunks_of(count, None, size * 8, starts))
-
-
 def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> list[Tensor]:
-    """Return for each tensor one row per wanted colour: 1 where its elements have this colour, 0 elsewhere."""
+    """Return for each tensor a row per wanted colour: 1 at elements of this colour, 0 elsewhere."""
     seeds, left = [], 0
     for x in tensors:
         mine = colours[left : left + x._data.size] == wanted[:, None]
@@ -303,12 +275,15 @@ def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> 
 
 
 def grouped_products(record: Trace, colours: np.ndarray, count: int, forward: bool) -> np.ndarray:
-    """Return J times the sum of the columns of each colour, (count, outputs); dL/dRe + i dL/dIm for real outputs.
+    """Return for each colour the sum of its columns of the Jacobian, shape (count, outputs).
 
-    In reverse, the sum of the rows of each colour times J: (count, inputs).
+    A real output of a complex input gets dL/dRe + i dL/dIm. In reverse, return the sums of rows: (count, inputs).
     """
+    size = max(x._data.size for x in (*record.inputs, *record.outputs))
+    starts = [out._node for out in record.outputs if out._node is not None]
     chunks = []
-    for wanted in groups_of(record, count):
+    for start, stop in chunks_of(count, None, size * 8, starts):
+        wanted = np.arange(start, stop)
         if forward:
             products = push_both(record, seeds_of(record.inputs, colours, wanted), False)
         else:
@@ -319,7 +294,7 @@ def grouped_products(record: Trace, colours: np.ndarray, count: int, forward: bo
 
 
 def join_rows(products: list, count: int, like: list[Tensor]) -> np.ndarray:
-    """Return the products with all tensors side by side, a row per product; zeros where nothing depends."""
+    """Return a row per product, the elements of all tensors one after the other; zeros for None."""
     parts = [
         np.zeros((count, x._data.size)) if g is None else np.asarray(g).reshape((count, -1))
         for g, x in zip(products, like, strict=True)

@@ -1,4 +1,4 @@
-"""Calls of a function on fresh inputs, so that derivatives nest; cotangents pulled back through them in chunks."""
+"""Record a call of a function on fresh inputs, so that derivatives nest, and pull cotangents back through it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rebuild = Callable[[list], Any]
 
 
 def map_leaves(function: Callable, tree: Any) -> Any:
-    """Return a nested structure with what a function makes of each leaf, dictionaries by sorted keys."""
+    """Apply a function to each leaf of a nested structure; dictionaries are visited by sorted keys."""
     kind = type(tree)
     if isinstance(tree, dict):
         items = {key: map_leaves(function, tree[key]) for key in sorted(tree, key=str)}
@@ -35,7 +35,7 @@ def map_leaves(function: Callable, tree: Any) -> Any:
 
 
 def flatten(tree: Any) -> tuple[list, Rebuild]:
-    """Return the leaves of a nested structure, and what puts others in their places."""
+    """Return the leaves of a nested structure, and a function that puts other leaves in their places."""
     leaves: list = []
     places = map_leaves(leaves.append, tree)  # each leaf's place holds None
 
@@ -47,7 +47,7 @@ def flatten(tree: Any) -> tuple[list, Rebuild]:
 
 
 def spread_prefix(prefix: Any, tree: Any, what: str) -> list:
-    """Return one item of `prefix`, an item or a structure like the tree, per leaf of `tree`; ValueError for others."""
+    """Return an item for each leaf of `tree`. prefix: one item, or a structure like the tree; else ValueError."""
     if prefix is None or isinstance(prefix, int):
         return [prefix] * len(flatten(tree)[0])
     if isinstance(tree, dict) and isinstance(prefix, dict) and set(tree) == set(prefix):
@@ -57,14 +57,12 @@ def spread_prefix(prefix: Any, tree: Any, what: str) -> list:
     raise ValueError(f"{what} {prefix!r} does not have the structure of what it describes")
 
 
-MEMORY_SHARE = 0.25
-"""The share of free memory that a result, or the work on one chunk, may take."""
-ROWS_AT_ONCE = 4096
-"""Enough to keep NumPy busy: more gain nothing."""
+MEMORY_SHARE = 0.25  # of the free memory, for a result or for the work on one chunk
+ROWS_AT_ONCE = 4096  # enough to keep NumPy busy; more rows are not faster
 
 
 def free_memory() -> int:
-    """Return how many bytes are free: what Linux calls available, elsewhere the free pages."""
+    """Return the number of free bytes: what Linux calls available, elsewhere the free pages."""
     with contextlib.suppress(OSError, StopIteration), open("/proc/meminfo") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
     try:
@@ -74,12 +72,11 @@ def free_memory() -> int:
 
 
 def check_size(elements: int, itemsize: int, what: str) -> None:
-    """Raise GradcliError for a result that would take more than its share of free memory."""
     size, free = elements * itemsize, free_memory()
     if size > MEMORY_SHARE * free:
         raise GradcliError(
-            f"{what} would take {size / 2**30:.1f} GiB; {MEMORY_SHARE:.0%} of the {free / 2**30:.1f} GiB that are "
-            "free is the limit",
+            f"{what} would take {size / 2**30:.1f} GiB; the limit is {MEMORY_SHARE:.0%} of the free "
+            f"{free / 2**30:.1f} GiB",
             hint="ask for fewer inputs or outputs, for products (vjp, jvp), or for a sparse Jacobian",
             kind="limit",
             exit_code=2,
@@ -87,10 +84,10 @@ def check_size(elements: int, itemsize: int, what: str) -> None:
 
 
 def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[Node]) -> Iterator[tuple[int, int]]:
-    """Yield where each chunk of rows to compute at once begins and ends.
+    """Yield the bounds of each chunk of rows to compute together.
 
-    wanted: how many the user asked for, if at all. row_bytes: bytes of one row of the result; what the graph
-    saved tells how large the steps between are. Raises ValueError for a chunk_size that is not positive.
+    wanted: rows per chunk; if None, as many as fit into memory, judging by row_bytes (of the result) and by what the
+    graph has saved. Raises ValueError for a chunk_size that is not positive.
     """
     if wanted is not None and wanted < 1:
         raise ValueError(f"chunk_size must be positive, got {wanted}")
@@ -109,10 +106,10 @@ Argnums = int | tuple[int, ...]
 class Trace:
     """One recorded call.
 
-    inputs, outputs: the tensors under all levels of vmap, their axes leading. build_inputs, build_outputs:
-    put other leaves into the places of the inputs and the outputs. nested: whether the result is to be
-    differentiable further, because something else in the graph requires grad. lead: the lengths of the
-    running levels' axes. aux: what the function returned besides.
+    inputs, outputs: tensors unwrapped from all vmap levels, whose axes come first. build_inputs, build_outputs:
+    rebuild the structure of the inputs and the outputs from other leaves. nested: whether the result must itself be
+    differentiable, because something else in the graph requires grad. lead: the lengths of the open levels' axes.
+    aux: the auxiliary result of the function.
     """
 
     def __init__(
@@ -128,7 +125,7 @@ class Trace:
         self.lead = tuple(size for _, size in active.levels)
 
     def finish(self, result: Any, has_aux: bool) -> None:
-        """Take in what the function returned. Raises RuntimeError for results that are no tensors."""
+        """Store what the function returned. Raises RuntimeError if results are not tensors."""
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise RuntimeError(
@@ -144,18 +141,17 @@ class Trace:
         self.aux = self.public(self.aux)
 
     def public(self, tree: Any) -> Any:
-        """Return results as the caller may have them: outside the graph, unless a derivative is nested in another."""
+        """Detach results from the graph, unless a derivative is nested in another."""
         if self.nested:
             return tree
         return map_leaves(lambda x: x.detach() if isinstance(x, Tensor) else x, tree)
 
     def values(self) -> Any:
-        """Return the function's results as the caller may have them."""
         return self.public(self.build_outputs([cover(x) for x in self.outputs]))
 
 
 def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool:
-    """Return whether the graph of the outputs has leaves that are not among the inputs."""
+    """Return whether the outputs also depend on leaves that are not among the inputs."""
     own = {x._node for x in inputs}
     if any(not node.leaf for node in own):
         return True
@@ -164,7 +160,7 @@ def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool
 
 
 def fresh_input(x: Any) -> Tensor:
-    """Return a tensor with the same numbers and a node of its own, under all levels. RuntimeError for integers."""
+    """Return a copy with a node of its own, unwrapped from all levels. Raises RuntimeError for integers."""
     bare = lift(x) if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
     if bare._data.dtype.kind not in "fc":
         raise RuntimeError(f"only floating point and complex inputs can be differentiated, got {bare.dtype}")
@@ -176,7 +172,7 @@ def fresh_input(x: Any) -> Tensor:
 def trace_function(
     func: Callable, args: tuple, kwargs: dict, argnums: Argnums | None = 0, has_aux: bool = False
 ) -> Trace:
-    """Call func on fresh inputs in place of the arguments that argnums names (None: all); RuntimeError for others."""
+    """Call func on fresh inputs in place of the arguments in argnums (None: all). RuntimeError for a bad index."""
     wanted = state.grad
     single = argnums is not None and not isinstance(argnums, tuple | list)
     chosen: Any = (argnums,) if single else argnums
@@ -199,7 +195,7 @@ def trace_function(
 
 
 def pull(trace: Trace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create: bool) -> list[Any]:
-    """Return the cotangents of the inputs: raw arrays, Tensors with `create`; None where nothing depends.
+    """Return the cotangents of the inputs: raw arrays, or Tensors with `create`; None for an input without influence.
 
     seeds: pairs of an output and its cotangent, which may have one more leading axis.
     """
@@ -209,21 +205,21 @@ def pull(trace: Trace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create
 
 
 def tensor_or_zeros(g: Any, x: Tensor, lead: tuple = ()) -> Tensor:
-    """Return a cotangent or tangent as a tensor; zeros, of the shape lead + that of x, where there is none."""
+    """Return a cotangent or tangent as a tensor; for None, zeros of shape lead + x.shape."""
     if g is None:
         return Tensor._wrap(np.zeros(lead + x._data.shape, x._data.dtype), None)
     return g if isinstance(g, Tensor) else Tensor._wrap(g, None)
 
 
 def cover_products(products: Iterable, like: Iterable[Tensor]) -> list[Tensor]:
-    """Return cotangents or tangents as tensors of the running levels; zeros where there are none."""
+    """Return cotangents or tangents as tensors of the open levels; zeros for None."""
     return [cover(tensor_or_zeros(g, x)) for g, x in zip(products, like, strict=True)]
 
 
 def check_cotangents(given: Sequence, like: Sequence[Tensor], places: tuple[int, ...] = ()) -> list[Tensor]:
-    """Return cotangents or tangents under all levels. Raises RuntimeError when their number or shapes do not fit.
+    """Unwrap cotangents or tangents from all levels. Raises RuntimeError if their number or shapes do not fit.
 
-    places: the axes of levels that `like` knows nothing of; they are moved to the front.
+    places: axes of levels opened after `like` was recorded; they are moved to the front.
     """
     added = len(places)
     if len(given) != len(like):
@@ -240,13 +236,13 @@ def check_cotangents(given: Sequence, like: Sequence[Tensor], places: tuple[int,
 
 
 def assemble_blocks(record: Trace, blocks: list[list[Tensor]], has_aux: bool) -> Any:
-    """Return the blocks of a Jacobian, one row per output, in the structure of outputs and inputs."""
+    """Return the blocks of a Jacobian, one row per output, in the structure of the outputs and inputs."""
     jacobian = record.build_outputs([record.build_inputs([cover(block) for block in row]) for row in blocks])
     return (jacobian, record.aux) if has_aux else jacobian
 
 
 def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = False) -> list[list[Tensor]]:
-    """Return the blocks of every output, one per input: lead + output.shape + input.shape. retain: keep the graph."""
+    """Like `forward_blocks`, in reverse mode. retain: keep the graph."""
     check_jacobian_size(record)
     return [
         rows_of(record, out, chunk_size, not retain and i == len(record.outputs) - 1)
@@ -255,7 +251,6 @@ def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = 
 
 
 def check_jacobian_size(record: Trace) -> None:
-    """Raise GradcliError where the Jacobian would not fit into memory."""
     rank = len(record.lead)
     rows, columns = (sum(math.prod(x.shape[rank:]) for x in part) for part in (record.outputs, record.inputs))
     check_size(rows * columns * math.prod(record.lead), 8, "this Jacobian")
@@ -284,7 +279,7 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
 
 
 def basis(start: int, stop: int, shape: tuple, lead: tuple, dtype: Any) -> Tensor:
-    """Return rows `start` to `stop` of the identity, each of `shape`, the same at every point of `lead`."""
+    """Return rows `start` to `stop` of the identity, each in `shape`, repeated over `lead`."""
     n = stop - start
     rows = np.zeros((n, math.prod(shape)), dtype)
     rows[np.arange(n), np.arange(start, stop)] = 1
@@ -293,7 +288,7 @@ def basis(start: int, stop: int, shape: tuple, lead: tuple, dtype: Any) -> Tenso
 
 
 def join_chunks(parts: list, axis: int, shape: tuple, nested: bool) -> Tensor:
-    """Return chunks, whose rows are their first axis, as one tensor of a shape, the rows moved to another axis."""
+    """Join chunks along their first axis, move that to `axis`, and reshape."""
     if nested:
         whole = parts[0] if len(parts) == 1 else entry("concatenate").function(parts, 0)
         return (entry("moveaxis").function(whole, 0, axis) if axis else whole).reshape(*shape)
@@ -302,6 +297,6 @@ def join_chunks(parts: list, axis: int, shape: tuple, nested: bool) -> Tensor:
 
 
 def zero_block(x: Tensor, shape: tuple, rank: int) -> Tensor:
-    """Return zeros in the shape of x with another one put in before its axis `rank`."""
+    """Return zeros in the shape of x, with `shape` inserted before its axis `rank`."""
     whole = tuple(x.shape)
     return Tensor._wrap(np.zeros(whole[:rank] + shape + whole[rank:], x._data.dtype), None)
