@@ -1,4 +1,4 @@
-"""Running a parsed program on Tensors. Only functions of the table are called, and nothing else of Python."""
+"""Run a parsed program on Tensors. It can call functions of the table only, and nothing else of Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ def function_names() -> list[str]:
 
 
 def find_function(name: str) -> Primitive | None:
-    """Return the table's entry for a function of the language, or None."""
     primitive = lookup(name)
     return primitive if primitive is not None and primitive.public and name not in NEEDS_STRINGS else None
 
@@ -54,20 +53,19 @@ def advice_for(name: str) -> str:
     near = did_you_mean(name, function_names())
     if name in NEEDS_STRINGS:
         return "the expression language has no strings; write it with @, outer, sum and transpose"
-    if name in ("print", "eval", "exec", "open", "input", "import"):  # to which some function's name is near
+    if name in ("print", "eval", "exec", "open", "input", "import"):  # rather than suggest a similar name
         return "the expression language has mathematical functions only; see 'gradcli ops'"
     return f"{near} see 'gradcli ops'" if near else "see 'gradcli ops' for all functions"
 
 
 MOST_ROUNDS = 10_000
-RANDOM = {"rand": count_shape, "randn": count_shape}
-WORKING = ("convolve", "correlate")  # calls whose estimate is the space that they work in, not their result
+WORKING = ("convolve", "correlate")  # their size estimates working space, not the result
 
 
 def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
-    """Raise GradcliError when a call would make a value of more than `limit` elements, or repeat something too often.
+    """Raise GradcliError if a call would create more than `limit` elements, or take more than MOST_ROUNDS steps.
 
-    Where an estimate raises, the call itself will say what is wrong.
+    If an estimate raises, the call itself will report what is wrong.
     """
     primitive = lookup(name)
     if primitive is not None and primitive.rounds is not None:
@@ -77,9 +75,9 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
         if rounds > MOST_ROUNDS:
             message = f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}"
             raise GradcliError(message, hint="write a smaller number", kind="limit")
-    estimate = RANDOM.get(name) if primitive is None else primitive.size
+    estimate = primitive.size if primitive is not None else count_shape if name in ("rand", "randn") else None
     if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
-        return  # broadcasting makes no more
+        return  # broadcasting does not create more
     try:
         count = estimate(*args, **named) if estimate else count_product(np.broadcast_shapes(*map(shape_of, args)))
     except Exception:
@@ -91,14 +89,14 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
 
 
 def lift_number(x: Any) -> Tensor:
-    """Return a number as a Tensor of the default type; Tensors as they are. Raises GradcliError for the rest."""
+    """Return a number as a Tensor of the default type; a Tensor as it is. Raises GradcliError for anything else."""
     if isinstance(x, Tensor):
         return x
     if recorder().field is not None and isinstance(x, int | float | complex) and not isinstance(x, bool):
         return recorder().lift(x)
     if x is None or x is Ellipsis or isinstance(x, tuple | slice):
         what = {tuple: "a tuple", slice: "a slice"}.get(type(x), "..." if x is Ellipsis else "None")
-        raise GradcliError(f"{what} is no number and no array", kind="value")
+        raise GradcliError(f"{what} is not a number or an array", kind="value")
     if isinstance(x, bool | np.bool_):
         return Tensor._wrap(np.bool_(x), None)
     if isinstance(x, complex):
@@ -106,11 +104,11 @@ def lift_number(x: Any) -> Tensor:
     return Tensor._wrap(defaults.float.type(x), None)
 
 
-MOST_INTEGER = 1 << 63  # numbers from here on are no lengths and places
+MOST_INTEGER = 1 << 63  # larger numbers cannot be lengths or indices
 
 
 def as_argument(x: Any) -> Any:
-    """Return an integral number as an int, for axes, lengths and the like; inside tuples too."""
+    """Return a whole number as an int, for axes, lengths and the like; inside tuples too."""
     if isinstance(x, tuple):
         return tuple(as_argument(item) for item in x)
     if isinstance(x, Tensor):
@@ -119,7 +117,7 @@ def as_argument(x: Any) -> Any:
 
 
 def as_index(x: Any) -> Any:
-    """Return one item of an index: whole numbers and arrays of whole numbers become integers."""
+    """Convert an index, or an item of one: whole numbers and arrays of whole numbers become integers."""
     if isinstance(x, slice):
         return slice(*(as_index(part) for part in (x.start, x.stop, x.step)))
     if isinstance(x, tuple):
@@ -135,7 +133,7 @@ def as_index(x: Any) -> Any:
 
 
 def call_entry(primitive: Primitive, args: tuple, named: dict) -> Any:
-    """Call an entry of the table; a raw result becomes a Tensor."""
+    """Call an entry of the table; wrap a raw result in a Tensor."""
     quick = None if named or len(args) != primitive.arity else recorder_for(primitive)
     result = primitive.function(*args, **named) if quick is None else quick(*args)
     if isinstance(result, tuple):
@@ -152,7 +150,7 @@ def has_nan(x: Any) -> bool:
 
 
 def on_numbers(name: str, operands: tuple) -> Any:
-    """Apply an operator to Python numbers, in floating point: no big integers, no ZeroDivisionError."""
+    """Apply an operator to Python numbers in floating point, without big integers or ZeroDivisionError."""
     if any(isinstance(x, tuple) or x is None or x is Ellipsis for x in operands):
         raise TypeError(f"{name} needs numbers or arrays")
     is_boolean = all(isinstance(x, bool) for x in operands)
@@ -166,7 +164,7 @@ def on_numbers(name: str, operands: tuple) -> Any:
 
 
 def stack_items(items: tuple) -> Tensor:
-    """Return a list as an array; numbers and Tensors may be mixed if all rows have one shape."""
+    """Return a list as an array. Numbers and Tensors may be mixed. Raises ValueError for rows of several shapes."""
     if not any(isinstance(x, Tensor) for x in items) and (recorder().field is None or not items):
         if any(isinstance(x, tuple | slice) or x is None or x is Ellipsis for x in items):
             raise ValueError("a list may hold numbers, arrays and lists only")
@@ -187,21 +185,21 @@ def special_form(name: str, args: tuple, named: dict) -> Tensor:
 
 
 LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})
-"""Parameters, by the names that entries give them, that take arrays in a list: of several shapes, if they like."""
-NESTED = "arrays"  # the one whose lists may hold lists
+"""Names of parameters that take a list of arrays, whose shapes may differ."""
+NESTED = "arrays"  # the parameter whose lists may hold lists
 PLACES = frozenset({"condition", "indices", "index", "indices_or_sections", "kth", "obj", "pad_width", "repeats"})
-"""Parameters that take whole numbers or a mask: places and lengths in other arrays."""
+"""Names of parameters that take whole numbers or a mask: places and lengths in other arrays."""
 
 
 @functools.cache
 def parameters(primitive: Primitive) -> tuple[str, ...]:
-    """Return the names of the parameters that take one positional argument each."""
+    """Return the names of an entry's parameters, empty for *args and keyword-only ones."""
     given = inspect.signature(primitive.signature_model()).parameters.values()
     return tuple(p.name if p.kind is p.POSITIONAL_OR_KEYWORD else "" for p in given)
 
 
 def parameter(primitive: Primitive | None, place: int) -> str:
-    """Return the name of the parameter that takes the argument at a place; empty where there is none."""
+    """Return the name of the parameter at a place; empty if there is no such parameter."""
     names = () if primitive is None else parameters(primitive)
     return names[place] if place < len(names) else ""
 
@@ -213,13 +211,13 @@ def as_parameter(name: str, x: Any) -> Any:
 
 
 def list_arrays(x: Any) -> Any:
-    """Return a list or a tuple with arrays in it; numbers become arrays."""
+    """Convert the numbers in nested lists and tuples to arrays."""
     return type(x)(list_arrays(item) for item in x) if isinstance(x, tuple | list) else lift_number(x)
 
 
 @functools.cache
 def method_for(kind: Any) -> Callable[[Evaluator, Any], Any]:
-    """Return the method that evaluates expressions of a type: the one with its name."""
+    """Return the method that evaluates expressions of a type."""
     return getattr(Evaluator, f"_{kind.__name__.lower()}")
 
 
@@ -238,7 +236,7 @@ class Evaluator:
     def run(self, given: Mapping[str, Any], out: str | None = None) -> Any:
         """Run all statements; return the value of the last expression or assignment, or of the name `out`.
 
-        given: values of the inputs, which statements that bind these names do not change.
+        given: values of the inputs; statements that assign to these names are skipped.
         """
         self.names = dict(given)
         self.given = {id(x) for x in given.values()}
@@ -277,12 +275,12 @@ class Evaluator:
             target = self.call_entry("multiply", (target, 1 + 0j), span)
         origin = target if target._base is None else target._base
         if id(origin) in self.given:
-            target = self.guard(span, target.clone)  # the inputs themselves are never written into
+            target = self.guard(span, target.clone)  # never write into the inputs themselves
         self.names[name] = target
         self.guard(span, target.__setitem__, index, value)
 
     def value(self, node: tree.Expr) -> Any:
-        """Return the value of an expression: a Tensor, a Python number, or a tuple of them."""
+        """Evaluate an expression: a Tensor, a Python number, or a tuple of them."""
         chain: list[tree.Binary] = []
         while isinstance(node, tree.Binary):
             chain.append(node)
@@ -294,7 +292,7 @@ class Evaluator:
         return result
 
     def note_place(self, name: str, operands: tuple, result: Any, place: Any) -> Any:
-        """Remember where a result came from, and the first one that is nan though its operands are not."""
+        """Remember the place that computed a result, and the first result that is nan although no operand is."""
         if state.recorder is not None and isinstance(result, Tensor):
             span = self.program.span(place)
             if result._node is not None:
@@ -304,7 +302,7 @@ class Evaluator:
         return result
 
     def guard(self, place: Any, function: Callable, *args: Any, **named: Any) -> Any:
-        """Call a function; what it raises becomes an error that points at a place."""
+        """Call a function; turn what it raises into an error that points at a place."""
         try:
             return function(*args, **named)
         except GradcliError as error:
@@ -321,7 +319,7 @@ class Evaluator:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
             from .reword import call_hint, readable
 
-            # those in a tuple among the arguments count, too
+            # include operands inside a tuple
             operands = tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
             raise self.error(readable(error, operands), place, call_hint(place), kind) from None
 
@@ -329,7 +327,7 @@ class Evaluator:
         return GradcliError(message, span=self.program.span(place), hint=hint, kind=kind)
 
     def call_entry(self, name: str, operands: tuple, place: Any) -> Any:
-        """Apply an operator. place: a part of the program, or a span."""
+        """Apply an operator. place: an expression, or a span."""
         tensors = [x for x in operands if isinstance(x, Tensor)]
         if not tensors or name == "matmul":
             is_plain = recorder().field is None or any(isinstance(x, bool | tuple) or x is None for x in operands)
@@ -338,7 +336,7 @@ class Evaluator:
             operands = tuple(self.guard(place, lift_number, x) for x in operands)
         self.guard(place, check_call, name, operands, {}, self.request.max_elements)
         if len(tensors) < len(operands) and any(isinstance(x, tuple) for x in operands):
-            raise self.error("a tuple is no array; write a list: [1, 2]", place)
+            raise self.error("a tuple is not an array; write a list: [1, 2]", place)
         function = recorders.get(name)
         if function is None or not isinstance(operands[0], Tensor):
             function = entry(name).function
@@ -373,7 +371,7 @@ class Evaluator:
         return self.choose(node, condition, x, y)
 
     def choose(self, place: Any, condition: Any, x: Any, y: Any) -> Any:
-        """Choose by a condition; numbers other than 0 count as true."""
+        """Evaluate where(condition, x, y); a number other than 0 counts as true."""
         test: Any = lift_number(condition)
         if recorder().field is not None:
             test = test._data
@@ -393,7 +391,7 @@ class Evaluator:
             return tuple(float(n) for n in x._data.shape)
         if node.name in ("ndim", "size"):
             return float(getattr(x._data, node.name))
-        if node.name in ("real", "imag"):  # as in NumPy, also of real numbers
+        if node.name in ("real", "imag"):  # as in NumPy, real numbers have them too
             return self.guard(node, entry(node.name).function, x)
         return self.guard(node, getattr, x, node.name)
 
@@ -432,7 +430,7 @@ class Evaluator:
         return self.note_place(name, args, self.guard(node, call_entry, primitive, args, named), node)
 
     def argument(self, name: str, node: tree.Expr) -> Any:
-        """Return an argument; a list stays one where the parameter of that name takes arrays in a list."""
+        """Evaluate an argument; keep a list as one if the parameter takes a list of arrays."""
         if name not in LISTS or not isinstance(node, tree.Sequence):
             return self.value(node)
         if name == NESTED:
@@ -440,7 +438,7 @@ class Evaluator:
         return tuple(self.value(item) for item in node.items)
 
     def random(self, name: str, shape: tuple, place: Any) -> Tensor:
-        """Return random numbers; the same ones in every run with the same seed."""
+        """Draw random numbers; the same seed gives the same numbers in every run."""
         self.guard(place, check_call, name, shape, {}, self.request.max_elements)
         if self.rng is None:
             self.rng = np.random.default_rng(self.request.seed)

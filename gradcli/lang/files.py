@@ -1,4 +1,4 @@
-"""Numbers in files: arrays of NumPy's, tables and JSON."""
+"""Read numbers from files: NumPy arrays, tables and JSON."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from .tables import Rows, Source, from_text, is_heading, open_source, parse_cell
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
-    """Return the array that a value's @ names: FILE or FILE:KEY, - for standard input, see sources.open_source.
-
-    Raises GradcliError, also for more than `limit` elements.
-    """
+    """Read the array that follows an @; `open_source` lists the forms. Raises GradcliError beyond `limit` elements."""
     source = open_source(spec, name, limit)
     array = np.asarray(read_and_close(source, READERS[source.kind]))
     if array.dtype.kind not in "biufc":
@@ -31,7 +28,7 @@ def read_file(spec: str, name: str, limit: int) -> np.ndarray:
 
 
 def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
-    """Return all arrays of a file by name: those of an .npz archive or a JSON object. Raises GradcliError."""
+    """Read all arrays of an .npz archive or a JSON object, by name. Raises GradcliError."""
     place = f"@{spec}"
     source = open_source(spec, place, limit)
 
@@ -51,13 +48,10 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
 
 
 def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
-    """Return the columns of a table with a heading by name; of those that are no numbers, why.
-
-    Raises GradcliError.
-    """
+    """Read the columns of a table by name; a column that cannot be read gives its error. Raises GradcliError."""
     source = open_source(spec, "--columns", limit, default="")
     if source.kind not in SEPARATORS:
-        raise source.error(" is no .csv, .tsv or .txt file", kind="usage")
+        raise source.error(" is not a .csv, .tsv or .txt file", kind="usage")
     table = read_and_close(source, lambda source: Rows(source, SEPARATORS[source.kind]))
     names = table.rows[0][1]
     if not is_heading(names):
@@ -85,7 +79,7 @@ def check_count(count: int, source: Source) -> None:
 
 
 def count_in_header(stream: Any) -> int:
-    """Return how many elements a file of NumPy says that it has. Raises ValueError for a damaged one."""
+    """Return the number of elements in the header of an .npy file. Raises ValueError for a damaged header."""
     form = np.lib.format
     version = form.read_magic(stream)
     try:
@@ -99,7 +93,7 @@ def count_in_header(stream: Any) -> int:
 
 def read_array(stream: Any, source: Source) -> np.ndarray:
     try:
-        check_count(count_in_header(stream), source)  # before there is memory for them
+        check_count(count_in_header(stream), source)  # before allocating memory
         stream.seek(0)
         return np.lib.format.read_array(stream, allow_pickle=False)
     except ValueError as error:
@@ -117,13 +111,13 @@ def from_npy(source: Source) -> np.ndarray:
 
 
 def members_of(source: Source) -> dict[str, tuple[Any, str]]:
-    """Return the arrays of an archive: by name, the archive and the member."""
+    """Return archive and member of each array in an .npz file, by name."""
     from zipfile import BadZipFile, ZipFile
 
     try:
         archive = ZipFile(source.file)
     except BadZipFile:
-        raise source.error(" is no .npz archive") from None
+        raise source.error(" is not an .npz archive") from None
     members = {member.removesuffix(".npy"): (archive, member) for member in archive.namelist()}
     if not members:
         raise source.error(" holds no arrays")
@@ -131,7 +125,7 @@ def members_of(source: Source) -> dict[str, tuple[Any, str]]:
 
 
 def from_npz(source: Source) -> np.ndarray:
-    """Read one array of an archive: the one called `key`, or the only one."""
+    """Read the array with the name `key`, or the only one."""
     members = members_of(source)
     path = source.path
     key = next(iter(members)) if not source.key and len(members) == 1 else source.key
@@ -144,7 +138,7 @@ def from_npz(source: Source) -> np.ndarray:
 
 
 def from_json(source: Source) -> np.ndarray:
-    """Read nested lists of numbers (strings nan, inf, -inf; {"re": a, "im": b}), or those under a key."""
+    """Read nested lists of numbers; "nan", "inf", "-inf" and {"re": a, "im": b} are numbers too."""
 
     def plain(x: Any) -> Any:
         if isinstance(x, list):
@@ -167,7 +161,7 @@ def from_json(source: Source) -> np.ndarray:
 
 
 def parse_json(source: Source) -> Any:
-    """Return what a text in JSON says, or its part under the key. Raises GradcliError."""
+    """Return a JSON document, or its part under the key. Raises GradcliError."""
     import json
 
     text = read_text(source)
@@ -184,7 +178,7 @@ def parse_json(source: Source) -> Any:
             return Rows(source._replace(file=io.BytesIO(text.encode())), separator).numbers().tolist()
         return part_of(document, source.key, source) if source.key else document
     except json.JSONDecodeError as error:
-        raise source.error(f" is no JSON: {error}") from None
+        raise source.error(f" is not valid JSON: {error}") from None
     except RecursionError:
         raise source.error(" is nested too deeply", kind="limit") from None
     except ValueError as error:
@@ -192,13 +186,13 @@ def parse_json(source: Source) -> Any:
 
 
 def part_of(document: Any, key: str, source: Source) -> Any:
-    """Return the part of a document under a key: `a`, or `a.b` for one inside another. Raises GradcliError."""
+    """Return the part of a document under a key: `a`, or `a.b` for a key inside another. Raises GradcliError."""
     if isinstance(document, dict) and key in document:
         return document[key]
     for head in (key[: m.start()] for m in re.finditer(r"\.", key)):
         if isinstance(document, dict) and head in document:
             return part_of(document[head], key[len(head) + 1 :], source)
-    listed = f"its keys are {', '.join(document)}" if isinstance(document, dict) and document else "there are no keys"
+    listed = f"its keys are {', '.join(document)}" if isinstance(document, dict) and document else "it has no keys"
     raise source.error(f" has no key '{key}'", brief(listed))
 
 

@@ -1,4 +1,4 @@
-"""What a run may use: how long a text, how many elements, how much memory, how much time."""
+"""Limits of a run: length of text, memory, time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..errors import GradcliError, Span, TimeIsUp
 from ..request import DEFAULT_MAX_ELEMENTS
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
-FILE_ENDINGS = (".py", ".expr")  # what a positional target ends in that is a file, whether or not there is one
+FILE_ENDINGS = (".py", ".expr")  # a target with such an ending is a file, even if there is no such file
 MAX_TEXT = 1 << 20  # bytes of a program
-MOST_AXES = 64  # axes that an array of NumPy may have
+MOST_AXES = 64  # of an array of NumPy
 
 
 def as_written(name: str) -> str:
-    """Return a name of the command line as Python's parser reads it in a program: in Unicode's form NFKC."""
+    """Normalize a name from the command line as Python's parser does with names in a program: to NFKC."""
     if name.isascii():
         return name
     from unicodedata import normalize
@@ -31,13 +31,12 @@ def as_written(name: str) -> str:
     return normalize("NFKC", name)
 
 
-MOST_MEMORY = 1900 << 20
-"""Bytes that a program may take with the default limit on elements: with the interpreter, 2 GiB."""
-WORK_SPACE = 64 << 20  # bytes that the linear algebra library reserves for each processor, of which it touches few
+MOST_MEMORY = 1900 << 20  # bytes that a program may take by default; with the interpreter, 2 GiB
+WORK_SPACE = 64 << 20  # bytes that the linear algebra library reserves for each processor, and hardly uses
 
 
 class bound:  # noqa: N801 - a namespace
-    """Whether this process is there for one call of the command, and the MiB that it may take (0: not bounded).
+    """Whether this process runs one command only, and the MiB that it may take (0: no bound).
 
     guest: whether it runs in the Python that another one's gradcli has chosen.
     """
@@ -47,9 +46,9 @@ class bound:  # noqa: N801 - a namespace
 
 
 def bound_memory(max_elements: int) -> None:
-    """Have allocations fail beyond 2 GiB in all (in proportion for more elements than the default), where Linux can.
+    """On Linux, make allocations fail beyond 2 GiB, or more in proportion to `max_elements`.
 
-    Only in a process that is there for this alone, because the bound stays. A stricter one is left alone.
+    The bound stays, so only a process that runs one command gets it. A stricter bound is kept.
     """
     taken = memory_taken() if bound.own_process else None
     if taken is None:
@@ -68,7 +67,7 @@ def bound_memory(max_elements: int) -> None:
 
 
 def memory_taken() -> tuple[int, int] | None:
-    """Return the bytes of data that this process has reserved, and those that it uses; None outside of Linux."""
+    """Return the bytes of data that this process has reserved and that it uses; None if not on Linux."""
     try:
         with open("/proc/self/status", encoding="ascii") as file:
             sizes = dict(re.findall(r"^(Vm\w+):\s+(\d+) kB", file.read(), re.MULTILINE))
@@ -78,7 +77,6 @@ def memory_taken() -> tuple[int, int] | None:
 
 
 def out_of_memory(what: str, span: Span | None = None) -> GradcliError:
-    """Return the error for something that does not fit into the memory that there is or that may be taken."""
     if not bound.mebibytes:
         return GradcliError(f"there is not enough memory for {what}", span=span, kind="limit")
     message = f"{what} would take more than {bound.mebibytes / 1024:.1f} GiB of memory"
@@ -86,16 +84,15 @@ def out_of_memory(what: str, span: Span | None = None) -> GradcliError:
     return GradcliError(message, span=span, hint=hint, kind="limit")
 
 
-CPU_SECONDS = 30.0  # seconds of CPU that a program of the language may take where nothing else is asked for
+CPU_SECONDS = 30.0  # default limit for a program of the language
 LONGEST = 1e6
 SHORTEST = 1e-6
-AGAIN = 0.5  # seconds until the next alarm, should the code in the block have taken the first one for something else
-GRACE = 0.5
-"""Seconds after which code that no alarm ends, such as one long call into a library, is ended with its process."""
+AGAIN = 0.5  # seconds until the next alarm, in case the code in the block caught the first one
+GRACE = 0.5  # seconds after which code that ignores the alarm, such as a long call into a library, is killed
 
 
 class deadline:  # noqa: N801 - a namespace
-    """When the innermost `enforce` block must end, its timer and its watch, and what ends a process that does not."""
+    """When the innermost `enforce` block must end, its timer, its watch, and what kills a process that overruns."""
 
     end = math.inf
     timer: Any = None
@@ -104,7 +101,7 @@ class deadline:  # noqa: N801 - a namespace
 
 
 class Bound:
-    """How long something may take: seconds, of the process's CPU or (when somebody waits so long) of the clock."""
+    """A time limit in seconds, of CPU or of the clock."""
 
     def __init__(self, seconds: float, cpu: bool = False):
         self.seconds, self.cpu = min(seconds, LONGEST), cpu
@@ -115,18 +112,18 @@ class Bound:
 
 
 def time_left(seconds: float) -> float:
-    """Return how long a part that may take so many seconds may take here: it ends in time for the rest to be told."""
+    """Shorten a time limit so that the enclosing `enforce` block still has time to report."""
     return max(min(seconds, 0.8 * (deadline.end - time.monotonic())), SHORTEST)
 
 
 def timer_of(cpu: bool) -> Any:
-    """Return the system's timer of CPU or of the clock, None where there is none."""
+    """Return the system's timer of CPU or of the clock; None on systems without."""
     return getattr(signal, "ITIMER_PROF" if cpu else "ITIMER_REAL", None)
 
 
 @contextlib.contextmanager
 def enforce(bound: Bound | None) -> Iterator[None]:
-    """Raise GradcliError from the block when its time is over; what not even that ends is ended with the process."""
+    """Raise GradcliError in the block when its time is over. Kill the process if the block does not end then."""
     if bound is None:
         yield
         return
@@ -149,7 +146,7 @@ def enforce(bound: Bound | None) -> Iterator[None]:
 
 
 def stand_down() -> None:
-    """Let what is computed be written at the pace of its reader: from here on nothing ends the block."""
+    """Lift the time limit: the result is computed, and its reader may be slow."""
     if deadline.watch is not None:
         deadline.watch.set()
         if deadline.timer is not None:
@@ -157,7 +154,7 @@ def stand_down() -> None:
 
 
 def watch(bound: Bound, done: threading.Event) -> None:
-    """Wait until the block is done; give up when its time and some grace have passed."""
+    """Wait until the block is done; give up after its time and GRACE."""
     now = time.process_time if bound.cpu else time.monotonic
     end = now() + bound.seconds + GRACE
     while not done.wait(min(max(end - now(), 0), 1.0) / (os.cpu_count() or 1 if bound.cpu else 1)):
@@ -168,10 +165,7 @@ def watch(bound: Bound, done: threading.Event) -> None:
 
 @contextlib.contextmanager
 def within(seconds: float, cpu: bool = False) -> Iterator[None]:
-    """Raise TimeIsUp in the block after so many seconds, of CPU if so, where the system can (only in the main thread).
-
-    Blocks may be nested.
-    """
+    """Raise TimeIsUp in the block after some seconds. Does nothing outside the main thread. Blocks may be nested."""
     timer = timer_of(cpu)
     if timer is None or threading.current_thread() is not threading.main_thread() or seconds <= 0:
         yield
@@ -196,7 +190,7 @@ def within(seconds: float, cpu: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def any_length() -> Iterator[None]:
-    """Let the block write whole numbers of more digits than Python allows: here the time is what is limited."""
+    """Allow integers of any number of digits in the block: time limits protect against long ones."""
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:

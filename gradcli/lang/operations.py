@@ -1,4 +1,4 @@
-"""The table in words: what `gradcli ops` and the manual say about each function, read off the entry itself."""
+"""Describe the functions of the table from their entries, for `gradcli ops` and the manual."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lambdas_of(path: str) -> list[ast.Lambda]:
 
 
 def lambda_body(function: Any) -> ast.expr | None:
-    """Return the body of a lambda; None where its source is not at hand."""
+    """Return the body of a lambda; None if its source is not available."""
     code = function.__code__
     places = {(line, column) for line, _, column, _ in code.co_positions() if line and column}
     for node in lambdas_of(code.co_filename):
@@ -37,7 +37,7 @@ def lambda_body(function: Any) -> ast.expr | None:
 
 
 class Inlined(ast.NodeTransformer):
-    """Puts the formulas of functions that the language does not have, but the rules' module has, in their place."""
+    """Replaces calls of a rules module's own functions, which the language does not have, by their formulas."""
 
     def __init__(self, known: Mapping[str, Any]):
         self.known = known
@@ -65,7 +65,7 @@ class Inlined(ast.NodeTransformer):
 
 @functools.cache
 def constants_of(path: str) -> dict[str, ast.expr]:
-    """Return the formulas of the constants that a Python file gives names to."""
+    """Return the formulas of the constants that a Python file defines, by name."""
     with open(path, encoding="utf-8") as file:
         body = ast.parse(file.read()).body
     formulas: dict[str, ast.expr] = {}
@@ -84,7 +84,7 @@ def constants_of(path: str) -> dict[str, ast.expr]:
 
 
 class Renamed(ast.NodeTransformer):
-    """Puts expressions in the place of names."""
+    """Replaces names by expressions."""
 
     def __init__(self, parts: Mapping[str, ast.expr]):
         self.parts = parts
@@ -94,7 +94,7 @@ class Renamed(ast.NodeTransformer):
 
 
 def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
-    """Return a rule as its parameters' names and an expression, of a lambda or a docstring up to ";"; else None."""
+    """Return parameter names and expression of a rule, from its lambda or its docstring up to ";"; else None."""
     if not callable(rule):
         return [], ast.Constant(rule)
     function = getattr(rule, "__wrapped__", rule)
@@ -112,12 +112,12 @@ def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
 
 
 def expression_text(body: ast.expr) -> str:
-    """Return an expression as text, without `np.`."""
+    """Return an expression as text, without `np.` and `math.`."""
     return ast.unparse(body).replace("np.", "").replace("math.", "").replace(" ** ", "**")
 
 
 def rule_text(rule: Any) -> str:
-    """Return a derivative rule as text: a number, a formula, or what its docstring says."""
+    """Return a derivative rule as text: a number, a formula, or its docstring."""
     if not callable(rule):
         return f"{rule:g}"
     if rule is no_gradient:
@@ -144,7 +144,7 @@ def derivatives(entry: Primitive) -> tuple[tuple[str, str], ...]:
 
 
 def in_words_of_users(text: str, result: str) -> str:
-    """Return a formula with the call of the function in the place of its result; words as they are."""
+    """Replace `out` in a formula by the call of the function; return other text unchanged."""
     try:
         body = ast.parse(text.replace("^", "**"), mode="eval").body
     except SyntaxError:

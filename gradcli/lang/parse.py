@@ -1,7 +1,7 @@
-"""Text to tree. Python's own parser reads the text; only a small list of its node types is let through.
+"""Parse text to a tree. Python's own parser reads the text; only a few of its node types are allowed.
 
-Nothing is ever evaluated by Python. `^` is read as power before parsing; positions are mapped back, so that
-every error points into the text that the user wrote.
+Python never evaluates anything. `^` is replaced by `**` before parsing; positions are mapped back, so that every error
+points into the text that the user wrote.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ NAMES_OF_NODES = {
 
 @functools.cache
 def method_for(kind: Any) -> Callable[[Converter, Any, int], tree.Expr]:
-    """Return the method that converts nodes of a type: the one with its name."""
+    """Return the method that converts nodes of a type."""
     return getattr(Converter, f"_{kind.__name__.lower()}", Converter._unknown)
 
 
 class NotInLanguageError(GradcliError):
-    """The text is Python, but not the expression language."""
+    """Raised for text that is valid Python but not part of the expression language."""
 
 
 def too_deep(span: Span | None) -> GradcliError:
@@ -64,9 +64,9 @@ def too_deep(span: Span | None) -> GradcliError:
 
 
 class Text:
-    """A program as the user wrote it, and as Python's parser reads it: without a margin, and ** for ^.
+    """A program as the user wrote it, and as Python's parser reads it: without a margin, and with ** for ^.
 
-    It maps Python's lines and columns, of bytes, to places in the user's text. origin: the file's name, for errors.
+    Maps Python's lines and byte columns to places in the user's text. origin: the file's name, for errors.
     """
 
     def __init__(self, source: str, origin: str | None):
@@ -82,7 +82,7 @@ class Text:
         self.carets = [m.start() + shift for shift, m in enumerate(re.finditer(r"\^", source[self.lead :]))]
 
     def place(self, node: Any) -> tuple[int, int]:
-        """Return where a node begins and ends in the user's text."""
+        """Return start and end of a node in the user's text."""
         if self.ascii and not self.carets:
             lead, starts = self.lead, self.starts
             start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
@@ -90,19 +90,19 @@ class Text:
         return self.from_bytes(node.lineno, node.col_offset), self.from_bytes(node.end_lineno, node.end_col_offset)
 
     def from_bytes(self, line: int, column: int) -> int:
-        """Return the place of a line (from 1) and a byte column (from 0)."""
+        """Map a line (from 1) and a byte column (from 0) to the user's text."""
         if not self.ascii:
             counts = self.characters(line - 1)
             column = counts[min(column, len(counts) - 1)]
         return self.from_prepared(line, column)
 
     def from_prepared(self, line: int, column: int) -> int:
-        """Return the place of a line (from 1) and a column of characters (from 0)."""
+        """Map a line (from 1) and a column of characters (from 0) to the user's text."""
         place = self.starts[min(line, len(self.lines)) - 1] + column
         return min(self.lead + place - bisect_left(self.carets, place), len(self.source))
 
     def characters(self, row: int) -> list[int]:
-        """Return how many characters of a line begin before each of its bytes, and before its end."""
+        """Return the number of characters of a line before each of its bytes, and before its end."""
         if row not in self.counts:
             begins = (byte & 0xC0 != 0x80 for byte in self.lines[row].encode())
             self.counts[row] = list(accumulate(begins, initial=0))
@@ -113,7 +113,7 @@ class Text:
 
 
 class Converter:
-    """Turns Python's nodes into ours. Raises NotInLanguageError for every type of node that is not listed here."""
+    """Converts Python's nodes to ours. Raises NotInLanguageError for types of nodes that are not listed here."""
 
     def __init__(self, text: Text):
         self.text, self.place = text, text.place
@@ -131,7 +131,7 @@ class Converter:
         if not isinstance(node, ast.Assign):
             raise self.refuse(node)
         if len(node.targets) != 1:
-            raise self.refuse(node, "an assignment to several names at once", "write one assignment a line")
+            raise self.refuse(node, "an assignment to several names", "write one assignment per line")
         target = node.targets[0]
         if isinstance(target, ast.Name):
             return tree.Statement(self.expression(node.value), target.id, self.place(target), None)
@@ -214,7 +214,7 @@ class Converter:
 
     def _attribute(self, node: ast.Attribute, depth: int) -> tree.Expr:
         if node.attr not in PROPERTIES:
-            message = f"there is no attribute '{node.attr}'"
+            message = f"unknown attribute '{node.attr}'"
             hint = did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}"
             raise NotInLanguageError(message, span=self.text.span(*self.end_of(node)), hint=hint, kind="name")
         return tree.Property(*self.place(node), node.attr, self.expression(node.value, depth))
@@ -238,19 +238,19 @@ class Converter:
         raise self.refuse(node.func, what, called_number_hint(self.text.source[: self.place(node.func)[0]]))
 
     def end_of(self, node: ast.Attribute) -> tuple[int, int]:
-        """Return where the name of an attribute stands, behind its dot."""
+        """Return start and end of the name after the dot."""
         stop = self.place(node)[1]
         return stop - len(node.attr), stop
 
 
-LARGE_TEXT = 1 << 16  # from this length on, a text gets the larger stack at once
+LARGE_TEXT = 1 << 16  # longer texts are parsed with the larger stack right away
 
 
 def parse(source: str, origin: str | None = None) -> tree.Program:
-    """Parse a program: statements on lines of their own or separated by semicolons.
+    """Parse a program: statements on separate lines or separated by semicolons.
 
-    origin: the file's name, for errors. Raises GradcliError for text that is too long or too deep, that is
-    not Python's syntax, or that uses more of Python than the language has.
+    origin: the file's name, for errors. Raises GradcliError for text that is too long or too deeply nested, that is
+    not valid Python, or that uses more of Python than the language has.
     """
     check_size(source, origin)
     with collector_paused():
@@ -264,7 +264,7 @@ def parse(source: str, origin: str | None = None) -> tree.Program:
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Let no garbage be looked for: a tree has no cycles, and a large one would be walked again and again."""
+    """Pause garbage collection: a tree has no cycles, and the collector would walk a large one again and again."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -289,7 +289,7 @@ MIDDLE_DOT = re.compile("^[^#\n]*?([·\u0387\u30fb\uff65])", re.M)
 
 
 def parse_by_python(text: Text) -> Any:
-    """Return Python's tree. A sum of very many terms is a deep tree to Python: it gets a larger stack."""
+    """Return Python's tree. Use a larger stack if needed: a sum of many terms is a deep tree."""
 
     def attempt() -> Any:
         with warnings.catch_warnings():
@@ -297,7 +297,7 @@ def parse_by_python(text: Text) -> Any:
             return ast.parse(text.prepared, filename=text.origin or "<expression>")
 
     dot = None if text.ascii or (text.origin or "").endswith(".py") else MIDDLE_DOT.search(text.prepared)
-    if dot is not None:  # to Python it is a letter
+    if dot is not None:  # Python takes it for a letter
         from .reword import SIGNS
 
         start = text.from_prepared(1, dot.start(1))
@@ -317,7 +317,7 @@ def parse_by_python(text: Text) -> Any:
 
 
 def with_large_stack(function: Callable[[], Any]) -> Any:
-    """Run a function in a thread with room for deep recursion. Raises MemoryError where there is none for its stack."""
+    """Run a function in a thread with room for deep recursion. Raises MemoryError if its stack cannot be allocated."""
     from concurrent.futures import ThreadPoolExecutor
 
     limit, size = sys.getrecursionlimit(), threading.stack_size(512 << 20)
@@ -359,7 +359,7 @@ def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
         return too_deep(text.span(start, start + 1))
     same_line = error.end_lineno in (None, error.lineno)
     end = place(error.end_offset) if error.end_offset and error.end_offset > 0 and same_line else start + 1
-    is_python = (text.origin or "").endswith(".py")  # a script is none of formulas
+    is_python = (text.origin or "").endswith(".py")  # hints for formulas do not fit a script
     hint = None if is_python else syntax_hint(message, text.source, start)
     if message == "invalid syntax" and start >= len(text.source.rstrip()):
         message, hint = "the expression is incomplete", None

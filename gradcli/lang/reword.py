@@ -1,4 +1,4 @@
-"""What NumPy and Python say, in the words of the expression language; and what to do about a syntax error."""
+"""Reword messages of NumPy and Python for the expression language, and give hints for syntax errors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ WORDINGS = (
     ),
     (r"setting an array element with a sequence.*", "the rows must have one length"),
     (r"Exceeds the limit .*integer string conversion.*", "a number has too many digits"),
-    (r"the magic string is not correct.*", "it is no .npy file"),
+    (r"the magic string is not correct.*", "it is not an .npy file"),
     (r"\('(?:unexpected )?EOF in multi-line statement'.*", "its header is damaged"),
     (
         r"EOF: reading .*|.*No data left in file.*|Failed to read all data.*|mmap length is greater.*",
@@ -74,7 +74,7 @@ WORDINGS = (
 
 
 def readable(error: Exception, args: tuple = ()) -> str:
-    """Return an exception's message without Python's and NumPy's wording. args: what was computed with."""
+    """Return an exception's message in the language's words. args: the operands."""
     text = (getattr(error, "plain", str(error)) or type(error).__name__).removeprefix("ValueError: ").split("\n")[0]
     ufunc = re.match(r"ufunc '(\w+)' (not supported for the input types|did not contain a loop)", text)
     if ufunc:
@@ -83,14 +83,14 @@ def readable(error: Exception, args: tuple = ()) -> str:
         odd = next((ODD[type(x)] for x in args if type(x) in ODD), None)
         if odd is None:
             return "this does not work on such operands"
-        return "a tuple is no array; write a list: [1, 2]" if odd == "a tuple" else f"{odd} is no number"
+        return "a tuple is not an array; write a list: [1, 2]" if odd == "a tuple" else f"{odd} is not a number"
     for pattern, better in WORDINGS:
         text = re.sub(pattern, better, text)
     return text.rstrip()
 
 
 def kinds_of(args: tuple) -> str:
-    """Return the kinds of numbers among the arguments: real, complex."""
+    """Return the kinds of numbers among the arguments, such as "real and complex"."""
     raw = [getattr(x, "_data", x) for x in args]
     numbers = [x for x in raw if isinstance(x, np.ndarray | np.generic | float | int | complex)]
     words = [KINDS.get(np.asarray(x).dtype.kind, "such") for x in numbers]
@@ -107,20 +107,18 @@ SIGNS = {
     "&&": "write a and b, or a & b",
     "||": "write a or b, or a | b",
     "?": "a choice is: a if condition else b",
-    "|": "an absolute value is abs(x); of two truth values one is a | b",
+    "|": "an absolute value is abs(x); a logical or is a | b",
     "!": "write not a, or a != b; a factorial is gamma(x + 1)",
     **dict.fromkeys("$\\", "formulas are written plainly: x**2 * sin(y)"),
     "{": "lists have square brackets: [1, 2]",
 }  # fmt: skip
-"""What is written otherwise here."""
-
-
+"""Hints for signs that the language writes in another way."""
 WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())
-"""Python's keywords that are no words of the language."""
+"""Python's keywords that are not words of the language."""
 
 
 def keyword_as_name(text: str, line: int) -> re.Match | None:
-    """Return the first keyword in a line of a text that does not parse, if with names for keywords it would."""
+    """Return the first keyword in a line of a text, if the text parses once the line's keywords are renamed."""
     start = sum(len(row) + 1 for row in text.split("\n")[: line - 1])
     end = (text + "\n").index("\n", start)
     keywords = [m for m in re.compile(r"(?<![\w.])[a-z]+\b").finditer(text, start, end) if m.group() in WORDS]
@@ -133,7 +131,7 @@ def keyword_as_name(text: str, line: int) -> re.Match | None:
     return None
 
 
-DERIVATIVE = "a derivative is what 'gradcli grad' prints, and 'gradcli symbolic' as a formula"
+DERIVATIVE = "'gradcli grad' prints a derivative, 'gradcli symbolic' prints it as a formula"
 INSTEAD = {
     "factorial": "gamma(x + 1)", "binomial": "gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))",
     "sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)",
@@ -141,12 +139,12 @@ INSTEAD = {
     "lg": "log10(x)", "tg": "tan(x)", "ctg": "1/tan(x)", "arctg": "arctan(x)", "root": "x**(1/n)",
     "normcdf": "ndtr(x)", "pnorm": "ndtr(x)", "norminv": "ndtri(x)", "qnorm": "ndtri(x)",
 }  # fmt: skip
-"""What is written for functions that the language does not have."""
+"""What to write for functions that the language does not have."""
 DERIVATIVES = "derivative deriv differentiate Derivative D ddx".split()
 
 
 def written_instead(name: str) -> str | None:
-    """Return what to do where the language lacks a function that people know by this name."""
+    """Return a hint for a well-known function that the language lacks."""
     if name in DERIVATIVES:
         return DERIVATIVE
     return f"write {INSTEAD[name]}" if name in INSTEAD else None
@@ -156,14 +154,14 @@ MODULES = "np numpy math cmath jnp jax torch scipy sp sympy".split()
 
 
 def no_value_hint(name: str) -> str | None:
-    """Return what to do about a name without a value that is known as that of a module, or of a function."""
+    """Return a hint for a name without a value that is the name of a module or a function."""
     if name in MODULES:
         return "functions need no module: sin(x)"
     return f"a function is called with round brackets: {name}(x)" if name in full_table() else None
 
 
 def called_number_hint(before: str) -> str:
-    """Return what to do where a number, or a part of a formula, is called like a function, by the text before it."""
+    """Return a hint for a number or a part of a formula that is called like a function. before: the text before it."""
     power = re.search(r"([^\W\d]\w*)\s*(?:\^|\*\*)\s*$", before)
     return f"a power of a function is {power[1]}(x)**2" if power else "a product needs *: 3*(x + 1)"
 
@@ -176,7 +174,7 @@ def call_hint(place: object) -> str | None:
         return None
     name, has_second = place.function, len(place.args) > 1
     if name in OF_TWO and has_second:
-        return f"of two operands: {OF_TWO[name]}(x, y); the second operand of {name} is an axis"
+        return f"for two operands, {OF_TWO[name]}(x, y); the second operand of {name} is an axis"
     if name == "log" and (has_second or place.keywords):
         return "log is the natural logarithm; to the base 2 it is log(x)/log(2)"
     if name == "diff":
@@ -185,14 +183,14 @@ def call_hint(place: object) -> str | None:
 
 
 SAID = {
-    "assign to function call": "a formula is given without a name of its own, as x**2, or with one, as y = x**2",
+    "assign to function call": "write a formula alone, as x**2, or assign it to a name, as y = x**2",
     "unterminated string": DERIVATIVE,
     "was never closed": "add the bracket that closes it",
     **dict.fromkeys(("unmatched", "does not match"), "brackets come in pairs: ( ), [ ]"),
     "expected 'else'": "a choice is: a if condition else b",
     "indent": "every line starts at its beginning",
 }
-"""What Python says of syntax, and what to do."""
+"""Parts of Python's messages on syntax, and hints."""
 
 
 def syntax_hint(message: str, source: str, start: int) -> str | None:
@@ -211,10 +209,10 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
         return SIGNS["?"]
     before = re.search(r"([^\W\d]\w*) +$", source[:start])
     if before and "syntax" in message and before[1] in full_table():
-        return f"what a function is of stands in brackets: {before[1]}(x)"
+        return f"put the argument in brackets: {before[1]}(x)"
     side_by_side = re.search(r"[\w)\]] +$", source[:start]) and re.match(r"[\w(]", source[start:])
     if "decimal literal" in message or "perhaps an operator" in message or side_by_side:
         return "a product needs *: 2*x"
     if "invalid syntax" in message:
-        return "an expression is written as x**2 * sin(y), a statement as y = x**2"
+        return "write an expression as x**2 * sin(y), a statement as y = x**2"
     return None

@@ -1,4 +1,4 @@
-"""Where the numbers of a value come from: tables, files, pipes and standard input."""
+"""Open the files, pipes and standard input that hold numbers, and read tables of text."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import numpy as np
 from ..errors import GradcliError, nearest
 from .limits import out_of_memory
 
-MAX_TEXT = 64 << 20  # characters of text that are read: what they hold takes up to 30 times as much memory
-UNITS = ("i", "j", "J")  # complex numbers that in a first row are names
+MAX_TEXT = 64 << 20  # characters to read; as numbers they take up to 30 times as much memory
+UNITS = ("i", "j", "J")  # complex numbers that are names in a first row
 
 
 @contextlib.contextmanager
 def reading(place: str) -> Iterator[None]:
-    """Turn what the reader of a format raises, which may be anything, into a GradcliError that names the place."""
+    """Turn anything that the reader of a format raises into a GradcliError that names the place."""
     try:
         yield
     except GradcliError:
@@ -40,7 +40,7 @@ def reading(place: str) -> Iterator[None]:
 
 
 def read_text(source: Source) -> str:
-    """Return the text of a source, in UTF-8. Raises GradcliError for more than MAX_TEXT of it."""
+    """Read the UTF-8 text of a source. Raises GradcliError for more than MAX_TEXT characters."""
     try:
         text = io.TextIOWrapper(source.file, encoding="utf-8-sig").read(MAX_TEXT + 1)
         text.encode()  # standard input may let wrong bytes pass, as surrogates
@@ -57,10 +57,10 @@ def too_much(name: str, place: str, most: int, arrays: bool = False) -> GradcliE
 
 
 class Rows:
-    """A table of text: numbered rows of cells, without comments and empty lines. Raises GradcliError for none."""
+    """A table of text: numbered rows of cells, without comments and empty lines. Raises GradcliError if it is empty."""
 
     def __init__(self, source: Source, separator: str | None):
-        blanks = " \r\n\v\f" if separator == "\t" else None  # an empty cell between tabs is one
+        blanks = " \r\n\v\f" if separator == "\t" else None  # keep empty cells between tabs
         lines = read_text(source).split("\n")
         numbered = [(i + 1, raw.split("#")[0].strip(blanks)) for i, raw in enumerate(lines)]
         self.source = source
@@ -69,7 +69,7 @@ class Rows:
             raise source.error(" is empty")
 
     def numbers(self) -> np.ndarray:
-        """Return all as one array; a first row without any number is a heading."""
+        """Return all cells as one array. A first row without any number is a heading."""
         rows = self.without_heading(is_heading(self.rows[0][1]))
         table = [[self.number(cell, i) for cell in row] for i, row in rows]
         self.check_lengths(rows)
@@ -89,7 +89,7 @@ class Rows:
             raise GradcliError(f"{name}: the rows of {path} have different lengths: {lengths}", kind="file")
 
     def column(self, key: str) -> np.ndarray:
-        """Return the column of that name in the first row, or of that number, counted from 0. Others may be text."""
+        """Return a column by its name in the first row, or by its number from 0. Other columns may be text."""
         heading = self.rows[0][1]
         named = key in heading
         if not named and not (key.isdecimal() and int(key) < len(heading)):
@@ -103,13 +103,11 @@ class Rows:
     def number(self, cell: str, row: int) -> float | complex:
         number = parse_cell(cell)
         if number is None:
-            raise self.source.error(f", row {row}: '{cell}' is no number")
+            raise self.source.error(f", row {row}: '{cell}' is not a number")
         return number
 
 
 def from_text(separator: str | None) -> Any:
-    """Return a reader of numbers in rows, or of one column of them."""
-
     def read(source: Source) -> Any:
         table = Rows(source, separator)
         check_separator(table.rows[-1][1], separator, f"{source.name}: {source.path}, row {table.rows[-1][0]}")
@@ -119,7 +117,7 @@ def from_text(separator: str | None) -> Any:
 
 
 def split_cells(line: str, separator: str | None) -> list[str]:
-    """Return the cells of a line; quotes keep a separator inside a cell."""
+    """Split a line into cells. A cell in quotes may hold separators."""
     if separator and '"' in line:
         return [cell.strip() for cell in next(read_rows([line], separator, skipinitialspace=True))]
     cells = (cell.strip() for cell in line.split(separator))
@@ -127,19 +125,19 @@ def split_cells(line: str, separator: str | None) -> list[str]:
 
 
 def read_rows(lines: Iterable[str], separator: str, **options: Any) -> Iterator[list[str]]:
-    """Yield the cells of each row of CSV. A cell may be as long as a text; csv's own limit is 128 KiB."""
+    """Yield the cells of each row of CSV. Lifts csv's limit of 128 KiB for a cell."""
     csv.field_size_limit(MAX_TEXT)
     return csv.reader(lines, delimiter=separator, **options)
 
 
 def is_heading(cells: list[str]) -> bool:
-    """Return whether cells are names, beside which nan and inf are names, too; cells may be empty."""
+    """Return whether cells are names. Next to names, nan and inf are names too. Cells may be empty."""
     others = [cell for cell in cells if cell and cell not in UNITS and parse_cell(cell) is not None]
     return any(cells) and all(map(str.isidentifier, others)) and len(others) < len(list(filter(None, cells)))
 
 
 def check_separator(cells: list[str], separator: str | None, place: str) -> None:
-    """Raise GradcliError for a row that another separator than the file type's would split into numbers."""
+    """Raise GradcliError for a row that a separator other than the file type's would split into numbers."""
     for other in (";", ",", "\t"):
         if other == separator:
             continue
@@ -150,7 +148,7 @@ def check_separator(cells: list[str], separator: str | None, place: str) -> None
 
 
 def parse_cell(cell: str) -> float | complex | None:
-    """Return a cell as a number, an empty one as nan; None for text. Complex ones are written 1+2j or 1+2i."""
+    """Return a cell as a number, nan if it is empty, None if it is text. Complex numbers are written 1+2j or 1+2i."""
     try:
         return float(cell) if cell else float("nan")
     except ValueError:
@@ -162,16 +160,16 @@ def parse_cell(cell: str) -> float | complex | None:
 
 
 FORMATS = ("npy", "npz", "csv", "tsv", "txt", "json")
-"""The types of files, by their suffixes; what has none is told by its content, or by :FORMAT behind it."""
-ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")  # how files of NumPy's begin: one array, several
-HEADER = 1 << 20  # bytes that an array's file may have besides its data
+"""Types of files, by suffix. Without a suffix, :FORMAT after the name decides, or the content."""
+ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")  # the first bytes of .npy and .npz files
+HEADER = 1 << 20  # bytes that an array's file may have in addition to its data
 
 
 class Source(NamedTuple):
     """An open source of numbers.
 
-    name: what they are for, with which messages begin. limit: the most elements. kind: one of FORMATS. key: the part
-    of it that is wanted, empty for the only one or the whole.
+    name: what the numbers are for; messages start with it. limit: the most elements. kind: one of FORMATS. key: the
+    part to read, empty for all of it.
     """
 
     name: str
@@ -186,10 +184,10 @@ class Source(NamedTuple):
 
 
 def open_source(spec: str, name: str, limit: int, default: str = "json") -> Source:
-    """Return what follows the @ of a value as an open source: PATH, PATH:KEY, -, -:FORMAT, -:FORMAT:KEY or -:KEY.
+    """Open what follows the @ of a value: PATH, PATH:KEY, -, -:FORMAT, -:FORMAT:KEY or -:KEY. Raises GradcliError.
 
-    default: the format of standard input where none is named; empty where the content tells. Pipes and devices are
-    read once and kept, for what is asked for again. Raises GradcliError.
+    default: the format of standard input if the user names none; if empty, the content decides. What is read from
+    pipes and devices is kept, so that they can be opened again.
     """
     if not spec.strip():
         raise GradcliError(f"{name}: no file after @", hint=f"for example {name}=@data.npy")
@@ -207,18 +205,18 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     kind, part = ("", key) if known else split_format(key)
     if stat.S_ISREG(os.stat(path).st_mode):
         if not known and not kind:
-            hint = f"the types are {', '.join('.' + form for form in FORMATS)}; of another file, @FILE:csv"
+            hint = f"the types are {', '.join('.' + form for form in FORMATS)}; for another file, @FILE:csv"
             raise GradcliError(f"{name}: {path}: unknown type of file '{suffix or path}'", hint=hint, kind="file")
         with reading(f"{name}: {path}"):
             return Source(name, limit, open(path, "rb"), path, known or kind, part)
     if known == "npz":
-        raise GradcliError(f"{name}: {path} is no regular file, as an .npz archive has to be", kind="file")
+        raise GradcliError(f"{name}: {path} is not a regular file, and an .npz archive must be one", kind="file")
     data = read_stream(path, name, limit)
     return Source(name, limit, io.BytesIO(data), path, known or kind or tell_format(data), part)
 
 
 def split_key(spec: str) -> tuple[str, str]:
-    """Split PATH:KEY, where a path may hold colons itself."""
+    """Split PATH:KEY; the path may hold colons itself."""
     places = [len(spec), *(m.start() for m in re.finditer(":", spec))]
     at = next((i for i in places if os.path.exists(spec[:i])), None)
     if at is None:
@@ -228,19 +226,16 @@ def split_key(spec: str) -> tuple[str, str]:
 
 
 def split_format(text: str) -> tuple[str, str]:
-    """Split FORMAT:KEY; the format is empty where a text names none."""
+    """Split FORMAT:KEY; the format may be missing."""
     head, _, rest = text.partition(":")
     return (head, rest) if head in FORMATS else ("", text)
 
 
-KEPT: dict[Any, bytes] = {}  # what was read of streams that can be read but once
+KEPT: dict[Any, bytes] = {}  # the data of streams, which can be read only once
 
 
 def read_stream(path: str, name: str, limit: int) -> bytes:
-    """Return what comes from a pipe or a device, or on standard input, which is -; read the first time.
-
-    Raises GradcliError for more than numbers may take.
-    """
+    """Read a pipe, a device or standard input (-), once. Raises GradcliError for more data than the limit allows."""
     is_standard = path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
     stream: Any = standard_input() if is_standard else (path, os.stat(path).st_ino)
     place = "standard input" if is_standard else path
@@ -259,7 +254,7 @@ def read_stream(path: str, name: str, limit: int) -> bytes:
 
 
 def tell_format(data: bytes) -> str:
-    """Return the format of bytes, by their beginning: arrays, JSON, or numbers in rows by their separator."""
+    """Return the format of data from its beginning: arrays, JSON, or rows of text by their separator."""
     for beginning, form in zip(ARRAYS, FORMATS, strict=False):
         if data.startswith(beginning):
             return form
@@ -271,7 +266,6 @@ def tell_format(data: bytes) -> str:
 
 
 def standard_input() -> Any:
-    """Return the stream. Raises GradcliError when it is closed."""
     if sys.stdin is None or sys.stdin.closed:
         raise GradcliError("standard input is closed", hint="pipe something into it, or name a file", kind="file")
     return sys.stdin
@@ -280,6 +274,6 @@ def standard_input() -> Any:
 def nearest_file(path: str) -> str | None:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
-        return f"there is no folder {folder}"
+        return f"no such folder: {folder}"
     names = nearest(os.path.basename(path), os.listdir(folder))
     return f"did you mean '{os.path.join(os.path.dirname(path), names[0])}'?" if names else None

@@ -1,4 +1,4 @@
-"""Values given on the command line: NAME=VALUE, where VALUE is an expression or @FILE."""
+"""Read values from the command line: NAME=VALUE, where VALUE is an expression or @FILE."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def split_value(word: str) -> tuple[str, str]:
     """Split NAME=VALUE. Raises GradcliError for anything else."""
     name, sign, text = word.partition("=")
     if not sign or not NAME.match(name.strip()):
-        raise GradcliError(f"'{word}' is no NAME=VALUE", hint="give values as x=2 or w='[[1, 2], [3, 4]]'")
+        raise GradcliError(f"'{word}' is not NAME=VALUE", hint="give values as x=2 or w='[[1, 2], [3, 4]]'")
     if not text.strip():
         raise GradcliError(f"'{word}' gives no value", hint=f"write {name}=2 or {name}=@file.npy")
     return as_written(name.strip()), text
 
 
 def read_values(words: tuple[str, ...], request: Request, strings: bool = False) -> dict[str, Any]:
-    """Return the arrays that words stand for: NAME=VALUE, or @FILE for all names in it. Raises GradcliError.
+    """Read arrays from words NAME=VALUE, or @FILE for all names in a file. Raises GradcliError.
 
-    A value of its own goes before one from a file of several. strings: a value that is a name, or stands in double
-    quotes, is a string, as functions of Python take them. Random values follow each other from one seed.
+    NAME=VALUE overrides a value from such a file. strings: a name or a text in double quotes is a string, for
+    functions of Python. All random values come from one seeded generator.
     """
     rng: Any = None
     values: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def read_values(words: tuple[str, ...], request: Request, strings: bool = False)
 
 
 def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
-    """Return what words of the form NAME=JSON stand for: anything that JSON has. Raises GradcliError."""
+    """Read words of the form NAME=JSON. Raises GradcliError."""
     values: dict[str, Any] = {}
     for word in words:
         import json
@@ -68,13 +68,13 @@ def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
         try:
             values[name] = json.loads(text)
         except (ValueError, RecursionError) as error:
-            hint = "strings stand in double quotes: --arg 'kind=\"b\"'"
+            hint = "put strings in double quotes: --arg 'kind=\"b\"'"
             raise GradcliError(f"--arg {word}: {error}", hint=hint) from None
     return values
 
 
 def read_value(text: str, request: Request, name: str = "value", rng: Any = None) -> np.ndarray:
-    """Return the array of a VALUE: an expression without names, or @FILE. rng: draws random numbers, else the seed."""
+    """Read a VALUE: an expression without names, or @FILE. rng: for random numbers; by default, a seeded one."""
     if text.lstrip().startswith("@"):
         from .files import read_file
 
@@ -93,7 +93,7 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
                 raise GradcliError(message, span=program.span(node), hint=hint, kind="name")
     literal = program.statements[0].value
     try:
-        if isinstance(literal, tree.Sequence):  # of several numbers also without brackets: 1, 2, 3
+        if isinstance(literal, tree.Sequence):  # several numbers may come without brackets: 1, 2, 3
             return np.array([value_of_literal(item) for item in literal.items], request.real)
         return np.array(value_of_literal(literal), request.real)
     except ValueError:
@@ -101,7 +101,7 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
 
 
 def value_of_literal(node: tree.Expr) -> Any:
-    """Return the number, or the nested lists of floats, that an expression spells out. Raises ValueError for others."""
+    """Return the number or the nested lists of floats of a literal. Raises ValueError for other expressions."""
     if isinstance(node, tree.Number) and isinstance(node.value, float):
         return node.value
     if isinstance(node, tree.Unary) and node.op == "negative" and isinstance(node.x, tree.Number):
