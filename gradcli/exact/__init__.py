@@ -1,5 +1,5 @@
-"""Exact twins: the same programs on symbols (sympy) and in high precision (mpmath).
+"""Run programs on symbols (sympy) or in high precision (mpmath).
 
-Exact arithmetic is another kind of element: inside `exactly(field)`, operations on Tensors compute on object arrays
-whose elements are the field's, elementwise ones through the twin of their table entry.
+Inside `exactly(field)`, operations on Tensors compute on object arrays whose elements belong to the field. Elementwise
+operations use the exact twin in their table entry.
 """

@@ -1,4 +1,4 @@
-"""Exact kinds of numbers, and object arrays of them that NumPy's functions work on."""
+"""Fields of exact numbers, and object arrays of them that work with NumPy's functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPERANDS = ("x", "y", "z")
 
 
 class Literal(float):
-    """A number of a program with the text that it was written as, or the name of a constant."""
+    """A number of a program together with its text, or with the name of the constant."""
 
     text: str
 
@@ -28,53 +28,53 @@ class Literal(float):
 
 
 class Field:
-    """Exact numbers. Derived classes fill `functions` and `constants`, the names in twins and in programs."""
+    """A kind of exact numbers. functions: the names in twins. constants: the names in programs."""
 
     name = ""
     functions: Mapping[str, Any]
     constants: Mapping[str, Any]
     lazy_pieces = True  # whether Piecewise in a twin becomes Python's `a if c else b`
-    # what derived classes define
-    number: Callable[[Any], Any]  # a number (a Literal by its text) as an element
-    input_array: Callable[[str, Any], Any]  # the exact array that an input has: its value, or symbols of its shape
-    as_float: Callable[[Any], float | None]  # an element rounded to a float; None where it is not known
+    # Subclasses define the following.
+    number: Callable[[Any], Any]  # converts a number to an element; a Literal by its text
+    input_array: Callable[[str, Any], Any]  # the exact array for an input: its value, or symbols
+    as_float: Callable[[Any], float | None]  # rounds an element to a float; None if its value is not known
     is_element: Callable[[Any], bool]
-    is_complex: Callable[[Any], bool]  # whether an element counts as complex, whatever its imaginary part is
+    is_complex: Callable[[Any], bool]  # whether an element has the complex type, even if its imaginary part is 0
     parts: Callable[[Any], tuple[Any, Any]]
-    compare: Callable[[str], Callable | None]  # a comparison or logical operation of elements; None: NumPy's
-    partial: Callable[[Primitive, int, tuple, dict], Any]  # the derivatives of an elementwise operation, by element
+    compare: Callable[[str], Callable | None]  # a comparison or logical operation; None to use NumPy's
+    partial: Callable[[Primitive, int, tuple, dict], Any]  # the derivative of an elementwise operation
 
     def is_condition(self, x: Any) -> bool:
         """Return whether an element is a relation, or true or false."""
         return isinstance(x, bool | np.bool_)
 
     def as_number(self, x: Any) -> Any:
-        """Return a condition as a number, 1 where it holds; numbers as they are."""
+        """Return 1 or 0 for a condition; a number as it is."""
         return self.number(x)
 
     def as_constant(self, x: Any) -> Any:
         return x
 
     def decide(self, condition: Any) -> bool:
-        """Return whether a condition holds. Raises GradcliError where that is open."""
+        """Return whether a condition holds. Raises GradcliError if that is undecided."""
         return bool(condition)
 
     def as_complex(self, x: Any) -> Any:
-        """Return an element of an array in which others are complex."""
+        """Convert an element of an array in which another is complex."""
         return x
 
     def choose(self, condition: Any, x: Any, y: Any) -> Any:
-        """Return x where a condition (True, False, or a relation of this field) holds, else y."""
+        """Return x if a condition (True, False, or a relation of this field) holds, else y."""
         return x if condition else y
 
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
-        """Return a twin as a function of elements that deals with poles and branches."""
+        """Wrap a twin to handle poles and branches."""
         return function
 
     def twin(self, primitive: Primitive, params: dict) -> tuple[Callable, tuple]:
-        """Return an elementwise entry as a function of elements, and what to call it with after the operands.
+        """Return an elementwise entry as a function of elements, and its arguments after the operands.
 
-        Parameters are such arguments, for they may be arrays. Raises NoTwinError.
+        These are the parameters, which may be arrays. Raises NoTwinError.
         """
         text = primitive.twin if primitive.twin_of is None else primitive.twin_of(params) or primitive.twin
         if text is None:
@@ -106,7 +106,7 @@ class _Lazy(ast.NodeTransformer):
 
 @functools.cache
 def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str], lazy: bool) -> tuple[Any, tuple]:
-    """Return a twin's formula (the table's, never a user's) as a lambda's code, and its arguments after operands."""
+    """Compile a twin (of the table, never of a user) to a lambda; return also its arguments after the operands."""
     tree = ast.parse(text, mode="eval")
     body = _Lazy().visit(tree.body) if lazy else tree.body
     read = (n.id for n in ast.walk(body) if isinstance(n, ast.Name))
@@ -125,17 +125,16 @@ REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", 
 
 
 class ExactArray(np.ndarray):
-    """An object array whose elements belong to the field in force.
+    """An object array whose elements belong to the current field.
 
-    NumPy's elementwise functions use the twins of their table entries; the rest of NumPy works as on any object
-    array, and what it returns is made an ExactArray again.
+    NumPy's elementwise functions use the twins of their table entries. The rest of NumPy works as on any object array;
+    its results are converted to ExactArray again.
     """
 
     record_level = 0
 
     @staticmethod
     def __record__(primitive: Primitive, operands: tuple, params: dict) -> Any:
-        """Compute a table entry that a rule calls."""
         return recorder().compute(primitive, operands, params)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
@@ -168,7 +167,7 @@ class ExactArray(np.ndarray):
         if function is np.where and len(args) == 3:
             return exact(map_elements(recorder().field.choose, tuple(as_plain(x) for x in args)))
         args, kwargs = as_plain(args), {k: as_plain(v) for k, v in kwargs.items()}
-        if function is np.argsort:  # nan comes last, which Python's comparisons do not know
+        if function is np.argsort:  # put nan last: Python's comparisons do not
             infinite = recorder().field.number(np.inf)
             args = (map_elements(lambda e: infinite if e != e else e, args[:1]), *args[1:])
         return exact(function(*args, **kwargs))
@@ -180,7 +179,7 @@ class ExactArray(np.ndarray):
 
     @property  # type: ignore[misc]
     def real(self) -> ExactArray:  # type: ignore[override]
-        """The real parts: NumPy takes all objects for real."""
+        """Real parts, because NumPy assumes that all objects are real."""
         if not self.is_complex:
             return self
         parts = recorder().field.parts
@@ -201,7 +200,7 @@ class ExactArray(np.ndarray):
 
 
 def as_plain(x: Any) -> Any:
-    """Return an ExactArray as a plain object array; inside tuples and lists, too."""
+    """Return an ExactArray as a plain object array, also inside tuples and lists."""
     if isinstance(x, ExactArray):
         return x.view(np.ndarray)
     if type(x) in (tuple, list):
@@ -210,7 +209,7 @@ def as_plain(x: Any) -> Any:
 
 
 def exact(x: Any) -> Any:
-    """Return an object array or an element as an ExactArray; tuples part by part, everything else as it is."""
+    """Convert object arrays and elements to ExactArray, also inside tuples and lists; return the rest as it is."""
     if isinstance(x, ExactArray):
         return x
     if isinstance(x, np.ndarray):
@@ -224,7 +223,7 @@ def exact(x: Any) -> Any:
 
 
 def unbox(x: np.ndarray) -> np.ndarray:
-    """Return an object array whose elements are numbers: NumPy stores 0-d arrays as elements."""
+    """Replace elements that are 0-d arrays, which NumPy may store, by the numbers in them."""
     flat = x.ravel().tolist()
     if not any(isinstance(e, np.ndarray) for e in flat):
         return x
@@ -235,13 +234,13 @@ def unbox(x: np.ndarray) -> np.ndarray:
 
 
 def settle_conditions(conditions: np.ndarray) -> np.ndarray:
-    """Return conditions as truth values where all are decided."""
+    """Convert conditions to booleans if all are decided."""
     decided = all(isinstance(c, bool | np.bool_) for c in conditions.ravel().tolist())
     return conditions.astype(bool) if decided else conditions
 
 
 def exact_numbers(field: Field, values: Any) -> ExactArray:
-    """Return numbers (nested lists, arrays, a number) as an exact array."""
+    """Convert numbers (nested lists, an array, a number) to an exact array."""
     if isinstance(values, Literal):
         return box(field.number(values)).view(ExactArray)
     raw = np.asarray(values)

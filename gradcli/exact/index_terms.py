@@ -1,9 +1,8 @@
 """Terms in index notation: sums of products such as 2 A[i,j] x[j], summed over every index that is not free.
 
-Transposition, association, the order of factors and the place of constants vanish in this notation, ones are factors
-that are left out, and backward is the product rule: see Laue, Mitterreiter and Giesen, Computing Higher Order
-Derivatives of Matrix and Tensor Expressions, NeurIPS 2018. Equal products are joined by a key that does not depend on
-the names of their indices.
+The notation needs no transposes, no parentheses, no order of factors and no arrays of ones, and backward is the product
+rule: Laue, Mitterreiter and Giesen, Computing Higher Order Derivatives of Matrix and Tensor Expressions, NeurIPS 2018.
+A key that does not depend on the names of indices identifies equal products, which are then added up.
 """
 
 from __future__ import annotations
@@ -15,15 +14,14 @@ from fractions import Fraction
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-Dim = int | str  # the length of an axis: a number, or a name that stands for any
+Dim = int | str  # the length of an axis: a number, or a name for any number
 ONE = Fraction(1)
-MOST_ORDERS = 720
-"""Orders of indices that look alike in a product, among which the one with the smallest key is looked for."""
-MOST_BITS = 1024  # numbers that take more are no floats, and are not computed
+MOST_ORDERS = 720  # orders of indistinguishable indices to try for the smallest key
+MOST_BITS = 1024  # larger numbers are not computed: they are beyond floats
 
 
 class Index:
-    """An index over a dimension, known by its identity."""
+    """An index over a dimension; two indices are equal only if they are the same object."""
 
     __slots__ = ("dim",)
 
@@ -32,11 +30,11 @@ class Index:
 
 
 class Atom:
-    """What products are made of: an input, a number's name, a function of terms.
+    """The base of a factor: an input, a named number, or a function of terms.
 
-    op: "input", "constant", "size", "delta" (1 where two indices are equal), "group" (a sum in parentheses), or the
-    function, which is elementwise unless it is one of those in `derive_atom`. detail: the name of an input or a
-    dimension, the axis of a softmax. symmetric: whether its two indices may be exchanged.
+    op: "input", "constant", "size", "delta" (1 where two indices are equal), "group" (a sum in parentheses), or a
+    function, which is elementwise unless `derive_atom` lists it. detail: the name of an input or a dimension, or the
+    axis of a softmax. symmetric: whether its two indices may be exchanged.
     """
 
     __slots__ = ("args", "detail", "key", "op", "symmetric")
@@ -63,7 +61,7 @@ class Product(NamedTuple):
 
 
 class Term:
-    """A sum of products. axes: the free indices; a product without one of them is the same along it."""
+    """A sum of products. axes: the free indices; a product without one of them is constant along it."""
 
     __slots__ = ("axes", "key", "products")
 
@@ -83,14 +81,14 @@ class Term:
         return tuple(i.dim for i in self.axes)
 
     def number(self) -> Fraction | None:
-        """Return the number that it is, None where it is none."""
+        """Return the value of a term that is a number, else None."""
         if not self.products:
             return Fraction(0)
         (first, *more) = self.products
         return None if more or first.factors else first.coefficient
 
     def at(self, indices: Sequence[Index]) -> Iterator[Product]:
-        """Yield its products with other free indices, and with bound indices of their own."""
+        """Yield the products with other free indices and fresh bound indices."""
         for one in self.products:
             new = dict(zip(self.axes, indices, strict=True))
             for i in one.indices():
@@ -99,17 +97,17 @@ class Term:
             yield Product(one.coefficient, tuple(factors))
 
     def with_axes(self, axes: Sequence[Index], kept: Sequence[Index] | None = None) -> Term:
-        """Return the term with other free indices. kept: those that stay free, where others are of length 1."""
+        """Substitute indices for the free ones. kept: the free indices of the result; by default all the new ones."""
         return Term(axes if kept is None else kept, self.at(axes))
 
     def present(self) -> tuple[Index, ...]:
-        """Return the axes along which it is not the same everywhere."""
+        """Return the axes along which the term is not constant."""
         used = {i for one in self.products for i in one.indices()}
         return tuple(i for i in self.axes if i in used)
 
 
 def common_factor(numbers: Sequence[Fraction]) -> Fraction:
-    """Return the largest number that all are whole multiples of, with the sign of the first."""
+    """Return the greatest common divisor of fractions, with the sign of the first."""
     divisor = Fraction(math.gcd(*(n.numerator for n in numbers)), math.lcm(*(n.denominator for n in numbers)))
     return -divisor if numbers[0] < 0 else divisor
 
@@ -135,7 +133,7 @@ def is_symmetric(term: Term) -> bool:
 
 
 def normalize(one: Product, axes: tuple[Index, ...]) -> list[Product]:
-    """Return a product in normal form: of one that is a sum in parentheses alone, all of them."""
+    """Return a product in normal form; a lone sum in parentheses gives several products."""
     one = substitute_indices(one, axes)
     joined: dict[Any, Factor] = {}
     for f in one.factors:
@@ -156,13 +154,13 @@ def normalize(one: Product, axes: tuple[Index, ...]) -> list[Product]:
 
 
 def sum_over(one: Product, indices: Iterable[Index], axes: Sequence[Index]) -> Product:
-    """Return the sum over those indices that are not free; a product without one is multiplied by its length."""
+    """Sum a product over the indices that are not free; if it lacks an index, multiply by the length of that index."""
     used = one.indices()
     return product_of([one, *(size_of(i.dim) for i in indices if i not in axes and i not in used)])
 
 
 def substitute_indices(one: Product, axes: tuple[Index, ...]) -> Product:
-    """Return a product without the indices that a delta, or a length of 1, says to be others."""
+    """Eliminate indices that a delta equates with others, and all but one of those with length 1."""
     units = [i for i in (*axes, *one.indices()) if i.dim == 1]
     new = dict.fromkeys(units[1:], units[0]) if units else {}
     coefficient, factors = one.coefficient, renamed(one.factors, new)
@@ -192,7 +190,7 @@ def renamed(factors: tuple[Factor, ...], new: Mapping[Index, Index]) -> tuple[Fa
 
 
 def cancel_inverse(one: Product, axes: tuple[Index, ...]) -> Product | None:
-    """Return a product in which inv(A) and A, one behind the other, are gone; None where there are none."""
+    """Replace inv(A) A by a delta; return None if there is nothing to replace."""
     for f in one.factors:
         if f.atom.op != "inv" or f.exponent != 1:
             continue
@@ -216,7 +214,7 @@ def cancel_inverse(one: Product, axes: tuple[Index, ...]) -> Product | None:
 
 
 def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
-    """Return a product with sigmoid(u) for 1/(1+exp(-u)), exp(u)sigmoid(-u), softmax(u) for exp(u)/sum(exp(u))."""
+    """Write 1/(1+exp(-u)) and exp(u)sigmoid(-u) as sigmoid(u), exp(u)/sum(exp(u)) as softmax(u); None if neither."""
     for f in one.factors:
         own = f.atom.args[0].products if f.atom.op == "group" and f.exponent < 0 else ()
         numbers = [p for p in own if p == Product(ONE)]
@@ -249,7 +247,7 @@ def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
 
 
 def product_key(one: Product, axes: tuple[Index, ...]) -> str:
-    """Return a text that is equal for products that differ in the names of bound indices and in order alone."""
+    """Return a text that is equal for products that differ only in the names of bound indices and in order."""
     names = {i: str(k) for k, i in enumerate(axes)}
     bound = [i for i in one.indices() if i not in names]
     looks = dict.fromkeys(bound, 0)
@@ -288,7 +286,7 @@ def scale(term: Term, by: Any) -> Term:
 
 
 def as_product(term: Term) -> Product:
-    """Return a term as one product, a sum in parentheses where there are several."""
+    """Return a term as one product; several products become a sum in parentheses."""
     if len(term.products) == 1:
         return next(term.at(term.axes))
     if not term.products:
@@ -298,13 +296,13 @@ def as_product(term: Term) -> Product:
 
 
 def group(term: Term, signed: bool = True) -> tuple[Fraction, Atom]:
-    """Return a sum as a number times an atom of its axes that are there. signed: whether the number may not be 1."""
+    """Return a sum as a number times a group over the axes present. signed: whether to move a number outward."""
     content = common_factor([one.coefficient for one in term.products]) if signed else ONE
     return content, Atom("group", (scale(Term(term.present(), term.products), 1 / content),))
 
 
 def multiply(axes: Sequence[Index], *terms: Term) -> Term:
-    """Return the elementwise product of terms whose free indices are among the axes."""
+    """Multiply terms elementwise; their free indices must be among the axes."""
     factor = math.prod((n for x in terms if (n := x.number()) is not None), start=ONE)
     others = [x for x in terms if x.number() is None]
     if len(others) == 1:
@@ -336,7 +334,7 @@ def power(term: Term, exponent: Fraction) -> Term:
 
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """Return a power of a number where it is a fraction itself, and neither number is too long."""
+    """Return a power of a number if it is a fraction and not too long, else None."""
     if max(base.numerator.bit_length(), base.denominator.bit_length()) * max(abs(exponent), ONE) >= MOST_BITS:
         return None
     if exponent.denominator == 1:
@@ -353,7 +351,7 @@ def contract(term: Term, *indices: Index) -> Term:
 
 
 def apply(op: str, axes: Sequence[Index], args: Sequence[Term], detail: Any = "") -> Term:
-    """Return an elementwise function of terms whose free indices are among the axes."""
+    """Apply an elementwise function to terms; their free indices must be among the axes."""
     used = {i for x in args for i in x.present()}
     present = [i for i in axes if i in used]
     atom = Atom(op, tuple(Term(present, x.products) for x in args), detail)
@@ -361,7 +359,7 @@ def apply(op: str, axes: Sequence[Index], args: Sequence[Term], detail: Any = ""
 
 
 def inverse(x: Term) -> Term:
-    """Return the inverse of a square matrix, numbers outward, of inv(A) A itself."""
+    """Invert a square matrix: scalars move outward, inv(inv(A)) is A, inv(A B) is inv(B) inv(A)."""
     i, j = x.axes
     if len(x.products) == 1:
         (one,) = x.products
@@ -384,7 +382,7 @@ def inverse(x: Term) -> Term:
 
 
 def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tuple[Factor, Index, Index]]:
-    """Return the factors of a product of square matrices in order, with the indices around each; else nothing."""
+    """Return the factors of a product of square matrices in order, each with its two indices; else []."""
     path: list[tuple[Factor, Index, Index]] = []
     left = list(factors)
     while left:
@@ -400,7 +398,7 @@ def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tup
 
 
 def expand(term: Term) -> Term:
-    """Return a term without sums in parentheses, as far as these are no powers."""
+    """Multiply out sums in parentheses, except powers of them."""
     products = list(term.products)
     while True:
         for k, one in enumerate(products):
@@ -416,7 +414,7 @@ def expand(term: Term) -> Term:
 
 
 def assume_symmetric(term: Term, names: frozenset[str]) -> Term:
-    """Return a term in which some inputs are known to be symmetric."""
+    """Mark inputs as symmetric."""
 
     @functools.cache
     def visit(atom: Atom) -> Atom:

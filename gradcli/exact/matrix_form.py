@@ -1,7 +1,7 @@
-"""From terms in index notation to formulas of matrices: products, transposes, sums, traces, diagonals.
+"""Convert terms in index notation to formulas of matrices: products, transposes, sums, traces, diagonals.
 
-A product of arrays with indices becomes one formula by taking its parts together two by two: vectors first, then
-matrices. What has no such form, because three matrices share an index, is refused.
+The factors of a product are combined in pairs, vectors first, then matrices. A product has no such form if three
+matrices share an index.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def call(name: str, *parts: Form, axis: int | None = None, rank: int = 0, symmet
 
 
 def product(coefficient: Fraction, parts: Sequence[tuple[Form, Fraction]]) -> Form:
-    """Return an elementwise product of powers, with numbers outward and equal parts joined."""
+    """Build an elementwise product of powers: move numbers into the coefficient, and join equal parts."""
     joined: dict[Form, Fraction] = {}
     for form, exponent in parts:
         if form.op == "number" and exponent == 1:
@@ -64,7 +64,7 @@ def product(coefficient: Fraction, parts: Sequence[tuple[Form, Fraction]]) -> Fo
 
 
 def factors_of(form: Form) -> tuple[Fraction, dict[Form, Fraction]]:
-    """Return a formula as a number times powers."""
+    """Split a formula into a number and powers."""
     if form.op == "product":
         return form.detail[0], dict(zip(form.parts, form.detail[1], strict=True))
     return (form.detail, {}) if form.op == "number" else (ONE, {form: ONE})
@@ -74,14 +74,14 @@ Powers = list[tuple[Form, Fraction]]
 
 
 def split_scalars(form: Form) -> tuple[Fraction, Powers, Form]:
-    """Return a formula as a number, powers of scalars, and the product of its arrays."""
+    """Split a formula into a number, powers of scalars, and the product of its arrays."""
     number, powers = factors_of(form)
     arrays = [(f, e) for f, e in powers.items() if f.rank]
     return number, [(f, e) for f, e in powers.items() if f.rank == 0], product(ONE, arrays)
 
 
 def transpose(form: Form) -> Form:
-    """Return the transpose, moved inward as far as that does not lengthen the formula."""
+    """Transpose a formula, moving the transpose inward where that does not lengthen the formula."""
     if form.rank < 2:
         return Form("column", (form,), rank=2) if form.rank == 1 else form
     if form.symmetric or form.op == "eye" or form.detail == ("diag", None):
@@ -100,7 +100,7 @@ def transpose(form: Form) -> Form:
 
 
 def chain(*forms: Form) -> Form:
-    """Return a matrix product, with the products among its parts taken in, numbers outward."""
+    """Build a matrix product: flatten products among its parts, and move scalars outward."""
     parts: list[Form] = []
     coefficient = ONE
     outer: Powers = []
@@ -115,7 +115,7 @@ def chain(*forms: Form) -> Form:
 
 
 def cost(form: Form) -> int:
-    """Return about how many characters a formula has."""
+    """Estimate the number of characters of a formula."""
     if not form.parts:
         return {"size": 6, "ones": 11, "zeros": 12, "eye": 10}.get(form.op, len(str(form.detail)))
     inner = sum(map(cost, form.parts))
@@ -136,12 +136,12 @@ class Piece(NamedTuple):
     indices: tuple[Index, ...]
 
     def turned(self, *indices: Index) -> Form:
-        """Return the formula with these indices in this order."""
+        """Return the formula, transposed if that gives these indices in this order."""
         return self.form if self.indices == indices or len(indices) < 2 else transpose(self.form)
 
 
 class Assembly:
-    """A product on its way to a formula: scalars, and pieces with one or two indices."""
+    """Converts a product to a formula. Holds scalars, and pieces with one or two indices."""
 
     def __init__(self, one: Product, axes: tuple[Index, ...]):
         self.free, self.coefficient = set(axes), one.coefficient
@@ -159,7 +159,7 @@ class Assembly:
             pass
 
     def add(self, form: Form, indices: tuple[Index, ...], *used: Piece) -> bool:
-        """Put a formula in the place of the pieces that it is made of."""
+        """Replace the pieces `used` by a formula made from them."""
         self.pieces = [p for p in self.pieces if all(p is not u for u in used)]
         if len(indices) == 2 and indices[0] is indices[1]:
             (i, _) = indices
@@ -177,7 +177,7 @@ class Assembly:
         return True
 
     def bound(self, count: int) -> list[tuple[Index, list[Piece]]]:
-        """Return the indices that are not free and have so many pieces, with these."""
+        """Return the bound indices that `count` pieces share, each with these pieces."""
         indices = dict.fromkeys(i for p in self.pieces for i in p.indices if i not in self.free)
         return [(i, self.uses(i)) for i in indices if len(self.uses(i)) == count]
 
@@ -236,7 +236,7 @@ class Assembly:
         return False
 
     def scale_rows(self) -> bool:
-        """Put a vector that shares its index with matrices before or behind one of them, as a diagonal matrix."""
+        """Multiply a matrix by a vector that shares an index with it, written as a diagonal matrix."""
         for v in (p for p in self.pieces if len(p.indices) == 1):
             (i,) = v.indices
             matrices = [p for p in self.uses(i) if p is not v]
@@ -251,7 +251,7 @@ class Assembly:
         return False
 
     def result(self, axes: tuple[Index, ...]) -> tuple[Fraction, Form, tuple[Index, ...]]:
-        """Return the coefficient, the formula without it, and its axes. Raises GradcliError where there is none."""
+        """Return the coefficient, the formula without it, and its axes. Raises GradcliError if it has none."""
         layout = [i for p in self.pieces for i in p.indices]
         if len(set(layout)) < len(layout) or not self.free.issuperset(layout):
             raise no_form()
@@ -271,7 +271,7 @@ def no_form() -> GradcliError:
 
 
 def sum_of(form: Form) -> Form:
-    """Return the sum over all elements: of the square of a named vector, x@x."""
+    """Sum over all elements; the sum of squares of a named vector is x@x."""
     if form.op == "product" and form.rank == 1 and form.detail == (ONE, (Fraction(2),)) and form.parts[0].op == "name":
         return chain(form.parts[0], form.parts[0])
     number, scalars, arrays = split_scalars(form)
@@ -279,7 +279,7 @@ def sum_of(form: Form) -> Form:
 
 
 def factor_form(f: Factor) -> Form:
-    """Return a power of an atom; the root of a sum of squares as a norm."""
+    """Convert a power of an atom; the root of a sum of squares becomes a norm."""
     atom, exponent = f.atom, f.exponent
     inside = atom.args[0].products if atom.op == "group" and exponent.denominator == 2 else ()
     if len(inside) == 1 and inside[0].coefficient == 1 and [g.exponent for g in inside[0].factors] == [2]:
@@ -313,7 +313,7 @@ def atom_form(atom: Atom, indices: tuple[Index, ...]) -> Form:
 
 
 def matrix_form(term: Term, whole: bool = True) -> Form:
-    """Return the shortest formula of a term. whole: whether it has all axes, also those along which it is constant."""
+    """Return the shortest formula of a term. whole: whether to include axes along which it is constant."""
     forms = sum_forms(term, whole)
     with contextlib.suppress(GradcliError):
         forms += sum_forms(expand(term), whole)
@@ -321,7 +321,7 @@ def matrix_form(term: Term, whole: bool = True) -> Form:
 
 
 def sum_forms(term: Term, whole: bool) -> list[Form]:
-    """Return formulas of a sum: as it is, and with common factors outside."""
+    """Return formulas of a sum, with and without common factors moved outside."""
     axes = term.axes
     if not term.products:
         return [Form("zeros", (), term.dims, len(axes)) if whole and axes else literal(0)]
@@ -334,14 +334,14 @@ def sum_forms(term: Term, whole: bool) -> list[Form]:
 
 
 def fit(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
-    """Return a formula of some of the axes so that broadcasting gives it its place among them."""
+    """Make a vector over the first of two axes a column, so that it broadcasts correctly."""
     if len(layout) == 1 and len(axes) == 2 and layout[0] is axes[0]:
         return Form("column", (form,), rank=2)
     return form
 
 
 def spread(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
-    """Return a formula along all axes: where it is the same everywhere, times ones."""
+    """Extend a formula to all axes, multiplying it by ones along those where it is constant."""
     if layout == axes:
         return form
     missing = [i for i in axes if i not in layout]
@@ -354,7 +354,7 @@ def spread(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Fo
 
 
 def add(parts: Sequence[tuple[Fraction, Form]]) -> Form:
-    """Return a sum of numbers times formulas, equal ones joined and what is positive first."""
+    """Add up numbers times formulas: join equal formulas, and put positive terms first."""
     joined: dict[Form, Fraction] = {}
     for c, form in parts:
         number, powers = factors_of(form)
@@ -371,7 +371,7 @@ def add(parts: Sequence[tuple[Fraction, Form]]) -> Form:
 
 
 def join_choices(parts: list[tuple[Fraction, Form]]) -> list[tuple[Fraction, Form]]:
-    """Return a sum with where(c, x, y) for x*where(c, 1, 0) + y*where(c, 0, 1)."""
+    """Write x*where(c, 1, 0) + y*where(c, 0, 1) in a sum as where(c, x, y)."""
     sides = (literal(1), literal(0))
     for k, (_, form) in enumerate(parts):
         for choice in (f for f, e in factors_of(form)[1].items() if e == 1 and f.detail == ("where", None)):
@@ -390,7 +390,7 @@ def join_choices(parts: list[tuple[Fraction, Form]]) -> list[tuple[Fraction, For
 
 
 def join_factors(parts: Sequence[tuple[Fraction, Form]]) -> Form:
-    """Return a sum with the powers and the number that all its parts have in common outside."""
+    """Add up formulas, with the number and the powers that all have in common moved outside."""
     if len(parts) == 1:
         return add(parts)
     powers = [factors_of(form)[1] for _, form in parts]
@@ -404,7 +404,7 @@ def join_factors(parts: Sequence[tuple[Fraction, Form]]) -> Form:
 
 
 def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, Form]]:
-    """Return a sum in which A@x + B@x is (A + B)@x, and A@B + A@C is A@(B + C)."""
+    """Write A@x + B@x in a sum as (A + B)@x, and A@B + A@C as A@(B + C)."""
     parts = list(parts)
     for k, (c, form) in enumerate(parts):
         for m in range(k + 1, len(parts)):
@@ -418,7 +418,7 @@ def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, 
 
 
 def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tuple[Form, ...]]) -> Form | None:
-    """Return the sum of two matrix products with what they begin and end with outside; None where that is nothing."""
+    """Add two matrix products, moving common first and last factors outside; None if they have none."""
     (c, links), (d, more) = one, other
     most = min(len(links), len(more)) - 1
     head = next((k for k in range(most) if links[k] != more[k]), max(most, 0))
@@ -434,7 +434,7 @@ def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tupl
 
 
 def links_of(form: Form) -> tuple[Fraction, dict[Form, Fraction], tuple[Form, ...]]:
-    """Return number, scalars and parts of a matrix product; no parts without. outer(A@x, B@y) is A@outer(x, y)@B.T."""
+    """Return number, scalars and factors of a matrix product; outer(A@x, B@y) counts as A@outer(x, y)@B.T."""
     number, scalars, whole = split_scalars(form)
     if whole.op == "matmul":
         return number, dict(scalars), whole.parts

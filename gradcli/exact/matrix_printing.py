@@ -1,4 +1,4 @@
-"""Formulas of matrices as text: the expression language, NumPy, LaTeX, and as on paper."""
+"""Print formulas of matrices: for the expression language, in NumPy, in LaTeX, and as on paper."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..show.study_results import bold_symbol, symbol
 from .index_terms import ONE, Dim
 from .matrix_form import Form, Powers, call, product
 
-CONDITION, SUM, MINUS, PRODUCT, POWER, ATOM = range(6)  # how tightly a formula holds together
+CONDITION, SUM, MINUS, PRODUCT, POWER, ATOM = range(6)  # precedence, from low to high
 SIGNS = {
     "greater": ">", "greater_equal": ">=", "less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!=",
     "bitwise_and": "&", "bitwise_or": "|", "logical_and": "and", "logical_or": "or", "remainder": "%",
     "floor_divide": "//",
 }  # fmt: skip
-Text = tuple[str, int]  # a formula as text, and how tightly it holds together
+Text = tuple[str, int]  # a formula as text, and its precedence
 
 
 class Language:
-    """Writes formulas so that the expression language reads them. shapes: of the inputs, by name."""
+    """Writes formulas in the expression language. shapes: of the inputs. named: dimensions that are inputs too."""
 
     signs, minus, braces, exponent, negation = SIGNS, "-", "({})", "{}**{}", "~{}"
     prefix = ""
@@ -38,7 +38,7 @@ class Language:
         return self.at(form, CONDITION)
 
     def at(self, form: Form, least: int) -> str:
-        """Return a formula, in parentheses where it holds together less tightly than that."""
+        """Write a formula, in parentheses if its precedence is lower than `least`."""
         text, level = self.print(form)
         return text if level >= least else self.braces.format(text)
 
@@ -63,10 +63,10 @@ class Language:
         return text, SUM
 
     def _product(self, form: Form) -> Text:
-        """Return a product, numbers before arrays, and names before longer formulas."""
+        """Write a product: numbers before arrays, names before longer formulas."""
         coefficient, exponents = form.detail
         pairs = sorted(zip(form.parts, exponents, strict=True), key=lambda pair: (pair[0].rank, pair[0].op != "name"))
-        for k, (f, e) in enumerate(pairs):  # a sum takes the sign in, or gives it: that leaves fewer minus signs
+        for k, (f, e) in enumerate(pairs):  # move the sign into a sum: fewer minus signs
             turned = turn(f) if coefficient < 0 and e.denominator == 1 and e % 2 else None
             if turned is not None:
                 coefficient, pairs[k] = -coefficient, (turned, e)
@@ -76,7 +76,7 @@ class Language:
         return (f"{self.minus}{text}", MINUS) if coefficient < 0 else (text, level)
 
     def positive_product(self, coefficient: Fraction, pairs: Powers) -> Text:
-        """Return number, scalars, arrays, and what divides: a matrix product behind numbers needs no parentheses."""
+        """Write number, scalars, arrays, then divisors. A matrix product after numbers needs no parentheses."""
         top = [(f, e) for f, e in pairs if e > 0]
         over, _, under = write_number(coefficient).partition("/")
         words = [over] if over != "1" or not top else []
@@ -86,7 +86,7 @@ class Language:
         text = "*".join(words)
         below = [(f, -e) for f, e in pairs if e < 0]
         dims = [f.detail[0] for f, e in below for _ in range(int(e)) if f.op == "size"]
-        if len(dims) == 2 and matrix_of_size(dims, self.shapes) is not None:  # both lengths of a matrix are its size
+        if len(dims) == 2 and matrix_of_size(dims, self.shapes) is not None:  # write them as A.size
             below = [*((f, e) for f, e in below if f.op != "size"), (Form("size", (), tuple(dims)), ONE)]
         for f, e in below:
             text += "/" + self.power(f, e, POWER)
@@ -101,7 +101,7 @@ class Language:
         return self.exponent.format(self.at(form, ATOM), exponent if exponent.denominator == 1 else f"({exponent})")
 
     def _matmul(self, form: Form) -> Text:
-        """Return a chain, from the right where it ends in a vector: A.T@(A@x)."""
+        """Write a matrix product; if it ends in a vector, associate from the right: A.T@(A@x)."""
         parts = form.parts
         if len(parts) > 2 and parts[-1].rank == 1 and parts[0].rank == 2:
             inner = form._replace(parts=parts[1:])
@@ -129,7 +129,7 @@ class Language:
         return self.calls.get(name, name + "({})").format(", ".join(words))
 
     def length(self, dim: Dim) -> str:
-        """Return the length of a dimension: x.size of a vector, else A.shape[0]."""
+        """Write the length of a dimension: x.size for a vector, else A.shape[0]."""
         if isinstance(dim, int) or dim in self.named:
             return str(dim)
         places = [(name, dims, k) for name, dims in self.shapes.items() for k, own in enumerate(dims) if own == dim]
@@ -142,7 +142,7 @@ class Language:
         return "*".join(map(self.length, form.detail)), ATOM if len(form.detail) == 1 else PRODUCT
 
     def _ones(self, form: Form) -> Text:
-        """Return ones of the shape of an input that has it, else of lengths."""
+        """Write ones or zeros, with the shape of an input if one has it."""
         lengths = ", ".join(map(self.length, form.detail))
         words = [f"{name}.shape" for name, own in self.shapes.items() if tuple(own) == tuple(form.detail)]
         word = min([lengths, *words], key=len)
@@ -156,7 +156,7 @@ class Language:
 
 
 class Python(Language):
-    """Writes NumPy, with functions of scipy.special that NumPy does not have. special: those that were used."""
+    """Writes NumPy. special: the functions of scipy.special that were used because NumPy lacks them."""
 
     prefix = "np."
     constants: ClassVar = {"pi": "np.pi", "e": "np.e", "tau": "(2*np.pi)"}
@@ -183,12 +183,12 @@ class Python(Language):
         return super().function(special, words)
 
     def _call(self, form: Form) -> Text:
-        if form.detail == ("softmax", None) and form.rank == 2:  # scipy's is over all elements
+        if form.detail == ("softmax", None) and form.rank == 2:  # scipy's softmax is over all elements by default
             form = form._replace(detail=("softmax", 1))
         return super()._call(form)
 
     def _matmul(self, form: Form) -> Text:
-        """Return a chain in which inv(A)@b is solve(A, b), and diag(v)@B is v[:, None]*B."""
+        """Write a matrix product with solve(A, b) for inv(A)@b, and v[:, None]*B for diag(v)@B."""
         parts = list(form.parts)
         for k in range(len(parts) - 2, -1, -1):
             first, rest = parts[k], parts[k + 1 :]
@@ -206,7 +206,7 @@ class Python(Language):
 
 
 class Paper(Language):
-    """Writes formulas as on paper, in Unicode; the table of `Latex` says what is other there."""
+    """Writes formulas as on paper, in Unicode; `Latex` changes its table."""
 
     signs = SIGNS | {"greater_equal": "≥", "less_equal": "≤", "equal": "=", "not_equal": "≠"}
     minus, times, over, exponent, negation = "−", " ⊙ ", " ⊘ ", "{}^{}", "¬{}"
@@ -222,7 +222,7 @@ class Paper(Language):
         return " ".join(map(str, form.detail)), PRODUCT if len(form.detail) > 1 else ATOM
 
     def positive_product(self, coefficient: Fraction, pairs: Powers) -> Text:
-        """Return numbers before arrays, a fraction where numbers divide."""
+        """Write numbers before arrays, and divisors that are numbers as a fraction."""
         over, _, under = write_number(coefficient).partition("/")
         arrays = [(f, e) for f, e in pairs if f.rank]
         single = len(arrays) == 1 and arrays[0][1] > 0
@@ -255,7 +255,7 @@ class Paper(Language):
         return f"{self.at(form, ATOM)}{'˙' if form.rank else ''}{str(exponent).translate(digits)}"
 
     def _matmul(self, form: Form) -> Text:
-        """Return factors side by side, a vector before others as a row."""
+        """Write factors side by side; a vector before other factors is a row."""
         first, *rest = form.parts
         words = [self.transpose(first) if first.rank == 1 else self.at(first, POWER)]
         return self.side_by_side([*words, *(self.at(part, POWER) for part in rest)]), PRODUCT
@@ -349,7 +349,7 @@ class Latex(Paper):
 
 
 def write_number(x: Fraction) -> str:
-    """Return a number that is not negative: whole, as a fraction with a small denominator, or as a decimal."""
+    """Write a nonnegative number: whole, as a fraction with a small denominator, or as a decimal."""
     if x.denominator < 10:
         return str(x)
     decimal = repr(float(x))
@@ -357,7 +357,7 @@ def write_number(x: Fraction) -> str:
 
 
 def turn(form: Form) -> Form | None:
-    """Return the negative of a sum with a minus sign in it, or of a matrix product with such a sum; None of others."""
+    """Negate a sum with a minus sign in it, or a matrix product with such a sum; None for other formulas."""
     if form.op == "matmul":
         for k, part in enumerate(form.parts):
             turned = turn(part)
@@ -377,7 +377,7 @@ def matrix_of_size(dims: Sequence[Dim], shapes: Mapping[str, Sequence[Dim]]) -> 
 
 
 def subforms(form: Form) -> list[Form]:
-    """Return a formula and all in it, the inner ones first."""
+    """Return a formula and all its parts, inner ones first."""
     return [*(inner for part in form.parts for inner in subforms(part)), form]
 
 
@@ -390,9 +390,12 @@ def replace(form: Form, old: Form, new: Form) -> Form:
 def name_parts(
     forms: Sequence[Form], taken: Collection[str], length: Callable[[Form], int] | None = None
 ) -> tuple[list[tuple[str, Form]], list[Form]]:
-    """Return names for parts that come twice, and formulas in terms of these. length: name if that shortens all."""
+    """Name parts that occur twice. Return (name, part) pairs and the formulas with these names.
+
+    length: of a formula as text; if given, name only parts whose name shortens the text.
+    """
     names: list[Form] = []
-    lines = list(forms)  # the named parts, each before what needs it, then the formulas
+    lines = list(forms)  # the named parts, each before its first use, then the formulas
     while True:
         counts = Counter(inner for form in lines for inner in subforms(form))
         repeated = [f for f, n in counts.items() if n > 1 and f.op in ("sum", "product", "matmul", "call")]

@@ -1,4 +1,4 @@
-"""From programs of the expression language to terms in index notation, of arrays of any size, and their derivatives."""
+"""Convert programs of the expression language to terms in index notation, and differentiate these."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ from .index_terms import (
 )
 
 BY_ELEMENTS = "'gradcli symbolic' without --matrix works by elements, and has every function"
-# Elementwise functions without a derivative.
-STEPS = {*CONDITIONS.split(), "bitwise_and", "bitwise_or", "invert", "heaviside"}
+STEPS = {*CONDITIONS.split(), "bitwise_and", "bitwise_or", "invert", "heaviside"}  # elementwise, without derivative
 POWERS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
 
 
@@ -66,7 +65,7 @@ def write_dims(dims: Sequence[Dim]) -> str:
 
 
 def elementwise_name(name: str) -> str | None:
-    """Return an elementwise function's name in the table, None for what is none."""
+    """Return the name in the table of an elementwise function; None for other functions."""
     primitive = find_function(name)
     if primitive is None or (primitive.kind != "elementwise" and primitive.name not in STEPS):
         return None
@@ -81,12 +80,12 @@ SLOPES = {
     "power": ("y*x**(y - 1)", "x**y*log(x)"),
     "where": ("0", "where(x, 1, 0)", "where(x, 0, 1)"),
 }  # fmt: skip
-"""Where the table says it in words, or for numbers more carefully than a formula can."""
+"""Derivatives that the table gives in words, or in a form that is more careful with numbers."""
 
 
 @functools.cache
 def slope(op: str, position: int) -> tree.Program | None:
-    """Return the formula of a derivative in x, y and z, as `gradcli ops` writes it; None where it is 0."""
+    """Return the formula of a derivative in x, y and z, as in `gradcli ops`; None if it is 0."""
     if op in STEPS:
         return None
     text = SLOPES[op][position] if op in SLOPES else derivatives(entry(op))[position][1]
@@ -95,7 +94,7 @@ def slope(op: str, position: int) -> tree.Program | None:
 
 @functools.cache
 def has_slopes(op: str, arity: int) -> bool:
-    """Return whether the derivatives of an elementwise function are formulas that can be read."""
+    """Return whether the derivatives of an elementwise function are formulas of the language."""
     try:
         formulas = [slope(op, k) for k in range(arity)]
     except GradcliError:
@@ -109,8 +108,8 @@ def has_slopes(op: str, arity: int) -> bool:
 class TermReader:
     """Runs the statements of a program on terms, as `lang.evaluate` runs them on arrays.
 
-    names: terms of the inputs. dims: names of dimensions, which count as numbers where the program reads them. watch:
-    is told every node and its value, and may put another in its place.
+    names: the terms of the inputs. dims: names of dimensions, which the program may read as numbers. watch: called with
+    every node and its value, which it may replace.
     """
 
     def __init__(self, program: tree.Program, names: Mapping[str, Any], dims: frozenset[str] = frozenset()):
@@ -136,7 +135,7 @@ class TermReader:
         return result if out is None else self.names[out]
 
     def value(self, node: tree.Expr, watched: bool = True) -> Any:
-        """Return a term; a tuple, a truth value or None where the language has these."""
+        """Evaluate an expression: to a term, or to a tuple, a truth value or None."""
         result = getattr(self, f"_{type(node).__name__.lower()}", self._unknown)(node)
         is_step = watched and isinstance(node, tree.Binary | tree.Unary | tree.Call | tree.Choice)
         return self.watch(node, result, None) if is_step and isinstance(result, Term) else result
@@ -150,7 +149,7 @@ class TermReader:
     def term(self, node: tree.Expr) -> Term:
         result = self.value(node)
         if not isinstance(result, Term):
-            raise self.error(node, "this is no number and no array", kind="value")
+            raise self.error(node, "this is not a number or an array", kind="value")
         return result
 
     def _unknown(self, node: tree.Expr) -> NoReturn:
@@ -216,7 +215,7 @@ class TermReader:
     # -- arithmetic -----------------------------------------------------------------------------------
 
     def align(self, node: Any, terms: Sequence[Term]) -> tuple[tuple[Index, ...], list[Term]]:
-        """Return the axes that terms have together, as broadcasting does it, and the terms with these."""
+        """Broadcast terms. Return their common axes, and the terms with these axes."""
         rank = max(len(x.axes) for x in terms)
         axes: list[Index] = []
         for place in range(-rank, 0):
@@ -236,7 +235,7 @@ class TermReader:
         return tuple(axes), aligned
 
     def elementwise(self, op: str, node: Any, terms: Sequence[Term]) -> Term:
-        """Return an elementwise function, an operator or `where`."""
+        """Apply an elementwise function, an operator or `where`."""
         axes, aligned = self.align(node, terms)
         x, y = aligned[0], aligned[-1]
         if op in ("add", "subtract"):
@@ -280,7 +279,7 @@ class TermReader:
         if function is not None:
             try:
                 return function(self, node, *args, **named)
-            except (TypeError, AttributeError):  # too many arguments, or a shape in the place of an array
+            except (TypeError, AttributeError):  # too many arguments, or a shape instead of an array
                 self.refuse(node, f"{node.function} with these arguments")
         primitive = find_function(node.function)
         if node.function != "where" and primitive is None:
@@ -295,7 +294,7 @@ class TermReader:
         return self.elementwise(name, node, args)
 
     def axes_of(self, node: tree.Call, x: Term, axis: Any) -> list[Index]:
-        """Return the axes that `axis` means: a number, several, or None for all."""
+        """Return the axes for an argument `axis`: a number, several, or None for all."""
         if axis is None:
             return list(x.axes)
         found = []
@@ -324,7 +323,7 @@ class TermReader:
         return multiply((*x.axes, *y.axes), x, y)
 
     def square(self, node: tree.Call, x: Term) -> Term:
-        """Return a matrix with axes of its own. Raises GradcliError for what is no square matrix."""
+        """Give a matrix fresh axes. Raises GradcliError unless it is square."""
         if len(x.axes) != 2 or x.dims[0] != x.dims[1]:
             hint = "name both lengths alike: --shape A=n,n" if len(x.axes) == 2 else None
             raise self.error(node, f"{node.function} of shape {write_dims(x.dims)}: it takes a square matrix", hint)
@@ -353,7 +352,7 @@ class TermReader:
         return power(self.call_sum(node, power(x, order), axis, keepdims), 1 / order)
 
     def lanes(self, node: tree.Call, x: Term, axis: Any) -> tuple[Term, int]:
-        """Return a term with axes of its own, and the place of the one axis meant."""
+        """Give a term fresh axes. Return it with the position of the axis meant."""
         x = x.with_axes([Index(d) for d in x.dims])
         found = self.axes_of(node, x, axis)
         if len(found) != 1:
@@ -371,7 +370,7 @@ class TermReader:
         return term_of(Factor(Atom("logsumexp", (x,), place), rest), axes=kept)
 
     def axes_from(self, node: tree.Call, lengths: Sequence[Any]) -> list[Index]:
-        """Return axes whose lengths are numbers, names of dimensions and parts of shapes."""
+        """Return axes for lengths that are numbers, names of dimensions or parts of shapes."""
         axes: list[Index] = []
         for x in lengths[0] if lengths and isinstance(lengths[0], tuple) else lengths:
             n = x.number() if isinstance(x, Term) else None
@@ -416,7 +415,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "zeros": lambda reader, node, *lengths: Term(reader.axes_from(node, lengths), []),
     "ones_like": lambda reader, node, x: Term(x.axes, [Product(ONE)]),
 }
-"""Functions that are no elementwise ones."""
+"""Functions that are not elementwise."""
 ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "matrix_transpose": "transpose"}
 
 
@@ -424,7 +423,7 @@ ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "
 
 
 def derive(term: Term, name: str, seeds: Sequence[Index]) -> Term:
-    """Return the derivative for an input, whose indices are seeds: they come behind the term's axes."""
+    """Differentiate with respect to an input. seeds: its indices, which follow the axes of the term in the result."""
 
     def derive_at(x: Term, indices: Sequence[Index]) -> Iterator[Product]:
         return derive(x, name, [Index(i.dim) for i in seeds]).at((*indices, *seeds))
@@ -453,7 +452,7 @@ DeriveAt = Callable[[Term, Sequence[Index]], Iterator[Product]]  # yields the de
 
 
 def derive_atom(atom: Atom, indices: tuple[Index, ...], derive_at: DeriveAt) -> Iterator[Product]:
-    """Yield the products whose sum is the derivative of a function of terms at its indices."""
+    """Yield the products whose sum is the derivative of an atom at its indices."""
     if atom.op == "group":
         yield from derive_at(atom.args[0], indices)
     elif atom.op in ("inv", "det", "logdet", "logabsdet", "signdet"):
@@ -478,7 +477,7 @@ def times(coefficient: Fraction, factors: tuple[Factor, ...], products: Iterable
 
 
 def derive_lanes(atom: Atom, indices: tuple[Index, ...], derive_at: DeriveAt) -> Iterator[Product]:
-    """softmax: s (du - sum(s du)); logsumexp: sum(s du) with s = softmax(u)."""
+    """Differentiate softmax: s (du - sum(s du)), or logsumexp: sum(s du), with s = softmax(u)."""
     (x,), place = atom.args, atom.detail
     soft = Atom("softmax", atom.args, place)
     bound = Index(x.dims[place])

@@ -1,8 +1,7 @@
-"""The twin in high precision: elements are mpmath's numbers, derivatives of elementwise entries are found by mpmath.
+"""High precision: elements are numbers of mpmath.
 
-Local derivatives do not come from the table's rules but from the twins themselves, by differences taken in three
-times the precision; so a wrong rule is seen. At kinks, where the two one-sided derivatives differ, the table's choice
-of a subgradient is kept.
+Local derivatives are differences of the twins in three times the precision. They do not come from the table's rules, so
+a wrong rule is noticed. At kinks, where the one-sided derivatives differ, the table's subgradient is used.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from .field import Field, Literal, exact, exact_numbers
 
 
 class Multiprecision(Field):
-    """Real and complex numbers of so many decimal digits, in a context of their own."""
+    """Real and complex numbers with a given number of decimal digits, in a context of their own."""
 
     def __init__(self, digits: int, decimal: bool = True):
-        """decimal: a float stands for the shortest decimal that reads back as it, else for its exact value."""
+        """decimal: convert a float by its shortest decimal form, instead of by its exact value."""
         self.context = mpmath.MPContext()
         self.context.dps = digits
         self.name = f"{digits} digits"
@@ -69,9 +68,9 @@ class Multiprecision(Field):
         return (lambda x: bool(x < 0)) if name == "signbit" else None
 
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
-        """Return a twin whose poles are what floating point makes of them, and whose complex branches are nan.
+        """Wrap a twin: at poles it gives the floating-point result, on complex branches nan.
 
-        A formula of several steps is computed with as many digits as it takes: 1 is all that is left of 1 + 1e-99.
+        A formula of several steps gets as many digits as it needs, because 1 + 1e-99 would be rounded to 1.
         """
         mp = self.context
         single = is_single(primitive.twin)
@@ -109,7 +108,7 @@ class Multiprecision(Field):
             x = self.number(xs[place])
             mp = self.context
             slope = numeric_slope(mp, along, x) if single and abs(x) > mp.ldexp(1, -mp.prec) else None
-            if slope is None or not abs(slope * x) > mp.ldexp(abs(along(x)), -mp.prec):  # lost beside the value
+            if slope is None or not abs(slope * x) > mp.ldexp(abs(along(x)), -mp.prec):  # rounded away
                 slope = settle(mp, lambda: numeric_slope(mp, along, x))
             if slope is not None and self.is_complex(x) and not primitive.holomorphic:
                 upwards = settle(mp, lambda: numeric_slope(mp, lambda t: along(x + 1j * t), mp.mpf(0)))
@@ -120,7 +119,7 @@ class Multiprecision(Field):
         return np.conj(result) if primitive.holomorphic else result
 
     def by_rule(self, primitive: Primitive, place: int, xs: tuple, params: dict) -> Any:
-        """Return the table's derivative, rounded: the choice it makes at a kink."""
+        """Return the table's derivative in floating point, for use at a kink."""
         rounded = [np.asarray(complex(x) if self.is_complex(x) else float(self.number(x))) for x in xs]
         with np.errstate(all="ignore"):
             out = primitive.forward(*rounded, **params)
@@ -131,7 +130,7 @@ class Multiprecision(Field):
 
 @functools.cache
 def is_single(twin: str | None) -> bool:
-    """Return whether a formula loses no digits: one operation, or a product of functions of the operands."""
+    """Return whether a formula cannot lose digits: it is one operation, or a product of functions of the operands."""
     tree = ast.parse(twin or "x + (y + z)", mode="eval").body
     if isinstance(tree, ast.BinOp) and isinstance(tree.left, ast.Name) and isinstance(tree.right, ast.Name):
         return True
@@ -143,15 +142,14 @@ def is_single(twin: str | None) -> bool:
     return True
 
 
-MARGIN = 64
-MOST_BITS = 2**11
-"""Bits that are added to see whether they change a number; the precision from which on what stays zero is zero."""
+MARGIN = 64  # bits to add, to see whether they change a number
+MOST_BITS = 2**11  # a result that is zero in this precision is zero
 
 
 def settle(mp: Any, work: Callable[[], Any]) -> Any:
-    """Return what work() gives once more digits change none of those asked for; None where it stays None.
+    """Repeat work() with more bits until the digits of the current precision no longer change. None if it stays None.
 
-    Zero is asked again with MOST_BITS: it may be what was lost beside something large.
+    A zero is repeated with MOST_BITS, because a small number may have been lost next to a large one.
     """
     asked, most = mp.prec, max(MOST_BITS, 2 * mp.prec)
     bits, before = asked + MARGIN, work()
@@ -169,12 +167,12 @@ def settle(mp: Any, work: Callable[[], Any]) -> Any:
         lost = now == 0 and before == 0
         before, bits = now, most if lost else min(2 * bits, most)
     if now and before and abs(now) <= mp.ldexp(abs(before), -asked // 2):
-        return now * 0  # it goes on falling with the precision: this is rounding alone
+        return now * 0  # it keeps shrinking with more precision, so it is nothing but rounding
     return now
 
 
 def numeric_slope(mp: Any, function: Callable, x: Any) -> Any:
-    """Return the derivative of a function of one number; None at a kink, a jump, or where it is not finite."""
+    """Differentiate a function of one number; None at a kink, a jump, or where the derivative is not finite."""
     digits = mp.prec
     step = mp.ldexp(1, -digits - 10)
     with mp.workprec(3 * digits + 40):
@@ -190,7 +188,6 @@ def numeric_slope(mp: Any, function: Callable, x: Any) -> Any:
 
 
 def functions_of(mp: Any) -> dict[str, Any]:
-
     def extreme(choose: Callable) -> Callable:
         return lambda *xs: mp.nan if any(x != x for x in xs) else choose(xs)
 

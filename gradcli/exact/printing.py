@@ -1,4 +1,4 @@
-"""Formulas as text: the expression language, LaTeX, and functions in Python or C."""
+"""Print formulas in the expression language, in LaTeX, and as functions in Python or C."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ CONSTANTS = {
 
 
 class LanguagePrinter(StrPrinter):
-    """Writes an expression so that the expression language reads it back."""
+    """Writes an expression in the expression language."""
 
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
-        """Return the terms of a sum in an order that is the same in every run: sympy leaves that of choices open."""
+        """Return the terms of a sum in a fixed order: sympy's order of Piecewise terms changes between runs."""
         terms = super()._as_ordered_terms(expr, order)
         return sorted(terms, key=lambda t: self._print(t) if t.has(sympy.Piecewise) else "")
 
@@ -97,7 +97,7 @@ class LanguagePrinter(StrPrinter):
 
 
 def with_decimals(expr: Any) -> Any:
-    """Return an expression in which a long decimal fraction is written as one: 1.0507009873554804934."""
+    """Replace long fractions by decimals if these are exact: 1.0507009873554804934."""
     unit = 10**400
     long = [r for r in sympy.sympify(expr).atoms(sympy.Rational) if max(abs(r.p), r.q) > EXACT and unit % r.q == 0]
     return expr.xreplace({r: sympy.Float(r, len(str(r * unit).strip("-0"))) for r in long}) if long else expr
@@ -111,7 +111,7 @@ HALF = sympy.Rational(1, 2)
 
 
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
-    """Return an expression in LaTeX; elements of arrays get indices below. names: how to write some symbols."""
+    """Write LaTeX; elements of arrays get subscripts. names: how to write some symbols."""
     symbols = {s: element_symbol(s.name) for s in getattr(expr, "free_symbols", ())}
     if hasattr(expr, "replace") and expr.has(sympy.Pow):
         expr = expr.replace(lambda part: part.is_Mul, lambda part: join_roots(join_cube_root(part)))
@@ -120,7 +120,7 @@ def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
 
 
 def join_cube_root(product: Any) -> Any:
-    """Return a product with the real cube root of x for sign(x) |x|^(1/3), and so for its powers."""
+    """Write sign(x) |x|^(1/3) in a product as the real cube root of x; the same for its powers."""
     powers = product.as_powers_dict()
     for base, power in list(powers.items()):
         thirds = 3 * power
@@ -133,7 +133,7 @@ def join_cube_root(product: Any) -> Any:
 
 
 def join_roots(product: Any) -> Any:
-    """Return a product with one root for those of 2 and pi, say: √(2π), where that is shorter."""
+    """Join roots of numbers in a product, such as those of 2 and pi to √(2π), if that is shorter."""
     roots = [x for x in product.args if x.is_Pow and x.base.is_positive and not x.free_symbols and abs(x.exp) == HALF]
     if len(roots) < 2:
         return product
@@ -155,7 +155,7 @@ def pretty(expr: Any, unicode: bool = True) -> str:
 
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 Derivatives = Sequence[tuple[str, tuple, list]]
-EXACT = 1 << 53  # whole numbers from here on are written as floats
+EXACT = 1 << 53  # larger whole numbers are written as floats
 C_NAMES = frozenset(
     # keywords
     "alignas alignof asm auto bool break case char const constexpr continue default do double else enum extern false "
@@ -168,27 +168,27 @@ C_NAMES = frozenset(
     "fmax fmin fmod fpclassify frexp hypot ilogb isfinite isinf isnan isnormal ldexp lgamma llrint llround log log10 "
     "log1p log2 logb lrint lround modf nan nearbyint nextafter pow remainder remquo rint round scalbln scalbn "
     "signbit sin sinh sqrt tan tanh tgamma trunc "
-    # macros: of math.h, and those that compilers define on some systems
+    # macros of math.h, and those that some compilers define
     "HUGE_VAL HUGE_VALF HUGE_VALL INFINITY MAXFLOAT M_1_PI M_2_PI M_2_SQRTPI M_E M_LN10 M_LN2 M_LOG10E M_LOG2E M_PI "
     "M_PI_2 M_PI_4 M_SQRT1_2 M_SQRT2 NAN i386 linux unix".split()
 )
 
 
 class UniqueNames:
-    """The names of a function that is written: none twice, none that the language has."""
+    """Chooses names in generated code, all different and none reserved in its language."""
 
     def __init__(self, inputs: Inputs, kept: Iterable[str]):
-        """Give every input its parameter. kept: words that no name may be."""
+        """Name the parameters of the inputs. kept: reserved words."""
         self.taken = set(kept)
         self.parameters: dict[str, str] = {}
         legal = [name for name, _ in inputs if identifier(name) == name and name not in self.taken]
-        for name in (*legal, *(n for n, _ in inputs if n not in legal)):  # first those that stay as they are
+        for name in (*legal, *(n for n, _ in inputs if n not in legal)):  # first those that can keep their names
             self.parameters[name] = self.free(identifier(name))
         places = [(name, index, shape) for name, shape in inputs for index in np.ndindex(*shape)]
         self.elements = {label(n, index): (self.parameters[n], index, shape) for n, index, shape in places}
 
     def free(self, name: str) -> str:
-        """Take a name, with underscores behind it where it is taken."""
+        """Reserve a name, with underscores appended if it is taken."""
         while name in self.taken:
             name += "_"
         self.taken.add(name)
@@ -198,7 +198,7 @@ class UniqueNames:
 def print_all(
     names: UniqueNames, printer: Any, value: Any, derivatives: Derivatives
 ) -> tuple[list[tuple[str, str]], str, list[list[str]]]:
-    """Return common parts with their names, the value in terms of these, and the elements of each derivative."""
+    """Return common parts with their names, and in terms of these the value and the elements of each derivative."""
     symbols = sympy.numbered_symbols("t", exclude=[sympy.Symbol(name) for name in names.taken])
     formulas = [value, *(e for _, _, elements in derivatives for e in elements)]
     parts, rest = sympy.cse(formulas, symbols=symbols, optimizations="basic")
@@ -209,18 +209,18 @@ def print_all(
 
 
 def identifier(name: str) -> str:
-    """Return a name that programming languages take: net.0.weight becomes net_0_weight."""
+    """Return a valid name in programming languages: net.0.weight becomes net_0_weight."""
     word = re.sub(r"\W", "_", name)
     return f"_{word}" if word[:1].isdigit() else word
 
 
 def doc(target: str) -> str:
-    """Return a target as it may stand in a docstring or comment."""
+    """Make a target safe inside a docstring or comment."""
     return " ".join(target.split()).replace("\\", "\\\\").replace('"""', "'''").replace("*/", "* /")
 
 
 def nest_lists(words: list[str], shape: tuple[int, ...], left: str = "[") -> str:
-    """Return texts as nested lists of a shape. left: what a list begins with."""
+    """Write texts as nested lists of a shape. left: the opening bracket."""
     if not shape:
         return words[0]
     step = len(words) // shape[0] if shape[0] else 0
@@ -234,7 +234,7 @@ def float_text(printer: Any, number: Any) -> str:
 
 
 class _Python(PythonCodePrinter):
-    """Python with the functions of the math module by their bare names, or by others where an input has those."""
+    """Writes Python with the functions of the math module by bare names, or by others if an input has these."""
 
     def __init__(self, names: UniqueNames):
         super().__init__({"fully_qualified_modules": False, "strict": True})
@@ -273,7 +273,7 @@ class _Python(PythonCodePrinter):
 
 
 def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
-    """Return a Python function of value and derivatives. derivatives: label, shape and expressions of each."""
+    """Write a Python function of value and derivatives. derivatives: label, shape and expressions of each."""
     names = UniqueNames(inputs, keyword.kwlist)
     printer = _Python(names)
     parts, word, slopes = print_all(names, printer, value, derivatives)
@@ -290,7 +290,7 @@ def python_function(
     value: str,
     derivatives: Mapping[str, str],
 ) -> str:
-    """Return the text of value_and_gradient. parts: common parts, by name; derivatives: what each is, by its label."""
+    """Write the function value_and_gradient. parts: (name, text) pairs. derivatives: texts by label."""
     returned = {names.free("value"): value}
     returned |= {names.free(f"d_{identifier(label)}"): text for label, text in derivatives.items()}
     lines = [
@@ -304,10 +304,10 @@ def python_function(
 
 
 class _C(C99CodePrinter):
-    """C99 whose array elements are indexed."""
+    """Writes C99, with array elements as indexed pointers."""
 
     def __init__(self, names: UniqueNames):
-        # sympy takes abs for whole numbers, and macros such as M_PI that C99 does not have
+        # by default, sympy uses the abs of integers, and macros such as M_PI that C99 lacks
         super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}, "math_macros": {}})
         self.names = names
 
@@ -338,7 +338,7 @@ class _C(C99CodePrinter):
 
 
 def c_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
-    """Return a C function that returns the value and stores the derivatives; arrays are flat, rows first."""
+    """Write a C function that returns the value and stores the derivatives; arrays are flat, in row-major order."""
     names = UniqueNames(inputs, C_NAMES)
     printer = _C(names)
     pointers = [names.free(f"d_{identifier(label)}") for label, _, _ in derivatives]

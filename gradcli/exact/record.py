@@ -1,4 +1,4 @@
-"""Recording on exact numbers: what an operation computes, and how backward runs through it."""
+"""Compute and record operations on exact numbers, and differentiate them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Exact(Engine):
             out = self.compute(primitive, raws, params)
         except NoTwinError as error:
             raise GradcliError(f"{error}", hint=f"leave out what asks for {self.field.name}", kind="exact") from None
-        if isinstance(out, ExactArray) and out.size > 1 and out.is_complex:  # all of it is, as in NumPy
+        if isinstance(out, ExactArray) and out.size > 1 and out.is_complex:  # then all is, as in NumPy
             out = exact(map_elements(self.field.as_complex, (as_plain(out),)))
         wanted = state.grad and primitive.rules and any(node is not None for node in nodes)
         if wanted and not primitive.complex and any(isinstance(x, ExactArray) and x.is_complex for x in raws):
@@ -53,9 +53,9 @@ class Exact(Engine):
         return result
 
     def operand(self, x: Any, primitive: Primitive) -> Any:
-        """Return an operand as the field computes with it; conditions and whole numbers as they are."""
+        """Convert an operand to exact numbers; conditions and whole numbers stay as they are."""
         if isinstance(x, Tensor) and primitive.view:
-            self.make_exact(x)  # so that the view shares its memory
+            self.make_exact(x)  # so that a view shares its memory
         raw = x._data if isinstance(x, Tensor) else x
         if isinstance(raw, ExactArray):
             return raw
@@ -91,22 +91,22 @@ class Exact(Engine):
                 raise as_pytorch(error, raws) from None
             raise NoTwinError(f"{name_for_users(primitive)} has no exact twin") from None
         if not isinstance(out, np.ndarray | tuple):
-            out = np.asarray(out)  # a single truth value, or what NumPy makes of nothing
+            out = np.asarray(out)  # a single truth value, or the result for an empty array
         if primitive.kind == "constant" or isinstance(out, tuple):
             return out
         if out.dtype.kind in "iub" and not any(isinstance(x, ExactArray) and x.dtype.kind == "O" for x in raws):
-            return out.view(np.ndarray)  # places and masks stay what they are
-        return out if out.dtype == object else exact_numbers(self.field, out)  # of nothing NumPy makes a plain number
+            return out.view(np.ndarray)  # indices and masks stay as they are
+        return out if out.dtype == object else exact_numbers(self.field, out)  # NumPy makes a number of an empty array
 
     def combine_conditions(self, primitive: Primitive, raws: tuple) -> Any:
-        """Return a sum or product of conditions, which as in NumPy is a condition. Raises TypeError for the rest."""
+        """Add or multiply conditions, which gives a condition as in NumPy. Raises TypeError for other operations."""
         compare = self.field.compare(BOOLEAN[primitive.name])
         if compare is None or not BOOLEAN[primitive.name]:
             return primitive.forward(*(np.asarray(x, bool) if x.dtype == bool else np.bool_(True) for x in raws))
         return exact(settle_conditions(map_elements(compare, tuple(as_plain(x) for x in raws))))
 
     def holds_conditions(self, x: Any) -> bool:
-        """Return whether an operand is true and false, or relations, and no numbers."""
+        """Return whether an operand holds conditions, not numbers."""
         return isinstance(x, np.ndarray | np.generic) and (x.dtype == bool or (x.size > 0 and self.is_condition(x)))
 
     def make_node(self, primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
@@ -120,7 +120,7 @@ class Exact(Engine):
         return new_node(rule, nodes, tuple(copy_exact(x) for x in saved), outline(out))
 
     def apply(self, real: tuple[bool, ...], node: Node, g: Any) -> tuple:
-        """Multiply by the partial derivatives of an elementwise operation. real: which operands are."""
+        """Multiply by the partial derivatives of an elementwise operation. real: whether each operand is real."""
         out, *operands = node.kept
         primitive, params = node.rule.primitive, node.rule.params
         grads: list[Any] = [None] * len(node.parents)
@@ -141,7 +141,7 @@ class Exact(Engine):
         numbers = exact(g)
         return numbers if isinstance(numbers, ExactArray) else exact_numbers(self.field, g)
 
-    # -- what programs ask for -----------------------------------------------------------------------------
+    # -- what programs call -----------------------------------------------------------------------------
 
     def leaf(self, value: Any, name: str) -> Tensor:
         leaf = Tensor._wrap(self.field.input_array(name, value), None)
@@ -149,14 +149,14 @@ class Exact(Engine):
         return leaf
 
     def adopt(self, leaf: Tensor, name: str, value: Any) -> None:
-        """Make a leaf that a script created exact."""
+        """Make a leaf exact that a script has created."""
         leaf._data = self.field.input_array(name, value)
         leaf._key = None
         if leaf._node is not None:
             leaf._node.data = leaf._data
 
     def make_exact(self, tensor: Tensor) -> None:
-        """Give a tensor that is viewed or changed in place, its base and the views exact memory until the end."""
+        """Make a tensor, its base and their views exact until the end, because they share memory."""
         base = tensor if tensor._base is None else tensor._base
         if base._data.dtype.kind not in "fc":
             return
@@ -191,7 +191,7 @@ class Exact(Engine):
         return int(rounded) if rounded is not None and rounded.is_integer() and element - int(rounded) == 0 else x
 
     def whole_numbers(self, x: Tensor) -> Any:
-        """Return an index that was computed as integers, or a mask. Raises GradcliError for other numbers."""
+        """Convert a computed index to integers or a mask. Raises GradcliError for numbers that are not whole."""
         elements = without_field(x._data).ravel().tolist()
         if elements and self.is_condition(x._data):
             return np.array([self.field.decide(e) for e in elements], bool).reshape(x._data.shape)
@@ -207,13 +207,13 @@ class Exact(Engine):
 
 BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "invert")
 BOOLEAN = {"add": "logical_or", "multiply": "logical_and", "subtract": "", "negative": ""}
-"""Operations that NumPy has for booleans, under a name of logic, or refuses."""
-COUNTING = ("sum", "cumsum_along", "mean")  # operations in which a condition counts as 1 where it holds
+"""Operations on booleans, with the logical operation that NumPy applies; empty if NumPy refuses."""
+COUNTING = ("sum", "cumsum_along", "mean")  # operations that count a true condition as 1
 DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 
 
 def copy_exact(x: Any) -> Any:
-    """Return an exact array in memory of its own: what happens to the tensor in place does not reach it."""
+    """Copy an exact array, so that in-place changes of the tensor do not reach it."""
     if isinstance(x, tuple):
         return tuple(copy_exact(part) for part in x)
     return x.copy() if isinstance(x, ExactArray) else x

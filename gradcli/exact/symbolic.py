@@ -1,4 +1,4 @@
-"""The symbolic twin: elements are sympy's expressions. Expressions are built by running the program, never parsed."""
+"""Symbols: elements are expressions of sympy, which are built by running the program."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..rules.table import Primitive
 from ..show.results import label
 from .field import ExactArray, Field, Literal, exact
 
-MOST_BITS = 1024  # a power that would take more bits to write exactly is rounded
+MOST_BITS = 1024  # an exact power with more bits is rounded
 
 
 class Unknown(sympy.Dummy):
-    """A nan, which is differentiated like a number, and no other nan: a nan of sympy's has the derivative 0."""
+    """A nan that can be differentiated: the derivative of sympy's own nan is 0."""
 
     def __new__(cls) -> Unknown:
         return super().__new__(cls, "nan", real=True)
@@ -32,7 +32,7 @@ class Unknown(sympy.Dummy):
         return complex("nan")
 
 
-class const(sympy.Function):  # noqa: N801 - so it is written in programs
+class const(sympy.Function):  # noqa: N801 - its name in programs
     """An expression that is not differentiated."""
 
     @classmethod
@@ -47,10 +47,10 @@ class const(sympy.Function):  # noqa: N801 - so it is written in programs
 
 
 class ExtremeBase(sympy.Function):
-    """The largest or smallest of several; those that tie for it have equal shares of the slope, as in the engine.
+    """The largest or smallest of several expressions. Ties share the slope equally, as in the engine.
 
-    chooses_first, is_ahead: the relation of the first to the others where it is the result, and where it alone is.
-    sympy's printers look for a base class of functions only where its name ends so.
+    chooses_first, is_ahead: the relation that holds if the first is the result, and if it is the only one. sympy's
+    printers find this class by its name, which must end in "Base".
     """
 
     chooses_first: Callable
@@ -58,7 +58,7 @@ class ExtremeBase(sympy.Function):
 
     @classmethod
     def eval(cls, *xs: Any) -> Any:
-        """Return the result where numbers decide it; of numbers, only those that may be it are kept as operands."""
+        """Return the result if numbers decide it; else drop the numbers that cannot be the result."""
         ahead = [x for i, x in enumerate(xs) if not any(cls.is_ahead(y, x) == True for y in xs)]  # noqa: E712
         if len(set(ahead)) == 1:
             return ahead[0]
@@ -88,11 +88,11 @@ class ExtremeBase(sympy.Function):
         return rf"{name}\left({', '.join(map(printer.doprint, self.args))}\right)"
 
 
-class maximum(ExtremeBase):  # noqa: N801 - so it is written in programs
+class maximum(ExtremeBase):  # noqa: N801 - its name in programs
     chooses_first, is_ahead = sympy.Ge, sympy.Gt
 
 
-class minimum(ExtremeBase):  # noqa: N801 - so it is written in programs
+class minimum(ExtremeBase):  # noqa: N801 - its name in programs
     chooses_first, is_ahead = sympy.Le, sympy.Lt
 
 
@@ -155,7 +155,7 @@ class Symbolic(Field):
     def decide(self, condition: Any) -> bool:
         truth = sympy.sympify(condition).xreplace(self.point)
         if truth not in (sympy.true, sympy.false):
-            message = "which elements a mask takes depends on the inputs, and these have no values"
+            message = "which elements a mask selects depends on the inputs, and these have no values"
             hint = "give values to the inputs, or choose with where(condition, x, y)"
             raise GradcliError(message, hint=hint, kind="exact")
         return bool(truth)
@@ -207,7 +207,6 @@ class Symbolic(Field):
         return exact(map_elements(derivative, (*map(without_field, operands), *more)))
 
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
-
         def call(*xs: Any) -> Any:
             operands = tuple(self.as_number(x) for x in xs)
             nan = [self.is_nan(x) for x in operands]
@@ -222,7 +221,7 @@ class Symbolic(Field):
         return call
 
     def with_nan(self, function: Callable, name: str, operands: tuple, nan: list[bool]) -> Any:
-        """Return a twin's result where operands hold nan: nan, too, with the twin's derivatives."""
+        """Return a twin's result if operands are nan: a nan that has the twin's derivatives."""
         if name in ("fmax", "fmin") and not all(nan):
             return operands[nan.index(False)]
         if name in ("maximum", "minimum"):
@@ -237,12 +236,12 @@ def was_raised_by_sympy(error: BaseException) -> bool:
 
 
 def in_floats(primitive: Primitive, numbers: tuple, params: dict) -> Any:
-    """Return the result for numbers where it is infinite in floating point, or too long to be exact; else None."""
+    """Return the result if it is infinite in floating point or has too many exact digits; else None."""
     try:
         with np.errstate(all="ignore"):
             out = float(primitive.forward(*(np.float64(float(x)) for x in numbers), **params))
     except (TypeError, ValueError):
-        return None  # complex ones
+        return None  # complex
     if math.isinf(out):
         return rational(repr(out)) if all(x.is_finite for x in numbers) else None
     if primitive.name != "power" or math.isnan(out):
@@ -253,7 +252,7 @@ def in_floats(primitive: Primitive, numbers: tuple, params: dict) -> Any:
 
 
 def resolve_unknown(expr: Any) -> Any:
-    """Return an expression whose unknown numbers are nan: what holds one is nan, and no comparison with it holds."""
+    """Replace unknown numbers by nan; comparisons with them are false."""
     expr = sympy.sympify(expr)
     if not expr.has(Unknown):
         return expr
@@ -265,7 +264,7 @@ def resolve_unknown(expr: Any) -> Any:
 
 
 def rational(text: str) -> Any:
-    """Return a decimal number as a fraction; infinity and nan as they are."""
+    """Convert a decimal number to a fraction; infinity and nan stay as they are."""
     if text in ("inf", "-inf"):
         return sympy.oo if text == "inf" else -sympy.oo
     return sympy.nan if text == "nan" else sympy.Rational(text)
