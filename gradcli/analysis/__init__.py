@@ -1,1 +1,1 @@
-"""What is asked of a differentiable program: gradients, products, formulas, digits, graphs, traces, curves."""
+"""What gradcli computes for a program: gradients, products, formulas, digits, graphs, traces, curves."""

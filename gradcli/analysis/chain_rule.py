@@ -1,6 +1,6 @@
-"""The chain rule, node by node: what `gradcli trace` shows in numbers, in formulas.
+"""The chain rule node by node, in formulas; `gradcli trace` shows the same in numbers.
 
-Local derivatives are written with ∂, those of the output with d: dz/dx = dz/dv1 * ∂v1/∂x + dz/dv2 * ∂v2/∂x.
+∂ marks a local derivative, d a derivative of the output: dz/dx = dz/dv1 * ∂v1/∂x + dz/dv2 * ∂v2/∂x.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from ..show.graph_results import Flow, Pass, Step
 from ..show.study_results import Derivative, Formula, element_symbol
 from .trace import trace_program
 
-LONGEST = 100  # formulas with more characters are not put into others: the derivative's symbol stands for them
+LONGEST = 100  # longer formulas are not substituted into others; these use the symbol of the derivative
 
 
 def chain_rule(
     program: Program, given: Mapping[str, Any], out: str | None, derivatives: Sequence[Derivative], at_point: bool
 ) -> tuple[Formula, ...]:
-    """Return the lines of the chain rule from the output down to the inputs, as text and as LaTeX.
+    """Return the lines of the chain rule from the output to the inputs, as text and as LaTeX.
 
-    Inputs without a value get 1: the formulas do not depend on it. out: the name of the output. derivatives: those in
-    the inputs alone. at_point: whether the values are a point whose numbers are wanted, too.
+    Inputs without a value get 1; the formulas do not depend on it. out: the name of the output. derivatives: the final
+    formulas, in the inputs alone. at_point: whether to show numbers at the given values, too.
     """
     results: dict[str, list[Derivative]] = {}
     for d in derivatives:
         results.setdefault(d.name.partition("[")[0], []).append(d)
     values = {**given, **dict.fromkeys(program.missing(given), np.float64(1))}
     values = {name: exact_as_floats(x) for name, x in values.items()}
-    passes = trace_program(program, values, Request(out=out)).passes  # all inputs, lest others become numbers
+    passes = trace_program(program, values, Request(out=out)).passes  # all inputs, so that none becomes a number
     chains = [Chain(run, results, at_point, last=len(passes) == 1) for run in passes]
     lines = [line for chain in chains for line in chain.lines()]
     for d in derivatives if len(chains) > 1 else ():
@@ -59,7 +59,7 @@ def exact_as_floats(x: Any) -> np.ndarray:
 
 
 class Chain:
-    """The lines of one pass of backward: derivatives on the way to inputs in `results`, which their lines end in."""
+    """The lines of one backward pass. results: final derivatives by input, which end the lines of the inputs."""
 
     def __init__(self, run: Pass, results: Mapping[str, Sequence[Derivative]], at_point: bool, last: bool):
         self.run = run
@@ -91,14 +91,14 @@ class Chain:
         return lines
 
     def number(self, x: Any, formula: str) -> str:
-        """Return what to add for the value of a formula at the point: nothing for arrays, or if it says so itself."""
+        """Return " = value" for a formula at the point; nothing for arrays, and for a formula that is the value."""
         if not self.at_point or x is None or np.ndim(x):
             return ""
         text = f"{np.asarray(x)[()]:.6g}"
         return "" if text == formula else f" = {text}"
 
     def local(self, step: Step, flows: list[Flow]) -> list[Formula]:
-        """Return the line with the local derivative for one operand, of each of its places; a rule in words as such."""
+        """Return the line with the local derivative for one operand. flows: one per place of it."""
         to = flows[0].to
         single = all(x is not None and x.ndim == 0 for x in (step.incoming, *(flow.grad for flow in flows)))
         slopes: list[Any] = [expression_of(flow.formula) if flow.slope else None for flow in flows]
@@ -143,7 +143,7 @@ class Chain:
         return Formula(f"{above.text} * {below.text}", rf"{above.latex} \, {below.latex}")
 
     def substitute(self, label: str, left: str) -> list[Formula]:
-        """Return the sum over all ways in formulas, if it is one, and keep it for what lies below."""
+        """Return the sum over all ways as a formula, if possible, and keep it for the nodes below."""
         symbol = sympy.Symbol(left)
         self.totals[label] = symbol
         pairs = [(self.totals[via], slope) for via, slope in self.ways.get(label, ())]
@@ -161,7 +161,7 @@ class Chain:
 
 
 def equation(left: Formula, right: Formula, value: str = "", inner: bool = False, sign: str = " = ") -> Formula:
-    """Return a line of both sides; inner ones are indented. value: what follows, such as ` = 2`."""
+    """Return an equation as a line. inner: indent it. value: what follows, such as ` = 2`."""
     text, latex = f"{left.text}{sign}{right.text}{value}", f"{left.latex}{sign}{right.latex}{value}"
     return Formula(f"  {text}", rf"\quad {latex}") if inner else Formula(text, latex)
 
@@ -171,7 +171,7 @@ def value_text(d: Derivative) -> str:
 
 
 def product(texts: list[str], factors: tuple[Any, ...], brackets: str, times: str) -> str:
-    """Return a product of formulas as text, without factors that are 1."""
+    """Write a product of formulas, leaving out factors of 1."""
     pairs = [(text, factor) for text, factor in zip(texts, factors, strict=True) if factor != 1]
     parts = [brackets.format(text) if factor.is_Add or text.startswith("-") else text for text, factor in pairs]
     return times.join(parts) if len(parts) > 1 else texts[0 if factors[1] == 1 else 1]
@@ -182,12 +182,12 @@ def quotient(sign: str, latex_sign: str, above: str, below: str) -> Formula:
     return Formula(f"{sign}{above}/{sign}{below}", latex)
 
 
-local = partial(quotient, "∂", r"\partial")  # the derivative of one operation's result for its operand
-total = partial(quotient, "d", "d")  # the derivative of the output for a result, along all ways
+local = partial(quotient, "∂", r"\partial")  # the derivative of an operation's result by its operand
+total = partial(quotient, "d", "d")  # the derivative of the output by a result, along all ways
 
 
 def expression_of(formula: str) -> Any:
-    """Return a formula of single numbers as sympy's expression; None where it cannot be read as one."""
+    """Convert a formula of single numbers to an expression of sympy; None if that fails."""
     try:
         program = ExpressionProgram(parse(formula), formula)
         names = program.free_names()

@@ -1,4 +1,4 @@
-"""Gradients of a program: one run, one backward pass, and what was asked for on the way."""
+"""Gradients of a program: one run, one backward pass, with hooks and retained gradients on request."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..tape.modes import no_grad
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 
-Read = Callable[[], Mapping[str, Any]]  # reads values; called where exact arithmetic is in force, so no digit is lost
+Read = Callable[[], Mapping[str, Any]]  # reads values; called inside exact arithmetic, so that no digit is lost
 
 
 class Watched(Prepare):
-    """Puts the hooks in place that a request asks for, and retains gradients: see `retained`."""
+    """Installs the hooks of a request, and retains gradients of the tensors in `retained`."""
 
     def __init__(self, request: Request):
         self.hooks, self.retain = list(request.hooks), request.retain
@@ -62,7 +62,7 @@ def node_of(tensor: Tensor, name: str, option: str) -> Any:
 
 
 def compute_gradient(program: Program, given: Mapping[str, np.ndarray], request: Request) -> Gradients:
-    """Run a program and differentiate its output by its inputs. Raises GradcliError for what cannot be had."""
+    """Run a program and differentiate its output by its inputs. Raises GradcliError."""
     watched = Watched(request)
     run = run_for(program, given, request, watched)
     output = run.output
@@ -100,7 +100,7 @@ CHANGED = "the script has changed it since it computed the output; its value is 
 
 
 def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request, watched: Watched | None = None) -> Run:
-    """Run a program as backward is to find it. Raises GradcliError for what is asked and cannot be had of it."""
+    """Run a program, ready for backward. Raises GradcliError for options that do not fit it."""
     watched = watched or Watched(request)
     run = program.run(given, wrt=request.wrt, out=request.out, prepare=watched)
     if run.output is None and request.gradient is not None:
@@ -115,8 +115,8 @@ def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request,
 
 
 def gradient_at(program: Program, values: Mapping[str, Any], request: Request, field: Any) -> tuple:
-    """Return value, gradients by input, and the run itself, in a field that is in force."""
-    from ..exact.field import exact  # which a gradient in floats does not need
+    """Return value, gradients by input, and the run itself, in the current field."""
+    from ..exact.field import exact  # a gradient in floats does not need it
     from ..rules.exact import map_elements, without_field
 
     with silence_prints(program):
@@ -124,7 +124,7 @@ def gradient_at(program: Program, values: Mapping[str, Any], request: Request, f
     if run.output is not None:
         run_backward(run.output, request)
     single = run.output is not None or (len(run.backwards) == 1 and run.backwards[0] is not None)
-    # a script that runs backward more than once has no one value
+    # a script that runs backward more than once has no single value
     value = without_field(value_of(run)) if single or request.with_value else None
     grads = {
         name: map_elements(field.number, (without_field(exact(np.asarray(leaf._grad._data))),))
@@ -142,12 +142,12 @@ def compute_value(program: Program, given: Mapping[str, np.ndarray], out: str | 
 
 
 def value_of(run: Run) -> np.ndarray:
-    """Return the output's value, or of what a script ran backward on. Raises GradcliError where that is unknown."""
+    """Return the value of the output, or of what a script ran backward on. Raises GradcliError if it is unknown."""
     if run.output is not None:
         return np.asarray(run.output._data)
     if len(run.backwards) == 1 and run.backwards[0] is not None:
         return run.backwards[0]
-    message = "the script runs backward itself, and more than once, so there is no single output"
+    message = "the script runs backward more than once, so it has no single output"
     raise GradcliError(message, hint="name the output with --out NAME", kind="target")
 
 
@@ -196,14 +196,14 @@ def reword_engine_errors(what: str = "differentiating") -> Iterator[None]:
 
 
 def read_gradient(tensor: Tensor, is_script: bool) -> np.ndarray | None:
-    """Return a tensor's gradient as an array; where it has none zeros, but None in a script, which prints it so."""
+    """Return a tensor's gradient as an array. If it has none: None in a script, as the script prints it, else zeros."""
     if tensor._grad is not None:
         return np.array(tensor._grad._data)
     return None if is_script else np.zeros(tensor._data.shape, tensor._data.dtype)
 
 
 def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Request) -> tuple[str, Span | None] | None:
-    """Return the operation that first makes a NaN, forward or backward, and its place; None if none does."""
+    """Return the operation that first makes a nan, forward or backward, and its place; None if none does."""
     from ..tape.anomaly import AnomalyError, nan_search
 
     with nan_search():

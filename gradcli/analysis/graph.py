@@ -1,4 +1,4 @@
-"""The recorded graph of a program, run under observation, as data."""
+"""Run a program under observation and describe its recorded graph."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Place = tuple[Any, int]
 
 
 class Labels:
-    """Names for the nodes of a run: the program's own, and v1, v2, ... for results without one.
+    """Names for the nodes of a run: those of the program, and v1, v2, ... for results without a name.
 
-    nodes: public ones, in the order they were made. rules: what was said of rules, by their node and place.
+    nodes: public nodes in the order of their creation. rules: descriptions of rules, by node and place.
     """
 
     def __init__(self, run: Run, nodes: Iterable[Any], names: Mapping[str, Any] | None = None):
@@ -68,7 +68,7 @@ class Labels:
         return f"{label}[{node.output_nr}]" if several else label
 
     def operands(self, node: Any, seen: Any) -> list[Any]:
-        """Return the operands of an operation: labels, and numbers for constants that are scalars."""
+        """Return the operands of an operation: labels, and numbers for scalar constants."""
         operands: list[Any] = []
         for parent, raw in zip(node.parents, seen.operands, strict=False):
             if parent is not None:
@@ -84,7 +84,7 @@ class Labels:
         return operands
 
     def formula(self, node: Any) -> str:
-        """Return what a node computed; a call of the operation's name where nothing of it was kept."""
+        """Return the formula of a node; only a call of the operation's name if nothing was saved."""
         if node.leaf:
             return ""
         if isinstance(node, OutputNode):
@@ -99,7 +99,7 @@ class Labels:
 
 
 class Kept(NamedTuple):
-    """What is left of an operation that was not observed: what backward reads of its operands and result."""
+    """What backward has saved of an operation that was not observed."""
 
     primitive: Any
     operands: tuple
@@ -108,7 +108,7 @@ class Kept(NamedTuple):
 
 
 def seen_of(node: Any) -> Observation | Kept | None:
-    """Return what is known of the operation of a node; None for leaves, and where backward has freed it."""
+    """Return what is known about the operation of a node; None for leaves, and if backward has freed it."""
     seen = observation_of(node)
     rule = None if node.leaf else node.public.rule
     if seen is not None or rule is None or rule.primitive is None or not node.kept or rule.params is None:
@@ -117,10 +117,10 @@ def seen_of(node: Any) -> Observation | Kept | None:
 
 
 def recorded_run(names: Mapping[str, Any], output: Tensor | None) -> Run:
-    """Return what was computed already as a run: the variables that it left behind, and the output."""
+    """Make a run from variables and an output that were computed before."""
     tensors: dict[str, Any] = {}
     for name, value in names.items():
-        if not name.startswith("_"):  # what a shell keeps of earlier lines
+        if not name.startswith("_"):  # a shell keeps earlier results under such names
             tensors.update(named_tensors(name, value))
     leaves = {name: x for name, x in tensors.items() if x.requires_grad and x.is_leaf}
     modules = {name: x for name, x in names.items() if is_made_module(x)}
@@ -128,13 +128,13 @@ def recorded_run(names: Mapping[str, Any], output: Tensor | None) -> Run:
 
 
 def variables() -> dict[str, Any]:
-    """Return what the caller of this package sees under a name."""
+    """Return the variables that the caller of this package sees."""
     frame = calling_frame()
     return {} if frame is None else {**frame.f_globals, **frame.f_locals}
 
 
 class ObservedPass:
-    """One run of backward: how, and on which line, it was called, its roots, and names and leaves at that time."""
+    """One run of backward: how and on which line it was called, its roots, and the names and leaves at that time."""
 
     def __init__(self, kind: str, roots: list[Any], frame: Any):
         self.kind = kind
@@ -149,7 +149,7 @@ OnStart = Callable[[ObservedPass, list[Any]], None]  # called before each run of
 
 
 class Starts(Observer):
-    """Reports where backward starts, and knows the modules that are running."""
+    """Reports each start of backward, and keeps track of the modules that are running."""
 
     def __init__(self, on_start: OnStart):
         self.on_start = on_start
@@ -159,7 +159,7 @@ class Starts(Observer):
         self.running.append(module)
 
     def leave_module(self, module: Any) -> None:
-        if self.running[-1:] == [module]:  # in another thread others may run
+        if self.running[-1:] == [module]:  # other modules may run in another thread
             self.running.pop()
 
     def see_backward(self, kind: str, outputs: tuple) -> None:
@@ -169,7 +169,7 @@ class Starts(Observer):
 
 @contextlib.contextmanager
 def watching(on_start: OnStart) -> Iterator[None]:
-    """Observe what is recorded and run backward inside the block, and in which modules."""
+    """Observe operations, their modules, and runs of backward inside the block."""
     starts = Starts(on_start)
     with observing(starts), recording(Observed(lambda: tuple(starts.running))):
         yield
@@ -178,13 +178,13 @@ def watching(on_start: OnStart) -> Iterator[None]:
 def watch_program(
     program: Program, given: Values, request: Request, on_start: OnStart, differentiate: bool = True
 ) -> Run:
-    """Run a program under observation, and backward from its output if it did not run that itself."""
+    """Run a program under observation, then backward unless the program has done so."""
     with watching(on_start):
         run = run_for(program, given, request)
         if run.output is not None:
             if run.output._node is None:
                 hint = "check --wrt and --out, and that nothing was detached"
-                raise GradcliError("the output depends on no input, so there is no graph", hint=hint, kind="name")
+                raise GradcliError("the output depends on no input, so it has no graph", hint=hint, kind="name")
             if differentiate:
                 run_backward(run.output, request)
     return run
@@ -195,7 +195,7 @@ def public_nodes(roots: list[Any]) -> list[Any]:
 
 
 def module_paths(run: Run) -> dict[int, str]:
-    """Return the path, such as net.0, of every module that a run's names lead to, by the module's id."""
+    """Return the path, such as net.0, of every module in a run, by the id of the module."""
     if "gradcli.nn.module" not in sys.modules:
         return {}
     paths: dict[int, str] = {}
@@ -211,18 +211,18 @@ def is_only_line(span: Span) -> bool:
 
 
 def node_value(node: Any) -> Any:
-    """Return the value of a node's (first) output (of a leaf: at present), None where it was not observed."""
+    """Return the value of a node's first output, or the current value of a leaf; None if it was not observed."""
     if node.leaf:
         return np.array(node.variable._data)
     result = getattr(seen_of(node), "result", None)
     return result[0] if isinstance(result, tuple) else result
 
 
-FOLD_ABOVE = 500  # graphs with more nodes are folded, unless all of them were asked for
+FOLD_ABOVE = 500  # graphs with more nodes are folded, unless the user asks for all of them
 
 
 def keep_gradient(found: dict[Any, np.ndarray], node: Any) -> Any:
-    """Return a hook that keeps the gradient of a node's (first) output."""
+    """Return a hook that stores the gradient of a node's first output."""
 
     def hook(grads: tuple) -> None:
         if grads[0] is not None:
@@ -234,7 +234,7 @@ def keep_gradient(found: dict[Any, np.ndarray], node: Any) -> Any:
 def graph_program(
     program: Program, given: Values, request: Request, values: bool = False, everything: bool = False
 ) -> Graph:
-    """Run a program and return the graph of its output, or of its last backward. everything: never fold."""
+    """Run a program; return the graph of its output, or of its last backward pass. everything: never fold."""
     last: ObservedPass | None = None
     gradients: dict[Any, np.ndarray] = {}
 
@@ -260,7 +260,7 @@ def describe_graph(
     found: dict[Any, np.ndarray] | None = None,
     everything: bool = False,
 ) -> Graph:
-    """Return the graph that leads to nodes. leaves: values that these had. found: gradients, shown with values."""
+    """Describe the graph that leads to `roots`. leaves: their values. found: gradients, shown with values."""
     nodes = public_nodes(roots)
     labels = Labels(run, nodes)
     numbers = {node: i + 1 for i, node in enumerate(nodes)}
@@ -305,7 +305,7 @@ def describe_node(
 
 
 def scope_of(node: Any, labels: Labels, paths: dict[int, str]) -> tuple[str, ...]:
-    """Return the modules that a node was made in, outermost first; for a parameter, those that hold it."""
+    """Return the modules that created a node, outermost first; for a parameter, those that hold it."""
     if node.leaf:
         known = set(paths.values())
         parts = (labels.name(node) or "").split(".")
@@ -315,7 +315,7 @@ def scope_of(node: Any, labels: Labels, paths: dict[int, str]) -> tuple[str, ...
 
 
 def noted_outline(node: Any) -> tuple[Any, Any]:
-    """Return the shape and type of a result that was not observed, as far as its node noted them."""
+    """Return shape and type of a result that was not observed, or (None, None) if its node has not recorded them."""
     outline = node.outline
     if isinstance(outline, list) and outline:
         outline = outline[0]
@@ -335,7 +335,7 @@ def hook_names(node: Any) -> tuple[str, ...]:
 
 
 def fold_modules(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list[GraphNode], tuple[int, ...]]:
-    """Return a graph in which the operations of one module, or of one line, are one node. Raises GradcliError."""
+    """Fold the operations of each module, or of each line, into one node. Raises GradcliError if too many remain."""
     groups: dict[Any, list[GraphNode]] = {}
     for node in nodes:
         operation = ("module", node.scope[0]) if node.scope else ("line", node.file, node.line)
@@ -352,7 +352,7 @@ def fold_modules(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list
 
 
 def merge_nodes(members: list[GraphNode], numbers: dict[int, int], outputs: set[int]) -> GraphNode:
-    """Return several nodes as one, the commonest operations first: its inputs are those from outside."""
+    """Merge nodes into one, naming the most common operations first. Its inputs are those from outside."""
     number = numbers[members[0].number]
     counts = Counter(m.op.removesuffix("0").removesuffix("Backward") for m in members)
     names = [f"{n} {name}" for name, n in counts.most_common(4)] + ["..."] * (len(counts) > 4)

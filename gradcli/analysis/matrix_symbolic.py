@@ -1,4 +1,4 @@
-"""Derivatives in matrix form, for arrays of any size, also node by node; each held against the engine's numbers."""
+"""Derivatives in matrix form, for arrays of any size, also node by node; each is checked against the engine."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from ..show.study_results import Derivative, Formula, Formulas, bold_symbol
 from .gradient import compute_gradient
 from .transform import compute_hessian, compute_jacobian
 
-POINTS = 3  # random sizes and points at which a formula is held against the engine
-TRIES = 60  # points that may have no value before one is given up
+POINTS = 3  # random sizes and points at which a formula is compared with the engine
+TRIES = 60  # points to try in search of one where all values are finite
 STYLES = ("normal", "positive", "spd", "small", "spd positive")
-RELATIVE, ABSOLUTE = 1e-8, 1e-10
-"""What rounding may make of a difference; a wrong formula differs by about the number itself."""
+RELATIVE, ABSOLUTE = 1e-8, 1e-10  # tolerance for rounding; a wrong formula differs by about 100%
 
 
 class Inputs:
-    """The inputs of a program as arrays of any size, and its output's name, if that was given.
+    """The inputs of a program as arrays of any size, and the name of its output, if given.
 
-    dims: names of dimensions. spd: symmetric, positive definite.
+    dims: names of dimensions. spd: inputs that are symmetric and positive definite.
     """
 
     def __init__(self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], request: Request):
@@ -55,7 +54,7 @@ class Inputs:
                 own = self.shapes[name]
                 if len(own) != 2 or own[0] != own[1]:
                     hint = f"--shape {name}=n,n"
-                    raise GradcliError(f"{option}: '{name}' is no square matrix", hint=hint, kind="shape")
+                    raise GradcliError(f"{option}: '{name}' is not a square matrix", hint=hint, kind="shape")
         if not self.wrt:
             raise GradcliError("the program has no inputs, so there is nothing to differentiate", kind="name")
 
@@ -64,7 +63,7 @@ class Inputs:
         return TermReader(self.program.parsed, names, self.named)
 
     def draw(self, lengths: Mapping[str, int], style: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return random values of inputs, and of dimensions that the program reads."""
+        """Draw random values for the inputs, and for the dimensions that the program reads."""
         values: dict[str, np.ndarray] = {n: np.float64(lengths[n]) for n in sorted(self.named)}  # type: ignore[misc]
         for name, own in self.shapes.items():
             shape = tuple(d if isinstance(d, int) else lengths[d] for d in own)
@@ -82,9 +81,9 @@ class Inputs:
 def matrix_formulas(
     program: Program, shapes: Mapping[str, Sequence[Dim]], request: Request, *, code: bool = False
 ) -> Formulas:
-    """Return the derivatives of a program in matrix form: gradients, Jacobians or Hessians. Raises GradcliError."""
+    """Derive gradients, Jacobians or Hessians of a program in matrix form. Raises GradcliError."""
     if not isinstance(program, ExpressionProgram):
-        raise GradcliError(f"--matrix needs an expression, and {program.title} is none", hint=BY_ELEMENTS)
+        raise GradcliError(f"--matrix needs an expression; {program.title} is not one", hint=BY_ELEMENTS)
     try:
         return derive_matrix_formulas(Inputs(program, shapes, request), request, code)
     except RecursionError:
@@ -95,7 +94,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Form
     program, order = inputs.program, request.order
     output = inputs.reader().run(inputs.out)
     if not isinstance(output, Term):
-        raise GradcliError("the output is no number and no array", kind="shape")
+        raise GradcliError("the output is not a number or an array", kind="shape")
     kind = kind_of(output, order)
     terms, notes = derive_all(output, inputs, order, named=request.wrt is not None)
     forms = {name: matrix_form(assume_symmetric(term, inputs.symmetric)) for name, term in terms.items()}
@@ -122,7 +121,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Form
 
 
 def kind_of(output: Term, order: int) -> str:
-    """Return what the derivatives are. Raises GradcliError for outputs that have none in matrix form."""
+    """Return the kind of derivatives. Raises GradcliError for outputs whose derivatives have no matrix form."""
     rank = sum(d != 1 for d in output.dims)
     if rank > 1 or (rank and (len(output.axes) > 1 or order > 1)):
         what = "second derivatives of a number" if order > 1 else "derivatives of a number or a vector"
@@ -135,7 +134,7 @@ def kind_of(output: Term, order: int) -> str:
 
 
 def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[dict[str, Term], list[str]]:
-    """Return the derivatives by name, of a pair of inputs once, and what to say of those left out, unless `named`."""
+    """Return the derivatives by name, each pair of inputs once, and a note on those left out (an error if `named`)."""
     scalar = Term((), output.products) if all(d == 1 for d in output.dims) else output
     terms: dict[str, Term] = {}
     for k, name in enumerate(inputs.wrt):
@@ -150,11 +149,11 @@ def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[d
         what = "block" if order == 2 else "Jacobian"
         message = f"the {what} for {left_out[0]} has more than two axes, and no matrix form"
         raise GradcliError(message, hint=BY_ELEMENTS, kind="shape")
-    return terms, [f"{', '.join(left_out)}: more than two axes, so there is no matrix form"] if left_out else []
+    return terms, [f"{', '.join(left_out)}: more than two axes, so it has no matrix form"] if left_out else []
 
 
 def write_formula(form: Form, inputs: Inputs) -> Formula:
-    """Return a formula in the language, in LaTeX and as on paper: common parts first, where that shortens it."""
+    """Write a formula in the language, in LaTeX and as on paper; name common parts where that shortens it."""
     language = Language(inputs.shapes, inputs.named)
     taken = frozenset(inputs.program.input_names(inputs.shapes)) | set(inputs.program.bound)
     parts, (short,) = name_parts([form], taken, lambda f: len(language.write(f)))
@@ -169,11 +168,11 @@ def write_formula(form: Form, inputs: Inputs) -> Formula:
     return Formula(join(language, "; ", True), join(latex, r",\quad ", False), join(paper, ", ", False))
 
 
-# -- proof ------------------------------------------------------------------------------------------------
+# -- check ------------------------------------------------------------------------------------------------
 
 
 def prove(inputs: Inputs, texts: Mapping[str, Formula], kind: str) -> dict[str, dict[str, Any]]:
-    """Return how formulas agree with the engine at random sizes and points. Raises GradcliError where one does not."""
+    """Compare formulas with the engine at random sizes and points. Raises GradcliError if one differs."""
     rng = np.random.default_rng(0)
     programs = {name: ExpressionProgram(parse(formula.text), formula.text) for name, formula in texts.items()}
     sizes, errors = [], dict.fromkeys(texts, 0.0)
@@ -202,16 +201,16 @@ Arrays = dict[str, np.ndarray]
 def regular_point(
     inputs: Inputs, programs: Mapping[str, ExpressionProgram], kind: str, rng: np.random.Generator
 ) -> tuple[dict[str, int], Arrays, Arrays, dict[str, float]]:
-    """Return lengths, and what formulas and the engine say at a finite point; last what rounding changes there."""
+    """Find a point where all is finite. Return lengths, values of formulas and engine, and rounding effects."""
     choices = range(2, 2 + max(len(inputs.dims), 6))
     for attempt in range(TRIES):
         lengths = dict(zip(inputs.dims, map(int, rng.permutation(choices)), strict=False))
         values = inputs.draw(lengths, STYLES[attempt % len(STYLES)], rng)
-        beside = {n: values[n] * (1 + 1e-13 * rng.standard_normal(values[n].shape)) for n in inputs.shapes}
+        nearby = {n: values[n] * (1 + 1e-13 * rng.standard_normal(values[n].shape)) for n in inputs.shapes}
         try:
             with np.errstate(all="ignore"):
                 engine = engine_derivatives(inputs, values, programs, kind)
-                moved = engine_derivatives(inputs, values | beside, programs, kind)
+                moved = engine_derivatives(inputs, values | nearby, programs, kind)
                 value = evaluate(inputs.program, values, inputs.out)
                 numbers = {name: evaluate(program, values) for name, program in programs.items()}
         except GradcliError as error:
@@ -222,7 +221,7 @@ def regular_point(
             noise = {name: largest(x - moved[name]) for name, x in engine.items()}
             if all(noise[name] <= 1e-9 * largest(x) + ABSOLUTE for name, x in engine.items()):
                 return lengths, numbers, engine, noise
-    message = "no random point was found where the derivatives have values, so the formulas cannot be proven"
+    message = "found no random point where the derivatives have values, so the formulas cannot be checked"
     raise GradcliError(message, hint="say what a matrix is: --spd A, --symmetric A", kind="value")
 
 
@@ -247,7 +246,7 @@ def engine_derivatives(inputs: Inputs, values: Values, labels: Iterable[str], ki
 
 
 def python_code(title: str, inputs: Inputs, value: Form, forms: Mapping[str, Form]) -> str:
-    """Return a NumPy function with the value and the derivatives, each common part computed once."""
+    """Write a NumPy function of the value and the derivatives that computes common parts once."""
     from ..exact.printing import UniqueNames, python_function
 
     names = UniqueNames([(name, ()) for name in inputs.shapes], [*keyword.kwlist, "np"])
@@ -275,7 +274,7 @@ def rename_inputs(form: Form, names: Mapping[str, str]) -> Form:
 
 
 class Nodes:
-    """The nodes of a program that depend on inputs, in order: by name (v1, or its own), a term in those before it."""
+    """The nodes of a program that depend on inputs: by name (its own, or v1, v2, ...), a term in earlier nodes."""
 
     def __init__(self, inputs: Inputs):
         self.terms: dict[str, Term] = {}
@@ -286,7 +285,7 @@ class Nodes:
         reader.run(inputs.out)
 
     def take(self, node: tree.Expr, value: Any, name: str | None) -> Any:
-        """Give a node a name, and return the term that stands for it; the same for equal nodes."""
+        """Name a node, and return a term with this name instead of its value; equal nodes share a name."""
         if not isinstance(value, Term) or not any(f.atom.op != "size" for one in value.products for f in one.factors):
             return value
         if name is None and value.key in self.keys:
@@ -300,7 +299,7 @@ class Nodes:
 
 
 def matrix_steps(inputs: Inputs, function: str, results: Mapping[str, Formula]) -> tuple[Formula, ...]:
-    """Return the nodes as lines, then the derivative of the output for each; the last ones end with the results."""
+    """Return a line for each node, then the derivative of the output by each; those by inputs end with the result."""
     nodes = Nodes(inputs)
     names = list(nodes.terms)
     last = names[-1] if names else function
@@ -333,7 +332,7 @@ def matrix_steps(inputs: Inputs, function: str, results: Mapping[str, Formula]) 
 
 
 def backward(nodes: Nodes, inputs: Inputs) -> dict[str, Term]:
-    """Return the derivative of the last node for every node and input, in the names of the nodes."""
+    """Return the derivative of the last node by each node and input, in the names of the nodes."""
     names = list(nodes.terms)
     if not names:
         return {}

@@ -1,4 +1,4 @@
-"""What a recorded operation computed, and its derivative, written as formulas in the names of its operands."""
+"""Write a recorded operation and its derivative as formulas in the names of its operands."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ TERMS = {
     "probability_loss": "-{1} * log({0}) - (1 - {1}) * log(1 - {0})",
     "logit_loss": "(1 - {1}) * {0} - logsigmoid({0})",
 }
-"""What losses of two operands are sums of."""
-FEW = 4  # numbers of a constant that are written out
+"""The terms of losses with two operands."""
+FEW = 4  # longer constants are written as their shape
 FOLD: dict[type, Callable] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv}
 
 
 def number_text(x: Any) -> str:
-    """Return a number as short as it can be written: 2 for 2.0."""
+    """Write a number in its shortest form: 2 for 2.0."""
     if isinstance(x, bool | np.bool_):
         return str(bool(x))
     if isinstance(x, complex | np.complexfloating):
@@ -36,7 +36,7 @@ def number_text(x: Any) -> str:
 
 
 def constant_text(x: Any) -> str:
-    """Return an operand that no gradient flows to: the numbers of a short one, or an array's shape."""
+    """Write an operand without gradient: its numbers if it is short, else its shape."""
     if np.ndim(x) == 1 and np.size(x) <= FEW and np.asarray(x).dtype.kind in "biufc":
         return f"[{', '.join(number_text(item) for item in np.asarray(x))}]"
     if np.ndim(x) == 0:
@@ -45,7 +45,7 @@ def constant_text(x: Any) -> str:
 
 
 def formula_of_operation(primitive: Primitive, operands: Sequence[str], shapes: Sequence[tuple], params: dict) -> str:
-    """Return the formula of an operation, such as `u1 * sin_x` or `sum(w, axis=0)`."""
+    """Write an operation, such as `u1 * sin_x` or `sum(w, axis=0)`."""
     name = primitive.name
     if name in INFIX and len(operands) == 2:
         return f"{operands[0]} {INFIX[name]} {operands[1]}".replace(" ** ", "**")
@@ -76,7 +76,7 @@ def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
 
 
 def parameter_text(name: str, value: Any, ndim: int) -> str:
-    """Return the value of a parameter; nothing for one that need not be said."""
+    """Write the value of a parameter; nothing if it can be left out."""
     if name in ("source", "label") or value is False or not isinstance(value, bool | int | float | tuple | str):
         return ""
     if name in ("axis", "axes"):
@@ -103,7 +103,7 @@ def item_text(item: Any) -> str:
 
 
 class _Named(Renamed, ast.NodeTransformer):
-    """Puts the operands' names into a rule, and computes what has become plain arithmetic."""
+    """Puts the operands' names into a rule, and evaluates plain arithmetic."""
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         return ast.Name(node.attr) if isinstance(node.value, ast.Name) and node.value.id in ("np", "math") else node
@@ -129,7 +129,7 @@ def number_node(x: Any) -> ast.Constant:
 
 
 def slope_text(rule: Any, operands: Sequence[Any], result: str, params: dict) -> str | None:
-    """Return an elementwise operation's derivative for one operand, in their names; None where a rule is no formula."""
+    """Write an elementwise derivative in the names of the operands; None if the rule is not a formula."""
     if rule is no_gradient:
         return None
     formula = formula_of(rule)

@@ -1,4 +1,4 @@
-"""Value and derivatives over a range of one input or two, and the breaks of a curve, by bisection."""
+"""Sample value and derivatives over a range of one or two inputs, and find the breaks of a curve by bisection."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..show.graph_results import Break, Sampled, Tabulated
 from .gradient import compute_value
 from .sweep.rows import Interpreted, Question
 
-Ranges = Mapping[str, tuple[float, float]]  # two ends, by input
+Ranges = Mapping[str, tuple[float, float]]  # both ends, by input
 
 
 def points_over(
     over: Ranges, given: Mapping[str, Any], points: int
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return points between the ends of each range, and the coordinates of all points of their grid, by name."""
+    """Return the points along each range, and the coordinates of all grid points, by name."""
     refuse_values(over, given)
     axes = {name: np.linspace(low, high, points) for name, (low, high) in over.items()}
     grid = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
@@ -36,21 +36,21 @@ def refuse_values(over: Iterable[str], given: Mapping[str, Any]) -> None:
 
 
 def compute_values(program: Program, given: Values, over: Ranges, points: int, out: str | None) -> Tabulated:
-    """Return the value at points between two ends of one input, or on a grid of two. points: along each."""
+    """Return the value over a range of one input, or on a grid of two. points: per input."""
     axes, grid = points_over(over, given, points)
     values = []
     with silence_prints(program):
         for point in zip(*grid.values(), strict=True):
             result = compute_value(program, {**given, **dict(zip(axes, point, strict=True))}, out)
             if result.value.size != 1:
-                message = f"the output has shape {result.value.shape}; over a range it is to be a single number"
+                message = f"the output has shape {result.value.shape}; over a range it must be a single number"
                 raise GradcliError(message, hint="take one element or the sum of it", kind="shape")
             values.append(result.value.ravel()[0])
     return Tabulated(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), output=result.output)
 
 
 def sample_plot(program: Program, given: Values, over: Ranges, points: int, out: str | None = None) -> Sampled:
-    """Sample a program between two ends of one input, or on a grid of two. points: along each input."""
+    """Sample value and derivatives over a range of one input, or on a grid of two. points: per input."""
     axes, grid = points_over(over, given, points)
     first = {name: x[0] for name, x in grid.items()}
     label = check_plotted_output(program, {**given, **first}, list(grid), out)
@@ -66,7 +66,7 @@ def sample_plot(program: Program, given: Values, over: Ranges, points: int, out:
 
 
 def breaks_between(grid: Values, value: np.ndarray, slope: np.ndarray, evaluate: Interpreted) -> tuple[Break, ...]:
-    """Return the breaks of a curve; none where the program raises between the points."""
+    """Return the breaks of a curve; none if the program raises between the points."""
     ((name, x),) = grid.items()
 
     def curve(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +83,7 @@ def breaks_between(grid: Values, value: np.ndarray, slope: np.ndarray, evaluate:
 def check_plotted_output(
     program: Program, given: Mapping[str, Any], wrt: list[str], out: str | None, verb: str = "plotted"
 ) -> str | None:
-    """Run a program once, and return its output's name. Raises GradcliError when it is no real number."""
+    """Run a program once and return the name of its output. Raises GradcliError unless that is a real number."""
     missing = program.missing(given)
     if missing:
         raise GradcliError(
@@ -94,19 +94,19 @@ def check_plotted_output(
         )
     run = program.run(given, wrt=wrt, out=out)
     if run.output is None:
-        message = f"the script runs backward itself, so there is no output to be {verb}"
+        message = f"the script runs backward itself, so its output cannot be {verb}"
         raise GradcliError(message, hint="leave out its call of backward", kind="target")
     check_number(run.output, f"only a real number can be {verb}")
     return run.output_name
 
 
-Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # from points to the values and slopes there
+Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # from points to values and slopes
 
-MOST_SUSPECTS = 24  # intervals that are looked into
+MOST_SUSPECTS = 24  # intervals to bisect
 HALVINGS = 30
 FIRST_HALVINGS = 3
-SMOOTH = 1 / 24  # the share of a bend that first halvings leave: 1/64 where all is smooth, 1/8 at a kink, all at a jump
-NEAR = np.logspace(-5, -9, 5)  # distances from a break, as shares of the range, at which it is judged
+SMOOTH = 1 / 24  # share of a bend left after the first halvings: 1/64 if smooth, 1/8 at a kink, all at a jump
+NEAR = np.logspace(-5, -9, 5)  # distances from a break at which to sample, as shares of the range
 
 
 def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> tuple[Break, ...]:
@@ -126,7 +126,7 @@ def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: E
 
 
 def bend_of(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Return how far each interval is from a straight line: what its slopes, or their change, do not explain."""
+    """Return how far each interval is from a straight line, judging by its values and slopes."""
     step = np.diff(x)
     with np.errstate(all="ignore"):
         unexplained = np.abs(np.diff(value) - step * (slope[..., 1:] + slope[..., :-1]) / 2)
@@ -135,7 +135,7 @@ def bend_of(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def bisect_bends(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> np.ndarray:
-    """Return the places in which the bend of the most bent intervals sits, where halving leaves it there."""
+    """Return the places where the bend of the most bent intervals does not vanish under bisection."""
     bend = bend_of(x, value, slope)
     padded = np.concatenate([[0.0], bend, [0.0]])
     largest = np.abs(value[np.isfinite(value)]).max(initial=0.0)
@@ -161,7 +161,7 @@ def bisect_bends(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: 
 
 
 def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
-    """Return what happens at a place, by values and slopes close to it on both sides; None where all is smooth."""
+    """Classify a place by values and slopes close to it on both sides; None if the curve is smooth."""
     away = NEAR * length
     x = np.concatenate([at - away, at + away])
     value, slope = (y.reshape(2, len(NEAR)) for y in evaluate(x))
@@ -170,7 +170,7 @@ def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
     ends = enumerate((at - away[-1], at + away[-1]))
     sides = tuple((float(end), float(value[i, -1]), float(slope[i, -1])) for i, end in ends)
     size = np.abs(value)
-    growth = np.diff(size, axis=1)  # at a pole the same or more with each step towards it
+    growth = np.diff(size, axis=1)  # at a pole, it does not shrink towards the pole
     with np.errstate(over="ignore"):
         gaps, turns = np.abs(value[1] - value[0]), np.abs(slope[1] - slope[0])
     steepest = np.abs(slope).max()
@@ -187,6 +187,6 @@ def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
 
 
 def is_vertical(slope: np.ndarray) -> bool:
-    """Return whether slopes of one sign grow without end towards a place: a tangent that is vertical is no kink."""
+    """Return whether slopes of one sign grow without bound towards a place: a vertical tangent, not a kink."""
     size = np.abs(slope)
     return bool((np.sign(slope) == np.sign(slope[0, 0])).all() and (size[:, -1] > 1.5 * size[:, 0]).all())

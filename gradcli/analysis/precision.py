@@ -1,4 +1,4 @@
-"""Right digits: values and derivatives in many digits, and the operations in which floating point loses them."""
+"""Values and derivatives in many digits, and the operations in which floating point loses digits."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .plot import check_plotted_output, refuse_values
 from .trace import BackwardRecorder, Event
 
 TIMEOUT = 20.0
-MORE = 400  # digits that are tried besides, where some were lost: as many as double precision's smallest numbers need
+MORE = 400  # digits to add if some were lost: enough for the smallest numbers of double precision
 MORE_SECONDS = 2.0
-ROUNDING = 1e-15  # a number that gets so much smaller with more digits is zero
+ROUNDING = 1e-15  # a number that shrinks by this factor with more digits is zero
 Numbers = dict[str, np.ndarray]
 
 
@@ -38,12 +38,12 @@ def compute_in_time(program: Program, work: Callable[[int], tuple], request: Req
         with within(time_left(seconds)):
             return compute_twice(program, work, digits)
     except TimeIsUp:
-        message = f"so many digits ({digits}) take longer than {seconds:g} s"
+        message = f"computing {digits} digits takes longer than {seconds:g} s"
         raise GradcliError(message, hint="wait longer with --timeout, or ask for fewer digits", kind="limit") from None
 
 
 def compute_twice(program: Program, work: Callable[[int], tuple], digits: int) -> LongNumbers:
-    """Return numbers as text with the digits that two precisions agree on; where digits were lost, two higher ones."""
+    """Compute in two precisions, and write the digits that agree; if digits were lost, retry with more."""
 
     def twice(more: int) -> tuple:
         return *work(digits + 12 + more), *work(digits + 12 + more + max(20, digits // 2, more // 2))
@@ -61,19 +61,19 @@ def compute_twice(program: Program, work: Callable[[int], tuple], digits: int) -
 
 
 def is_settled(x: Any, better: Any, digits: int) -> bool:
-    """Return whether a number, or its real and imaginary part, has all digits that are asked for, and is not zero."""
+    """Return whether a number is nonzero and all its digits agree; for a complex number, both parts."""
     parts = ((x.real, better.real), (x.imag, better.imag)) if hasattr(x, "imag") else ((x, better),)
     return all(a != 0 and right_digits(a, b, digits) == digits for a, b in parts[: 1 + (parts[-1][1] != 0)])
 
 
 def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
-    """Return numbers as text: the digits that agree with the better ones."""
+    """Write numbers with the digits that agree with the better ones."""
     out = np.empty(np.shape(x), object)
     for index in np.ndindex(np.shape(x)):
         right = right_digits(x[index], better[index], digits)
-        fallen = abs(better[index]) < abs(x[index]) * ROUNDING  # with the precision: this is rounding alone
-        written = better[index] * 0 if fallen else better[index]
-        out[index] = digits_text(written, right, short=bool(fallen or x[index] == written))
+        is_zero = abs(better[index]) < abs(x[index]) * ROUNDING  # all of it was rounding
+        written = better[index] * 0 if is_zero else better[index]
+        out[index] = digits_text(written, right, short=bool(is_zero or x[index] == written))
     return out
 
 
@@ -86,7 +86,7 @@ def right_digits(x: Any, better: Any, digits: int) -> int:
 
 
 def digits_text(x: Any, digits: int, short: bool) -> str:
-    """Return a number with so many significant digits; short: without zeros at its end."""
+    """Write a number with some significant digits. short: without zeros at its end."""
     context = getattr(x, "context", None)
     if context is None:
         return str(x)
@@ -100,7 +100,7 @@ def digits_text(x: Any, digits: int, short: bool) -> str:
 
 
 def gradient_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
-    """Return value and gradients to so many digits; of a script, None for inputs that backward does not reach."""
+    """Compute value and gradients in many digits; in a script, inputs that backward does not reach give None."""
     unreached: set[str] = set()
 
     def work(precision: int) -> tuple[np.ndarray | None, Numbers, str | None]:
@@ -124,16 +124,14 @@ def value_in_digits(program: Program, read: Read, request: Request, digits: int)
     return compute_in_time(program, work, request, digits)._replace(with_value=True)
 
 
-DIGITS = (50, 80, 160, 320, 640, 1280)
-"""Two in a row that agree to 25 digits are right; after a cancellation it takes more than 50."""
-ENOUGH = 640
-"""Only from here on is 0 believed: derivatives by differences do not see what is far smaller than the value."""
-WIDE = 100.0  # from this ratio of its ends on, the points of a range grow by a factor
-NEAREST = 1e-12  # the share of a range's longer side at which its points come closest to a zero inside it
+DIGITS = (50, 80, 160, 320, 640, 1280)  # tried in turn, until two results in a row agree to 25 digits
+ENOUGH = 640  # with fewer digits, a 0 may be a number that differences lose next to a large value
+WIDE = 100.0  # a range with at least this ratio of its ends gets points at constant ratios
+NEAREST = 1e-12  # distance of the points closest to a zero inside a range, as a share of its longer side
 
 
 class Exactness:
-    """The right values and gradients of a program at points along one input, to compare others with."""
+    """The exact values and gradients of a program at points along one input, for comparison."""
 
     def __init__(self, program: Program, given: Mapping[str, Any], name: str, x: np.ndarray, request: Request):
         self.given, self.name, self.x, self.request = given, name, x, request
@@ -146,7 +144,7 @@ class Exactness:
         return {**self.given, self.name: np.asarray(at, self.x.dtype)}
 
     def find_right(self, program: Program, at: float) -> tuple[np.ndarray, Numbers] | None:
-        """Return the value and the gradients at a point, to 25 digits; None where there are none."""
+        """Return value and gradients at a point, to 25 digits; None if the precisions do not agree."""
         before: list[Any] | None = None
         for digits in DIGITS:
             field = Multiprecision(digits, decimal=False)
@@ -173,13 +171,13 @@ class Exactness:
         return value, gradients
 
     def digits(self, computed: Any, right: Any) -> float:
-        """Return the right digits of the worst element of an array; nan where there is nothing to compare with."""
+        """Return the number of right digits of the worst element of an array; nan without a right value."""
         pairs = zip(np.ravel(computed).tolist(), np.ravel(right).tolist(), strict=True)
         return float(min((self.digits_of_one(a, b) for a, b in pairs), default=self.full))
 
     def digits_of_one(self, computed: complex, right: Any) -> float:
-        """Return the right digits of a number: beyond the largest one inf is right, below the smallest one 0."""
-        mp = getattr(right, "context", mpmath.mp)  # a rule may put a plain 0 into an array of exact numbers
+        """Return the number of right digits. inf is right beyond the largest float, 0 below the smallest."""
+        mp = getattr(right, "context", mpmath.mp)  # rules may put plain zeros among exact numbers
         right = mp.mpmathify(right)
         if not mp.isfinite(right):
             return np.nan
@@ -192,7 +190,7 @@ class Exactness:
 
 
 def same(x: Any, better: Any) -> bool:
-    """Return whether a number agrees with a better one to 25 digits."""
+    """Return whether two numbers agree to 25 digits."""
     mp = getattr(better, "context", mpmath.mp)
     if not (mp.isfinite(x) and mp.isfinite(better)):
         return bool(mp.isnan(x) and mp.isnan(better)) or x == better
@@ -200,7 +198,7 @@ def same(x: Any, better: Any) -> bool:
 
 
 def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarray:
-    """Return points of a range and its ends: even, by a factor over a wide one, away from a zero inside."""
+    """Return points from low to high: evenly spaced, or at constant ratios in a wide range and around a zero inside."""
     if low == high:
         x = np.array([low])
     elif low <= 0 <= high:
@@ -216,7 +214,7 @@ def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarra
     return np.unique(x.astype(dtype))
 
 
-LEAST = 1.0  # digits that an operation must lose to be named
+LEAST = 1.0  # operations that lose no more digits are not reported
 
 
 def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.ObservedPass, list[Event]]:
@@ -226,7 +224,7 @@ def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.O
 
 
 def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | None:
-    """Return the operation that loses most digits of the value or of a gradient at a point; None for no single one."""
+    """Return the operation that loses most digits of the value or of a gradient; None if no single one does."""
     run, last, events = observe(program, right, at)
     with exactly(Multiprecision(DIGITS[-2], decimal=False)):
         _, _, better = observe(program, right, at)
@@ -244,12 +242,12 @@ def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | 
 
 
 def outline(event: Event) -> tuple[bool, ...]:
-    """Return which operands of a step's operation have a gradient: the same in two runs that took the same way."""
+    """Return which operands have a gradient. Two runs that took the same branches have equal outlines."""
     return () if event.node.leaf else tuple(parent is not None for parent in event.node.parents)
 
 
 class StepComparison:
-    """Steps in floating point beside the same steps in many digits, and the digits that each loses."""
+    """Compares steps in floating point with the same steps in many digits, and collects the losses."""
 
     def __init__(self, right: Exactness, of: str, at: float, labels: Labels):
         self.right, self.of, self.at, self.labels = right, of, at, labels
@@ -261,7 +259,7 @@ class StepComparison:
         return max(worth, key=lambda loss: loss.before - loss.after, default=None)
 
     def note(self, node: Any, kind: str, before: float, after: float, parts: list, computed: Any, right: Any) -> None:
-        """Take down a step; of arrays the numbers are left out."""
+        """Record a step; numbers only if it is a step of scalars."""
         single = np.size(computed) == 1 and all(np.size(x) == 1 for x in parts)
         span = self.labels.run.where(node)
         numbers = [float(np.real(np.ravel(x)[0])) for x in (*parts, computed, right)] if single else [np.nan] * 2
@@ -277,7 +275,7 @@ class StepComparison:
         return text or self.labels.formula(node) or self.labels.label(node)
 
     def digits(self, computed: Any, right: Any) -> float:
-        """Return the right digits on the way: those of the type for what is no real data, 0 for over- or underflow."""
+        """Return the number of right digits: all for data that are not real, 0 after overflow or underflow."""
         if right is None or np.shape(computed) != np.shape(right) or np.asarray(right).dtype != object:
             return self.right.full
         exacts = np.asarray(right).view(np.ndarray)
@@ -287,7 +285,7 @@ class StepComparison:
         return float(np.nan_to_num(self.right.digits(computed, exacts), nan=self.right.full))
 
     def forward(self, node: Any, mine: Observation | None, exacts: Observation | None) -> None:
-        """Compare the result of an operation, given the digits of its operands."""
+        """Compare the result of an operation with that of its operands."""
         if mine is None or exacts is None or isinstance(mine.result, tuple):
             return
         operands = list(zip(mine.operands, exacts.operands, strict=True))
@@ -299,7 +297,7 @@ class StepComparison:
         self.note(node, "forward", before, after, parts, mine.result, exacts.result)
 
     def backward(self, pairs: list[tuple[Event, Event]], origin: Loss | None) -> None:
-        """Compare what operations send, and sums. origin: the loss of the run itself, which sends fewer on."""
+        """Compare the gradients that operations send, and their sums. origin: the largest loss of the forward run."""
         received: dict[Any, list[tuple[Any, Any]]] = {}
         senders: dict[Any, list[str]] = {}
         for mine, exacts in pairs:
@@ -324,7 +322,7 @@ class StepComparison:
 def measure_precision(
     program: Program, given: Values, over: tuple[str, float, float], request: Request, points: int
 ) -> Precision:
-    """Return how many digits of a program's value and gradients are right between two ends of one input."""
+    """Count the right digits of value and gradients over a range of one input."""
     name, low, high = over
     refuse_values([name], given)
     x = points_between(low, high, points, request.input_dtype)

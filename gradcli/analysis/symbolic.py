@@ -1,4 +1,4 @@
-"""The derivatives of a program as formulas, and their values in many digits."""
+"""Derive formulas for the derivatives of a program, and evaluate them in many digits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NUMBERS_INSTEAD = "use 'gradcli grad --digits 50' for numbers"
 
 
 class Symbols:
-    """A program run on symbols: the output as expressions, symbols by input, and the point that they stand for."""
+    """A program run on symbols: the output as expressions, the symbols by input, and their values."""
 
     def __init__(self, program: Program, given: Mapping[str, Any], request: Request):
         self.title = program.title
@@ -74,7 +74,7 @@ NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Ca
 
 
 def on_symbols(program: Program, given: Mapping[str, Any], request: Request, alone: list[str]) -> Run:
-    """Run a program on symbols; alone: inputs that are a single one. Raises GradcliError where it needs numbers."""
+    """Run a program on symbols. alone: inputs without value, hence scalars. Raises GradcliError if it needs numbers."""
     try:
         with silence_prints(program):
             return program.run(given, wrt=request.wrt, out=request.out)
@@ -101,7 +101,7 @@ def differentiate(exprs: Iterable[Any], symbols: np.ndarray) -> list[Any]:
 
 
 def drop_jumps(expr: Any) -> Any:
-    """Return a derivative without what has no value: the slope of a jump is 0 beside it."""
+    """Replace derivatives of jumps in an expression by 0, their value next to the jump."""
     expr = sympy.sympify(expr)
     if expr.has(sympy.DiracDelta):
         expr = expr.replace(sympy.DiracDelta, lambda *_: sympy.Integer(0))
@@ -115,7 +115,7 @@ def drop_jumps(expr: Any) -> Any:
 
 
 def join_powers(*factors: Any) -> Any:
-    """Return a product in which x**y / x is x**(y - 1), which has a value at 0."""
+    """Write x**y / x in a product as x**(y - 1), which has a value at 0."""
     powers = [f for f in factors if isinstance(f, sympy.Pow) and not f.exp.is_number]
     for power in powers:
         same = (f for f in factors if isinstance(f, sympy.Pow) and f.base == power.base)
@@ -127,7 +127,7 @@ def join_powers(*factors: Any) -> Any:
 
 
 def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
-    """Return what work returns. Raises GradcliError when it takes longer than that, with what is spent already."""
+    """Call `work`. Raises GradcliError if it takes longer than `seconds`, of which `spent` have passed already."""
     try:
         with within(time_left(max(seconds - spent, SHORTEST))):
             return work()
@@ -146,8 +146,8 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
 def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
     """Return label, shape and expressions of the derivatives of an order, each unordered pair of inputs once.
 
-    Elements of arrays are the last axes' elements. The labels of an output with several elements name them: out[0]/x.
-    For orders above 1, the output must be scalar, and the label of every single derivative names its elements.
+    If the output has several elements, labels name them: out[0]/x. For orders above 1 the output must be a scalar, and
+    there is an item for each derivative by single elements.
     """
     if symbols.grads is not None:
         if order > 1 or symbols.vector is not None:
@@ -179,7 +179,7 @@ def is_vector(symbols: Symbols) -> bool:
 
 
 def scalar(symbols: Symbols) -> Any:
-    """Return the output's expression, or its product with the vector. Raises GradcliError unless it is single."""
+    """Return the scalar output, or the product of the output with the vector. Raises GradcliError for other outputs."""
     elements = symbols.output.ravel().tolist()
     if symbols.vector is not None:
         field = Symbolic()
@@ -193,11 +193,11 @@ def scalar(symbols: Symbols) -> Any:
 
 
 DIGITS = 30
-GUARD = 10  # more digits to compute with, so that the last one printed is right
+GUARD = 10  # extra digits, so that the last printed digit is right
 
 
 def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
-    """Return the symbols of all inputs: also of those that are not differentiated."""
+    """Return the symbols of all inputs, including those that are not differentiated."""
     expressions = dict(symbols.inputs)
     for name, tensor in symbols.run.names.items():
         data = getattr(tensor, "_data", None)
@@ -210,7 +210,7 @@ def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
 
 
 def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
-    """Return the exact number for every symbol: as given, else the program's own. Raises GradcliError for none."""
+    """Return the exact number for each symbol, from `at`, else from the program. Raises GradcliError."""
     field = Symbolic()
     point: dict[Any, Any] = dict(symbols.point)
     for name, array in every_input(symbols).items():
@@ -228,7 +228,7 @@ def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
 
 
 def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
-    """Return an expression's value at a point, to so many digits and a few more; nan where it has none."""
+    """Evaluate an expression at a point, to `digits` and a few more; nan if it has no value."""
     expr = sympy.sympify(expr)
     try:
         result = expr.xreplace(point)
@@ -238,14 +238,14 @@ def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
         return sympy.nan
 
 
-KINK = sympy.Rational(1, 10**20)  # so near, relative to the point, two sides of a kink are looked at
+KINK = sympy.Rational(1, 10**20)  # relative distance from a kink at which to evaluate both sides
 
 
 def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.Generator) -> list[Any]:
     free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
     nearby = []
     for _ in range(10):
-        steps = (rng.choice([-1, 1], len(free)) * rng.integers(1, 99, len(free))).tolist()  # ties of several part
+        steps = (rng.choice([-1, 1], len(free)) * rng.integers(1, 99, len(free))).tolist()  # breaks ties
         moved = {s: point[s] + size * step * max(abs(point[s]), size) for s, step in zip(free, steps, strict=True)}
         nearby.append(as_number(number_at(expr, {**point, **moved})))
     return [*nearby, as_number(number_at(expr, point))]
@@ -254,11 +254,11 @@ def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.G
 def kink_note(low: float, high: float, taken: float) -> str:
     size = max(abs(low), abs(high))
     low, high, taken = (x if abs(x) > 1e-9 * size else 0.0 for x in (low, high, taken))
-    return f"at a kink: the slopes beside it are {low:.6g} and {high:.6g}; it takes {taken:.6g}"
+    return f"at a kink: the slopes on both sides are {low:.6g} and {high:.6g}; the formula gives {taken:.6g}"
 
 
 def kink_at(expr: Any, point: dict[Any, Any]) -> str | None:
-    """Return what there is to say of a derivative's value at a kink: others are as right."""
+    """Return a note if the derivative is evaluated at a kink, where other values are as right."""
     if not sympy.sympify(expr).has(sympy.Piecewise, sympy.sign):
         return None
     around = list(map(complex, numbers_around(expr, point, KINK, np.random.default_rng(0))))
@@ -276,7 +276,7 @@ def evaluate_at(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
 
 
 class Rounded(StrPrinter):
-    """Prints numbers that are known to more digits."""
+    """Prints numbers, rounded to some digits."""
 
     def __init__(self, digits: int = DIGITS):
         super().__init__()
@@ -288,16 +288,16 @@ class Rounded(StrPrinter):
 
 
 def sides(expr: Any, point: Mapping[Any, Any]) -> str:
-    """Return the one-sided limits at a point where a formula has no value, if sympy finds them in time."""
+    """Describe the one-sided limits at a point where a formula has no value; "nan" if sympy finds none in time."""
     free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
-    step = sympy.Symbol("step", positive=True)  # so that conditions are decided: the limit of a Piecewise is not
+    step = sympy.Symbol("step", positive=True)  # decides conditions, which limits of Piecewise do not
     for s in free:
         others = {t: x for t, x in point.items() if t is not s}
         try:
             with within(time_left(5)):
                 formula = sympy.sympify(expr).xreplace(others).rewrite(sympy.Piecewise)
                 moved = (formula.xreplace({s: point[s] + sign * step}) for sign in (-1, 1))
-                left, right = (sympy.limit(beside, step, 0, "+") for beside in moved)
+                left, right = (sympy.limit(x, step, 0, "+") for x in moved)
         except (TimeIsUp, NotImplementedError, ValueError, TypeError):
             continue
         return f"singular: {left} from below, {right} from above, in {s.name}".replace("oo", "inf")
@@ -312,13 +312,12 @@ def as_number(value: Any) -> complex | float:
     return number.real if number.imag == 0 else number
 
 
-FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")
-"""What an output without a name is called, unless an input is called so."""
-LIBRARIES = {"python": "Python's math module", "c": "C's math library"}  # what formulas as code are written with
+FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")  # for an output without a name: the first not taken
+LIBRARIES = {"python": "Python's math module", "c": "C's math library"}  # whose functions the code may use
 
 
 def simplify_in_time(formulas: list, seconds: float) -> tuple[list, bool]:
-    """Return expressions simplified, as far as that takes no longer; and whether it was finished."""
+    """Simplify all formulas, or none if that takes too long. Return them, and whether it was done."""
     try:
         with within(time_left(seconds)):
             return [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in formulas], True
@@ -335,7 +334,7 @@ def derive_formulas(
     code: str = "",
     unicode: bool = True,
 ) -> Formulas:
-    """Return the formulas of a program's derivatives. at: a point to evaluate them at. code: python or c."""
+    """Derive the formulas of a program's derivatives. at: a point to evaluate them at. code: "python" or "c"."""
     notes: list[str] = []
     start, timeout, order = time.monotonic(), request.timeout or TIMEOUT, request.order
 
@@ -389,7 +388,7 @@ def derive_formulas(
 
 
 def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> FormulaMatrix | None:
-    """Return the derivatives as a matrix: the Jacobian of several outputs, or the Hessian for several symbols."""
+    """Arrange the derivatives as a matrix: the Jacobian of several outputs, or the Hessian for several symbols."""
     columns = [label for name, x in symbols.inputs.items() for label in labels(name, x.shape)]
     if is_vector(symbols):
         shape, known = symbols.output.shape, {d.name: d for d in formulas}

@@ -1,4 +1,4 @@
-"""Backward as it happens: one step per node, with what came in, the local rule, and what was sent where."""
+"""Trace backward: one step per node, with the incoming gradient, the local rule, and the gradients sent on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .graph import Labels
 
 
 class Event:
-    """One step as it was seen, before anything has a label."""
+    """One step of backward as it was observed, before anything has a label."""
 
     def __init__(self, node: Any, incoming: np.ndarray | None, hooks: list[HookCall]):
         self.node, self.incoming, self.hooks = node, incoming, hooks
@@ -32,7 +32,7 @@ class Event:
 
 
 class BackwardRecorder:
-    """Follows backward through hooks of its own on every node, pass by pass. only: the pass wanted, LAST, or None."""
+    """Follows backward by hooks on every node, pass by pass. only: the pass to keep, LAST, or None for all."""
 
     def __init__(self, only: int | None = None) -> None:
         self.only = only
@@ -42,7 +42,7 @@ class BackwardRecorder:
 
     def on_start(self, which: graph.ObservedPass, nodes: list[Any]) -> None:
         if self.only is not None and self.count != self.only:
-            del self.passes[-1:]  # the one before was not wanted
+            del self.passes[-1:]  # drop the pass before
         self.passes.append((which, []))
         self.count += 1
         for node in nodes:
@@ -69,7 +69,7 @@ class BackwardRecorder:
         return hook
 
     def before_return(self, node: Any) -> Callable:
-        """Return what sees the gradient of a leaf that autograd.grad returns: no other hook of ours runs there."""
+        """Return a hook for a leaf whose gradient autograd.grad returns: our other hooks do not run there."""
         hook = self.before(node)
         return lambda gradient: hook((gradient,))
 
@@ -84,7 +84,7 @@ class BackwardRecorder:
 
 
 class Logged:
-    """A hook of the user's on a tensor's gradient; each call is written down."""
+    """Wraps a user's hook on a tensor's gradient, and records its calls."""
 
     def __init__(self, hook: Callable, node: Any, recorder: BackwardRecorder):
         self.hook, self.node, self.recorder = hook, node, recorder
@@ -101,17 +101,17 @@ class Logged:
 
 
 def raw(tensor: Any) -> np.ndarray | None:
-    """Return a copy of the numbers of a tensor, or of the cotangent of one output; None for None."""
+    """Copy the numbers of a tensor, or of the cotangent of one output; None gives None."""
     if tensor is None:
         return None
     numbers = np.array(tensor.detach()._data)
-    if numbers.dtype == object and isinstance(numbers[()], Slots):  # what one of several outputs hands on
+    if numbers.dtype == object and isinstance(numbers[()], Slots):  # the cotangent of one of several outputs
         (numbers,) = numbers[()].values()
     return np.array(numbers)
 
 
 def local_values(node: Any) -> tuple[Any, ...]:
-    """Return the local derivative for every operand of an elementwise operation, None where there is none."""
+    """Return the local derivative by each operand of an elementwise operation, None for operands without gradient."""
     seen = graph.seen_of(node)
     if seen is None or seen.primitive.kind != "elementwise":
         return ()
@@ -126,11 +126,11 @@ def local_values(node: Any) -> tuple[Any, ...]:
     return tuple(slopes)
 
 
-LAST = 0  # the number that stands for the last pass
+LAST = 0  # the number that means the last pass
 
 
 def trace_program(program: Program, given: Values, request: Request, only: int | None = None) -> Trace:
-    """Run a program and backward, and return every step of it. only: the number of the only pass wanted, or LAST."""
+    """Run a program and trace backward. only: the number of a single pass to trace, or LAST."""
     recorder = BackwardRecorder(only)
     run = graph.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
@@ -141,7 +141,7 @@ def trace_program(program: Program, given: Values, request: Request, only: int |
 
 
 def trace_recorded(output: Any, names: dict[str, Any]) -> Trace:
-    """Run backward from a number that was computed already, and return its steps; no `.grad` stays changed."""
+    """Trace backward from a number that was computed before; every `.grad` is restored afterwards."""
     recorder = BackwardRecorder()
     run = graph.recorded_run(names, output)
     leaves = [node.variable for node in reachable([output._node]) if node.leaf]
@@ -177,7 +177,7 @@ def describe_pass(run: Run, which: graph.ObservedPass, events: list[Event]) -> P
 
 
 def step(number: int, event: Event, which: graph.ObservedPass, labels: Labels, received: dict[Any, np.ndarray]) -> Step:
-    """Return one step, and add what it sends to what its operands have received."""
+    """Describe one step, and add the gradients that it sends to those its operands have received."""
     node = event.node
     span = labels.run.where(node)
     flows: list[Flow] = []
@@ -206,7 +206,7 @@ def step(number: int, event: Event, which: graph.ObservedPass, labels: Labels, r
 
 
 def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
-    """Return the local derivative for one operand: what it is of, and its formula or description."""
+    """Return the name of the local derivative by one operand, and its formula or description."""
     target = labels.label(node.parents[place])
     seen = graph.seen_of(node)
     if seen is None:
@@ -214,7 +214,7 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
         return "", what
     primitive = seen.primitive
     if primitive.kind != "elementwise":
-        which = (node, 0 if primitive.arity is None else place)  # a list of n has one rule, and n operands to name
+        which = (node, 0 if primitive.arity is None else place)  # one rule serves all operands of a list
         if which not in labels.rules:
             labels.rules[which] = describe_rule(primitive.rules[which[1]], node, seen, labels)
         return "", labels.rules[which]
@@ -225,7 +225,7 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
 
 
 def describe_rule(rule: Any, node: Any, seen: Any, labels: Labels) -> str:
-    """Return the description of a rule with the operands' names; in a formula, settings become their numbers."""
+    """Describe a rule in the operands' names; in a formula, replace parameters by their numbers."""
     text = rule_text(rule)
     code = getattr(rule, "__wrapped__", rule).__code__
     names = [name.strip("_").removesuffix("_shape") for name in code.co_varnames[2 : code.co_argcount]]

@@ -1,4 +1,4 @@
-"""Jacobians, Hessians and products of a program: one recorded run, then the transforms of `func`."""
+"""Jacobians, Hessians and products of a program: record one run, then use the transforms of `func`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .gradient import check_has_inputs, reword_engine_errors
 
 
 class Recorded:
-    """One recorded run of a program, ready to be differentiated. trace: the tensors of its inputs and the output."""
+    """A recorded run of a program. trace: from its inputs to the output."""
 
     def __init__(self, program: Program, given: Values, request: Request):
         run = program.run(given, wrt=request.wrt, out=request.out)
@@ -60,7 +60,7 @@ class Recorded:
             raise GradcliError(message, hint=hint, kind="shape")
 
     def gradient_trace(self) -> tuple[Trace, list[int]]:
-        """Return a trace from inputs to the gradients of a scalar output, and the places of inputs that have one."""
+        """Return a trace from the inputs to the gradients of a scalar output, and the positions of the inputs."""
         seed = Tensor._wrap(np.ones_like(self.output._data)[()], None)
         gradients = pull(self.trace, [(self.output, seed)], True, True)
         known = [i for i, g in enumerate(gradients) if g is not None]
@@ -77,11 +77,11 @@ class Recorded:
         return Tensor._wrap(np.asarray(given, like._data.dtype)[()], None)
 
 
-PRINTED = 10  # the part of the limit on elements that may be written as text, where each takes a line and its time
+PRINTED = 10  # as text, a tenth of the limit on elements is allowed: each takes a line and time
 
 
 def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool = False) -> None:
-    """Raise GradcliError for a matrix with more elements than the limit. printed: they will be written as text."""
+    """Raise GradcliError for a matrix with too many elements. printed: whether it will be written as text."""
     if printed and limit // PRINTED < rows * columns <= limit:
         message = f"this {what} would have {rows} x {columns} elements; as text, the limit is {limit // PRINTED:.3g}"
         hint = "use --sparse, vjp or jvp, write it with -o FILE.npy, or raise the limit with --max-elements"
@@ -96,10 +96,10 @@ def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool
 
 
 def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
-    """Put 0 where a block holds nan although that output does not depend on that input.
+    """Replace nan in a block by 0 where the output does not depend on the input.
 
-    A Jacobian computed in one pass multiplies the zeros of its unit vectors by derivatives that may be
-    infinite; the sparsity of the graph tells which of the nan are such zeros.
+    A Jacobian computed in one pass multiplies the zeros of its unit vectors by derivatives that may be infinite. The
+    sparsity of the graph shows which nan are such zeros.
     """
     if not any(np.isnan(block).any() for row in blocks for block in row):
         return
@@ -118,7 +118,7 @@ def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
 
 
 def compute_jacobian(program: Program, given: Values, request: Request, *, printed: bool = False) -> Jacobian:
-    """Return the Jacobian, a block per input. Its mode is rev, fwd, or auto, from the side with fewer elements."""
+    """Compute the Jacobian, a block per input. Mode auto starts from the side with fewer elements."""
     mode, chunk_size, sparse = request.mode, request.chunk_size, request.sparse
     run = Recorded(program, given, request)
     trace, inputs = run.trace, run.trace.inputs
@@ -138,7 +138,7 @@ def compute_jacobian(program: Program, given: Values, request: Request, *, print
             forward = mode == "fwd" or (mode == "auto" and columns < rows and real)
             blocks = None
             if forward:
-                with contextlib.suppress(*([GradcliError] if mode == "auto" else [])):  # elsewhere there may be none
+                with contextlib.suppress(*([GradcliError] if mode == "auto" else [])):  # not all have forward mode
                     blocks = forward_blocks(trace, chunk_size)
             if blocks is None:
                 blocks = reverse_blocks(trace, chunk_size, retain=True)
@@ -188,7 +188,7 @@ def compute_vjp(program: Program, given: Values, request: Request) -> Products:
 
 
 def compute_products(run: Recorded, kind: str, products: list) -> Products:
-    """Return one product per input; zeros where the output does not depend on it."""
+    """Return one product per input, zeros for an input that the output does not depend on."""
     parts = {
         name: np.zeros_like(x._data) if g is None else np.asarray(getattr(g, "_data", g))
         for name, x, g in zip(run.names, run.trace.inputs, products, strict=True)
@@ -197,7 +197,7 @@ def compute_products(run: Recorded, kind: str, products: list) -> Products:
 
 
 def tangents(run: Recorded, given: Values) -> list[Tensor]:
-    """Return one tangent per input, zeros for those that are not given. Raises GradcliError when none is."""
+    """Return one tangent per input, zeros for those not given. Raises GradcliError if none is given."""
     check_known(given, run.names, "--tangent")
     if not given:
         example = " ".join(f"--tangent {name}=1" for name in run.names[:1])
@@ -225,7 +225,7 @@ def compute_hvp(program: Program, given: Values, request: Request, tangent: Valu
         try:
             for i, t in zip(known, push_all(second, directions, False), strict=True):
                 parts[i] = t
-        except (RuntimeError, GradcliError):  # without a forward derivative: a Hessian is symmetric
+        except (RuntimeError, GradcliError):  # no forward mode; a Hessian is symmetric
             pairs = list(zip(second.outputs, (directions[i] for i in known), strict=True))
             parts = pull(second, pairs, False, False)
     return compute_products(run, "hvp", parts)

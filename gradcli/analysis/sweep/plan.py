@@ -1,4 +1,4 @@
-"""From a command line to a sweep: which columns are inputs, which rows are to be done, and how it ends."""
+"""Plan a sweep from the command line, run what is missing of it, and put the result together."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ from ...program.base import Program, silence_prints
 from ...program.target import Target
 from ...show.results import Swept
 from .rows import Interpreted, Portions, Question, portion, result_names
-from .run import FORMS, Folder, Record, Sweep, Tell, do_part, form_of, heading, identity, join_parts
+from .run import FORMS, Folder, Record, Report, Sweep, do_part, form_of, heading, identity, join_parts
 from .tables import NumpyPoints, ParquetPoints, Points, TextPoints, need
 
 STREAM = "-"
-
-
 TABLES: dict[str, Callable[[str, str], Points]] = {
     ".csv": partial(TextPoints, ","),
     ".tsv": partial(TextPoints, "\t"),
@@ -37,7 +35,7 @@ TABLES: dict[str, Callable[[str, str], Points]] = {
 
 
 def open_points(path: str, title: str = "", delimiter: str | None = None) -> Points:
-    """Return the table in a file, by the ending of its name; text where a delimiter is given. Raises GradcliError."""
+    """Open a table by the ending of its name, or as text if a delimiter is given. Raises GradcliError."""
     kind = os.path.splitext(path)[1].lower()
     if not os.path.exists(path):
         order = None if kind else "the expression comes first, then the table: gradcli sweep 'x**2' points.csv"
@@ -45,7 +43,7 @@ def open_points(path: str, title: str = "", delimiter: str | None = None) -> Poi
     if os.path.isdir(path):
         raise GradcliError(f"{path} is a directory", hint="name a file in it", kind="file")
     if delimiter is not None and TABLES.get(kind) in (NumpyPoints, ParquetPoints):
-        raise GradcliError(f"--delimiter: {path} is no text", hint="leave it out")
+        raise GradcliError(f"--delimiter: {path} is not a text file", hint="leave it out")
     if kind not in TABLES and delimiter is None:
         hint = "the types are .csv, .tsv, .parquet, .npy, - or a pipe for CSV, and any text with --delimiter"
         raise GradcliError(f"{path}: unknown type of table '{kind or path}'", hint=hint, kind="file")
@@ -59,7 +57,7 @@ def open_points(path: str, title: str = "", delimiter: str | None = None) -> Poi
 
 @contextlib.contextmanager
 def table_at(path: str, delimiter: str | None = None) -> Iterator[Points]:
-    """Give the table in a file; what comes on standard input or a pipe is put into a file first: it is read twice."""
+    """Yield a table. Standard input or a pipe is first copied to a file, because tables are read twice."""
     is_stream = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)  # a pipe, as <(command)
     if path != STREAM and not is_stream:
         yield open_points(path, delimiter=delimiter)
@@ -75,7 +73,7 @@ def table_at(path: str, delimiter: str | None = None) -> Iterator[Points]:
 def choose_inputs(
     program: Program, given: Mapping[str, Any], points: Points, known: list[str] | None
 ) -> tuple[str, ...]:
-    """Return the columns that are inputs. Raises GradcliError for values given twice, and inputs without any."""
+    """Return the columns that are inputs. Raises GradcliError for an input with two values or none."""
     for name in given:
         if name in points.names:
             raise GradcliError(f"'{name}' has a column and a value", hint=f"leave out {name}=...")
@@ -99,7 +97,7 @@ def unknown_columns(points: Points, names: Sequence[str]) -> GradcliError:
 
 
 def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
-    """Return the names of a program's inputs; None where nobody knows before it has all of them."""
+    """Return the names of a program's inputs; None if they are known only once all have values."""
     names = program.input_names(columns)
     if names is not None:
         return names
@@ -109,7 +107,7 @@ def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
 
 
 def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[str, Any]) -> Sweep:
-    """Return what is to be done. Raises GradcliError for names, rows and outputs that cannot be used."""
+    """Plan a sweep. Raises GradcliError for names, rows and outputs that cannot be used."""
     request = target.request
     ending = form_of(request.table, request.format)
     if request.dask is not None:
@@ -141,20 +139,20 @@ def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[
     return Sweep(target, question, points, handed, kept, folder, ending, start, stop, portions)
 
 
-def run_sweep(sweep: Sweep, path: str, tell: Tell, stream: Callable[[bytes], None]) -> Swept:
-    """Do what is missing of a sweep, and put the parts together. stream: takes the bytes for standard output."""
+def run_sweep(sweep: Sweep, path: str, report: Report, stream: Callable[[bytes], None]) -> Swept:
+    """Compute the missing parts of a sweep, and join all. stream: writes bytes to standard output."""
     begun, request = time.perf_counter(), sweep.target.request
     if request.table == STREAM:
         with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
-            bad = sum(stream_parts(sweep._replace(folder=place), tell, stream))
+            bad = sum(stream_parts(sweep._replace(folder=place), report, stream))
     else:
-        bad = fill_file(sweep, identity(sweep, path), tell)
+        bad = fill_file(sweep, identity(sweep, path), report)
     seconds = time.perf_counter() - begun
     return Swept(sweep.target.text, sweep.stop - sweep.start, bad, seconds, request.table)
 
 
-def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
-    """Do the missing parts of a file made from what is `wanted`, join them; return its rows that are not finite."""
+def fill_file(sweep: Sweep, wanted: dict[str, Any], report: Report) -> int:
+    """Compute the missing parts of a file, join all, return its number of rows not finite. wanted: their identity."""
     request = sweep.target.request
     record, folder = Record(request.table, sweep.folder), Folder(sweep.folder, sweep.ending)
     if request.restart or not record.found:
@@ -168,16 +166,16 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
     done = folder.count_done()
     for number, count in done.items():
         first, last = sweep.bounds(number)
-        tell(last - first, count)
+        report(last - first, count)
     try:
-        for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], tell):
+        for _ in run_missing(sweep, [k for k in range(sweep.parts) if k not in done], report):
             pass
     finally:
         done = folder.count_done()
         if sweep.parts and not done:
             folder.remove()
     if len(done) < sweep.parts:
-        hint = "does another sweep write the same file? The same command goes on where it was stopped"
+        hint = "does another sweep write the same file? Run the same command to continue"
         raise GradcliError(f"parts of {request.table} were removed while it was made", hint=hint, kind="file")
     from ...files import replacing
 
@@ -187,14 +185,14 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], tell: Tell) -> int:
     return sum(done.values())
 
 
-def run_missing(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[None]:
-    """Do parts, here or elsewhere; yield whenever one is done."""
+def run_missing(sweep: Sweep, missing: list[int], report: Report) -> Iterator[None]:
+    """Compute parts, in this process or in others; yield whenever one is done."""
     request = sweep.target.request
     jobs = request.jobs or 1
     if request.dask is None and (jobs == 1 or len(missing) < 2):
         evaluate = Interpreted(sweep.question)
         for number in missing:
-            do_part(sweep, number, evaluate, tell)
+            do_part(sweep, number, evaluate, report)
             yield
         return
     from .workers import run_at_once, run_on_dask
@@ -203,16 +201,16 @@ def run_missing(sweep: Sweep, missing: list[int], tell: Tell) -> Iterator[None]:
     done = run_at_once(sweep, missing, jobs) if address is None else run_on_dask(sweep, missing, address, request.jobs)
     for number, bad in done:
         first, last = sweep.bounds(number)
-        tell(last - first, bad)
+        report(last - first, bad)
         yield
 
 
-def stream_parts(sweep: Sweep, tell: Tell, stream: Callable[[bytes], None]) -> Iterator[int]:
-    """Hand on every part as soon as those before it are; yield its number of rows that are not finite."""
+def stream_parts(sweep: Sweep, report: Report, stream: Callable[[bytes], None]) -> Iterator[int]:
+    """Stream the parts in order, each as soon as possible; yield its number of rows that are not finite."""
     folder = Folder(sweep.folder, sweep.ending)
     stream(heading(sweep.names, FORMS[sweep.ending] or ","))
     following = 0
-    for _ in run_missing(sweep, list(range(sweep.parts)), tell):
+    for _ in run_missing(sweep, list(range(sweep.parts)), report):
         done = folder.count_done()
         while following in done:
             place = folder.place(following, done[following])

@@ -1,4 +1,4 @@
-"""Blocks of rows: a program's value and derivatives at many points at once, each row by itself."""
+"""Compute a program's value and derivatives for a block of rows in one call, each row by itself."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ from ...program.base import Program, Values, check_number, silence_prints
 from ...request import Request
 from ...tape.tensor import Tensor
 
-Columns = Mapping[str, np.ndarray]  # arrays by name, all of the same length: that of a block
+Columns = Mapping[str, np.ndarray]  # arrays by name, all with one item per row of a block
 EvaluateBlock = Callable[[Columns], dict[str, np.ndarray]]
-"""From the inputs of a block of rows to its results, named as `result_names` says; made once per sweep."""
+"""Takes the inputs of a block of rows, returns results named as in `result_names`; made once per sweep."""
 
-ROWS = 65_536  # rows of a block: enough to hide what a call of the engine costs (200 µs), few enough for the cache
-LOOPED = 64  # rows of a block where each row is a run of its own
+ROWS = 65_536  # rows of a block: enough to hide the cost of a call of the engine (200 µs), few enough for the cache
+LOOPED = 64  # rows of a block if each row is a run of its own
 PART_ROWS = 2 * ROWS
-PART_SECONDS = 1.0  # what a part of the result is to take, by the time of a few rows: others may be slower
+PART_SECONDS = 1.0  # intended time for a part of the result, judging by a few rows
 BYTES = 1 << 26  # memory that a block may take, where rows are wide
-SAMPLE = 65  # rows that show how much memory a row takes
-UNMEASURED = 10
-"""Rows that are done one at a time sooner than their memory is measured: that takes five times as long as a block."""
+SAMPLE = 65  # rows to measure how much memory a row takes
+UNMEASURED = 10  # so few rows are done one at a time: measuring memory takes five times as long as a block
 
 
 class Question(NamedTuple):
-    """What is asked of a program at every row.
+    """What to compute at every row.
 
-    given: the values of inputs that are the same for all rows. columns: the inputs that have a column. wrt: the
-    inputs to differentiate. outs: the names of the outputs, (None,) for the program's own. diag: whether second
-    derivatives by the same input are wanted as well.
+    given: values of inputs that are the same for all rows. columns: the inputs that have a column. wrt: the inputs to
+    differentiate. outs: names of outputs, (None,) for the program's own. diag: whether to compute second derivatives by
+    the same input, too.
     """
 
     program: Program
@@ -58,7 +57,7 @@ def result_names(question: Question) -> list[str]:
 
 
 class RowError(GradcliError):
-    """What the program raised at a row of a block. row: its place in the block."""
+    """An error of the program at a row of a block. row: its position in the block."""
 
     def __init__(self, row: int, cause: Exception):
         error = cause if isinstance(cause, GradcliError) else GradcliError(str(cause), kind="target")
@@ -68,9 +67,10 @@ class RowError(GradcliError):
 
 
 class Interpreted:
-    """Evaluates blocks with the engine, mapped over the rows where the program allows it, else row by row.
+    """Evaluates blocks with the engine, mapped over the rows if the program allows it, else row by row.
 
-    `looped` says why, from the first block on. gaps: whether a row with a matrix without inverse is nan, and no error.
+    looped: why it goes row by row, known from the first block on. gaps: whether a singular matrix makes its row nan
+    instead of an error.
     """
 
     def __init__(self, question: Question, gaps: bool = True):
@@ -86,7 +86,7 @@ class Interpreted:
         return dict(zip(self.names, results, strict=True))
 
     def evaluate(self, columns: Columns, start: int, stop: int) -> list[np.ndarray]:
-        """Return the results of some rows; where that fails, of both halves of them, down to the row at fault."""
+        """Compute some rows; if that fails, compute both halves, down to the row at fault."""
         part = {name: x[start:stop] for name, x in columns.items()}
         try:
             return self.one_by_one(part) if self.looped else self.at_once(part)
@@ -124,12 +124,12 @@ class Interpreted:
         return [x._data for function in self.functions for x in function(*tensors)]
 
     def prepare(self, row: Values) -> None:
-        """Make the functions of whole columns, one for each output; the values of the first row say what inputs are."""
+        """Make a function of whole columns for each output. row: values of the first row."""
         functions = []
         for out in self.question.outs:
             call, values = self.question.program.as_function({**self.question.given, **row}, out)
-            if not set(row) <= set(values):  # whole numbers are no Tensors
-                self.looped = "a column holds whole numbers, which are no tensors"
+            if not set(row) <= set(values):  # whole numbers are not Tensors
+                self.looped = "a column holds whole numbers, which are not tensors"
                 return
             self.fixed = {name: Tensor._wrap(x[()], None) for name, x in values.items() if name not in row}
             self.order = list(values)
@@ -185,7 +185,7 @@ def diagonals(q: Question, given: Values, out: str | None) -> list[np.ndarray]:
 
 
 def second(function: Callable, place: int) -> Callable:
-    """Return the second derivatives of a function by each element of one argument, in the argument's shape."""
+    """Return a function for the second derivatives by each element of one argument, in its shape."""
 
     def derivative(*tensors: Tensor) -> Tensor:
         x = tensors[place]
@@ -198,7 +198,7 @@ def second(function: Callable, place: int) -> Callable:
 
 
 class Portions(NamedTuple):
-    """How rows are done: so many in a block, and in a part of the result; loop says why one by one, if they are."""
+    """The number of rows in a block and in a part of the result. loop: why rows are done one by one, if they are."""
 
     block: int
     part: int
@@ -206,11 +206,11 @@ class Portions(NamedTuple):
 
 
 def portion(question: Question, first: Columns, rows: int) -> Portions:
-    """Return how rows are to be done: fewer in a block where one takes much memory, in a part where it takes long."""
+    """Choose portions: smaller blocks if a row takes much memory, smaller parts if it takes long."""
     evaluate = Interpreted(question)
     seconds = time_of(evaluate, first)
     if seconds < PART_SECONDS:
-        seconds = time_of(evaluate, first)  # what the first call prepares is not done again
+        seconds = time_of(evaluate, first)  # without the preparations of the first call
     if not evaluate.looped and rows > UNMEASURED:
         few = min(SAMPLE, rows)
         block = rows_in_memory(evaluate, first, few)
@@ -229,8 +229,8 @@ def time_of(evaluate: EvaluateBlock, columns: Columns) -> float:
 
 
 def rows_in_memory(evaluate: EvaluateBlock, first: Columns, most: int) -> int:
-    """Return how many rows a block may have, a power of two, by the memory that one and up to `most` take."""
-    read = 3 * sum(x.nbytes for x in first.values())  # as it is read, as its gradient, as that is written
+    """Return how many rows a block may have, a power of two, from the memory of one row and of up to `most` rows."""
+    read = 3 * sum(x.nbytes for x in first.values())  # the inputs, their gradients, and the text of these
     one = peak_memory(evaluate, first) + read
     count = min(most, BYTES // one)
     if count < 2:
@@ -250,7 +250,7 @@ def peak_memory(evaluate: EvaluateBlock, columns: Columns) -> int:
 
 
 def by_shape(evaluate: EvaluateBlock, columns: Columns) -> dict[str, np.ndarray]:
-    """Return the results of a block in which lists have different lengths: those of one shape at a time."""
+    """Compute a block in which lists may have different lengths: all rows of one shape at a time."""
     if all(x.dtype != object for x in columns.values()):
         return evaluate(columns)
     groups: dict[tuple, list[int]] = {}

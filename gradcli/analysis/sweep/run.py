@@ -1,4 +1,4 @@
-"""A sweep from beginning to end: the parts of its result, who does them, and how it is resumed."""
+"""Compute, write and join the parts of a sweep's result, and recognize parts of an interrupted sweep."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ from ...program.target import Target
 from .rows import EvaluateBlock, Portions, Question, RowError, by_shape, result_names
 from .tables import Points, load_arrow, need
 
-FORMS = {".csv": ",", ".tsv": "\t", ".parquet": None, ".pq": None}
-"""Endings of results, with what separates the cells of a text."""
-GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26
-"""The most rows and bytes of a row group: it is held in memory while it is made."""
+FORMS = {".csv": ",", ".tsv": "\t", ".parquet": None, ".pq": None}  # endings of results, and separators of text
+GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26  # limits for a row group of Parquet, which is built in memory
 
 Table = Mapping[str, Any]  # some rows of the result: columns by name, as arrays or as Arrow has them
 
 
 def form_of(path: str, form: str | None) -> str:
-    """Return the ending that says a result's format. form: the one asked for by name, if any. Raises GradcliError."""
+    """Return the ending that decides the format of a result. form: the value of -f, if any. Raises GradcliError."""
     ending = os.path.splitext(path)[1].lower()
     if form in ("csv", "tsv"):
         if ending in FORMS and ending != f".{form}":
@@ -48,7 +46,7 @@ def form_of(path: str, form: str | None) -> str:
 
 
 class Folder:
-    """Where the parts of a result wait. A part is called NUMBER.NOT_FINITE.ENDING: its rows that are not finite."""
+    """The folder for the parts of a result. A part is named NUMBER.COUNT.ENDING, with its count of rows not finite."""
 
     def __init__(self, path: str, ending: str):
         self.path, self.ending = path, ending
@@ -67,7 +65,7 @@ class Folder:
         return os.path.join(self.path, f"{number:07d}.{not_finite}{self.ending}")
 
     def write(self, number: int, tables: Iterable[tuple[Table, int]], kinds: Mapping[str, Any], size: int) -> int:
-        """Write a part, and return its rows that are not finite. size: the bytes of the whole result as text, about."""
+        """Write a part; return its number of rows not finite. size: bytes of the whole result as text, roughly."""
         temporary = os.path.join(self.path, f"{number:07d}.{os.getpid()}.tmp")
         counts: list[int] = []
 
@@ -95,13 +93,13 @@ class Folder:
 
 
 def as_text(table: Table, separator: str, arrow: Any = None) -> bytes:
-    """Return rows as CSV. arrow: pyarrow where it shall help; it takes an eighth of the time, where all are floats."""
+    """Write rows as CSV. arrow: pyarrow, if loaded; for floats alone it takes an eighth of the time."""
     columns = list(table.values())
     if arrow is not None and all(map(holds_floats, columns)):
         join = arrow.compute.binary_join_element_wise
         *texts, last = (write_floats(column, arrow) for column in columns)
         rows = join(*texts, join(last, "", "\n"), separator)
-        _, ends, characters = rows.buffers()  # the texts stand one behind the other
+        _, ends, characters = rows.buffers()  # all texts are in one buffer
         return characters[: np.frombuffer(ends, np.int32)[len(rows)]].to_pybytes()
     text = io.StringIO()
     writer = csv.writer(text, delimiter=separator, lineterminator="\n")
@@ -114,7 +112,7 @@ def holds_floats(column: Any) -> bool:
 
 
 def write_floats(column: np.ndarray, arrow: Any) -> Any:
-    """Return floats as Python writes them, as texts of Arrow's, which agree with it on numbers of usual size."""
+    """Return floats as Arrow strings in Python's format. Arrow itself differs for very large and small numbers."""
     size = np.abs(column)
     agree = (size >= 1e-4) & (size < 1e10) & (column != np.trunc(column))
     texts = as_arrow(column.astype(float), None).cast(arrow.string())
@@ -131,7 +129,7 @@ def heading(names: Iterable[str], separator: str) -> bytes:
 
 
 def as_cells(column: Any, arrow: Any) -> list:
-    """Return a column as numbers and texts; the writer of CSV gives floats their shortest exact form."""
+    """Return a column as numbers and texts. The CSV writer gives floats their shortest exact form."""
     if hasattr(column, "to_pylist"):
         column = column.to_pylist()
     elif arrow is not None and holds_floats(column):
@@ -142,7 +140,7 @@ def as_cells(column: Any, arrow: Any) -> list:
 
 
 def as_arrow(column: Any, kind: Any) -> Any:
-    """Return a column as Arrow has it. kind: the type of a kept column, which may be texts to be read as such."""
+    """Convert a column to Arrow. kind: int, float or str, for a kept column of texts."""
     arrow = import_module("pyarrow")
     if isinstance(column, arrow.Array | arrow.ChunkedArray):
         return column
@@ -159,7 +157,7 @@ def as_arrow(column: Any, kind: Any) -> Any:
         except arrow.ArrowException:
             message = f"Parquet has no type for a kept column of {column.dtype}"
             raise GradcliError(message, hint="leave it out of --keep, or write CSV", kind="value") from None
-    # not arrow.array, which loads pandas where that is installed, in 0.2 s
+    # arrow.array would load pandas if installed, which takes 0.2 s
     buffers = [None, arrow.py_buffer(np.ascontiguousarray(column))]
     return arrow.Array.from_buffers(arrow.from_numpy_dtype(column.dtype), len(column), buffers)
 
@@ -171,7 +169,7 @@ def list_array(lengths: list[int], items: np.ndarray) -> Any:
 
 
 def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, Any]) -> None:
-    """Write rows in bounded row groups; without dictionaries, which numbers gain nothing from, in 0.3 of the time."""
+    """Write rows in bounded row groups, without dictionaries, which do not help numbers: 0.3 of the time."""
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     writer: Any = None
     held: list[Any] = []
@@ -218,17 +216,17 @@ def read_groups(parquet: Any, paths: list[str]) -> Iterator[Any]:
                 yield part.read_row_group(group)
 
 
-CELL_BYTES = 18  # what a number takes as text, with what is between two
+CELL_BYTES = 18  # of a number as text, with a separator
 
-Tell = Callable[[int, int], None]  # is told how many more rows are done, and how many of them are not finite
-Done = tuple[int, int]  # the number of a part that is done, and how many of its rows are not finite
+Report = Callable[[int, int], None]  # called with the number of rows just done, and of those not finite among them
+Done = tuple[int, int]  # the number of a part, and how many of its rows are not finite
 
 
 class Sweep(NamedTuple):
-    """Everything that one needs to do a part.
+    """All that is needed to compute a part.
 
-    question: without its program when it goes to other processes, which load it by the target. handed: the inputs
-    that stand in the result, before it. kept: other columns, behind it. start, stop: the rows to do.
+    question: without its program in other processes, which load that from the target. handed: input columns in the
+    result, before the computed ones. kept: other columns, after these. start, stop: the rows to compute.
     """
 
     target: Target
@@ -255,18 +253,18 @@ class Sweep(NamedTuple):
         return (self.stop - self.start) * len(self.names) * CELL_BYTES
 
     def bounds(self, number: int) -> tuple[int, int]:
-        """Return the first row of a part and the one behind its last."""
+        """Return the first row of a part, and the row after its last."""
         first = self.start + number * self.portions.part
         return first, min(first + self.portions.part, self.stop)
 
 
-def do_part(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | None = None) -> int:
+def do_part(sweep: Sweep, number: int, evaluate: EvaluateBlock, report: Report | None = None) -> int:
     folder = Folder(sweep.folder, sweep.ending)
-    return folder.write(number, results(sweep, number, evaluate, tell), sweep.points.kinds, sweep.text_size)
+    return folder.write(number, results(sweep, number, evaluate, report), sweep.points.kinds, sweep.text_size)
 
 
-def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | None) -> Iterator[tuple[Table, int]]:
-    """Yield the results of a part, block by block, each with the number of rows that are not finite."""
+def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, report: Report | None) -> Iterator[tuple[Table, int]]:
+    """Compute a part. Yield its blocks, each with the number of rows that are not finite."""
     start, stop = sweep.bounds(number)
     for block in sweep.points.read(start, stop, sweep.portions.block):
         try:
@@ -286,22 +284,22 @@ def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, tell: Tell | Non
         for x in columns.values():
             mark_bad(x, bad)
         count = int(bad.sum())
-        if tell is not None:
-            tell(block.rows, count)
+        if report is not None:
+            report(block.rows, count)
         start += block.rows
         yield {**{name: block.inputs[name] for name in sweep.handed}, **columns, **block.kept}, count
 
 
 def mark_bad(x: np.ndarray, bad: np.ndarray) -> None:
-    """Note in `bad` which rows of results are not finite."""
+    """Mark in `bad` the rows that are not finite."""
     if x.dtype == object:
         bad |= [not np.isfinite(row).all() for row in x]
-    elif not np.isfinite(np.add.reduce(x, None)):  # a fifth of the time of asking each
+    elif not np.isfinite(np.add.reduce(x, None)):  # a fifth of the time of checking each
         bad |= ~np.isfinite(x).reshape(len(x), -1).all(1)
 
 
 def identity(sweep: Sweep, points: str) -> dict[str, Any]:
-    """Return what the result depends on, in words of the command line. points: the file as the user named it."""
+    """Return what the result depends on, by option. points: the path of the table as the user gave it."""
     target, q = sweep.target, sweep.question
     program: list[Any] = [target.text, target.inline, *target.request.argv]
     if target.text == "-":
@@ -337,7 +335,7 @@ def source_of(program: Any) -> str:
 
 
 class Record:
-    """The file among the parts of a result that says what they are made from."""
+    """The file in the folder of parts that records what they are made from."""
 
     def __init__(self, output: str, folder: str):
         self.output, self.path = output, os.path.join(folder, "sweep.json")

@@ -1,4 +1,4 @@
-"""Tables of points: columns with names, read in blocks from any row on."""
+"""Tables of points: named columns, read in blocks from any row on."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import numpy as np
 from ...errors import GradcliError, need_extra
 from ...lang.tables import MAX_TEXT, is_heading, read_rows, reading
 
-WORTH_ARROW = 1 << 20  # bytes of text that take as long without pyarrow as it takes to start (0.1 s)
+WORTH_ARROW = 1 << 20  # smaller texts are faster without pyarrow, which takes 0.1 s to start
 
 
 class Block(NamedTuple):
     """Some rows of a table.
 
-    inputs: arrays of floats whose first axis is the rows', or arrays of such arrays where their shapes differ.
-    kept: the columns to be handed on, as arrays or as Arrow has them.
+    inputs: arrays of floats with one item per row; object arrays of arrays if the rows' shapes differ. kept: columns to
+    copy to the result, as arrays of NumPy or Arrow.
     """
 
     inputs: dict[str, np.ndarray]
@@ -37,13 +37,13 @@ class Block(NamedTuple):
 
 
 def need(module: str, extra: str, what: str) -> Any:
-    """Return a module of an extra. Raises GradcliError that names the extra."""
+    """Import a module. Raises GradcliError that names the extra to install."""
     need_extra(module.partition(".")[0], extra, what)
     return import_module(module)
 
 
 def load_arrow(size: int) -> Any:
-    """Return pyarrow where it is there and so many bytes are worth its start, else None: results are the same."""
+    """Return pyarrow if it is installed and worth its start for `size` bytes, else None. It changes no result."""
     if size < WORTH_ARROW:
         return None
     try:
@@ -55,11 +55,10 @@ def load_arrow(size: int) -> Any:
 
 
 class Points:
-    """A table. names: its columns. title: its name in messages.
+    """A table. names: its columns. title: its name in messages. mark: the decimal mark of text.
 
-    Once `prepare` was called, rows says how many it has, inputs and kept which columns are read, and kinds as what the
-    texts of a kept column are to be read: int, float or str. mark is the decimal mark of text. It can be
-    sent to other processes, which open the file for themselves.
+    `prepare` sets rows, their number; inputs and kept, the columns to read; kinds, the types for texts of kept columns:
+    int, float or str. A table can be pickled for other processes, which open the file themselves.
     """
 
     names: tuple[str, ...] = ()
@@ -67,8 +66,8 @@ class Points:
     inputs: Sequence[str] = ()
     kept: Sequence[str] = ()
     mark = "."
-    cursor: tuple[int, Block | None, Any] = (-1, None, None)  # the row after the last read, what is there, and more
-    latest: tuple[int, Block] | None = None  # a piece of text that was read, by its place
+    cursor: tuple[int, Block | None, Any] = (-1, None, None)  # the next row, rows read ahead, and the reader
+    latest: tuple[int, Block] | None = None  # the last piece of text, with its place in the file
 
     def __init__(self, path: str, title: str = ""):
         self.path, self.title = path, title or path
@@ -79,7 +78,7 @@ class Points:
         return {name: x for name, x in self.__dict__.items() if name not in ("cursor", "latest")}
 
     def prepare(self, inputs: Sequence[str], kept: Sequence[str]) -> None:
-        """Choose columns, and find out how many rows there are. Raises GradcliError for what cannot be read."""
+        """Choose columns, and count the rows. Raises GradcliError for a table that cannot be read."""
         self.inputs, self.kept = inputs, kept
         self.check()
 
@@ -87,7 +86,7 @@ class Points:
         raise NotImplementedError
 
     def read(self, start: int, stop: int, step: int) -> Iterator[Block]:
-        """Yield rows `start` to `stop` in blocks of `step`. Raises GradcliError with the row, or for a changed file."""
+        """Yield rows `start` to `stop` in blocks of `step`. Raises GradcliError, also if the file has changed."""
         while start < stop:
             with reading(f"{self.title}, from row {start + 1} on,"):
                 block = self.take(start, min(step, stop - start), step)
@@ -97,7 +96,7 @@ class Points:
             yield block
 
     def take(self, start: int, count: int, step: int) -> Block:
-        """Return so many rows, which may begin where the last ended. May raise whatever a reader raises."""
+        """Return `count` rows, quickly if they follow the last ones. May raise whatever a reader raises."""
         place, held, pieces = self.cursor
         if place != start:
             held, pieces = None, self.pieces(start, step)
@@ -114,20 +113,20 @@ class Points:
         return held.cut(0, count)
 
     def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
-        """Yield rows as they stand in the file, from `start` or before on, with the number of the first.
+        """Yield pieces of the file with the number of their first row; the first piece holds row `start`.
 
-        step: how many at once, where any number can be read.
+        step: rows per piece, if the format allows a choice.
         """
         raise NotImplementedError
 
     def fingerprint(self) -> list:
-        """Return what changes when the file does."""
+        """Return values that change when the file does."""
         status = os.stat(self.path)
         return [status.st_size, status.st_mtime_ns]
 
 
 class NumpyPoints(Points):
-    """A structured array in a .npy file, read, not mapped: the process ends where a mapped file becomes shorter."""
+    """A structured array in a .npy file. It is not mapped: truncating a mapped file would kill the process."""
 
     def __init__(self, path: str, title: str = ""):
         super().__init__(path, title)
@@ -152,7 +151,7 @@ class NumpyPoints(Points):
 
 
 class ParquetPoints(Points):
-    """A Parquet file. Columns of lists are inputs that are arrays; what is null is nan."""
+    """A Parquet file. Columns of lists are array inputs; null is nan."""
 
     def __init__(self, path: str, title: str = ""):
         super().__init__(path, title)
@@ -164,7 +163,7 @@ class ParquetPoints(Points):
         self.starts = np.concatenate([[0], np.cumsum(groups)]).astype(int)
 
     def open(self) -> Any:
-        """Return the file, which is read piece by piece, not a row group at a time."""
+        """Open the file for reading piece by piece, rather than a row group at a time."""
         parquet = need("pyarrow.parquet", "sweep", "reading Parquet")
         return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
 
@@ -189,7 +188,7 @@ class ParquetPoints(Points):
 
 
 def as_rows(items: list) -> np.ndarray:
-    """Return numbers and lists, one per row, as one array, or one of arrays; a number among lists is a list of one."""
+    """Stack rows of numbers and lists; rows of different shapes give an object array. A number counts as [number]."""
     rows = [np.asarray(x, float) for x in items]
     depth = max((x.ndim for x in rows), default=0)
     rows = [x.reshape((1,) * (depth - x.ndim) + x.shape) for x in rows]
@@ -201,7 +200,7 @@ def as_rows(items: list) -> np.ndarray:
 
 
 def column_as_array(column: Any) -> np.ndarray:
-    """Return a column of Arrow's as floats: rows of lists as a matrix if all are as long, else as single arrays."""
+    """Convert a column of Arrow to floats; lists become a matrix if all have one length, else separate arrays."""
     kind, types = column.type, import_module("pyarrow").types
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return as_lists(column) if is_list else arrow_floats(column)
@@ -219,21 +218,20 @@ def as_lists(array: Any) -> np.ndarray:
 
 
 def arrow_floats(array: Any) -> np.ndarray:
-    """Return Arrow's numbers as floats, nan for null; its own way loads pandas where that is installed, in 0.2 s."""
+    """Convert Arrow numbers to floats, null to nan. Arrow's own way would load pandas if installed, in 0.2 s."""
     if array.null_count or array.type.bit_width < 8:
         return np.asarray(array.to_numpy(zero_copy_only=False), float)
     numbers = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
     return np.asarray(numbers[array.offset : array.offset + len(array)], float)
 
 
-PIECE = 4 << 20  # bytes that are read at once
+PIECE = 4 << 20  # bytes to read at a time
 
 
 class TextPoints(Points):
-    """A CSV or TSV file whose first row names the columns; cells hold numbers, nothing (nan), or lists as in JSON.
+    """A CSV or TSV file whose first row names the columns. Cells hold numbers, nothing (nan), or lists as in JSON.
 
-    places: for each piece that was read, the number of its first row and where it begins in the file. failed: the row
-    and the cell at which reading ended.
+    places: the first row of each piece and its place in the file. failed: the row and the cell of the last error.
     """
 
     failed = (-1, -1)
@@ -251,14 +249,14 @@ class TextPoints(Points):
         if other is not None:
             raise GradcliError(
                 f"{self.title}: cells are separated by {other!r}, not {separator!r}",
-                hint=f"say --delimiter {other!r}" + "; decimal commas are read then" * (other != ","),
+                hint=f"pass --delimiter {other!r}" + "; decimal commas are allowed then" * (other != ","),
                 kind="file",
             )
         self.names = tuple(cells)
         self.places: list[tuple[int, int]] = []
 
     def chunks(self, place: int) -> Iterator[tuple[int, bytes]]:
-        """Yield where each piece begins, from a place in the file on, and its bytes: whole rows."""
+        """Yield pieces of whole rows, from a place in the file on: the place and the bytes of each."""
         with open(self.path, "rb") as file:
             file.seek(place)
             while data := file.read(PIECE):
@@ -271,7 +269,7 @@ class TextPoints(Points):
                 place = file.tell()
 
     def check(self) -> None:
-        """Read all rows, with decimal points or else commas; the error is that of the mark that more cells have."""
+        """Read all rows with decimal points, or else with commas. If both fail, report the error that comes later."""
         errors: dict[tuple[int, int], GradcliError] = {}
         for mark in "." if self.separator == "," else ".,":
             self.mark = mark
@@ -298,14 +296,14 @@ class TextPoints(Points):
             row += block.rows
 
     def parse(self, place: int, data: bytes, row: int) -> Block:
-        """Return a piece as a block. row: the number of rows before it."""
+        """Parse a piece. row: the number of rows before it."""
         if self.latest is None or self.latest[0] != place:
             text = data.decode()
             self.latest = (place, self.parse_numbers(data, text) or self.parse_cells(text, row))
         return self.latest[1]
 
     def parse_numbers(self, data: bytes, text: str) -> Block | None:
-        """Return a piece in which every input is a number without quotes, or nothing; None for any other."""
+        """Parse a piece in which each input is a number without quotes or empty; None for other pieces."""
         if '"' in text or ("(" in text and "nan(" in text.lower()):  # Arrow reads nan(1) as nan
             return None
         arrow = load_arrow(self.opened[0])
@@ -314,7 +312,7 @@ class TextPoints(Points):
         return None if self.kept else self.parse_with_numpy(text)
 
     def parse_with_arrow(self, arrow: Any, data: bytes) -> Block | None:
-        """Return the same as without Arrow, in a seventh of the time."""
+        """Parse as without Arrow, in a seventh of the time; None if Arrow cannot."""
         if set(self.inputs).intersection(self.kept):
             return None
         columns = {name: f"f{self.names.index(name)}" for name in (*self.inputs, *self.kept)}
@@ -355,7 +353,7 @@ class TextPoints(Points):
         return Block({name: np.array(table[:, i]) for i, name in enumerate(self.inputs)}, {}, len(lines))
 
     def parse_cells(self, text: str, row: int) -> Block:
-        """Return a piece, cell by cell. Raises GradcliError for the first row that cannot be read."""
+        """Parse a piece cell by cell. Raises GradcliError for the first row that cannot be read."""
         rows: list[list[str]] = []
         try:
             for cells in read_rows(io.StringIO(text, newline=""), self.separator, strict=True):
@@ -372,21 +370,21 @@ class TextPoints(Points):
                 try:
                     numbers[name].append(parse_cell(by_name[name], self.mark))
                 except ValueError:
-                    why = f"'{by_name[name]}' in column '{name}' is no number"
+                    why = f"'{by_name[name]}' in column '{name}' is not a number"
                     others = ", and others have decimal commas" if self.mark == "," else ""
                     raise self.unreadable(row + i, why + others, k) from None
         kept = {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept}
         return Block({name: as_rows(column) for name, column in numbers.items()}, kept, len(rows))
 
     def unreadable(self, row: int, why: str, cell: int = -1) -> GradcliError:
-        """Return the error for a row that cannot be read. row: how many stand before it, the heading not counted."""
+        """Return the error for a row that cannot be read. row: its number, from 0 below the heading."""
         self.failed = (row, cell)
         hint = "row 1 is the first below the heading"
         return GradcliError(f"{self.title}, row {row + 1}: {why}", hint=hint, kind="file")
 
 
 def read_heading(path: str, separator: str) -> tuple[list[str], int]:
-    """Return the cells of a file's first row, and where the second begins. Raises what reading raises."""
+    """Return the cells of a file's first row, and the place of the second row."""
     lines: list[str] = []
     with open(path, encoding="utf-8", newline="") as file:
         read = (lines.append(line) or line.removeprefix("\ufeff") for line in file)  # type: ignore[func-returns-value]
@@ -395,12 +393,12 @@ def read_heading(path: str, separator: str) -> tuple[list[str], int]:
 
 
 def with_points(text: str, mark: str) -> str:
-    """Return numbers whose decimal mark is a point, from such with that mark; then a point is part of no number."""
+    """Replace decimal commas by points, and points by something that is not part of a number."""
     return text if mark == "." else text.replace(".", "\0").replace(",", ".")
 
 
 def parse_cell(cell: str, mark: str) -> Any:
-    """Return the number in a cell, nan for an empty one, or a list. Raises ValueError."""
+    """Parse a cell: a number, nan if it is empty, or a list. Raises ValueError."""
     cell = cell.strip()
     if not cell:
         return np.nan
@@ -426,12 +424,12 @@ def join(first: Block, second: Block) -> Block:
 
 
 def narrow(kind: type, column: np.ndarray) -> type:
-    """Return the first of int (of 64 bits), float and str, from `kind` on, that takes every text of a column."""
+    """Return the first of int (64 bits), float and str, from `kind` on, that fits all texts of a column."""
     while kind is not str:
         try:
             np.array([kind(cell) for cell in column], kind)
             return kind
-        except OverflowError:  # a number of so many digits is a name, such as that of a run
+        except OverflowError:  # so long a number is probably an identifier
             return str
         except ValueError:
             kind = float if kind is int else str

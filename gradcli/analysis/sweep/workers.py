@@ -1,4 +1,4 @@
-"""Parts of a sweep done by other processes, on this machine or on those of a Dask cluster."""
+"""Compute parts of a sweep in other processes, on this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ from .tables import TextPoints, need
 
 LOCAL = "local"
 ANSWER_SECONDS = 20
-ATTEMPTS = 5  # how often a part is done anew when the worker that does it dies
+ATTEMPTS = 5  # to compute a part, if its worker dies
 
-surroundings = contextlib.ExitStack()  # what the program of this process needs while it runs
-made: dict[str, EvaluateBlock] = {}  # the evaluator of the sweep that this process works on, by what it was made from
-
-own = threading.local()  # what a thread has for itself: a table with a place in its file, and an evaluator
+surroundings = contextlib.ExitStack()  # contexts that the program of this process needs
+made: dict[str, EvaluateBlock] = {}  # the evaluator of the current sweep, by the hash of the sweep
+own = threading.local()  # a table and an evaluator for each thread
 
 
 def sendable(sweep: Sweep) -> Sweep:
-    """Return a sweep without what belongs to this process: the program is loaded again, from anywhere."""
+    """Prepare a sweep for other processes, which load the program again, from any folder."""
     target = sweep.target._replace(stdout=None)
     if target.text == "-" and not target.inline:  # standard input is read only once
         target = target._replace(text=source_of(sweep.question.program), inline=True)
@@ -48,7 +47,7 @@ def sendable(sweep: Sweep) -> Sweep:
 
 
 def do_sent_part(sweep: Sweep, number: int) -> Done:
-    """Do a part in a process that may not know the program yet; return its number, and its rows not finite."""
+    """Compute a part, loading the program if this process does not have it yet."""
     key = hashlib.sha256(pickle.dumps(sweep._replace(points=None))).hexdigest()  # type: ignore[arg-type]
     with np.errstate(all="ignore"):
         if key not in made:
@@ -58,7 +57,7 @@ def do_sent_part(sweep: Sweep, number: int) -> Done:
 
 
 def load(target: Target) -> Any:
-    """Return a program, with the default type and the meaning of `import torch` that it was typed for."""
+    """Load a program with its default type and its meaning of `import torch`."""
     surroundings.close()
     if target.request.torch and target.name is not None:
         from ...program.torch_names import as_torch
@@ -76,10 +75,10 @@ def do_part_in_thread(sweep: Sweep, number: int) -> Done:
 
 
 def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
-    """Do several parts at a time on this machine; yield number and rows not finite of each when it is done.
+    """Compute several parts at a time on this machine.
 
-    Threads for what NumPy and Arrow do without holding the interpreter: 10^7 rows in 0.56 of the time, where
-    processes take 1.5 of it to start. Processes for text, for programs that are run row by row, and for users' code.
+    Threads do what NumPy and Arrow do without the interpreter lock: 10^7 rows take 0.56 of the time, while processes
+    take 1.5 of it because of their start. Processes do text, programs that run row by row, and users' code.
     """
     unheld = isinstance(sweep.question.program, ExpressionProgram) and not sweep.portions.loop
     if unheld and not isinstance(sweep.points, TextPoints) and FORMS[sweep.ending] is None:
@@ -94,7 +93,7 @@ def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
             for future in as_completed([pool.submit(do, work, number) for number in missing]):
                 yield future.result()
         except BrokenProcessPool:
-            hint = "the parts that are done are kept: the same command goes on from there"
+            hint = "finished parts are kept: run the same command to continue"
             raise GradcliError("one of the processes died", hint=hint, kind="target", exit_code=EXIT_TARGET) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -113,7 +112,7 @@ def run_on_dask(sweep: Sweep, missing: list[int], address: str, jobs: int | None
 
 
 def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.ExitStack) -> Any:
-    """Return a client of the scheduler at an address, or in a file, or of a cluster that ends with the stack."""
+    """Connect to the scheduler at an address or in a file, or to a local cluster that ends with the stack."""
     import logging
 
     if address == LOCAL:
