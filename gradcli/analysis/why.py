@@ -1,8 +1,8 @@
-"""Why a gradient is None, zero or not finite: runs a script under a recorder, and reads the cause out of the record.
+"""Find why a gradient is None, zero or not finite: run a script under a recorder, and look for causes in the record.
 
-None: forward along the data, from the tensor to the step that leaves the graph, if what it made leads to where backward
-started. Zero: the last node that got a gradient and sent zeros, on every path. nan and inf: the first node that made
-them from finite gradients, or what made its operands so.
+None: follow the data from the tensor to a step that leaves the graph and whose result leads to the start of backward.
+Zero: on every path, find the last node that received a gradient and sent zeros. nan and inf: find the first node that
+made them from finite gradients, or what made its operands so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Followed(Execution):
         super().__init__(script, given, UNPREPARED, keep=False)
         self.recorder: Recorder = OwnRecorder(self.module.__dict__)
         if not script.torch and imports_torch(script.source, script.path):
-            with contextlib.suppress(ImportError):  # then the script fails at its own import
+            with contextlib.suppress(ImportError):  # the script will fail at its own import
                 from ..program.elsewhere.torch_flow import TorchRecorder
 
                 self.recorder = TorchRecorder(self.module.__dict__)
@@ -45,7 +45,7 @@ class Followed(Execution):
 
 
 def imports_torch(source: str, path: str, seen: frozenset[str] = frozenset()) -> bool:
-    """Return whether a script imports torch, or a module next to it that it imports does."""
+    """Return whether a script imports torch, directly or through a module in its folder."""
     with contextlib.suppress(SyntaxError, ValueError, OSError):
         if framework_imported(source) == "torch":
             return True
@@ -58,9 +58,9 @@ def imports_torch(source: str, path: str, seen: frozenset[str] = frozenset()) ->
 
 
 def explain(program: ScriptProgram, given: Values, names: Iterable[str]) -> Explanation:
-    """Run a script and say why its gradients are as they are: those named, else all that count.
+    """Run a script and explain its gradients: those named, else all that matter.
 
-    Raises GradcliError where the script raises; its hint is the cause, where the script failed for want of a gradient.
+    If the script raises, raises GradcliError; if a missing gradient made it fail, the hint gives the cause.
     """
     execution = Followed(program, given)
     try:
@@ -76,18 +76,18 @@ def explain(program: ScriptProgram, given: Values, names: Iterable[str]) -> Expl
 
 
 def explain_record(record: Record, names: list[str]) -> list[Explained]:
-    """Return what a record says of the gradients that are named, else of all that count."""
+    """Explain the gradients that are named, else all that matter."""
     reader = Reader(record)
     targets = reader.targets(names)
     found = [(value, reader.explain(name, value, bool(names))) for name, value in targets.items()]
-    if not names and any("optimizer" in value.events for value in record.used):  # what nobody trains is left alone
+    if not names and any("optimizer" in value.events for value in record.used):  # skip what nobody trains
         wanted = {"optimizer", "read"}
         found = [(v, x) for v, x in found if x.state != "none" or "." not in x.name or v.events.keys() & wanted]
     return [*(item for _, item in found), *reader.replaced(names)]
 
 
 class Finding(NamedTuple):
-    """A cause at a place. what, at, mask: for the text of the table. text: instead of it."""
+    """A cause at a place. what, at, mask: fill the text from the table. text: replaces it."""
 
     rule: str
     place: Place | None
@@ -98,22 +98,22 @@ class Finding(NamedTuple):
 
 
 SHAPES_ALONE = re.compile("_like$|^new_(?!tensor)|^(empty|zeros|ones|full|rand|randn|make)$|^result_type$")
-"""Functions whose results depend on the shapes of tensors, and on numbers."""
+"""Functions whose results depend on numbers and on the shapes of tensors, not on their values."""
 CASTS = re.compile("^(to|type|cast|astype|bool|char|byte|short|int|long|half|bfloat16|float|double|cuda|cpu|clone)$")
-WEAK = ("comparison", "indices", "integer-cast")  # causes that many right scripts have aside
+WEAK = ("comparison", "indices", "integer-cast")  # causes that many correct scripts contain as well
 CHOOSE = ("not-chosen", "unselected-branch", "dead-relu", "clamped", "not-selected")
 MASKS = ("where", "maskedfill", "maskedscatter", "mul", "index", "indexput", "maskedselect", "select", "nantonum")
-CANCELS = 64.0  # rounding units of its largest part that are zero in a sum
+CANCELS = 64.0  # a sum of at most this many ulps of its largest part is zero
 
 
 def operation(name: str) -> str:
-    """Return the operation of a node or a step as the table of causes has it: logsoftmax of LogSoftmaxBackward0."""
+    """Return the name of an operation in the table of causes, such as logsoftmax for LogSoftmaxBackward0."""
     return name.partition("Backward")[0].replace("_", "").lower()
 
 
 @functools.cache
 def rules_of(name: str, bad: bool = False) -> list[str]:
-    """Return the rules of an operation; with bad, of one that makes nan and infinity."""
+    """Return the rules of an operation; with bad, only those for nan and infinity, else the others."""
     rules = [rule for rule, cause in causes().items() if operation(name) in cause.ops.split()]
     return [rule for rule in rules if rule.startswith(("nan-", "overflow")) == bad]
 
@@ -124,30 +124,30 @@ def described(step: Step | None) -> str:
 
 
 def carried_by(step: Step) -> Iterable[Value]:
-    """Return the operands whose numbers a step's results depend on."""
+    """Return the operands whose values influence the results of a step."""
     return [v for v in step.inputs if v.kind == "p"] if SHAPES_ALONE.search(step.name) else step.inputs
 
 
 def last_use(value: Value) -> Event | None:
-    """Return the last use of a gradient, by the script or an optimizer, if that was after it was last filled."""
+    """Return the last use of a gradient by the script or an optimizer, unless it was filled again since."""
     found = [value.events[kind] for kind in ("read", "step") if kind in value.events]
     late = [event for event in found if value.filled is None or event.number > value.filled.number]
     return max(late, key=lambda event: event.number, default=None)
 
 
 def last_clear(value: Value) -> Event | None:
-    """Return when a gradient was cleared, before it was last used."""
+    """Return the event that cleared a gradient before its last use."""
     used = last_use(value)
     return used.cleared if used is not None else value.events.get("clear")
 
 
 class Reader:
-    """Reads out of a record which gradients are not fine, and why."""
+    """Finds in a record which gradients have a problem, and why."""
 
     def __init__(self, record: Record):
         self.record = record
         self.consumers: dict[Value, list[Step]] = defaultdict(list)
-        self.leaving: dict[Place, list[Step]] = defaultdict(list)  # steps that made numbers, by their line
+        self.leaving: dict[Place, list[Step]] = defaultdict(list)  # steps that returned plain numbers, by line
         for step in record.steps:
             for value in carried_by(step):
                 self.consumers[value].append(step)
@@ -160,7 +160,7 @@ class Reader:
     # -- which gradients, and how they are -------------------------------------------------------------------
 
     def targets(self, names: list[str]) -> dict[str, Value]:
-        """Return the tensors to explain: those named, else leaves, what was meant as one, and what the script reads."""
+        """Return the tensors to explain: those named, else (lost) leaves, and those whose .grad the script reads."""
         named, reads = self.record.names, {}
         for value in self.record.used:
             if "read" in value.events:
@@ -171,12 +171,12 @@ class Reader:
             return {name: named.get(name) or reads[name] for name in asked}
         chosen: dict[Value, str] = {}
         for name, value in named.items():
-            frozen = "freeze" in value.events and "." not in value.name  # in a module it is meant
+            frozen = "freeze" in value.events and "." not in value.name  # in a module, freezing is intended
             if "read" in value.events or (value.wants and (value.leaf or self.lost_leaf(value))) or frozen:
                 chosen.setdefault(value, name)
         for name, value in reads.items():
             size = value.events["read"].size
-            if name not in named or size is None or size.state != "ok":  # else an earlier tensor of that name was fine
+            if name not in named or size is None or size.state != "ok":  # else an earlier tensor of this name was fine
                 chosen.setdefault(value, name)
         return {name: value for value, name in chosen.items()}
 
@@ -192,15 +192,15 @@ class Reader:
         if state == "zero" or (backward is not None and backward.is_zero(backward.key(value), size)):
             finding = self.why_zero(value, backward)
             if asked or finding.rule != "cancelled" or not name.rpartition(".")[2].startswith("bias"):
-                return explained(name, "zero", finding)  # the gradient of a bias before a normalization cancels
+                return explained(name, "zero", finding)  # a bias before a normalization has none
         text = f"{size.high:.3g}" if size.low == size.high else f"max {size.high:.3g}, min {size.low:.3g}"
         return Explained(name, "ok", text=text)
 
     def state_of(self, value: Value) -> tuple[Size | None, Pass | None]:
-        """Return how large the gradient was when it counted, None for None, and the pass that it came from.
+        """Return the size of the gradient when it mattered, or None if it was None, and the pass that computed it.
 
-        That is at its last use; where it was filled again since, or never used, at the end; and what autograd.grad
-        returned, where the script did not read `.grad`.
+        That is its size at its last use, or at the end if it was never used or was filled again since; or the size of
+        what autograd.grad returned, if the script did not read `.grad`.
         """
         used, which = last_use(value), value.filled
         size = used.size if used is not None else value.gradient
@@ -211,7 +211,7 @@ class Reader:
         return size, which
 
     def replaced(self, names: list[str]) -> Iterator[Explained]:
-        """Yield parameters that an optimizer still holds although their names lead to others now."""
+        """Yield parameters that an optimizer still holds although their names refer to other tensors now."""
         for old in self.record.used:
             new, made, step = self.record.names.get(old.name), old.events.get("optimizer"), old.events.get("step")
             if new is None or new is old or made is None or step is None or (names and old.name not in names):
@@ -254,7 +254,7 @@ class Reader:
         return Finding("never-used", last.place)
 
     def lost_leaf(self, value: Value) -> bool:
-        """Return whether a tensor was made of a leaf without a name, by a cast or on the line that made that leaf."""
+        """Return whether a tensor was made from a leaf without a name, by a cast or on the line that made that leaf."""
         step = value.step
         if step is None or not value.wants or value.leaf or len(step.inputs) != 1:
             return False
@@ -263,7 +263,7 @@ class Reader:
         return nameless and source.shape == value.shape and bool(CASTS.match(step.name) or source.place == step.place)
 
     def reach(self, value: Value) -> tuple[set[Value], list[tuple[Step, Value]]]:
-        """Return what the graph connects with a value, and the steps where data leave the graph, with their results."""
+        """Return the values that the graph connects with a value, and the steps that leave it, with results."""
         inside, cuts, waiting = {value}, [], [value]
         while waiting:
             for step in self.consumers[waiting.pop()]:
@@ -276,7 +276,7 @@ class Reader:
         return inside, cuts
 
     def cut_towards(self, which: Pass, inside: set[Value], cuts: list[tuple[Step, Value]]) -> Finding | None:
-        """Return the first cut behind which the data goes on to where a pass started, and not back inside."""
+        """Return the first cut from which data leads to the start of a pass without coming back inside."""
         found = [cut for cut in cuts if cut[1] in self.behind(which)]
         if len({step.place for step, _ in found}) > 1:
             outside = self.behind_pass(which, inside)
@@ -285,7 +285,7 @@ class Reader:
         return min(findings, key=lambda x: (x[1].rule in WEAK, x[0]), default=(0, None))[1]
 
     def behind_pass(self, which: Pass, inside: set[Value]) -> set[Value]:
-        """Return what the start of a pass was computed from, by data alone, back to values inside."""
+        """Return all values that the start of a pass was computed from, going back to values inside."""
         waiting, seen = list(which.roots), set(which.roots)
         done: dict[tuple, int] = defaultdict(int)
         while waiting:
@@ -295,7 +295,7 @@ class Reader:
                 continue
             more = [*carried_by(step)]
             for start, steps in self.leaving.items() if step.is_open and step.place is not None else ():
-                line = start, step.place  # what a script does with numbers is in its text alone
+                line = start, step.place  # only the script's text shows what it does with numbers
                 while done[line] < len(steps) and steps[done[line]].number < step.number and carries(*line):
                     more += steps[done[line]].outputs
                     done[line] += 1
@@ -304,7 +304,7 @@ class Reader:
         return seen
 
     def cut_before(self, value: Value) -> Finding | None:
-        """Return the nearest step behind a tensor at which it left the graph."""
+        """Return the nearest step before a tensor that left the graph."""
         waiting = [value]
         for result in waiting:
             if result.step is not None:
@@ -315,7 +315,7 @@ class Reader:
         return None
 
     def cut_at(self, step: Step, result: Value) -> Finding:
-        """Return what cuts the graph at a step whose result does not require grad."""
+        """Return the cause at a step whose result does not require grad."""
         what, rules = described(step), rules_of(step.name)
         if step.checkpoint is not None:
             return Finding("checkpoint", step.checkpoint)
@@ -372,14 +372,14 @@ def operand(run: Run, text: str) -> str:
 
 
 def zero_rule(run: Run) -> str:
-    """Return the rule of a node that sends zeros; a softmax cancels what is the same for all elements."""
+    """Return the rule of a node that sends zeros. A softmax cancels a gradient that is the same for all elements."""
     rules = rules_of(run.name)
     uniform = run.received.low == run.received.high
     return next((rule for rule in rules if len(rules) == 1 or uniform == (rule == "cancelled")), "")
 
 
 def zero_factor(step: Step) -> tuple[str, Place | None]:
-    """Return the cause behind a factor of zeros: a mask, a relu, or nothing but itself."""
+    """Return the cause of a factor of zeros: a mask, a relu, or else the product itself."""
     waiting = [v for v in step.inputs if v.state == "zero"]
     for value in waiting:
         if value.kind == "b":
@@ -392,7 +392,7 @@ def zero_factor(step: Step) -> tuple[str, Place | None]:
 
 
 def first_bad(values: Iterable[Value], soft: bool = False) -> Finding | None:
-    """Return the step that first made nan or inf of finite operands. soft: whether infinite ones are usual."""
+    """Return the step that first made nan or inf from finite operands. soft: whether infinite operands are normal."""
     found = None
     while True:
         value = next((v for v in values if v.state == "nan" or (v.state == "inf" and not soft)), None)
@@ -405,7 +405,7 @@ def first_bad(values: Iterable[Value], soft: bool = False) -> Finding | None:
 
 
 def explained(name: str, state: str, finding: Finding, share: str = "") -> Explained:
-    """Return a finding with its texts from the table, and the line of the script."""
+    """Add the texts of the table and the line of the script to a finding."""
     cause, path, line, code = causes()[finding.rule], None, None, ""
     if finding.place is not None:
         path, line = users_path(finding.place[0]), finding.place[1]
@@ -415,31 +415,31 @@ def explained(name: str, state: str, finding: Finding, share: str = "") -> Expla
 
 
 class Backward:
-    """A pass of backward, looked at from where gradients arrive."""
+    """A pass of backward, indexed by where gradients arrive."""
 
     def __init__(self, which: Pass):
         self.which = which
         self.incoming: dict[Value | int, list[tuple[Run, Size]]] = defaultdict(list)
         self.zero: dict[int, bool] = {}
-        for run in which.runs:  # in this order all that a node was sent is known when it runs
+        for run in which.runs:  # in order, so that all a node receives is known when it runs
             self.zero[run.key] = self.is_zero(run.key, run.received)
             for to, size in run.sent:
                 self.incoming[to].append((run, size))
 
     def key(self, value: Value) -> Value | int:
-        """Return where the gradient of a value arrives: itself for a leaf, else the node that made it."""
+        """Return where the gradient of a value arrives: at a leaf itself, else at the node that made it."""
         runs = (run.key for run in self.which.runs if run.step is value.step and value.step is not None)
         return value if value.leaf else next(runs, value)
 
     def noise(self, run: Run, size: Size) -> float:
-        """Return how large a part may be that is zero within rounding."""
+        """Return the largest size of a part that is zero within rounding."""
         if self.zero[run.key]:
             return size.most
         units = max((causes()[rule].units for rule in rules_of(run.name)), default=0.0)
         return units * run.eps * run.received.most
 
     def is_zero(self, key: Value | int, size: Size) -> bool:
-        """Return whether all that a node or a leaf receives is zero within rounding. size: of the sum."""
+        """Return whether all that a node or leaf receives is zero within rounding. size: that of the sum."""
         parts = self.incoming.get(key)
         if not parts or size.state != "ok":
             return size.state == "zero"
@@ -447,7 +447,7 @@ class Backward:
         return size.most <= cancelled + sum(self.noise(run, part) for run, part in parts)
 
     def killer(self, key: Value | int) -> tuple[Run | None, str]:
-        """Return the farthest node that got a gradient and sent zeros on towards a key; and its rule, if known."""
+        """Return the farthest node that received a gradient and sent zeros towards a key, and its rule if known."""
         waiting, found = [key], None
         for key in waiting:
             parts = self.incoming.get(key, [])
@@ -461,7 +461,7 @@ class Backward:
         return found, ""
 
     def above(self, key: Value | int) -> Iterator[Run]:
-        """Yield the nodes that a gradient came through, the nearest first."""
+        """Yield the nodes that a gradient passed through, nearest first."""
         waiting = [key]
         for key in waiting:
             for run, _ in self.incoming.get(key, ()):
@@ -470,7 +470,7 @@ class Backward:
                     yield run
 
     def chooser(self, run: Run) -> Run:
-        """Return what chose among the elements that a node moves: the nearest above that is not a move, too."""
+        """Return the node that chose among the elements that `run` moves: the nearest above that is not a move."""
         for other in self.above(run.key):
             rule = zero_rule(other)
             if rule in CHOOSE:
