@@ -141,8 +141,7 @@ class ObservedPass:
         self.roots = roots
         self.leaves = {node: node_value(node) for node in reachable(roots) if node.leaf}
         self.line: int | None = None if frame is None else frame.f_lineno
-        variables = {} if frame is None else {**frame.f_globals, **frame.f_locals}
-        self.names = {name: x for name, x in variables.items() if isinstance(x, Tensor)}
+        self.names = {name: x for name, x in variables().items() if isinstance(x, Tensor)}
 
 
 OnStart = Callable[[ObservedPass, list[Any]], None]  # called before each run of backward, with the nodes of its graph
@@ -222,8 +221,6 @@ FOLD_ABOVE = 500  # graphs with more nodes are folded, unless the user asks for 
 
 
 def keep_gradient(found: dict[Any, np.ndarray], node: Any) -> Any:
-    """Return a hook that stores the gradient of a node's first output."""
-
     def hook(grads: tuple) -> None:
         if grads[0] is not None:
             found[node.public] = np.array(grads[0].detach()._data)

@@ -316,15 +316,6 @@ FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")  # for an output witho
 LIBRARIES = {"python": "Python's math module", "c": "C's math library"}  # whose functions the code may use
 
 
-def simplify_in_time(formulas: list, seconds: float) -> tuple[list, bool]:
-    """Simplify all formulas, or none if that takes too long. Return them, and whether it was done."""
-    try:
-        with within(time_left(seconds)):
-            return [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in formulas], True
-    except TimeIsUp:
-        return formulas, False
-
-
 def derive_formulas(
     program: Program,
     given: Mapping[str, Any],
@@ -346,8 +337,10 @@ def derive_formulas(
     symbols, formulas = derive_in_time(timeout, differentiated)
     spent = time.monotonic() - start
     if request.simplify:
-        formulas, done = simplify_in_time(formulas, timeout)
-        if not done:
+        try:
+            with within(time_left(timeout)):
+                formulas = [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in formulas]
+        except TimeIsUp:
             notes.append(f"simplifying took longer than {timeout:g} s, so the formulas are not simplified")
 
     def derive() -> Formulas:
@@ -416,4 +409,4 @@ def write_code(code: str, symbols: Symbols, known: Mapping[str, np.ndarray], for
 
 def write_formula(expr: Any, unicode: bool) -> Formula:
     expr = printing.with_decimals(resolve_unknown(expr))
-    return Formula(printing.text(expr), printing.latex(expr), printing.pretty(expr, unicode))
+    return Formula(printing.text(expr), printing.latex(expr), sympy.pretty(expr, use_unicode=unicode, wrap_line=False))

@@ -414,8 +414,6 @@ def expand(term: Term) -> Term:
 
 
 def assume_symmetric(term: Term, names: frozenset[str]) -> Term:
-    """Mark inputs as symmetric."""
-
     @functools.cache
     def visit(atom: Atom) -> Atom:
         if atom.op == "input":

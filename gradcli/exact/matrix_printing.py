@@ -377,7 +377,6 @@ def matrix_of_size(dims: Sequence[Dim], shapes: Mapping[str, Sequence[Dim]]) -> 
 
 
 def subforms(form: Form) -> list[Form]:
-    """Return a formula and all its parts, inner ones first."""
     return [*(inner for part in form.parts for inner in subforms(part)), form]
 
 

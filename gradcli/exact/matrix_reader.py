@@ -65,7 +65,6 @@ def write_dims(dims: Sequence[Dim]) -> str:
 
 
 def elementwise_name(name: str) -> str | None:
-    """Return the name in the table of an elementwise function; None for other functions."""
     primitive = find_function(name)
     if primitive is None or (primitive.kind != "elementwise" and primitive.name not in STEPS):
         return None
@@ -235,7 +234,6 @@ class TermReader:
         return tuple(axes), aligned
 
     def elementwise(self, op: str, node: Any, terms: Sequence[Term]) -> Term:
-        """Apply an elementwise function, an operator or `where`."""
         axes, aligned = self.align(node, terms)
         x, y = aligned[0], aligned[-1]
         if op in ("add", "subtract"):
@@ -255,7 +253,6 @@ class TermReader:
         return power(x, exponent)
 
     def product(self, node: Any, x: Term, y: Term) -> Term:
-        """Return x @ y."""
         if not x.axes or not y.axes:
             raise self.error(node, "matmul: a scalar has no axis to sum over; use *", "--shape gives inputs a shape")
         inner, first = x.axes[-1], y.axes[-2:][0]

@@ -149,10 +149,6 @@ def join_roots(product: Any) -> Any:
     return parts[0] if len(parts) == 1 else sympy.Mul(*parts, evaluate=False)
 
 
-def pretty(expr: Any, unicode: bool = True) -> str:
-    return sympy.pretty(expr, use_unicode=unicode, wrap_line=False)
-
-
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 Derivatives = Sequence[tuple[str, tuple, list]]
 EXACT = 1 << 53  # larger whole numbers are written as floats
@@ -175,10 +171,9 @@ C_NAMES = frozenset(
 
 
 class UniqueNames:
-    """Chooses names in generated code, all different and none reserved in its language."""
+    """Chooses names in generated code, all different and none reserved in its language (kept)."""
 
     def __init__(self, inputs: Inputs, kept: Iterable[str]):
-        """Name the parameters of the inputs. kept: reserved words."""
         self.taken = set(kept)
         self.parameters: dict[str, str] = {}
         legal = [name for name, _ in inputs if identifier(name) == name and name not in self.taken]

@@ -307,7 +307,6 @@ RELATIONS: dict[str, Callable] = {
 
 
 def symbols_for(name: str, shape: tuple[int, ...]) -> ExactArray:
-    """Return an array of real symbols: x, or x[0], x[0,1] and so on."""
     out = np.empty(shape, object)
     for index in np.ndindex(shape):
         out[index] = sympy.Symbol(label(name, index), real=True)

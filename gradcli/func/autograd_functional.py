@@ -56,7 +56,6 @@ def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, 
 
 
 def require_parts(parts: Sequence, text: str) -> None:
-    """Raise RuntimeError for the first part that is None; `text` is formatted with its index."""
     for i, part in enumerate(parts):
         if part is None:
             raise RuntimeError(text.format(i))

@@ -113,7 +113,6 @@ def innermost_level(operands: Iterable) -> tuple[type[Batched], int]:
 
 @functools.cache
 def level_class(level: int) -> type[Batched]:
-    """Return the tensor class of a vmap level; level 1 is the outermost."""
     return type(f"Batched{level}", (Batched,), {"record_level": level + 1})
 
 

@@ -84,7 +84,10 @@ class Forward:
             if primitive.kind == "elementwise" and (primitive.holomorphic or not is_complex):
                 return self.elementwise(node, tangents)
             if primitive.kind == "linear" and primitive.arity == 1 and primitive.outputs == 1:
-                return self.linear(node, tangents[0])
+                t, params = tangents[0], node.rule.params  # a linear primitive is its own derivative
+                if self.batched:
+                    return batched_call(primitive, (t,), (True,), t.shape[0], params)
+                return primitive(t, **params)
         return self.transpose_twice(node, tangents)
 
     def push_each(self, node: FunctionNode, tangents: list) -> Any:
@@ -134,11 +137,6 @@ class Forward:
             wanted = tuple(total.shape[: int(self.batched)]) + np.broadcast_shapes(*shapes, *broad)
             total = total if tuple(total.shape) == wanted else np.broadcast_to(total, wanted)
         return total
-
-    def linear(self, node: Node, t: Any) -> Any:
-        """Apply the primitive to the tangent: a linear primitive is its own derivative."""
-        primitive, params = node.rule.primitive, node.rule.params
-        return batched_call(primitive, (t,), (True,), t.shape[0], params) if self.batched else primitive(t, **params)
 
     def transpose_twice(self, node: Node, tangents: list) -> Any:
         """Transpose the vjp rule: it is linear in its cotangent, so its transpose is the forward derivative."""
@@ -241,7 +239,6 @@ def push_both(record: Trace, seeds: list, create: bool) -> list:
 
 
 def columns_of(record: Trace, place: int, chunk_size: int | None) -> list[Tensor]:
-    """Return the blocks of one input, one per output."""
     rank, create = len(record.lead), record.nested
     x = record.inputs[place]
     inside = tuple(x.shape[rank:])

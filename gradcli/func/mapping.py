@@ -120,7 +120,6 @@ def tensor_only(x: Any, func: Callable) -> Tensor:
 
 
 def place_axes(outputs: list, build: Callable, out_dims: Any) -> Any:
-    """Rebuild the results with the mapped axis moved to out_dims."""
     if len(outputs) == 1 and isinstance(out_dims, tuple) and len(out_dims) == 1:
         (out_dims,) = out_dims
     dims = spread_prefix(out_dims, build(list(outputs)), "out_dims")

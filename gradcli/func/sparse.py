@@ -69,7 +69,6 @@ class Pattern:
 
 
 def union(patterns: Sequence[Pattern]) -> Pattern:
-    """Return the pattern of a result whose elements depend on those of all these patterns, which have one shape."""
     matrices = list({id(p.matrix): p.matrix for p in patterns}.values())
     return Pattern(patterns[0].shape, sum(matrices[1:], matrices[0]))
 
@@ -289,14 +288,9 @@ def grouped_products(record: Trace, colours: np.ndarray, count: int, forward: bo
         else:
             seeds = zip(record.outputs, seeds_of(record.outputs, colours, wanted), strict=True)
             products = pull(record, list(seeds), True, False)
-        chunks.append(join_rows(products, len(wanted), record.outputs if forward else record.inputs))
+        parts = [
+            np.zeros((len(wanted), x._data.size)) if g is None else np.asarray(g).reshape((len(wanted), -1))
+            for g, x in zip(products, record.outputs if forward else record.inputs, strict=True)
+        ]
+        chunks.append(np.concatenate(parts, axis=1))
     return np.concatenate(chunks)
-
-
-def join_rows(products: list, count: int, like: list[Tensor]) -> np.ndarray:
-    """Return a row per product, the elements of all tensors one after the other; zeros for None."""
-    parts = [
-        np.zeros((count, x._data.size)) if g is None else np.asarray(g).reshape((count, -1))
-        for g, x in zip(products, like, strict=True)
-    ]
-    return np.concatenate(parts, axis=1)

@@ -236,7 +236,6 @@ def check_cotangents(given: Sequence, like: Sequence[Tensor], places: tuple[int,
 
 
 def assemble_blocks(record: Trace, blocks: list[list[Tensor]], has_aux: bool) -> Any:
-    """Return the blocks of a Jacobian, one row per output, in the structure of the outputs and inputs."""
     jacobian = record.build_outputs([record.build_inputs([cover(block) for block in row]) for row in blocks])
     return (jacobian, record.aux) if has_aux else jacobian
 
@@ -288,7 +287,6 @@ def basis(start: int, stop: int, shape: tuple, lead: tuple, dtype: Any) -> Tenso
 
 
 def join_chunks(parts: list, axis: int, shape: tuple, nested: bool) -> Tensor:
-    """Join chunks along their first axis, move that to `axis`, and reshape."""
     if nested:
         whole = parts[0] if len(parts) == 1 else entry("concatenate").function(parts, 0)
         return (entry("moveaxis").function(whole, 0, axis) if axis else whole).reshape(*shape)

@@ -133,7 +133,6 @@ def as_index(x: Any) -> Any:
 
 
 def call_entry(primitive: Primitive, args: tuple, named: dict) -> Any:
-    """Call an entry of the table; wrap a raw result in a Tensor."""
     quick = None if named or len(args) != primitive.arity else recorder_for(primitive)
     result = primitive.function(*args, **named) if quick is None else quick(*args)
     if isinstance(result, tuple):
@@ -177,13 +176,6 @@ def stack_items(items: tuple) -> Tensor:
     return entry("stack").function(tensors)
 
 
-def special_form(name: str, args: tuple, named: dict) -> Tensor:
-    if len(args) != 1 or named or isinstance(args[0], tuple):
-        raise TypeError(f"{name}(x) takes one array or number")
-    x = lift_number(args[0])
-    return recorder().constant(x) if name == "const" else x
-
-
 LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})
 """Names of parameters that take a list of arrays, whose shapes may differ."""
 NESTED = "arrays"  # the parameter whose lists may hold lists
@@ -211,13 +203,11 @@ def as_parameter(name: str, x: Any) -> Any:
 
 
 def list_arrays(x: Any) -> Any:
-    """Convert the numbers in nested lists and tuples to arrays."""
     return type(x)(list_arrays(item) for item in x) if isinstance(x, tuple | list) else lift_number(x)
 
 
 @functools.cache
 def method_for(kind: Any) -> Callable[[Evaluator, Any], Any]:
-    """Return the method that evaluates expressions of a type."""
     return getattr(Evaluator, f"_{kind.__name__.lower()}")
 
 
@@ -261,7 +251,6 @@ class Evaluator:
         return result
 
     def assign_item(self, statement: tree.Statement) -> None:
-        """Run name[index] = expr."""
         name = str(statement.target)
         target = self.names.get(name)
         assert statement.index is not None
@@ -420,7 +409,10 @@ class Evaluator:
                 raise self.error("where(condition, x, y) takes three arguments", node)
             return self.choose(node, *args)
         if name in ("array", "const"):
-            return self.guard(node, special_form, name, args, named)
+            if len(args) != 1 or named or isinstance(args[0], tuple):
+                raise self.error(f"{name}(x) takes one array or number", node)
+            x = self.guard(node, lift_number, args[0])
+            return recorder().constant(x) if name == "const" else x
         assert primitive is not None
         if primitive.arity != 0 and args and not isinstance(args[0], tuple | list) and primitive.name != "polygamma":
             args = (lift_number(args[0]), *args[1:])

@@ -111,7 +111,6 @@ def from_npy(source: Source) -> np.ndarray:
 
 
 def members_of(source: Source) -> dict[str, tuple[Any, str]]:
-    """Return archive and member of each array in an .npz file, by name."""
     from zipfile import BadZipFile, ZipFile
 
     try:
@@ -125,7 +124,6 @@ def members_of(source: Source) -> dict[str, tuple[Any, str]]:
 
 
 def from_npz(source: Source) -> np.ndarray:
-    """Read the array with the name `key`, or the only one."""
     members = members_of(source)
     path = source.path
     key = next(iter(members)) if not source.key and len(members) == 1 else source.key

@@ -15,7 +15,7 @@ import sys
 import threading
 import warnings
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
@@ -50,7 +50,6 @@ NAMES_OF_NODES = {
 
 @functools.cache
 def method_for(kind: Any) -> Callable[[Converter, Any, int], tree.Expr]:
-    """Return the method that converts nodes of a type."""
     return getattr(Converter, f"_{kind.__name__.lower()}", Converter._unknown)
 
 
@@ -253,25 +252,18 @@ def parse(source: str, origin: str | None = None) -> tree.Program:
     not valid Python, or that uses more of Python than the language has.
     """
     check_size(source, origin)
-    with collector_paused():
+    enabled = gc.isenabled()
+    gc.disable()  # a tree has no cycles, and the collector would walk a large one again and again
+    try:
         text = Text(source, origin)
         converter = Converter(text)
         statements = [converter.statement(node) for node in parse_by_python(text).body]
-    if not statements:
-        raise GradcliError("the program is empty", hint="write an expression such as 'x**2 * sin(y)'", kind="syntax")
-    return tree.Program(source, statements, origin)
-
-
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause garbage collection: a tree has no cycles, and the collector would walk a large one again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
     finally:
         if enabled:
             gc.enable()
+    if not statements:
+        raise GradcliError("the program is empty", hint="write an expression such as 'x**2 * sin(y)'", kind="syntax")
+    return tree.Program(source, statements, origin)
 
 
 def check_size(source: str, origin: str | None) -> None:

@@ -248,10 +248,6 @@ class Sweep(NamedTuple):
     def names(self) -> list[str]:
         return [*self.handed, *result_names(self.question), *self.kept]
 
-    @property
-    def text_size(self) -> int:
-        return (self.stop - self.start) * len(self.names) * CELL_BYTES
-
     def bounds(self, number: int) -> tuple[int, int]:
         """Return the first row of a part, and the row after its last."""
         first = self.start + number * self.portions.part
@@ -260,7 +256,8 @@ class Sweep(NamedTuple):
 
 def do_part(sweep: Sweep, number: int, evaluate: EvaluateBlock, report: Report | None = None) -> int:
     folder = Folder(sweep.folder, sweep.ending)
-    return folder.write(number, results(sweep, number, evaluate, report), sweep.points.kinds, sweep.text_size)
+    text_size = (sweep.stop - sweep.start) * len(sweep.names) * CELL_BYTES
+    return folder.write(number, results(sweep, number, evaluate, report), sweep.points.kinds, text_size)
 
 
 def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, report: Report | None) -> Iterator[tuple[Table, int]]:
@@ -291,7 +288,6 @@ def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, report: Report |
 
 
 def mark_bad(x: np.ndarray, bad: np.ndarray) -> None:
-    """Mark in `bad` the rows that are not finite."""
     if x.dtype == object:
         bad |= [not np.isfinite(row).all() for row in x]
     elif not np.isfinite(np.add.reduce(x, None)):  # a fifth of the time of checking each

@@ -120,7 +120,6 @@ class Points:
         raise NotImplementedError
 
     def fingerprint(self) -> list:
-        """Return values that change when the file does."""
         status = os.stat(self.path)
         return [status.st_size, status.st_mtime_ns]
 
