@@ -157,17 +157,13 @@ def run_backward(output: Tensor, request: Request) -> None:
     vector = request.gradient
     if vector is None:
         if output._data.size != 1:
-            raise GradcliError(
-                f"the output has shape {shape}; a gradient needs a single number",
-                hint=f"pass --gradient with a vector of shape {shape}, or use 'gradcli jacobian'",
-                kind="shape",
-            )
+            hint = f"pass --gradient with a vector of shape {shape}, or use 'gradcli jacobian'"
+            message = f"the output has shape {shape}; a gradient needs a single number"
+            raise GradcliError(message, hint=hint, kind="shape")
         if output_is_complex:
-            raise GradcliError(
-                "the output is complex, so its gradient is not defined by itself",
-                hint="take real(...), imag(...) or abs(...) of it, or pass --gradient",
-                kind="shape",
-            )
+            hint = "take real(...), imag(...) or abs(...) of it, or pass --gradient"
+            message = "the output is complex, so its gradient is not defined by itself"
+            raise GradcliError(message, hint=hint, kind="shape")
         vector = np.ones(shape)
     check_vector(vector, output._data)
     if vector.dtype.kind == "c" and not output_is_complex:

@@ -338,11 +338,9 @@ def fold_modules(nodes: list[GraphNode], outputs: tuple[int, ...]) -> tuple[list
         operation = ("module", node.scope[0]) if node.scope else ("line", node.file, node.line)
         groups.setdefault(node.number if node.kind == "leaf" else operation, []).append(node)
     if len(groups) > FOLD_ABOVE:
-        raise GradcliError(
-            f"the graph has {len(nodes)} nodes, and {len(groups)} when folded by module and line: too many to draw",
-            hint="draw all of it with --all, best with -f dot or -f json; or a part of it with --out NAME",
-            kind="limit",
-        )
+        message = f"the graph has {len(nodes)} nodes, {len(groups)} when folded by module and line: too many to draw"
+        hint = "draw all of it with --all, best with -f dot or -f json; or a part of it with --out NAME"
+        raise GradcliError(message, hint=hint, kind="limit")
     numbers = {node.number: i + 1 for i, members in enumerate(groups.values()) for node in members}
     folded = [merge_nodes(members, numbers, set(outputs)) for members in groups.values()]
     return folded, tuple(dict.fromkeys(numbers[i] for i in outputs))

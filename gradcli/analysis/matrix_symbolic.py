@@ -63,7 +63,6 @@ class Inputs:
         return TermReader(self.program.parsed, names, self.named)
 
     def draw(self, lengths: Mapping[str, int], style: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draw random values for the inputs, and for the dimensions that the program reads."""
         values: dict[str, np.ndarray] = {n: np.float64(lengths[n]) for n in sorted(self.named)}  # type: ignore[misc]
         for name, own in self.shapes.items():
             shape = tuple(d if isinstance(d, int) else lengths[d] for d in own)

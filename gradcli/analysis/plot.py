@@ -86,12 +86,10 @@ def check_plotted_output(
     """Run a program once and return the name of its output. Raises GradcliError unless that is a real number."""
     missing = program.missing(given)
     if missing:
-        raise GradcliError(
-            "no value for " + ", ".join(f"'{name}'" for name in missing),
-            hint=f"add {' '.join(f'{name}=1' for name in missing)}"
-            + (f", or a range: {missing[0]}=FROM:TO" if verb == "plotted" else ""),
-            kind="name",
-        )
+        message = f"no value for {', '.join(map(repr, missing))}"
+        hint = f"add {' '.join(f'{name}=1' for name in missing)}"
+        hint += f", or a range: {missing[0]}=FROM:TO" if verb == "plotted" else ""
+        raise GradcliError(message, hint=hint, kind="name")
     run = program.run(given, wrt=wrt, out=out)
     if run.output is None:
         message = f"the script runs backward itself, so its output cannot be {verb}"

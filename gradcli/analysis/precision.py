@@ -67,7 +67,6 @@ def is_settled(x: Any, better: Any, digits: int) -> bool:
 
 
 def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
-    """Write numbers with the digits that agree with the better ones."""
     out = np.empty(np.shape(x), object)
     for index in np.ndindex(np.shape(x)):
         right = right_digits(x[index], better[index], digits)
@@ -285,7 +284,6 @@ class StepComparison:
         return float(np.nan_to_num(self.right.digits(computed, exacts), nan=self.right.full))
 
     def forward(self, node: Any, mine: Observation | None, exacts: Observation | None) -> None:
-        """Compare the result of an operation with that of its operands."""
         if mine is None or exacts is None or isinstance(mine.result, tuple):
             return
         operands = list(zip(mine.operands, exacts.operands, strict=True))

@@ -62,12 +62,9 @@ class Symbols:
 
 def refuse_many(count: int, limit: int) -> None:
     if count > limit:
-        raise GradcliError(
-            f"the inputs have {count} elements; formulas are made for at most {limit}",
-            hint="use smaller arrays, narrow with --wrt, or raise --max-symbols; "
-            "'gradcli grad --digits 50' gives numbers at any size",
-            kind="limit",
-        )
+        message = f"the inputs have {count} elements; formulas are made for at most {limit}"
+        hint = f"use smaller arrays, narrow with --wrt, or raise --max-symbols; {NUMBERS_INSTEAD} at any size"
+        raise GradcliError(message, hint=hint, kind="limit")
 
 
 NEEDS_NUMBERS = ("truth value of Relational", "convert expression to float", "Cannot convert symbols")
@@ -83,12 +80,9 @@ def on_symbols(program: Program, given: Mapping[str, Any], request: Request, alo
             if alone and error.kind == "shape" and error.hint is None:
                 error.hint = f"'{alone[0]}' is a single number, having no value; for a vector: --shape {alone[0]}=3"
             raise
-        raise GradcliError(
-            "the program needs a number here, and has only a symbol",
-            span=line_span(*error.cause_line) if error.cause_line else None,
-            hint="choose with where(condition, x, y), which is a formula, instead of an if",
-            kind="exact",
-        ) from None
+        message, span = "the program needs a number here, and has only a symbol", error.cause_line
+        hint = "choose with where(condition, x, y), which is a formula, instead of an if"
+        raise GradcliError(message, span=line_span(*span) if span else None, hint=hint, kind="exact") from None
 
 
 def as_expressions(x: Any) -> np.ndarray:
@@ -276,8 +270,6 @@ def evaluate_at(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
 
 
 class Rounded(StrPrinter):
-    """Prints numbers, rounded to some digits."""
-
     def __init__(self, digits: int = DIGITS):
         super().__init__()
         self.digits = digits

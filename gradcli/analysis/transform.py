@@ -33,11 +33,8 @@ class Recorded:
         self.output = run.output
         check_output(self.output)
         if is_complex(self.output):
-            raise GradcliError(
-                "the output is complex; only real outputs have derivatives of this kind",
-                hint="take real(...), imag(...) or abs(...) of it",
-                kind="shape",
-            )
+            message = "the output is complex; only real outputs have derivatives of this kind"
+            raise GradcliError(message, hint="take real(...), imag(...) or abs(...) of it", kind="shape")
         self.trace = Trace(list(run.leaves.values()), outputs=[self.output])
 
     @property
@@ -82,17 +79,14 @@ PRINTED = 10  # as text, a tenth of the limit on elements is allowed: each takes
 
 def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool = False) -> None:
     """Raise GradcliError for a matrix with too many elements. printed: whether it will be written as text."""
+    message = f"this {what} would have {rows} x {columns} elements"
     if printed and limit // PRINTED < rows * columns <= limit:
-        message = f"this {what} would have {rows} x {columns} elements; as text, the limit is {limit // PRINTED:.3g}"
         hint = "use --sparse, vjp or jvp, write it with -o FILE.npy, or raise the limit with --max-elements"
-        raise GradcliError(message, hint=hint, kind="limit")
+        raise GradcliError(f"{message}; as text, the limit is {limit // PRINTED:.3g}", hint=hint, kind="limit")
     if rows * columns > limit:
-        raise GradcliError(
-            f"this {what} would have {rows} x {columns} elements ({rows * columns * 8 / 2**30:.1f} GiB); "
-            f"the limit is {limit:.3g} elements",
-            hint="raise it with --max-elements, ask for fewer inputs with --wrt, or use --sparse, vjp or jvp",
-            kind="limit",
-        )
+        message += f" ({rows * columns * 8 / 2**30:.1f} GiB); the limit is {limit:.3g} elements"
+        hint = "raise it with --max-elements, ask for fewer inputs with --wrt, or use --sparse, vjp or jvp"
+        raise GradcliError(message, hint=hint, kind="limit")
 
 
 def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:

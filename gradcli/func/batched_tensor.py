@@ -106,7 +106,6 @@ class Batched(Tensor):
 
 
 def innermost_level(operands: Iterable) -> tuple[type[Batched], int]:
-    """Return the tensor class and the size of the innermost level among operands."""
     newest = max((x for x in operands if isinstance(x, Batched)), key=lambda x: x.record_level)
     return type(newest), newest._value.shape[0]
 

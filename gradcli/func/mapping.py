@@ -69,7 +69,6 @@ def check_dims(dims: list, leaves: list, title: str) -> list:
 
 @contextlib.contextmanager
 def open_level(size: int) -> Iterator[type]:
-    """Open one more level of vmap in this thread; yield the class of its tensors."""
     before = active.levels
     level = before[-1][0] + 1 if before else 1
     active.levels = (*before, (level, size))

@@ -95,7 +95,6 @@ def sparsity(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Patter
 
 
 def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
-    """Return the pattern of a node's result. operands: their patterns, None for constants."""
     primitive, params = node.rule.primitive, node.rule.params
     present = [p for p in operands if p is not None]
     if primitive is None:

@@ -71,18 +71,6 @@ def free_memory() -> int:
         return 4 << 30  # the system does not say
 
 
-def check_size(elements: int, itemsize: int, what: str) -> None:
-    size, free = elements * itemsize, free_memory()
-    if size > MEMORY_SHARE * free:
-        raise GradcliError(
-            f"{what} would take {size / 2**30:.1f} GiB; the limit is {MEMORY_SHARE:.0%} of the free "
-            f"{free / 2**30:.1f} GiB",
-            hint="ask for fewer inputs or outputs, for products (vjp, jvp), or for a sparse Jacobian",
-            kind="limit",
-            exit_code=2,
-        )
-
-
 def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[Node]) -> Iterator[tuple[int, int]]:
     """Yield the bounds of each chunk of rows to compute together.
 
@@ -252,7 +240,11 @@ def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = 
 def check_jacobian_size(record: Trace) -> None:
     rank = len(record.lead)
     rows, columns = (sum(math.prod(x.shape[rank:]) for x in part) for part in (record.outputs, record.inputs))
-    check_size(rows * columns * math.prod(record.lead), 8, "this Jacobian")
+    size, free = 8 * rows * columns * math.prod(record.lead), free_memory()
+    if size > MEMORY_SHARE * free:
+        limit = f"the limit is {MEMORY_SHARE:.0%} of the free {free / 2**30:.1f} GiB"
+        hint = "ask for fewer inputs or outputs, for products (vjp, jvp), or for a sparse Jacobian"
+        raise GradcliError(f"this Jacobian would take {size / 2**30:.1f} GiB; {limit}", hint=hint, kind="limit")
 
 
 def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> list[Tensor]:

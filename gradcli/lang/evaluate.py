@@ -176,8 +176,7 @@ def stack_items(items: tuple) -> Tensor:
     return entry("stack").function(tensors)
 
 
-LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})
-"""Names of parameters that take a list of arrays, whose shapes may differ."""
+LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})  # parameters that take a list of arrays
 NESTED = "arrays"  # the parameter whose lists may hold lists
 PLACES = frozenset({"condition", "indices", "index", "indices_or_sections", "kth", "obj", "pad_width", "repeats"})
 """Names of parameters that take whole numbers or a mask: places and lengths in other arrays."""

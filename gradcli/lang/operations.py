@@ -65,7 +65,6 @@ class Inlined(ast.NodeTransformer):
 
 @functools.cache
 def constants_of(path: str) -> dict[str, ast.expr]:
-    """Return the formulas of the constants that a Python file defines, by name."""
     with open(path, encoding="utf-8") as file:
         body = ast.parse(file.read()).body
     formulas: dict[str, ast.expr] = {}
@@ -112,7 +111,6 @@ def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
 
 
 def expression_text(body: ast.expr) -> str:
-    """Return an expression as text, without `np.` and `math.`."""
     return ast.unparse(body).replace("np.", "").replace("math.", "").replace(" ** ", "**")
 
 

@@ -23,28 +23,16 @@ PYTHON = re.compile(
 WORDINGS = (
     (r"'(\w+)' object cannot be interpreted as an integer.*", "a whole number is needed here"),
     (r"only integer tensors of a single element .*", "a whole number is needed here, not an array"),
-    (
-        r"only (integer scalar arrays|length-1 arrays|0-dimensional arrays|one element tensors).*",
-        "a single number is needed",
-    ),
-    (
-        r"Python int too large.*|(int|float|Python integer).* (too large|out of bounds for).*",
-        "this number is too large here",
-    ),
+    (r"only (integer scalar|length-1|0-dimensional|one element) (arrays|tensors).*", "a single number is needed"),
+    (r"(Python )?(int|float).* (too large|out of bounds for).*", "this number is too large here"),
     (r"cannot convert float (NaN|infinity) to integer", r"a whole number is needed here, not \1"),
     (r"zero-size array to reduction operation (\w+) .*", r"an empty array has no \1"),
-    (
-        r"input operand has more dimensions than allowed.*",
-        "an array with more axes cannot be broadcast to one with fewer",
-    ),
+    (r"input operand has more dimensions than allowed.*", "an array cannot be broadcast to fewer axes"),
     (
         r"operands could not be broadcast .*remapped shapes \S+ (\(.*?\)) +and requested shape (\(.*\))",
         r"an array of shape \1 cannot be broadcast to \2",
     ),
-    (
-        r"(all elements of broadcast shape must be non-negative|negative dimensions are not allowed)",
-        "a length cannot be negative",
-    ),
+    (r"all elements of broadcast shape must be .*|negative dimensions are .*", "a length cannot be negative"),
     (r"(?:The )?numpy boolean (subtract|negative).*", "booleans have no -; not, != and where(...) work on them"),
     (r"only integers, slices .*", "an index is a whole number in bounds, a slice, ..., None, or an array of those"),
     (r"cannot fit 'int' into an index-sized integer", "this index is out of bounds"),
@@ -113,8 +101,7 @@ SIGNS = {
     "{": "lists have square brackets: [1, 2]",
 }  # fmt: skip
 """Hints for signs that the language writes in another way."""
-WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())
-"""Python's keywords that are not words of the language."""
+WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())  # which the language lacks
 
 
 def keyword_as_name(text: str, line: int) -> re.Match | None:

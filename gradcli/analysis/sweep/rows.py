@@ -18,8 +18,7 @@ from ...request import Request
 from ...tape.tensor import Tensor
 
 Columns = Mapping[str, np.ndarray]  # arrays by name, all with one item per row of a block
-EvaluateBlock = Callable[[Columns], dict[str, np.ndarray]]
-"""Takes the inputs of a block of rows, returns results named as in `result_names`; made once per sweep."""
+EvaluateBlock = Callable[[Columns], dict[str, np.ndarray]]  # from inputs to results, named as in `result_names`
 
 ROWS = 65_536  # rows of a block: enough to hide the cost of a call of the engine (200 µs), few enough for the cache
 LOOPED = 64  # rows of a block if each row is a run of its own

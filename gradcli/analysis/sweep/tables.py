@@ -246,11 +246,9 @@ class TextPoints(Points):
             raise GradcliError(f"{self.title} has no heading: its first row holds numbers", hint=hint, kind="file")
         other = next((c for c in ";,\t" if len(cells) == 1 and c in cells[0]), None)
         if other is not None:
-            raise GradcliError(
-                f"{self.title}: cells are separated by {other!r}, not {separator!r}",
-                hint=f"pass --delimiter {other!r}" + "; decimal commas are allowed then" * (other != ","),
-                kind="file",
-            )
+            message = f"{self.title}: cells are separated by {other!r}, not {separator!r}"
+            hint = f"pass --delimiter {other!r}" + "; decimal commas are allowed then" * (other != ",")
+            raise GradcliError(message, hint=hint, kind="file")
         self.names = tuple(cells)
         self.places: list[tuple[int, int]] = []
 
@@ -295,7 +293,6 @@ class TextPoints(Points):
             row += block.rows
 
     def parse(self, place: int, data: bytes, row: int) -> Block:
-        """Parse a piece. row: the number of rows before it."""
         if self.latest is None or self.latest[0] != place:
             text = data.decode()
             self.latest = (place, self.parse_numbers(data, text) or self.parse_cells(text, row))
