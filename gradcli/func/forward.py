@@ -112,7 +112,7 @@ class Forward:
         return result if self.create or result is None else result._data
 
     def standing_in(self, node: Node, tangents: list) -> Node:
-        """Return a stand-in for the node whose parents are only those with a tangent."""
+        """Return a substitute for the node whose parents are only those with a tangent."""
         parents = tuple(p if t is not None else None for p, t in zip(node.parents, tangents, strict=True))
         return node.standing_in(parents, Tensor._wrap if self.create else None)
 

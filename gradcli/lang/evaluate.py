@@ -190,7 +190,7 @@ def parameters(primitive: Primitive) -> tuple[str, ...]:
 
 
 def parameter(primitive: Primitive | None, place: int) -> str:
-    """Return the name of the parameter at a place; empty if there is no such parameter."""
+    """Return the name of the parameter at a place; empty if it does not exist."""
     names = () if primitive is None else parameters(primitive)
     return names[place] if place < len(names) else ""
 

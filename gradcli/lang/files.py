@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import GradcliError, brief
 from ..rules.shapes import count_product
 from .reword import readable
-from .tables import Rows, Source, from_text, is_heading, open_source, parse_cell, read_text, reading, tell_format
+from .tables import Rows, Source, check_separator, is_heading, open_source, parse_cell, read_text, reading, tell_format
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
@@ -194,6 +194,12 @@ def part_of(document: Any, key: str, source: Source) -> Any:
     raise source.error(f" has no key '{key}'", brief(listed))
 
 
+def from_text(source: Source) -> np.ndarray:
+    table = Rows(source, SEPARATORS[source.kind])
+    row, cells = table.rows[-1]
+    check_separator(cells, SEPARATORS[source.kind], f"{source.name}: {source.path}, row {row}")
+    return table.column(source.key) if source.key else table.numbers()
+
+
 SEPARATORS = {"csv": ",", "tsv": "\t", "txt": None}
-READERS: dict[str, Any] = {kind: from_text(separator) for kind, separator in SEPARATORS.items()}
-READERS |= {"npy": from_npy, "npz": from_npz, "json": from_json}
+READERS = {**dict.fromkeys(SEPARATORS, from_text), "npy": from_npy, "npz": from_npz, "json": from_json}

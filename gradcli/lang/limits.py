@@ -17,7 +17,7 @@ from ..errors import GradcliError, Span, TimeIsUp
 from ..request import DEFAULT_MAX_ELEMENTS
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
-FILE_ENDINGS = (".py", ".expr")  # a target with such an ending is a file, even if there is no such file
+FILE_ENDINGS = (".py", ".expr")  # a target with such an ending is a file, even if it does not exist
 MAX_TEXT = 1 << 20  # bytes of a program
 MOST_AXES = 64  # of an array of NumPy
 

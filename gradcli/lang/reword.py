@@ -101,7 +101,7 @@ SIGNS = {
     "{": "lists have square brackets: [1, 2]",
 }  # fmt: skip
 """Hints for signs that the language writes in another way."""
-WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())  # which the language lacks
+WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())  # Python's, not the language's
 
 
 def keyword_as_name(text: str, line: int) -> re.Match | None:

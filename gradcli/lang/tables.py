@@ -107,15 +107,6 @@ class Rows:
         return number
 
 
-def from_text(separator: str | None) -> Any:
-    def read(source: Source) -> Any:
-        table = Rows(source, separator)
-        check_separator(table.rows[-1][1], separator, f"{source.name}: {source.path}, row {table.rows[-1][0]}")
-        return table.column(source.key) if source.key else table.numbers()
-
-    return read
-
-
 def split_cells(line: str, separator: str | None) -> list[str]:
     """Split a line into cells. A cell in quotes may hold separators."""
     if separator and '"' in line:
