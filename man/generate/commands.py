@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import re
 
 import click
@@ -14,6 +16,7 @@ from gradcli.show.causes import causes
 from . import texts
 from .mdoc import Item, argument, escape_roff, page, paragraphs, tag_list
 
+LEAD = 14  # lines of a command's help above the options
 RELATED = {
     "grad": ["jacobian", "gradcheck", "trace"],
     "eval": ["grad"],
@@ -43,6 +46,14 @@ def option_item(option: click.Option) -> Item:
     return " , ".join(f"Fl {escape_roff(flag[1:])}{value}" for flag in flags), f"{option.help or ''} {more}".strip()
 
 
+def split_help(text: str) -> tuple[str, str]:
+    """Split a help text into what fits above the options and the paragraphs that follow them."""
+    parts = inspect.cleandoc(text).split("\n\n")
+    ends = list(itertools.accumulate(len(part.split("\n")) + 1 for part in parts))
+    kept = max(1, sum(end <= LEAD for end in ends))
+    return "\n\n".join(parts[:kept]), "\n\n".join(parts[kept:])
+
+
 def takes_target(command: click.Command) -> bool:
     return any("TARGET" in (p.metavar or "") for p in command.params if isinstance(p, click.Argument))
 
@@ -54,24 +65,28 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
     references += ["gradcli-expressions(7)"] if takes_target(command) or name == "ops" else []
     references += ["gradcli-found(7)", "gradcli-protocol(7)", "gradcli-verdict(7)"] if name == "gradcheck" else []
     references += ["gradcli-json(5)"] if name in schemas() or name == "schema" else []
-    note = [".Pp", *paragraphs("What a TARGET and a VALUE may be is told in gradcli(1).")]
-    more = [".Pp", *paragraphs(texts.DESCRIPTIONS[name])] if name in texts.DESCRIPTIONS else []
+    note = [".Pp", *paragraphs("gradcli(1) describes TARGET and VALUE.")]
+    lead, rest = split_help(command.help or "")
+    more, heading, sections = texts.DESCRIPTIONS.get(name, "").partition("# ")
+    below = [".Ss Details", *paragraphs(rest)] if rest else []
+    below += paragraphs(heading + sections) if sections else []
     found = [
         (f"Li {cause}", f"{page.title}.")
         for cause, page in causes().items()
         if page.group == name and page.name == cause
     ]
-    more += [".Pp", "The causes are:", *tag_list(found, compact=True)] if found else []
+    below += [".Ss Causes", *tag_list(found, compact=True)] if found else []
     files = [*texts.PROGRAMS, texts.DATA] if takes_target(command) else []
     files += [texts.WRITTEN] if any(p.name == "output" for p in command.params) else []
     return page(
         f"gradcli-{name}(1)",
         re.sub(r"^([A-Z])(?=[a-z ])", lambda m: m[1].lower(), COMMANDS[name].rstrip(".")),
         [
-            *paragraphs(command.help or ""),
-            *more,
+            *paragraphs(lead),
+            *([".Pp", *paragraphs(more)] if more.strip() else []),
             *(note if takes_target(command) else []),
             *[".Pp", "The options are:", *tag_list(map(option_item, options))],
+            *below,
         ],
         [*examples_of(command), *texts.EXAMPLES.get(name, [])] or [f"gradcli {name} --help"],
         references,

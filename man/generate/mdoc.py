@@ -47,13 +47,16 @@ def sentence_lines(sentence: str) -> list[str]:
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return running text as lines: every sentence begins a line, paragraphs are apart, indented text is literal."""
+    """Return running text as lines: each sentence begins a line, indented text is literal, `# Title` is a heading."""
     lines: list[str] = []
     for part in inspect.cleandoc(text).split("\n\n"):
+        if part.startswith("# "):
+            lines.append(f".Ss {escape_roff(part[2:])}")
+            continue
         if part.startswith("    "):
             lines += [".Bd -literal -offset indent", *map(escape_roff, inspect.cleandoc(part).split("\n")), ".Ed"]
             continue
-        if lines:
+        if lines and not lines[-1].startswith(".Ss"):
             lines.append(".Pp")
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`])", " ".join(part.split())):
             lines += sentence_lines(sentence)
@@ -81,8 +84,8 @@ def page(
 ) -> str:
     """Return a whole page.
 
-    reference: its name and section, as in gradcli-grad(1). commands: examples. references: the pages that it leads to.
-    files: names, and what they are. compact: whether there are no blank lines between them.
+    reference: its name and section, as in gradcli-grad(1). commands: examples. references: the pages under SEE ALSO.
+    files: names and descriptions. compact: omit blank lines between files.
     """
     name, number = split_reference(reference)
     paths = [(f"Pa {argument(path)}", text) for path, text in files]

@@ -11,11 +11,11 @@ from .differences import DELIBERATE, DIFFERENCES
 from .mdoc import argument, page, paragraphs, tag_list
 
 INTRODUCTION = """
-differentiates expressions, programs and Python scripts with an engine of its own, which records a dynamic graph on
-NumPy, and checks derivatives written by hand.
+differentiates expressions, programs and Python scripts, and checks derivatives written by hand. It has its own engine,
+which records a dynamic graph on NumPy.
 """
 OPTIONS = [
-    ("Fl h , Fl \\-help", "Print a summary; after a command, one of its options."),
+    ("Fl h , Fl \\-help", "Print a summary. After a command, print its options."),
     ("Fl \\-version", "Print the version."),
 ]
 
@@ -28,11 +28,10 @@ def overview_page(references: Iterable[str]) -> str:
             ".Nm",
             *paragraphs(INTRODUCTION),
             ".Pp",
-            "The commands are:",
-            *tag_list((f"Cm {name}", f"{text} See gradcli-{name}(1).") for name, text in COMMANDS.items()),
-            ".Pp",
             "The options are:",
             *tag_list(OPTIONS),
+            ".Ss Commands",
+            *tag_list((f"Cm {name}", f"{text} See gradcli-{name}(1).") for name, text in COMMANDS.items()),
             ".Ss Targets",
             *paragraphs(texts.TARGETS),
             ".Ss Values",
