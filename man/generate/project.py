@@ -1,13 +1,13 @@
-"""The pages on what surrounds a call: gradcli-configuration(5), gradcli-environment(7) and gradcli-exit-codes(7)."""
+"""The pages gradcli-configuration(5), gradcli-environment(7) and gradcli-exit-codes(7)."""
 
 from __future__ import annotations
 
 from .mdoc import page, paragraphs, tag_list
 
 CONFIGURATION = """
-gradcli-gradcheck(1) takes defaults from the table `[tool.gradcli]` of a pyproject.toml: the nearest one that has this
-table, in the folder of the first target or above it; without a target, in the current folder or above it. The command
-line wins. A key that is not known is an error. Paths count from the folder of the file.
+gradcli-gradcheck(1) takes defaults from the table `[tool.gradcli]` of a pyproject.toml. It reads the nearest file with
+this table, in the folder of the first target or above it; without a target, in the current folder or above it. Options
+on the command line take precedence. An unknown key is an error. Paths are relative to the folder of the file.
 
     [tool.gradcli]
     paths = ["src", "tests"]
@@ -19,33 +19,40 @@ line wins. A key that is not known is an error. Paths count from the folder of t
     accept = ["src/losses.py:huber_grad kink"]
 """
 KEYS = [
-    ("Cm paths", "Files and folders that are checked where no TARGET is given."),
+    ("Cm paths", "Files and folders to check if no TARGET is given."),
     (
         "Cm exclude",
-        "Files and folders that are left out of folders: by name, or by path from the folder of the file. `*` stands "
-        "for anything. A file that is named on the command line is checked all the same.",
+        "Files and folders to skip when a folder is searched: by name, or by path relative to the folder of the file. "
+        "`*` matches anything. A file that is named on the command line is always checked.",
     ),
-    ("Cm jobs", "How many processes run checks, as `--jobs` says it."),
-    ("Cm timeout", "Seconds for each check, as `--timeout` says it."),
+    ("Cm jobs", "The number of processes that run checks, as with `--jobs`."),
+    ("Cm timeout", "The time limit for each check in seconds, as with `--timeout`."),
     (
         "Cm python",
-        "The Python, or the folder of its environment, that runs Python targets, as `--python` says it: for all "
-        "commands, before VIRTUAL_ENV. See gradcli-environment(7).",
+        "The Python that runs Python targets, or the folder of its environment, as with `--python`. It applies to all "
+        "commands and takes precedence over VIRTUAL_ENV. See gradcli-environment(7).",
     ),
-    ("Cm allow-inconclusive", "Whether the exit code is 0 where no check fails but some are inconclusive."),
+    ("Cm allow-inconclusive", "Whether the exit code is 0 if no check fails but some are inconclusive."),
     (
         "Cm accept",
-        'Known findings, each as "FILE:NAME finding": the file, the name of the check, and the name of the finding, '
-        'which is "fail" or "inconclusive" where there is none. A check all of whose findings are accepted is reported '
-        "as accepted and does not fail; any other finding of the same check does. The pytest plugin accepts them, too.",
+        'Known findings, each as "FILE:NAME finding": the file, the name of the check, and the name of the finding. '
+        'For a report without a finding, write "fail" or "inconclusive". If all findings of a check are accepted, it is '
+        "reported as accepted and does not fail; any other finding still fails. The pytest plugin accepts them, too.",
     ),
 ]
 PYTHON = """
-A Python target runs in the Python of the user's project, with the project's packages first. The first of these is
-taken: `--python PATH`; `python` in gradcli-configuration(5); VIRTUAL_ENV; a folder .venv in the target's folder or in
-one of its parents; CONDA_PREFIX; the Python that gradcli itself runs in. It has to be Python 3.11 or later. gradcli
-brings what it needs, but for NumPy and SciPy, which it can lend only to a Python of its own version. Expressions need
-none of this. `gradcli --version -v` prints which Pythons are used in the current folder.
+A Python target runs in the Python of your project, with the project's packages first. gradcli takes the first of these:
+
+    --python PATH
+    python in gradcli-configuration(5)
+    VIRTUAL_ENV
+    a folder .venv in the target's folder or one of its parents
+    CONDA_PREFIX
+    the Python that gradcli itself runs in
+
+It must be Python 3.11 or later. gradcli brings its own dependencies, except for NumPy and SciPy, which it can lend only
+to a Python of its own version. Expressions do not need any of this. `gradcli --version -v` prints which Pythons are used
+in the current folder.
 
 gradcli-watch(1) and gradcli-mutate(1) look for the programs of their COMMAND next to that Python first, as in an
 activated environment. The pytest plugin runs in the Python of pytest.
@@ -59,7 +66,7 @@ def configuration_page() -> str:
         [*paragraphs(CONFIGURATION), *tag_list(KEYS)],
         ["gradcli gradcheck tests", "gradcli gradcheck tests --timeout 60"],
         ["gradcli-environment(7)", "gradcli-gradcheck(1)"],
-        files=[("pyproject.toml", "Where the table is.")],
+        files=[("pyproject.toml", "The file with the table.")],
     )
 
 
@@ -74,8 +81,8 @@ def environment_page() -> str:
 
 
 def exit_codes_page() -> str:
-    more = """All exit codes are listed under EXIT STATUS. `gradcheck --exit-zero` exits with 0 whatever the
-verdicts are, and `--bisect` with what git expects."""
+    more = """EXIT STATUS lists all exit codes. `gradcheck --exit-zero` exits with 0 whatever the verdicts are, and
+`--bisect` exits with the codes that `git bisect run` expects."""
     return page(
         "gradcli-exit-codes(7)",
         "what the exit codes of gradcli mean",

@@ -5,41 +5,38 @@ from __future__ import annotations
 from .mdoc import argument, page, paragraphs, tag_list
 
 DESCRIPTION = """
-With `cmd:COMMAND` as its target, gradcli-gradcheck(1) starts a program, asks it for values and derivatives of a
-function, and judges the derivatives. The command is split into words as a shell would, but no shell runs it.
+With the target `cmd:COMMAND`, gradcli-gradcheck(1) starts a program, asks it for values and derivatives of a function,
+and checks the derivatives. The command is split into words as a shell would split it, but no shell runs it.
 
-The program reads its standard input and writes to its standard output. Each request is one JSON object on one line,
-without blanks, its keys in the order given below. Each answer is one JSON object on one line, which has to be
-flushed. Other lines on standard output go to standard error. The program goes on until its input ends. When it
-dies, or takes longer for an answer than `--timeout` allows, that check ends as an error, with the end of what it
-printed; the next check starts it anew.
+The program reads requests from standard input and writes answers to standard output. Each request is one JSON object on
+one line, without blanks, with its keys in the order given below. Each answer is one JSON object on one line, and must
+be flushed. Other lines on standard output are copied to standard error. The program runs until its input ends. If it
+dies, or takes longer for an answer than `--timeout` allows, the check ends as an error that shows the end of what the
+program printed. The next check starts the program again.
 
-The bodies are those of UM-Bridge 1.0, with the method in the object. The inputs are vectors, x0, x1 and so on on the
-command line, and the outputs are vectors, too; they are numbered from 0. A number has to be written with 17
-significant digits, so that nothing is lost. The `config` is what `--config` gives, else an empty object; the `name`
-is empty.
+The bodies are those of UM-Bridge 1.0, with the method inside the object. Inputs and outputs are vectors, numbered from
+0; on the command line the inputs are called x0, x1 and so on. Write numbers with 17 significant digits, so that no
+precision is lost. `config` is the object given with `--config`, or else an empty object; `name` is empty.
 
-Each request ends with an `id`, a number that grows: `"id":7`. An answer may carry the same `id`; then one with
-another is taken for no answer, so that a program which answers twice, or late, does not shift what follows.
-Without it the first answer after a request counts, and what comes between two requests is dropped, with a
-warning.
+Each request ends with an `id`, a number that grows: `"id":7`. An answer may repeat the `id`. Then gradcli ignores
+answers with another `id`, so a program that answers twice, or late, does not shift the answers that follow. Without an
+`id`, the first answer after a request counts, and anything between two requests is dropped with a warning.
 """
 METHODS = [
     (
         '{"method":"ModelInfo","name":""}',
         "What the program can do. The answer is "
         '`{"support":{"Evaluate":true,"Gradient":true,"ApplyJacobian":false}}`. '
-        "One of Gradient and ApplyJacobian is needed. An error will do: then the program is taken to have Evaluate and "
-        "Gradient.",
+        "One of Gradient and ApplyJacobian is needed. If the answer is an error, gradcli assumes Evaluate and Gradient.",
     ),
     (
         '{"method":"InputSizes","name":"","config":{}}',
-        'The lengths of the inputs, such as `{"inputSizes":[2]}`. An error will do: then the inputs are those that '
-        "the command line gives.",
+        'The lengths of the inputs, such as `{"inputSizes":[2]}`. If the answer is an error, the inputs are those of '
+        "the command line.",
     ),
     (
         '{"method":"OutputSizes","name":"","config":{}}',
-        'The lengths of the outputs, such as `{"outputSizes":[1]}`. An error will do: then they are evaluated.',
+        'The lengths of the outputs, such as `{"outputSizes":[1]}`. If the answer is an error, gradcli evaluates them.',
     ),
     (
         '{"method":"Evaluate","name":"","input":[[1.2,2.0]],"config":{}}',
@@ -58,11 +55,11 @@ METHODS = [
     ),
 ]
 ERRORS = """
-What cannot be done is answered with `{"error":{"type":"InvalidInput","message":"x must be positive"}}`. At the point
-itself that ends the check as an error; beside it, the function counts as having no value there.
+If the program cannot answer, it returns `{"error":{"type":"InvalidInput","message":"x must be positive"}}`. At the
+checked point, this ends the check as an error. At points nearby, the function counts as having no value there.
 """
 FILES = [
-    ("samples/elsewhere/rosen.c", "A whole program in C."),
+    ("samples/elsewhere/rosen.c", "A complete program in C."),
     ("samples/elsewhere/rosen.f90", "The same in Fortran."),
     ("samples/elsewhere/rosen.R", "The same in R."),
     ("samples/elsewhere/rosen.js", "The same in JavaScript."),

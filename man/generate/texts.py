@@ -112,8 +112,8 @@ values, and the mistake that explains them.
 A check is inconclusive when the function does not allow a decision. The reason may be noise, values that are not finite,
 or a kink whose one-sided derivatives are not known. At a kink, a value in the generalized gradient passes.
 
-Some functions read one triangle of a symmetric (Hermitian) matrix or take no other matrices (`cholesky`, `eigh`). For
-these, a derivative that is right along symmetric changes passes, and the report says so.
+Some functions, such as `cholesky` and `eigh`, read one triangle of a symmetric (Hermitian) matrix or take no other
+matrices. For these, a derivative that is right along symmetric changes passes, and the report says so.
 
 A backward pass is also called with cotangents of zeros, with both signs, and with sums of two: it must be linear in
 them. If the function raises an error or returns another shape on one side of the point, it is sampled on the other
@@ -126,7 +126,7 @@ A check moves all elements at once along random directions. A scalar function of
 200 + 20 log2(n) times for a pass, and 600 times for a fail that names its element. Up to eight elements are estimated
 one by one. `--show all` estimates every element, with about 15 calls each.
 
-`--calls N` limits the calls of the function (`calls=` in declarations). Calls that a framework makes for its products
+`--calls N` limits the calls of the function (in declarations, `calls=`). Calls that a framework makes for its products
 count, too. A clear disagreement within N calls is a fail. If N calls do not decide, the check is inconclusive, and the
 message and `calls_needed` in JSON give a sufficient number.
 
@@ -135,7 +135,7 @@ or half a minute.
 
 # Element by element
 
-`--elementwise` (`elementwise=True` in declarations and in `check_gradient`) is for functions that work element by
+`--elementwise` (in declarations and in `check_gradient`, `elementwise=True`) is for functions that work element by
 element: a ufunc, an activation, or a model of `x` and numbers. The function after `--grad` then returns the derivative
 of each element, in the output's shape, or one such array for each parameter, as `fit_deriv` does. You need not write
 `np.diag`. Inputs have the output's shape or are numbers, with at most 2000 elements. gradcheck first verifies from
@@ -257,7 +257,7 @@ each with its own output, and follow one another.
 # Packages and speed
 
 Text needs no other packages. If pyarrow is installed, reading and writing takes a third of the time and gives the same
-bytes. Parquet needs pyarrow (`pip install pyarrow`, the extra gradcli[sweep]), and `--dask` needs `dask[distributed]`
+bytes. Parquet needs pyarrow (the extra gradcli[sweep], or `pip install pyarrow`), and `--dask` needs `dask[distributed]`
 and pyarrow (the extra gradcli[dask]). `-j` helps if the program is slow or if the rows are text; numbers in Parquet
 are limited by the disk. On a cluster, start `dask scheduler` and `dask worker` in a folder that all machines see. If a
 worker dies, its part is computed again.
