@@ -1,6 +1,6 @@
 """Manual pages, generated from the commands, the table of functions and the JSON schemas.
 
-`python -m man.generate man` writes them. What no help text says stands in `texts.py`.
+`python -m man.generate man` writes them. Text that is in no help message is in `texts.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SUBJECTS = {
 
 
 def pages() -> dict[str, str]:
-    """Return the text of every page by file name, such as gradcli-grad.1."""
+    """Return the text of every page by file name: gradcli-grad.1."""
     context = click.Context(cli, info_name="gradcli", **cli.context_settings)
     others: dict[str, str] = {}
     for name in COMMANDS:

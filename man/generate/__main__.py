@@ -1,4 +1,4 @@
-"""`python -m man.generate [FOLDER]`: write all pages, remove those that are no more, and write what else is made."""
+"""`python -m man.generate [FOLDER]`: write all generated files, and remove obsolete pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .stubs import ROOT, stubs
 
 
 def main(folder: str = "man") -> None:
-    """Write all pages into a folder, the stubs into the package, and the page on its architecture."""
+    """Write all pages into a folder, the stubs into the package, and ARCHITECTURE.md."""
     texts = pages()
     Path(folder).mkdir(parents=True, exist_ok=True)
     for old in Path(folder).glob("gradcli*.[1-9]"):

@@ -15,7 +15,7 @@ TEXT = "string or nested list of strings"
 
 
 def kind_of(schema: dict[str, Any]) -> str:
-    """Return in words what a schema allows."""
+    """Describe in words what a schema allows."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         short = {"text": TEXT, "real": "number", "sparse": "sparse matrix"}
@@ -31,7 +31,7 @@ def kind_of(schema: dict[str, Any]) -> str:
 
 
 def plain_kind(kind: str, schema: dict[str, Any]) -> str:
-    """Return a type in words, with that of its items."""
+    """Describe a type in words, with the type of its items."""
     if kind == "array" and "items" in schema:
         return f"list of {many(kind_of(schema['items']))}"
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
@@ -40,7 +40,7 @@ def plain_kind(kind: str, schema: dict[str, Any]) -> str:
 
 
 def many(kind: str) -> str:
-    """Return the plural of a kind; what is in an object has names."""
+    """Return the plural of a kind of value."""
     if kind.startswith("object of "):
         return kind.replace("object of", "objects of")
     return " or ".join(word.replace(" ", "s ", 1) if " of " in word else f"{word}s" for word in kind.split(" or "))
@@ -56,19 +56,19 @@ def children(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def keys(schema: dict[str, Any]) -> list[str]:
-    """Return the list of an object's keys, with those inside them."""
+    """List an object's keys, with nested ones."""
     lines = [".Bl -tag -width Ds"]
     for key, value in schema["properties"].items():
         optional = "" if key in schema.get("required", ()) else ", optional"
-        told = kind_of(value)
-        lines += [f".It Va {argument(key)}", *paragraphs(f"({told}{optional}) {value.get('description', '')}")]
+        kind = kind_of(value)
+        lines += [f".It Va {argument(key)}", *paragraphs(f"({kind}{optional}) {value.get('description', '')}")]
         for inner in children(value):
             lines += keys(inner)
     return [*lines, ".El"]
 
 
 def document(schema: dict[str, Any]) -> list[str]:
-    """Return what a document holds; a list of alternatives one by one."""
+    """Describe a document, or each of its alternatives."""
     lines = paragraphs(schema["title"] if schema["title"].endswith(".") else f"{schema['title']}.")
     for part in schema.get("anyOf", ()):
         lines += [".Pp", *document(part)]
@@ -92,5 +92,5 @@ def json_page() -> str:
         lines,
         texts.JSON_EXAMPLES,
         ["gradcli(1)", "gradcli-schema(1)"],
-        files=[("*.json", "What `-o` writes under such a name is JSON.")],
+        files=[("*.json", "`-o` writes JSON to files with this ending.")],
     )

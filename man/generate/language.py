@@ -14,16 +14,16 @@ from .mdoc import Item, argument, page, paragraphs, tag_list
 
 
 def functions() -> Iterator[Item]:
-    """Yield every function of the language: its call, the first line on it, and its other names."""
+    """Yield every function of the language: its call, the first line of its description, and its other names."""
     for name, entry in sorted(full_table().items()):
         if entry.public:
-            told = describe(entry)
-            doc = told.doc.strip().split("\n")[0]
+            shown = describe(entry)
+            doc = shown.doc.strip().split("\n")[0]
             first = doc.split(" ")[0]
             if len(first) > 1 and first.isalpha() and first != "nan":
                 doc = doc[0].upper() + doc[1:]
-            also = f" Also called {' and '.join(f'`{other}`' for other in told.aliases)}." if told.aliases else ""
-            yield argument(name + told.signature), doc + also
+            also = f" Also called {' and '.join(f'`{other}`' for other in shown.aliases)}." if shown.aliases else ""
+            yield argument(name + shown.signature), doc + also
 
 
 def expressions_page() -> str:

@@ -1,7 +1,7 @@
-"""What type checkers and editors are told of names that are found when they are asked for: stubs beside the package.
+"""Stubs for type checkers and editors: names of the package that are looked up when they are used.
 
 The functions of the table have no `def` that a type checker could read. Their stubs have the signatures that `help`
-shows; a result is a Tensor where the table says that there is one, and what nobody knows is Any.
+shows. A result is a Tensor if the table says so; unknown types are Any.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PLAIN = {"bool", "int", "float", "complex", "str", "None", "Any", "Tensor"}
 CALLED = {"gradcli.check": "gradcli.check.declare", "gradcli.autograd.gradcheck": "gradcli.check.pytorch"}
-"""Modules that are called, with the home of the function that then runs."""
+"""Callable modules, with the home of the function that a call runs."""
 INTS = set("dim ndimension nelement numel".split())
 TUPLES = set("array_split broadcast_arrays dsplit eig eigh hsplit slogdet svd unstack vsplit".split())
-"""Of what has no annotations, the functions whose result is another than a tensor (`is_...`: a bool)."""
+"""Functions without annotations whose result is not a tensor (`is_...`: a bool)."""
 
 
 class Text:
-    """Text that stands in a signature as it is."""
+    """Text that a signature shows unquoted."""
 
     def __init__(self, text: str):
         self.text = text
@@ -95,7 +95,7 @@ def definition(name: str, function: Callable, is_method: bool = False) -> str:
 
 
 def is_readable(value: Any, module: ModuleType) -> bool:
-    """Return whether a type checker can read the definition of a class or a function where it stands."""
+    """Return whether a type checker can read the definition of a class or function in its own module."""
     home = inspect.getmodule(value)
     if home in (None, module) or getattr(home, getattr(value, "__name__", ""), None) is not value:
         return False
@@ -106,7 +106,7 @@ def is_readable(value: Any, module: ModuleType) -> bool:
 
 
 def line(name: str, module: ModuleType) -> str:
-    """Return what a module's stub says of one public name."""
+    """Return the line of a module's stub for one public name."""
     value = getattr(module, name)
     if isinstance(value, ModuleType):
         package, _, last = value.__name__.rpartition(".")
@@ -146,7 +146,7 @@ def is_offered(name: str) -> bool:
 
 
 def methods_stub() -> str:
-    """Return the methods of Tensors that are looked up by name, and the in-place forms of elementwise ones."""
+    """Return the stub of Tensor methods that are looked up by name, with in-place forms of elementwise ones."""
     names = sorted(filter(is_offered, {*gradcli.offered_names(), *METHODS}))
     elementwise = {name for name in names if (found := by_torch(name)) and found[0].pattern == ELEMENTWISE}
     names = sorted({*names, *(f"{name}_" for name in elementwise if not name.endswith("_"))})
