@@ -1,10 +1,10 @@
 #!/bin/sh
-# Which commit broke a gradient? A small repository is made, and `git bisect run gradcli gradcheck --bisect` finds it.
+# Which commit broke a gradient? This makes a small repository, and `git bisect run gradcli gradcheck --bisect` finds it.
 #
 #     sh samples/bisect.sh
 #
-# Of the eight revisions one does not import (it is skipped: gradcheck would exit with 3, --bisect makes that 125), and
-# from the sixth on the gradient lacks its 1/n.
+# There are eight revisions. One cannot be imported and is skipped: gradcheck would exit with 3, --bisect exits with 125.
+# From the sixth on, the gradient lacks its 1/n.
 
 set -eu
 

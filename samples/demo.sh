@@ -1,5 +1,5 @@
 #!/bin/sh
-# What gradcli does, in a minute. `make demo` runs it.
+# A tour of gradcli in a minute. `make demo` runs it.
 cd "$(dirname "$0")/.." || exit 1
 
 show() {
@@ -16,10 +16,10 @@ show() {
     gradcli "$command" -f table "$@"
 }
 
-echo 'Is my gradient right? This one is not, and this is why:'
+echo 'Is my gradient right? This one is wrong, and the report says why:'
 show gradcheck samples/gradients.py:mean_square --grad mean_square_gradient x='[1, 2, 4]'
 echo
-echo 'These are, at the points that the file declares:'
+echo 'These are right at the points that the file declares:'
 show gradcheck samples/gradients.py
 echo
 echo 'What is the derivative, of a formula or of a script?'
@@ -29,8 +29,8 @@ echo
 echo 'How does backward find it?'
 show trace 'u = x * y; sin(u) + u' x=2 y=3
 echo
-echo 'A program as it stands, and the derivatives that it hands to a solver:'
+echo 'Which derivatives does an unchanged program pass to a solver?'
 show watch -- python samples/fit.py
 echo
-echo 'A mistake in a formula is pointed at:'
+echo 'An error message points at the mistake:'
 show grad 'x**2 + sinn(y)' x=1 y=2 || true

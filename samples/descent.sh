@@ -3,8 +3,8 @@
 #
 #     sh samples/descent.sh ['EXPRESSION' NAME=START...]
 #
-# RATE is the length of a step in gradients (0.2), STEPS the most steps (50), SMALL the gradient that is small enough
-# (1e-4). Every line it prints is the number of a step, the length of the gradient there, and the point.
+# RATE is the step size (0.2), STEPS the maximum number of steps (50), and SMALL the gradient norm at which it stops
+# (1e-4). Each line has the number of the step, the gradient norm, and the point.
 set -eu
 
 [ $# -gt 0 ] || set -- '(x - 1)^2 + 2*(y + 0.5)^2 + x*y/2' x=3 y=2

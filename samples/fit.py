@@ -1,4 +1,4 @@
-"""Rosenbrock's valley by Newton's method: the gradient is right, the Hessian has a mistake that the solver forgives.
+"""Rosenbrock's valley by Newton's method: the gradient is right, the Hessian has a small mistake.
 
 gradcli watch -- python samples/fit.py
 """

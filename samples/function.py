@@ -1,4 +1,4 @@
-"""A function as the target: its parameters are the inputs.
+"""A function as a target: its parameters are the inputs.
 
 gradcli grad samples/function.py:rosenbrock x=-1 y=2
 """

@@ -1,4 +1,4 @@
-"""Gradients written by hand, and the checks that guard them: gradcli gradcheck samples/gradients.py"""
+"""Gradients written by hand, with their checks: gradcli gradcheck samples/gradients.py"""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def cross_entropy(w, x, y):
 
 
 def softmax_backward(cotangent, x):
-    """A backward pass: the cotangent times the Jacobian of softmax."""
+    """The backward pass: the cotangent times the Jacobian of softmax."""
     p = softmax(x)
     return p * (cotangent - np.sum(cotangent * p))
 

@@ -1,7 +1,7 @@
-"""Hooks see a gradient on its way, and what they return replaces it.
+"""Hooks receive a gradient during backward and may return a replacement.
 
-The gradient that reaches `y` is clipped, so x gets less of it. The same from the command line, on the sample
-`arrays.expr`: gradcli grad samples/arrays.expr --hook residual='clip(g, -1, 1)'
+Here the gradient of `y` is clipped before it reaches x. The same on the command line, with the sample `arrays.expr`:
+gradcli grad samples/arrays.expr --hook residual='clip(g, -1, 1)'
 """
 
 import gradcli

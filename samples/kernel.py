@@ -1,4 +1,4 @@
-"""A compiled C kernel as a custom Function: called through ctypes, and gradchecked like any other.
+"""A compiled C kernel as a custom Function, called through ctypes and checked like any other.
 
 Build the kernel first, in this folder: cc -O2 -shared -fPIC -o kernel.so kernel.c -lm
 Then: gradcli gradcheck kernel.py:Swish x='[-1, 0, 2]'   or   gradcli grad kernel.py
@@ -24,7 +24,7 @@ kernel.swish_backward.argtypes = [doubles, doubles, doubles, ctypes.c_size_t]
 
 
 def contiguous(tensor):
-    """Return a tensor's numbers as an array that C can walk through."""
+    """Return a tensor's numbers as a contiguous array of doubles."""
     return np.ascontiguousarray(tensor.detach().numpy(), np.float64)
 
 

@@ -1,6 +1,6 @@
-"""Leaves and non-leaves: backward fills the gradients of leaves only.
+"""Leaves and intermediate results: backward fills only the gradients of leaves.
 
-`retain_grad` asks for the gradient of an intermediate result as well. Run it with `gradcli grad
+`retain_grad` also keeps the gradient of an intermediate result. Run it with `gradcli grad
 samples/leaves.py`, or with plain `python`.
 """
 

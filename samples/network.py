@@ -1,6 +1,6 @@
-"""A step of training: a network of two layers learns exclusive or, and a hook watches its last layer.
+"""One training step of a network with two layers, and a hook on its last layer.
 
-Run it with `python samples/network.py`, or see the gradients of all weights with `gradcli grad samples/network.py`;
+Run it with `python samples/network.py`, or print the gradients of all weights with `gradcli grad samples/network.py`;
 `--hook net.out=print` prints the gradients that pass the last layer.
 """
 
@@ -15,7 +15,7 @@ class Network(nn.Module):
         super().__init__()
         self.hidden = nn.Linear(2, 3)
         self.out = nn.Linear(3, 1)
-        with gradcli.no_grad():  # fixed numbers to start from
+        with gradcli.no_grad():  # fixed initial values
             self.hidden.weight.copy_(gradcli.tensor([[1.0, -1.0], [-1.0, 1.0], [0.5, 0.5]]))
             self.hidden.bias.zero_()
             self.out.weight.copy_(gradcli.tensor([[1.0, 1.0, 0.0]]))
@@ -27,7 +27,7 @@ class Network(nn.Module):
 
 
 def report(module, grad_input, grad_output):
-    """Print how large the gradient is that the layer hands on to its input."""
+    """Print the size of the gradient that the layer passes to its input."""
     print("gradient of the hidden units:", grad_input[0].abs().sum().item())
 
 

@@ -1,7 +1,7 @@
-"""A script: ordinary Python that builds its graph as it runs, here Newton's iteration for a square root.
+"""A script is ordinary Python that builds its graph as it runs: here Newton's iteration for a square root.
 
-How often the loop runs depends on the data: the graph is that of this very run. The derivative of sqrt(a) is
-1 / (2 sqrt(a)). Its leaves are the inputs, so `gradcli grad samples/script.py a=9` runs it at another point.
+The number of iterations depends on the data, and the graph is that of the current run. The derivative of sqrt(a) is
+1 / (2 sqrt(a)). The leaves are the inputs: `gradcli grad samples/script.py a=9` runs the script at another point.
 """
 
 import gradcli

@@ -3,7 +3,7 @@
 #
 #     sh samples/sweep.sh [FOLDER]
 #
-# The third needs `pip install 'dask[distributed]' pyarrow`; all three must give the same. ROWS is the number of points (3000).
+# The third needs `pip install 'dask[distributed]' pyarrow`; all three must give the same. ROWS: the number of points (3000).
 set -eu
 
 folder=${1:-$(mktemp -d)}
@@ -18,7 +18,7 @@ awk -v rows="${ROWS:-3000}" 'BEGIN {
 echo "== from a file"
 gradcli sweep "$program" points.csv --keep id -o slopes.csv --json
 head -n 3 slopes.csv
-# Stopped half-way, the same command would go on from there.
+# If this command is interrupted, the same command resumes it.
 
 echo "== from a pipe: the steepest point"
 gradcli sweep "$program" - --keep id < points.csv | tee piped.csv | sed 1d |
@@ -27,7 +27,7 @@ cmp slopes.csv piped.csv
 
 echo "== on a Dask cluster"
 if ! command -v dask > /dev/null; then
-    echo "skipped: there is no command 'dask'; pip install 'dask[distributed]' pyarrow brings it"
+    echo "skipped: the command 'dask' is missing; pip install 'dask[distributed]' pyarrow"
     exit 0
 fi
 # By hand, as on several machines that share a folder: one scheduler, and as many workers as there are processors.

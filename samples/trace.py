@@ -1,4 +1,4 @@
-"""Three lines to watch backward with: gradcli trace samples/trace.py, or gradcli graph samples/trace.py."""
+"""Three lines on which to watch backward: gradcli trace samples/trace.py, or gradcli graph samples/trace.py."""
 
 import gradcli
 

@@ -1,4 +1,4 @@
-"""The page ARCHITECTURE.md: how the parts belong together, from the package's docstring, and where to change what."""
+"""ARCHITECTURE.md: the parts of the package, their layers from its docstring, and which file to open for a change."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import gradcli
 
 HEAD = """# Architecture
 
-<!-- Written by `make man` from the docstring of `gradcli/__init__.py` and from `man/generate/architecture.py`. -->
+<!-- Written by `make man` from `man/generate/architecture.py` and the docstring of `gradcli/__init__.py`. -->
 
-gradcli calculates gradients from the shell, shows how backward gets them, and judges derivatives, wherever they were
-written. `CONTRIBUTING.md`, beside this page, lists the files that a new function, command, adapter or format touches.
+gradcli calculates gradients in the shell, shows how backward computes them, and checks derivatives from any source.
+`CONTRIBUTING.md` lists the files that a new function, command, adapter or format touches.
 
-## The way of the data
+## The path of the data
 
 ```
  gradcli gradcheck f.py:f --grad g x=2 -f json          the words of the command line
-        |  cli: options, read once
+        |  cli: reads the options once
         v
-     Request                                            what was asked: one record
+     Request                                            one record of the options
         |  program: opens the target
         v
-  Program or Claim <------ lang, program/elsewhere      what can be run, and says what its derivative is
+  Program or Claim <------ lang, program/elsewhere      something to run, and the derivative that it claims
         |
         +---- analysis ----> tape, func, exact          the recorded graph; transforms; symbols and digits
         |                         |
@@ -39,61 +39,165 @@ written. `CONTRIBUTING.md`, beside this page, lists the files that a new functio
 
 ## Seven ideas
 
-1. **The entry owns its function.** Value, derivative, names, PyTorch's signature and how it batches stand in one entry
-   of the table (`gradcli/rules/table.py`); method, help, manual, stubs and tests follow from it.
-2. **One node, one layout, one walk.** A node has parents, saved values and a rule, which turns a cotangent into those
-   of the parents (`gradcli/tape/node.py`, `gradcli/tape/walk.py`).
+1. **An entry owns its function.** One entry of the table (`gradcli/rules/table.py`) has the value, the derivative, the
+   names, PyTorch's signature and the batching rule. Method, help, manual, stubs and tests follow from it.
+2. **One node, one layout, one walk.** A node has parents, saved values and a rule. The rule turns a cotangent into the
+   cotangents of the parents (`gradcli/tape/node.py`, `gradcli/tape/walk.py`).
 3. **A mode is a recorder on a stack.** Nothing is patched from outside (`gradcli/tape/record.py`).
-4. **Program is one interface** for whatever can be run (`gradcli/program/base.py`), and Claim for whatever says what
-   its derivative is (`gradcli/program/claim.py`): ours, by hand, another framework's, a server's, a library's.
-5. **Request is what was asked, once** (`gradcli/request.py`), handed whole to whoever reads a field of it.
-6. **Everything checked is a real matrix.** One place knows names, shapes and complex numbers (`gradcli/check/flat.py`);
-   beyond it there are rows and columns. A number called numeric was computed from values, never from the claim.
-7. **Results are rows and a document** (`gradcli/show/results.py`): a format is one function for all of them.
+4. **Program is the one interface** of everything that can run (`gradcli/program/base.py`). Claim is the one interface
+   of everything with a claimed derivative (`gradcli/program/claim.py`): gradcli's own, one written by hand, or one
+   from another framework, a server or a library.
+5. **Request records the options once** (`gradcli/request.py`). Functions that read a field get the whole record.
+6. **A check works on a real matrix.** Only `gradcli/check/flat.py` knows names, shapes and complex numbers; all other
+   modules see rows and columns. A number called numeric is computed from values, never from the claim.
+7. **Results are rows and a document** (`gradcli/show/results.py`). A format is one function for all results.
 """
 LAYERS = """
 ## The layers
 
-A package imports from those above it in this table, never from below; `tests/test_layers.py` reads the imports. A
-module is imported when a command needs it.
+A package imports only from packages above it in this table; `tests/test_layers.py` verifies this. A module is imported
+when a command needs it.
 
-| package | what it holds |
+| package | contents |
 |---|---|
 """
+PARTS = {
+    "The table": """
+A new function needs one entry in `gradcli/rules/`, made by `elementwise`, `linear`, `general`, `constant` or
+`composition` (`gradcli/rules/table.py`). `make man` writes it into the manual.
+
+The parameter names of a rule say what is kept for backward: `x` the array, `x_shape` its shape, `x_or_none` the array
+unless it was changed in place since, `_` nothing. A rule runs on arrays, on Tensors (for the graph of the gradient) and
+on cotangents with extra leading axes. It is written once, and counts axes from the right.
+
+The entry also has its exact form (`exact`, or `twin` in operands x, y, z), the operands that an element depends on
+(`pattern`), and the size of the result (`size`). No other code knows functions by name.
+""",
+    "The tape": """
+A node keeps raw arrays, its parents and its rule, but never Tensors, so there are no reference cycles. Nodes are
+numbered as they are made. Backward takes the newest node from a heap, adds cotangents where paths meet, and frees
+nodes as it goes, without recursion.
+
+In-place changes draw numbers from the same sequence. A saved array is stale exactly if the last change of its memory is
+newer than the node, so recording does not pay for the check.
+
+A mode (observed, traced, packed, exact) is a recorder on a stack per thread (`gradcli/tape/record.py`). An observer
+(`gradcli/tape/modes.py`) sees leaves, modules, calls and backward in every thread, and costs nothing if there is none.
+""",
+    "Transforms": """
+A transform records a function once, on its own inputs, so transforms nest. Reverse mode runs backward with cotangents
+that have one more axis. Forward mode pushes tangents through the recorded graph. `vmap` gives tensors a hidden leading
+axis.
+""",
+    "Programs": """
+Each kind of target is a subclass of `Program` (`gradcli/program/base.py`) with `run`, and with `as_function` if it may
+be called on Tensors. `load_program` (`gradcli/program/target.py`) selects it, and a `Target` has file, name and kind.
+""",
+    "Claims": """
+A `Claim` (`gradcli/program/claim.py`) evaluates a function and has its claimed derivative: it pulls cotangents, pushes
+tangents, or returns the whole matrix. A failed call is always a `CallError`. The adapters are:
+
+- derivatives written by hand (`gradcli/program/hand_written.py`);
+- functions that gradcli's engine records (`gradcli/program/recorded.py`);
+- a small engine of the user's own, such as micrograd (`gradcli/program/objects.py`);
+- formulas (`gradcli/program/formula.py`);
+- frameworks, servers, processes and libraries (`gradcli/program/elsewhere/`), one module each.
+
+`gradcli/program/as_called.py` calls a rule the way programs do: with other layouts, unused outputs and a second
+backward. `gradcli/program/elsewhere/torch_calls.py` does so for PyTorch.
+""",
+    "The verdict": """
+`gradcli/check/run.py` leads a check through these stages:
+
+1. `gradcli/check/flat.py` makes real rows and columns of a claim, and `gradcli/check/rows.py` the rows to compare.
+2. `gradcli/check/products.py` requires that products are linear and the same in every call.
+3. `gradcli/check/sampler.py` evaluates the function along lines. No other module calls it.
+4. `gradcli/check/estimate.py` turns values into slopes with errors.
+5. `gradcli/check/probe.py` compares claim and function along random directions.
+6. `gradcli/check/locate.py` finds wrong elements by bisection.
+7. `gradcli/check/verdict.py` decides each element.
+8. Modules for other causes of a mismatch: `gradcli/check/kink.py`, `gradcli/check/noise.py`,
+   `gradcli/check/tolerance.py` and `gradcli/check/symmetric.py`.
+
+Code in plain NumPy needs neither the engine nor the table. With `--reference`, `gradcli/check/reference.py` replaces
+stages 3 to 8: it compares the claim with the derivative of another function.
+""",
+    "The diagnosis": """
+`gradcli/check/diagnose.py` tries hypotheses: what is claimed, as a function of the true derivative. A `Case`
+(`gradcli/check/case.py`) is the block of one input, claimed and numeric, at the checked point and at others. A
+hypothesis must explain all wrong elements at all of these points. `gradcli/check/factors.py` fits missing factors and
+terms. `gradcli/check/shortcuts.py` records the function with gradcli's engine and finds the operation that backward
+leaves out or applies twice. Findings have names, with a page each in `gradcli/show/causes.toml`.
+""",
+    "Lost gradients": """
+`gradcli why` runs a script under a recorder (`gradcli/program/flow.py`, for PyTorch
+`gradcli/program/elsewhere/torch_flow.py`), which notes each operation and each backward pass.
+`gradcli/analysis/why.py` reads the cause from this record: why a gradient is None, zero or not finite.
+""",
+    "Formats": """
+`FORMATS` in `gradcli/show/__init__.py` lists the formats, the file names that select them, and the module that writes
+each. tsv, csv, json, npz and npy have one function each, which uses the `rows`, `document` and `arrays` of a result.
+Tables, pages and pictures have one function for each type of result. A command lists its `formats=`.
+""",
+    "User code": """
+`gradcli/program/interpreter.py` selects the Python of the user's project and restarts the command in it.
+`gradcli/program/project.py` reads `[tool.gradcli]` from pyproject.toml. A Python file runs with the modules of its own
+folder, which are unloaded afterwards (`gradcli/program/user_code.py`). If a program does not execute Python, the
+operating system limits its memory (`gradcli/lang/limits.py`).
+""",
+    "Start-up": """
+Modules are imported when their names are first used, and so are the families of the table.
+""",
+    "Tests, bank and site": """
+`tests/` mirrors the package, and `tests/cases/` has command lines with their output. `tests/bank/` is a bank of right
+and wrong gradients on which any checker runs (`make bank CHECKER=...`); `tests/bank/checkers/` has one adapter for each
+checker. `man/generate/` writes the manual, the stubs and this page. `man/site/` has the sources of the documentation
+site, and `tests/gallery.py` runs the commands on its pages.
+""",
+}
 CHANGES = [
     ("what a function computes, or its derivative", "gradcli/rules/", "the module of its family; `gradcli ops NAME`"),
-    ("the names and arguments that PyTorch has", "gradcli/api/signature.py", "and the entry's `torch=`"),
-    ("how operations are recorded", "gradcli/tape/record.py", "the quick way: `gradcli/tape/operators.py`"),
+    ("the names and arguments that PyTorch has", "gradcli/api/signature.py", "`torch=` of the entry"),
+    ("how operations are recorded", "gradcli/tape/record.py", "the fast path: `gradcli/tape/operators.py`"),
     ("how backward walks", "gradcli/tape/walk.py", "`.backward()` itself: `gradcli/tape/backward.py`"),
-    ("changes in place and views", "gradcli/tape/inplace.py", "versions: `gradcli/tape/memory.py`"),
+    ("in-place changes and views", "gradcli/tape/inplace.py", "versions: `gradcli/tape/memory.py`"),
     ("Jacobians, vmap, jvp", "gradcli/func/reverse.py", "`gradcli/func/mapping.py`, `gradcli/func/forward.py`"),
     ("sparse Jacobians", "gradcli/func/sparse.py", "patterns: `pattern=` of entries"),
-    ("what the expression language takes", "gradcli/lang/parse.py", "what it means: `gradcli/lang/evaluate.py`"),
+    ("the syntax of the expression language", "gradcli/lang/parse.py", "its meaning: `gradcli/lang/evaluate.py`"),
     ("limits on time, memory and size", "gradcli/lang/limits.py", ""),
-    ("values and files behind NAME=", "gradcli/lang/values.py", "`gradcli/lang/files.py`, `gradcli/lang/tables.py`"),
-    ("formulas, fifty digits", "gradcli/exact/symbolic.py", "`gradcli/exact/multiprecision.py`"),
+    ("values and files after NAME=", "gradcli/lang/values.py", "`gradcli/lang/files.py`, `gradcli/lang/tables.py`"),
+    ("formulas, many digits", "gradcli/exact/symbolic.py", "`gradcli/exact/multiprecision.py`"),
     ("how a target is found and opened", "gradcli/program/target.py", ""),
-    ("how the user's files are run", "gradcli/program/user_code.py", "scripts: `gradcli/program/script.py`"),
+    ("which Python runs a target", "gradcli/program/interpreter.py", "settings: `gradcli/program/project.py`"),
+    ("how the user's files run", "gradcli/program/user_code.py", "scripts: `gradcli/program/script.py`"),
     ("an adapter of a framework or an address", "gradcli/program/elsewhere/", "the module of its name"),
-    ("when a derivative passes or fails", "gradcli/check/verdict.py", "the stages: `gradcli/check/run.py`"),
-    ("numeric derivatives, their error", "gradcli/check/estimate.py", "values: `gradcli/check/sampler.py`"),
+    ("the stages of a check", "gradcli/check/run.py", ""),
+    ("when an element passes or fails", "gradcli/check/verdict.py", ""),
+    ("numeric derivatives and their error", "gradcli/check/estimate.py", "values: `gradcli/check/sampler.py`"),
     ("wrong elements among many", "gradcli/check/probe.py", "bisection: `gradcli/check/locate.py`"),
     ("kinks that elements share", "gradcli/check/kink.py", ""),
-    ("the diagnosis of a mistake", "gradcli/check/diagnose.py", ""),
-    ("the search for a bad point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),
-    ("checks in processes, time-outs", "gradcli/check/workers.py", ""),
+    ("comparison with a reference", "gradcli/check/reference.py", ""),
+    ("the diagnosis of a mistake", "gradcli/check/diagnose.py", "`factors.py` and `shortcuts.py` next to it"),
+    ("the page of a finding", "gradcli/show/causes.toml", ""),
+    ("the search for a failing point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),
+    ("calls of rules as programs make them", "gradcli/program/as_called.py", "PyTorch: `elsewhere/torch_calls.py`"),
+    ("checks in processes, time limits", "gradcli/check/workers.py", ""),
+    ("`gradcli watch`", "gradcli/check/watch.py", "inside the watched process: `gradcli/check/watched.py`"),
+    ("`gradcli why`", "gradcli/analysis/why.py", "the recorder: `gradcli/program/flow.py`"),
     ("sweeps over tables", "gradcli/analysis/sweep/", ""),
-    ("a command", "gradcli/cli/commands/", "which module has it: `HOMES` in `gradcli/cli/main.py`"),
+    ("a command", "gradcli/cli/commands/", "its module: `HOMES` in `gradcli/cli/main.py`"),
     ("an option", "gradcli/cli/option_table.py", "its field: `gradcli/request.py`"),
     ("messages, exit codes, carets", "gradcli/cli/messages.py", "the errors: `gradcli/errors.py`"),
     ("completion after TAB", "gradcli/cli/complete.py", ""),
-    ("how a result is printed", "gradcli/show/__init__.py", "the formats, and which module writes each"),
-    ("the JSON of a command", "gradcli/schema/", "`NAME.json` says it, `document` of the result gives it"),
+    ("how a result is printed", "gradcli/show/__init__.py", "the formats, and the module of each"),
+    ("the JSON of a command", "gradcli/schema/", "`NAME.json` describes the `document` of the result"),
     ("the manual, the stubs, this page", "man/generate/", "texts: `man/generate/texts.py`"),
-    ("what is in the wheel", ".ci/build_hook.py", "metadata: `pyproject.toml`"),
+    ("the documentation site", "man/site/", "`man/site/pages/`"),
+    ("the contents of the wheel", ".ci/build_hook.py", "metadata: `pyproject.toml`"),
     ("the table of how often the verdict is right", "tests/calibrate.py", "`make calibrate`"),
+    ("the bank of gradients", "tests/bank/", "`make bank`"),
 ]
-"""What somebody wants to change, the file or folder to open, and what else is near."""
+"""A change, the file or folder to open, and related places."""
 
 
 def layers(text: str) -> list[str]:
@@ -102,22 +206,15 @@ def layers(text: str) -> list[str]:
     return [f"| `{name}` | {' '.join(what.split())} |" for name, what in items]
 
 
-def parts(text: str) -> list[str]:
-    """Return the paragraphs of the docstring that tell of a part, each below its name."""
-    found = re.findall(r"^([A-Z][\w'-]*(?: [\w']+){0,2})\. (.*?)(?:\n\n|\Z)", text, re.M | re.S)
-    return [f"### {name}\n\n{re.sub('<', '&lt;', body.strip())}\n" for name, body in found]
-
-
 def architecture_page() -> str:
-    text = gradcli.__doc__ or ""
-    rows = [f"| {wish} | `{file}` | {more} |" for wish, file, more in CHANGES]
+    rows = [f"| {change} | `{file}` | {related} |" for change, file, related in CHANGES]
     return "\n".join(
         [
-            HEAD + LAYERS + "\n".join(layers(text)),
+            HEAD + LAYERS + "\n".join(layers(gradcli.__doc__ or "")),
             "\n## The parts\n",
-            *parts(text),
+            *(f"### {name}\n{text}" for name, text in PARTS.items()),
             "## To change X, open Y\n",
-            "| to change | open | near it |\n|---|---|---|",
+            "| to change | open | related |\n|---|---|---|",
             *rows,
             "",
         ]

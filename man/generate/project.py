@@ -36,8 +36,8 @@ KEYS = [
     (
         "Cm accept",
         'Known findings, each as "FILE:NAME finding": the file, the name of the check, and the name of the finding. '
-        'For a report without a finding, write "fail" or "inconclusive". If all findings of a check are accepted, it is '
-        "reported as accepted and does not fail; any other finding still fails. The pytest plugin accepts them, too.",
+        'For a report without a finding, write "fail" or "inconclusive". If all findings of a check are accepted, it '
+        "is reported as accepted and does not fail; any other finding still fails. The pytest plugin does the same.",
     ),
 ]
 PYTHON = """
@@ -51,8 +51,8 @@ A Python target runs in the Python of your project, with the project's packages 
     the Python that gradcli itself runs in
 
 It must be Python 3.11 or later. gradcli brings its own dependencies, except for NumPy and SciPy, which it can lend only
-to a Python of its own version. Expressions do not need any of this. `gradcli --version -v` prints which Pythons are used
-in the current folder.
+to a Python of its own version. Expressions do not need any of this. `gradcli --version -v` prints which Pythons are
+used in the current folder.
 
 gradcli-watch(1) and gradcli-mutate(1) look for the programs of their COMMAND next to that Python first, as in an
 activated environment. The pytest plugin runs in the Python of pytest.

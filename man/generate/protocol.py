@@ -27,7 +27,7 @@ METHODS = [
         '{"method":"ModelInfo","name":""}',
         "What the program can do. The answer is "
         '`{"support":{"Evaluate":true,"Gradient":true,"ApplyJacobian":false}}`. '
-        "One of Gradient and ApplyJacobian is needed. If the answer is an error, gradcli assumes Evaluate and Gradient.",
+        "One of Gradient and ApplyJacobian is needed. After an error, gradcli assumes Evaluate and Gradient.",
     ),
     (
         '{"method":"InputSizes","name":"","config":{}}',

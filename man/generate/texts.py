@@ -58,7 +58,8 @@ is called `net.f1.weight`, and a tensor without a name `leaf@line 12`. If the sc
 are reported. Otherwise its output is the tensor in its last statement.
 """
 VALUES = """
-A value is an expression without names, such as `2`, `[[1, 2], [3, 4]]`, `linspace(0, 1, 5)` or `randn(3, 4)`, or a file:
+A value is an expression without names, such as `2`, `[[1, 2], [3, 4]]`, `linspace(0, 1, 5)` or `randn(3, 4)`, or a
+file:
 
     x=@FILE        a .npy, .npz, .csv, .tsv, .txt or .json file
     x=@FILE:KEY    a part of it: an array of an .npz archive, a column of a table
@@ -95,9 +96,9 @@ Tab-separated lines and CSV contain only the gradients. `--value` adds the value
 have anyway.
 """,
     "gradcheck": """
-The numeric derivative comes with an error estimate, so there is no step and no tolerance to choose. The verdict is pass,
-fail (with the worst element and the probable mistake) or inconclusive (with the reason). gradcli-verdict(7) explains how
-it is found and what it can miss.
+The numeric derivative comes with an error estimate, so there is no step and no tolerance to choose. The verdict is
+pass, fail (with the worst element and the probable mistake) or inconclusive (with the reason). gradcli-verdict(7)
+explains how it is found and what it can miss.
 
 # Verdicts
 
@@ -109,8 +110,8 @@ not fail. If small elements are known less well than the largest ones, the repor
 A check fails when claim and estimate differ by clearly more than that error. The report names the worst element, both
 values, and the mistake that explains them.
 
-A check is inconclusive when the function does not allow a decision. The reason may be noise, values that are not finite,
-or a kink whose one-sided derivatives are not known. At a kink, a value in the generalized gradient passes.
+A check is inconclusive when the function does not allow a decision. The reason may be noise, values that are not
+finite, or a kink whose one-sided derivatives are not known. At a kink, a value in the generalized gradient passes.
 
 Some functions, such as `cholesky` and `eigh`, read one triangle of a symmetric (Hermitian) matrix or take no other
 matrices. For these, a derivative that is right along symmetric changes passes, and the report says so.
@@ -180,9 +181,9 @@ before the call, and a `double` a single number; `float` works the same way.
 
 An integer is the size of the first array. If it is called m, it is the size of the output; if it is called nx or n_x,
 that of x. The command line may also give it a value. `--shape y=3` gives the size of an output that cannot be derived.
-gradcheck recognizes what belongs to x or to the output by its name, such as x_b, xb, x_bar, dx or grad_x, or else by its
-position. An int that the function returns is a status, where 0 is success. The library runs in a process of its own, so
-a crash is an error of that check only.
+gradcheck recognizes what belongs to x or to the output by its name, such as x_b, xb, x_bar, dx or grad_x, or else by
+its position. An int that the function returns is a status, where 0 is success. The library runs in a process of its
+own, so a crash is an error of that check only.
 
 # Output for editors and CI
 
@@ -251,25 +252,25 @@ parts are joined. They are kept in the folder OUTPUT.parts, with a note of what 
 complete, the folder is removed. The same command therefore resumes where it was interrupted or killed. It refuses parts
 that were made from another program, table or option, unless `--restart` is given. A finished result is replaced.
 
-The result does not depend on interruptions, `-j` or `--dask`. The shares of `--shard` are computed by separate commands,
-each with its own output, and follow one another.
+The result does not depend on interruptions, `-j` or `--dask`. The shares of `--shard` are computed by separate
+commands, each with its own output, and follow one another.
 
 # Packages and speed
 
 Text needs no other packages. If pyarrow is installed, reading and writing takes a third of the time and gives the same
-bytes. Parquet needs pyarrow (the extra gradcli[sweep], or `pip install pyarrow`), and `--dask` needs `dask[distributed]`
-and pyarrow (the extra gradcli[dask]). `-j` helps if the program is slow or if the rows are text; numbers in Parquet
-are limited by the disk. On a cluster, start `dask scheduler` and `dask worker` in a folder that all machines see. If a
-worker dies, its part is computed again.
+bytes. Parquet needs pyarrow (the extra gradcli[sweep], or `pip install pyarrow`), and `--dask` needs
+`dask[distributed]` and pyarrow (the extra gradcli[dask]). `-j` helps if the program is slow or if the rows are text;
+numbers in Parquet are limited by the disk. On a cluster, start `dask scheduler` and `dask worker` in a folder that all
+machines see. If a worker dies, its part is computed again.
 """,
     "why": """
 # What is reported
 
 The script runs once and prints its own output. Then each gradient is reported with its state: ok, none, zero, nan or
 inf. The state is that of the last use, by the script or by an optimizer. If the gradient was not used, it is the state
-at the end of the script. For a gradient that is None, `why` follows the data from the tensor to the output, also through
-Python numbers and NumPy, and names the line where it leaves the graph. A gradient counts as zero if it is zero within
-rounding. Lines are those of the script and of the modules that it imports.
+at the end of the script. For a gradient that is None, `why` follows the data from the tensor to the output, also
+through Python numbers and NumPy, and names the line where it leaves the graph. A gradient counts as zero if it is zero
+within rounding. Lines are those of the script and of the modules that it imports.
 
 Without names, `why` does not report frozen parameters, parameters that no optimizer holds if the script has one, and
 biases whose gradient is cancelled by a normalization. If the script raises an error, the exit code is 3. If backward
@@ -314,7 +315,7 @@ The schemas are JSON Schema 2020-12; gradcli-json(5) describes the same in words
 """,
 }
 OPTIONS = {
-    "--hook": "If the result of ACTION is not None, it replaces the gradient. What ACTION prints goes to standard output, "
+    "--hook": "If the result of ACTION is not None, it replaces the gradient. ACTION prints to standard output, "
     "or with `--json` to standard error.",
     "--format": "In `tsv`, every line is the name of an element, a tab, and its value in full precision.",
     "--json": "Errors are then printed as JSON, too.",
@@ -390,8 +391,8 @@ The output is the last bare expression, or else the last assignment; `--out NAME
 
 The inputs are the names given on the command line and the names that the program binds to literals or array
 constructors: `x = 2`, `w = [[3, 1]]`, `v = linspace(0, 1, 5)`, `r = randn(3, 4)`. A name that the program later binds
-again or assigns into is not an input, and `const(3)` makes a constant. A value on the command line overrides that of the
-program. `--wrt` limits differentiation to some of the inputs.
+again or assigns into is not an input, and `const(3)` makes a constant. A value on the command line overrides that of
+the program. `--wrt` limits differentiation to some of the inputs.
 
 A name that is neither bound nor given is an error. The message lists every missing name and a command line that would
 work.
@@ -414,8 +415,8 @@ LANGUAGE_EXAMPLES = [
 ]
 JSON = """
 With `--json` a command prints one document on standard output. Numbers have full precision. An array is a nested list,
-or a plain number if it has no axes. nan and the infinities are the strings `nan`, `inf` and `-inf`, and a complex number
-is `{"re": a, "im": b}`.
+or a plain number if it has no axes. nan and the infinities are the strings `nan`, `inf` and `-inf`, and a complex
+number is `{"re": a, "im": b}`.
 
 Keys are only ever added. A program should ignore keys that it does not know; those marked optional may be missing.
 gradcli-schema(1) prints the same as JSON Schema.

@@ -34,7 +34,7 @@ VERDICTS = [
         "seen, the call budget is used up, or no element is above the function's own rounding. The message gives the "
         "reason, and what would decide.",
     ),
-    ("Cm error", "The function or the claim raised an error or exceeded its time limit. The derivative was not checked."),
+    ("Cm error", "The function or the claim raised an error or took too long. The derivative was not checked."),
 ]
 METHOD = """
 # Estimate
@@ -94,16 +94,16 @@ TABLE = """
 The repository's banks hold right and wrong claims about functions whose derivatives are known, from mpmath in 50 digits
 or by hand. `make calibrate` checks all of them and prints this table. Each random bank has {functions} functions.
 
-A right claim passes, is accused (fail), or is left open (inconclusive or error). A wrong claim is found, is not decided,
-or passes. A wrong claim that passes is off by less than the size that the pass states (within), or by more: that is a
-miss. In most open and undecided cases, rounding hides the derivative or the calls do not suffice.
+A right claim passes, is accused (fail), or is left open (inconclusive or error). A wrong claim is found, is not
+decided, or passes. A wrong claim that passes is off by less than the size that the pass states (within), or by more:
+that is a miss. In most open and undecided cases, rounding hides the derivative or the calls do not suffice.
 """
 KERNEL_HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "missed")
 REFERENCE = """
 With `--reference`, the golden derivative is that of the reference in float64, at inputs rounded to the type of
 `--dtype`. If the reference is a NumPy function that nothing differentiates, its derivative is estimated from values.
-Random cotangents are rounded, too. The yardstick is the error of the reference's own backward in that type, and at least
-half a rounding unit of the derivative's size.
+Random cotangents are rounded, too. The yardstick is the error of the reference's own backward in that type, and at
+least half a rounding unit of the derivative's size.
 
 For each input, the claim passes if its root mean square error is below 2 times the yardstick. It fails if the error is
 above 4 times the yardstick in bfloat16, 8 times in float16 and 16 times in float32, and also above the change that

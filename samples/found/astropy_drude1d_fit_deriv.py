@@ -1,8 +1,8 @@
 """astropy 8.0.2: astropy.modeling.models.Drude1D.fit_deriv
 
-In the slope by x_0 stands `x / x_0` where x/x_0^2 is meant, and `2 * fwhm**2 / x_0**3` behind a factor 2 that is
-there already. At x = 1.9, x_0 = 1.2 and fwhm = 0.8 it is 62 % too large. Fits find detours to the minimum, and the
-covariances that come of them are wrong.
+The derivative by x_0 has `x / x_0` instead of x/x_0^2, and `2 * fwhm**2 / x_0**3` after a factor 2 that is already
+there. At x = 1.9, x_0 = 1.2 and fwhm = 0.8 it is 62 % too large. Fits take detours to the minimum, and their
+covariances are wrong.
 
 Right: 4 A u w/(x (w^2 + u)^2) with u = (fwhm/x_0)^2 and w = x/x_0 - x_0/x
 """

@@ -1,8 +1,8 @@
 """astropy 8.0.2: astropy.modeling.models.Hermite2D.evaluate
 
-The derivative by the coefficients, `fit_deriv`, is right, and the value is wrong from the second degree of y on: the
-polynomials of x and of y are kept in one table, and the recurrence takes the place in the table for the degree. A
-linear fit finds coefficients with which the model does not give what was fitted.
+The derivative by the coefficients, `fit_deriv`, is right. The value is wrong from the second degree of y on: one table
+holds the polynomials of x and of y, and the recurrence uses the position in the table as the degree. A linear fit finds
+coefficients with which the model does not reproduce the data.
 
 Right: sum c_nm H_n(x) H_m(y) with H_m = 2 y H_(m-1) - 2 (m - 1) H_(m-2)
 """

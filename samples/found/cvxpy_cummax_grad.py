@@ -1,7 +1,7 @@
 """cvxpy 1.9.3: cummax(x, axis=1).grad
 
-The running maximum has as many elements as x, and its derivative has a column for each row of x only, as that of a
-plain maximum would; for a vector it raises a ValueError.
+The running maximum has as many elements as x, but its derivative has only one column for each row of x, like that of a
+plain maximum. For a vector it raises a ValueError.
 
 Right: 1 where element i is the maximum that element j of the result shows, else 0
 """

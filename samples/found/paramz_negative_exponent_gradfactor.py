@@ -1,7 +1,7 @@
 """paramz 0.10.0: paramz.transformations.NegativeExponent.gradfactor
 
-The transformation is f = -exp(x), which is its own slope; `gradfactor` turns the sign of it once more, so that an
-optimizer walks up where it should walk down. `finv` has a sign too many, too.
+The transformation f = -exp(x) is its own derivative. `gradfactor` changes its sign once more, so an optimizer goes up
+instead of down. `finv` has one sign too many, too.
 
 Right: df/dx = f
 """

@@ -1,6 +1,6 @@
 """pints 0.6.1: pints.toy.TwistedGaussianLogPDF(V=10).evaluateS1
 
-The first element of the gradient holds 50 V where V^2/2 is meant, which is the same at the default V = 100 alone.
+The first element of the gradient contains 50 V instead of V^2/2. The two are equal only at the default V = 100.
 
 Right: -x_1/V^2 - 2 b x_1 (x_2 + b (x_1^2 - V))
 """

@@ -1,4 +1,4 @@
-"""What these samples share: the release that each needs, and the proof of its formula in 30 digits."""
+"""Shared by these samples: the release that each needs, and the proof of its formula in 30 digits."""
 
 import unittest
 from importlib import metadata
@@ -10,7 +10,7 @@ DIGITS = 30
 
 
 def require(package, version):
-    """Raise SkipTest where another release of a package is installed, or none."""
+    """Raise SkipTest unless this release of a package is installed."""
     try:
         installed = metadata.version(package)
     except metadata.PackageNotFoundError:

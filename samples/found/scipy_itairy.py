@@ -1,8 +1,8 @@
 """scipy 1.16.3: scipy.special.itairy
 
-The integral of the Airy function Ai loses its digits towards x = 9.25, where another method begins: its series stops at
-terms of 10^-5 of the sum, and what cancels is far larger than what is left. At x = 7 it is 0.329, at x = 9 it is 2.62,
-and right is 0.333. Ai itself, its slope, is right. So it is in 1.17.1 and 1.18.1.
+The integral of the Airy function Ai loses its digits towards x = 9.25, where another method begins. Its series stops at
+terms of 10^-5 of the sum, and the terms that cancel are far larger than the result. It is 0.329 at x = 7 and 2.62 at x
+= 9; the right value is 0.333. The derivative, Ai itself, is right. Releases 1.17.1 and 1.18.1 have the same mistake.
 
 Right: Ai(x)
 """

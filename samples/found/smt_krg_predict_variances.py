@@ -1,7 +1,7 @@
 """smt 2.15.0: KRG(poly="linear").predict_variances
 
-The derivative of the variance is right, and the variance is not: where it solves with the transpose of the triangle G
-of the trend, `lower=True` is missing, so that only the diagonal takes part. With a constant trend G is a number.
+The derivative of the variance is right, but the variance is wrong. `lower=True` is missing where it solves with the
+transpose of the triangle G of the trend, so only the diagonal is used. With a constant trend, G is a number.
 
 Right: s (1 - r' R^-1 r + u' (F' R^-1 F)^-1 u) with u = F' R^-1 r - f, and twice u' (F' R^-1 F)^-1 u_x - r' R^-1 r_x
 """

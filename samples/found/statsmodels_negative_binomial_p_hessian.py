@@ -1,9 +1,9 @@
 """statsmodels 0.15.0: NegativeBinomialP(p=1.5).hessian
 
-With mu = exp(x b), q = 2 - p and a = mu^q / alpha the slope by alpha is -(a/alpha) D, where D = digamma(y + a) -
-digamma(a) + log(a/(a + mu)) + 1 - (y + a)/(a + mu). In the row of alpha, columns of b, one q too many stands in the
-formula (`p * a1`, where `a1` is meant), which nobody sees at p = 1 and p = 2, where q^2 = q. So it is in
-`hessian_factor`.
+With mu = exp(x b), q = 2 - p and a = mu^q / alpha, the derivative by alpha is -(a/alpha) D, where D = digamma(y + a) -
+digamma(a) + log(a/(a + mu)) + 1 - (y + a)/(a + mu). In the row of alpha, columns of b, the formula has one factor q too
+many (`p * a1` instead of `a1`). At p = 1 and p = 2 this does not show, because q^2 = q. `hessian_factor` has the same
+mistake.
 
 Right: -x (a/alpha) (q D + q a D_a + mu D_mu), where D_a and D_mu are the derivatives of D by a and by mu
 """

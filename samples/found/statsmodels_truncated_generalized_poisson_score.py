@@ -1,6 +1,6 @@
 """statsmodels 0.15.0: TruncatedLFGeneralizedPoisson(p=2).score
 
-The score of the truncated part is that of models for the counts that are left out, and these are made without the p of
+The score of the truncated part uses models for the counts that are left out. These models are created without the p of
 the model: they have p = 1. The log-likelihood is right for every p.
 
 Right: x ((y - mu) - odds mu)/c^2 with c = 1 + alpha mu and odds = P0/(1 - P0), where log P0 = -mu/c; by alpha

@@ -1,7 +1,7 @@
 """symfit 0.5.6: Hessians that fits with TrustConstr hand to scipy.optimize.minimize
 
-resize_hess, which leaves out the rows and columns of fixed parameters, indexes with one mask twice, out[mask, mask],
-and so takes the diagonal alone: SciPy gets one row with n elements in place of a matrix.
+resize_hess removes the rows and columns of fixed parameters. It indexes with one mask twice, out[mask, mask], which
+selects only the diagonal: SciPy gets one row with n elements instead of a matrix.
 
 Right: [[2, -2], [-2, 4]] of x^2 + 2 y^2 - 2 x y - 2 x, symfit's own example
 """

@@ -1,7 +1,7 @@
 """umap-learn 0.5.12: umap.distances.bray_curtis_grad
 
-The distance is d = sum |x - y| / sum |x + y|. The gradient lacks the sign that |x + y| has as its slope, so that it is
-right only where no x + y is negative.
+The distance is d = sum |x - y| / sum |x + y|. The gradient lacks sign(x + y), the derivative of |x + y|, so it is right
+only if no x + y is negative.
 
 Right: (sign(x - y) - d sign(x + y)) / sum |x + y|
 """
