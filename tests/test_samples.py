@@ -27,7 +27,7 @@ def test_every_sample_is_tested():
 
 def test_sweeps_three_ways(path, tmp_path):
     said = run_sweeps(path, tmp_path)
-    assert "skipped: there is no command 'dask'" in said or said.endswith("the same\n")
+    assert "skipped: the command 'dask' is missing" in said or said.endswith("the same\n")
 
 
 def run_sweeps(path, folder):
