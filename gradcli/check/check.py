@@ -103,8 +103,8 @@ class Check:
 
     def point(self, rng: np.random.Generator, place: int = 0) -> dict[str, Any]:
         """Return the inputs by name, of several points one, those drawn that it gives shapes of. Raises CallError."""
-        at, limit = self.at, self.request.max_elements
-        at = at[place] if isinstance(at, list) and at else at
+        points, limit = self.points, self.request.max_elements
+        at = points[place] if len(points) > 1 else points[0]
         if callable(at) and not isinstance(at, Mapping):
             try:
                 at = at(rng)
@@ -131,14 +131,19 @@ class Check:
         return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
 
     @property
+    def points(self) -> list[Any]:
+        """The points to check at: those of a list of dicts, else what was given."""
+        several = isinstance(self.at, list) and self.at and all(isinstance(at, Mapping) for at in self.at)
+        return self.at if several else [self.at]
+
+    @property
     def random(self) -> bool:
-        points = self.at if isinstance(self.at, list) else [self.at]
-        return any(callable(at) or any(map(is_shape, dict(at or ()).values())) for at in points)
+        return any(callable(at) or (isinstance(at, Mapping) and any(map(is_shape, at.values()))) for at in self.points)
 
     @property
     def sample_count(self) -> int:
         """At how many points to check: one, where they do not differ."""
-        return len(self.at) if isinstance(self.at, list) else self.request.samples if self.random else 1
+        return len(self.points) if len(self.points) > 1 else self.request.samples if self.random else 1
 
     def claim(self, at: Mapping[str, Any]) -> Claim:
         request, f, claims = self.request, self.f, {way: self.named(x) for way, x in self.request.claims.items()}
