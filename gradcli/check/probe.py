@@ -19,7 +19,6 @@ import numpy as np
 from ..program.claim import OutOfCallsError
 from ..show.check_results import Evidence, InputCheck
 from .estimate import FIRST, RATIO, WANTED, Estimate, Fit, estimate, fit
-from .locate import locate, locate_output, locate_rough
 from .rows import draw_signs
 from .sampler import Line
 from .verdict import (
@@ -323,6 +322,8 @@ class Probe:
         if not places:
             return item
         row, place = places[0]
+        from .locate import locate_output
+
         found = locate_output(self.judgement, row, columns.start + place)
         if found is None:
             return item
@@ -421,6 +422,8 @@ class Probe:
             if (judgement.state == FAIL).any():
                 judgement.sampled = sample
                 return True
+        from .locate import locate
+
         left, room_left = float(probed.off[row]), float(probed.room[row])
         while abs(left) > room_left and len(found) < MOST_LOCATED:
             i = locate(self, probed, row, left, found)
@@ -505,6 +508,8 @@ class Probe:
 
         Those taken out, and those of the same value, are judged by themselves, or some of them where they are many.
         """
+        from .locate import locate_rough
+
         judgement, taken = self.judgement, np.zeros(self.flat.size, bool)
         direction = probed.line.direction
         for _ in range(MOST_LOCATED):

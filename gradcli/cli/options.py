@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from ..errors import EXIT_OK, GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
-from ..program.target import KINDS, Target, as_file, is_module, kind_of_address, load_program
+from ..program.target import KINDS, Target, as_file, is_module, kind_of_address, load_program, project_files
 from ..request import SHORT, Request
 from ..show import ARRAYS, CODE, FORMATS
 from . import messages, output
@@ -79,9 +79,11 @@ class Call:
 
     def use_project(self) -> None:
         """Take what the user's project sets where the command line does not say it."""
+        asked = self.request
+        if not any(project_files(asked.words)):
+            return
         from ..program.project import project_of
 
-        asked = self.request
         project = project_of(asked.words)
         if project is None:
             return

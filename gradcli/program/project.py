@@ -11,8 +11,8 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GradcliError, did_you_mean
-from .target import split_name
-from .user_code import same_file, with_parents
+from .target import project_files, split_name
+from .user_code import same_file
 
 if TYPE_CHECKING:
     from ..show.check_results import CheckReport
@@ -82,12 +82,8 @@ def project_of(targets: Sequence[str]) -> Project | None:
 
     Raises GradcliError where it cannot be read, or sets what is not known.
     """
-    start = next((file for file, _ in map(split_name, targets) if os.path.exists(file)), os.curdir)
-    for folder in with_parents(os.path.abspath(start)):
-        path = os.path.join(folder, "pyproject.toml")
-        if os.path.isfile(path) and (settings := read(path)) is not None:
-            return Project(path, settings)
-    return None
+    found = ((path, read(path)) for path in project_files(targets))
+    return next((Project(path, settings) for path, settings in found if settings is not None), None)
 
 
 def read(path: str) -> dict[str, Any] | None:

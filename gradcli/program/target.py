@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,6 +54,16 @@ def split_name(text: str) -> tuple[str, str | None]:
     """Return file and name of FILE.py:NAME; any other text, and None."""
     path, colon, name = text.partition(".py:")
     return (path + ".py", name) if colon else (text, None)
+
+
+def project_files(targets: Sequence[str]) -> Iterator[str]:
+    """Yield each pyproject.toml above the first target that is a file, or above this folder, the nearest first."""
+    folder = os.path.abspath(next((file for file, _ in map(split_name, targets) if os.path.exists(file)), os.curdir))
+    below = None
+    while folder != below:
+        if os.path.isfile(path := os.path.join(folder, "pyproject.toml")):
+            yield path
+        folder, below = os.path.dirname(folder), folder
 
 
 MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
