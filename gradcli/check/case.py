@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,14 @@ PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part 
 
 Expected = Callable[["Case"], np.ndarray]
 Point = tuple[Mapping[str, np.ndarray], np.ndarray, np.ndarray]  # inputs, output, claimed rows
+
+
+class Hypothesis(NamedTuple):
+    """What was mistaken. expected: what is claimed then, made of the derivative: (rows, elements), or broadcast."""
+
+    kind: str
+    text: str
+    expected: Expected
 
 
 class Case:
@@ -49,7 +58,11 @@ class Case:
 
     @functools.cached_property
     def others(self) -> list[Case]:
-        return [] if self.elsewhere is None else self.elsewhere.cases(self)
+        return [] if self.elsewhere is None else self.elsewhere.cases(self, self.elsewhere.points)
+
+    def moved_to(self, at: Mapping[str, np.ndarray]) -> list[Case]:
+        """Return the same with other inputs, if the function and the claim have values there."""
+        return [] if self.elsewhere is None else self.elsewhere.cases(self, self.elsewhere.at_point(at))
 
     @property
     def whole(self) -> bool:
@@ -72,29 +85,24 @@ class Case:
         left = np.where(self.wrong, LEFT_OVER * np.abs(self.a - self.r), np.inf)
         return np.fmin(relative, left) + MARGIN * own + 1e-300
 
-    def explains(self, expected: Expected, where: np.ndarray | None = None) -> bool:
-        """Return whether the claimed values equal the expected ones, at known places, here and at other points.
+    def explains(self, expected: Expected) -> bool:
+        """Return whether the claimed values equal the expected ones, where these are known, here and at other points.
 
-        Nothing explains a wrong element that is not held against one value: at a kink, or without a value.
+        Nothing explains an element that is wrong at a kink, or where the function has no value.
         """
-        if self.unexplainable:
+        if self.unexplainable or not self.agrees(expected):
             return False
-        return bool(self.agrees(expected, where)) and all(
-            other.agrees(expected, where) is not False for other in self.others
-        )
+        return all(other.agrees(expected) is not False for other in self.others)
 
-    def agrees(self, expected: Expected, where: np.ndarray | None = None) -> bool | None:
-        """Return whether the claimed values here equal the expected ones; None where nothing can be compared."""
-        with np.errstate(all="ignore"):
-            values = np.broadcast_to(expected(self), self.r.shape)
-            known = np.isfinite(self.r) & np.isfinite(values)
-            if where is not None:
-                known &= where
-            if not known.any():
-                return None
-            if not np.isfinite(self.a[known]).all():
-                return False
-            return bool((np.abs(self.a - values) <= self.room(values))[known].all())
+    def agrees(self, expected: Expected) -> bool | None:
+        """Return whether the claimed values here equal the expected ones; None if nothing can be compared."""
+        values = np.broadcast_to(expected(self), self.r.shape)
+        known = np.isfinite(self.r) & np.isfinite(values)
+        return bool((np.abs(self.a - values) <= self.room(values))[known].all()) if known.any() else None
+
+    def partly(self, expected: Expected) -> Expected:
+        """Return a claim that is as expected in the elements that are wrong here, and right in the others."""
+        return lambda at: np.where(self.wrong, expected(at), at.r)
 
     @property
     def is_right(self) -> bool:
@@ -164,8 +172,8 @@ class Elsewhere:
         usable = f0.shape == self.flat.out_shape and np.isfinite(f0).all() and np.isfinite(claimed).any()
         return [(at, real_view(f0).astype(float), claimed)] if usable else []
 
-    def cases(self, case: Case, points: list[Point] | None = None) -> list[Case]:
-        """Return the block of an input at the other points (or these), with a part of its elements estimated."""
+    def cases(self, case: Case, points: list[Point]) -> list[Case]:
+        """Return the block of an input at other points, with a part of its elements estimated."""
         flat, columns = self.flat, self.flat.columns(case.k)
         wrong = np.flatnonzero(self.failed[columns])
         right = np.flatnonzero(~self.failed[columns])
@@ -174,7 +182,7 @@ class Elsewhere:
         few = max(count // 4, count - len(wrong))
         chosen = [*spread(wrong, count - min(few, len(right))), *spread(right, few)]
         found = []
-        for at, f0, claimed in self.points if points is None else points:
+        for at, f0, claimed in points:
             r, error = (np.full_like(case.r, np.nan) for _ in range(2))
             try:
                 for i in chosen:

@@ -1,7 +1,7 @@
-"""What mistake was probably made: patterns of the claimed derivative against its reference, and what it lacks.
+"""What mistake was probably made: hypotheses of what is claimed, and what it lacks.
 
-A pattern is a hypothesis: what is claimed, made of the derivative, at any point. It must explain all wrong elements to
-within the reference's error, at the point and at others with other numbers; otherwise nothing is said.
+A hypothesis makes the claim of the derivative, at any point. It must explain all wrong elements to within the
+reference's error, at the point and at others with other numbers; otherwise nothing is said.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from ..show.check_results import Finding
-from .case import LEFT_OVER, PARTS_OF_OUTPUT, Case, Expected, cases_of
+from .case import LEFT_OVER, PARTS_OF_OUTPUT, Case, Hypothesis
 from .flat import Flat, arrays_behind
-from .verdict import Judgement, entries_that_count
+from .verdict import entries_that_count
 
 CONSTANTS = {
     np.pi: "pi",
@@ -31,76 +31,111 @@ CONSTANTS = {
 }
 SLIGHT = 1e-4  # factors so near to 1 have no name
 MOST_REORDERED = 4  # axes of which all orders are tried
-Mistake = tuple[str, str]  # kind and words
+MOSTLY = 0.9  # the part of wrong elements that have the wrong sign where a few are wrong in another way, too
+PLACES = ("single element", "some elements")  # findings that say where a mistake is, and not which
 
 
-def not_finite(case: Case) -> Mistake | None:
-    """nan or an infinity where the derivative is finite."""
+def diagnose(cases: list[Case]) -> tuple[Finding, ...]:
+    swapped = swap(cases)
+    if swapped is not None:
+        return (swapped,)
+    findings: list[Finding] = []
+    for case in (case for case in cases if case.wrong.any()):
+        found = observed(case) or next((h for h in hypotheses(case) if case.explains(h.expected)), None)
+        found = found or right_if_symmetric(case)
+        if found is not None:
+            findings.append(Finding(found[0], f"{case.name}: {found[1]}", case.name))
+        if found is None or case.sampled:
+            findings += places_of_wrong(case)
+    if all(finding.kind in PLACES for finding in findings):
+        from .shortcuts import find_shortcut
+
+        shortcut = find_shortcut(cases)
+        findings = [*([] if shortcut is None else [shortcut]), *findings]
+    return tuple(dict.fromkeys(findings))
+
+
+def observed(case: Case) -> tuple[str, str] | None:
+    """Return kind and words of what the claimed numbers show by themselves."""
     bad = ~np.isfinite(case.a) & case.wrong
-    if not bad.any():
+    if count := int(bad.sum()):
+        kind = "nan" if np.isnan(case.a[bad]).any() else "infinite"
+        return kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the derivative is finite"
+    if (case.a == 0).all():
+        return "zero", "the gradient is zero everywhere (detached?), but the function depends on this input"
+    known = case.known
+    if case.array.dtype.itemsize < 8 or not (known & case.wrong).any():
         return None
-    kind = "nan" if np.isnan(case.a[bad]).any() else "infinite"
-    count = int(bad.sum())
-    return kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the derivative is finite"
-
-
-def zero(case: Case) -> Mistake | None:
-    if not (case.a == 0).all() or not case.wrong.any():
-        return None
-    return "zero", "the gradient is zero everywhere (detached?), but the function depends on this input"
-
-
-def float32(case: Case) -> Mistake | None:
-    """Values that float32 holds exactly, off by no more than its rounding."""
-    if case.array.dtype.itemsize < 8 or not (case.known & case.wrong).any():
-        return None
-    relative = np.abs(case.a - case.r)[case.known] / np.abs(case.r[case.known])
-    exact = (case.a.astype(np.float32).astype(float) == case.a)[case.known]
+    relative = np.abs(case.a - case.r)[known] / np.abs(case.r[known])
+    exact = (case.a.astype(np.float32).astype(float) == case.a)[known]
     if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < min(3e-7, 1e3 * np.median(relative))):
         return "precision", f"precision lost to float32: relative errors up to {relative.max():.1g}"
     return None
 
 
-def ratio_name(case: Case, c: float) -> Mistake | None:
-    """Return kind and words for a constant factor; None for a number that means nothing."""
-    typical = case.typical
-    if abs(c - 1) < SLIGHT:
-        return "factor", f"all elements are off by the same relative error, {c - 1:.3g}"
-    near = lambda value: abs(c - value) <= min(2e-6 + typical, LEFT_OVER * abs(c - 1)) * abs(value)  # noqa: E731
-    if near(-1.0):
-        return "sign", "the sign is wrong: the claimed values are minus the derivative"
-    sizes = lengths(case.flat)
-    of_two = f", or a missing 1/N: 2 is {sizes[2]}" if 2 in sizes else ""
-    if near(2.0):
-        return (
-            "factor",
-            f"twice the derivative: a constant factor 2 too many (accumulated twice, or a missing 1/2{of_two})",
-        )
-    if near(0.5):
-        of_two = of_two.replace("a missing 1/N", "1/N too many")
-        return "factor", f"half the derivative: a constant factor 1/2 (a missing factor 2{of_two})"
-    sizes.pop(2, None)
+def hypotheses(case: Case) -> Iterator[Hypothesis]:
+    """Yield what may have been mistaken, the most telling first."""
+    yield from constant_factor(case, np.ones_like(case.wrong))
+    yield from rearrangements(case)
+    if not case.wrong.all():
+        yield from constant_factor(case, case.wrong)
+    if case.array.dtype.kind == "f":
+        from .factors import functions_of_inputs
+
+        yield from functions_of_inputs(case)
+    minus = case.wrong & (np.abs(case.a + case.r) <= case.room(-case.r))
+    if minus.sum() >= max(MOSTLY * case.wrong.sum(), 1 / (1 - MOSTLY)):
+        others = place_text(case, np.flatnonzero((case.wrong & ~minus).any(axis=0)))
+        text = f"the sign is wrong in {int(minus.sum())} elements; wrong in another way {others}"
+        yield Hypothesis("sign", text, lambda at: np.where(minus, -at.r, at.a))
+
+
+def constant_factor(case: Case, where: np.ndarray) -> Iterator[Hypothesis]:
+    """Yield that elements are a multiple of the derivative; of one number alone, other points have to show it."""
+    used, whole = case.known & where, bool(where.all())
+    c = float((case.a[used] / case.r[used]).mean()) if used.any() else 0.0
+    if abs(c) < 1e-300 or (where.size == 1 and not case.others):
+        return
+    several = case.others or len(np.unique(np.round(case.r[used], 12))) > 1 if whole else used.sum() > 1
+    if abs(c - 1) < SLIGHT:  # of a part, the places and by how much they are off say all
+        named = ("factor", f"all elements are off by the same relative error, {c - 1:.3g}") if whole else None
+    else:
+        room = min(2e-6 + case.typical, LEFT_OVER * abs(c - 1))
+        names = (name[1:] for name in names_of_factors(case.flat, c) if abs(c - name[0]) <= room * abs(name[0]))
+        unnamed = ("factor", f"constant factor {c:.9g}{' on all elements' * whole}") if several else None
+        named = next(names, unnamed)
+    if named is not None:
+        expected = lambda at: c * at.r  # noqa: E731
+        text = named[1] if whole else f"{named[1]} {where_text(case)}"
+        yield Hypothesis(named[0], text, expected if whole else case.partly(expected))
+
+
+def names_of_factors(flat: Flat, c: float) -> Iterator[tuple[float, str, str]]:
+    """Yield factors with kind and words, the most likely first."""
+    sizes = lengths(flat)
+    of_two = f"{{}}: 2 is {sizes.pop(2)}" if 2 in sizes else ""
+    missing, too_many = of_two.format(", or a missing 1/N"), of_two.format(", or 1/N too many")
+    yield -1.0, "sign", "the sign is wrong: the claimed values are minus the derivative"
+    twice = f"a constant factor 2 too many (accumulated twice, or a missing 1/2{missing})"
+    yield 2.0, "factor", f"twice the derivative: {twice}"
+    yield 0.5, "factor", f"half the derivative: a constant factor 1/2 (a missing factor 2{too_many})"
     for n, what in sizes.items():
-        if near(float(n)):
-            return "missing 1/N", f"constant factor {n}, {what}: a missing 1/N (sum instead of mean)"
-        if near(1.0 / n):
-            text = f"constant factor 1/{n}, {what}: 1/N too many (mean instead of sum, or a missing broadcast sum)"
-            return "factor", text
-        if near(-float(n)) or near(-1.0 / n):
-            return "factor", f"constant factor {c:.6g}, with the sign wrong; {n} is {what}"
+        yield n, "missing 1/N", f"constant factor {n}, {what}: a missing 1/N (sum instead of mean)"
+        mean = "1/N too many (mean instead of sum, or a missing broadcast sum)"
+        yield 1 / n, "factor", f"constant factor 1/{n}, {what}: {mean}"
+        for value in (-n, -1 / n):
+            yield value, "factor", f"constant factor {c:.6g}, with the sign wrong; {n} is {what}"
+    fraction = Fraction(c).limit_denominator(999)
     for n, what in sizes.items():
         named = {n / (n - 1): "N / (N - 1)", (n - 1) / n: "(N - 1) / N", 2 / n: "2/N", n / 2: "N/2"}
         for value, word in {**named, n**0.5: "sqrt(N)", n**-0.5: "1/sqrt(N)"}.items():
-            if near(value):
-                return "factor", f"constant factor {Fraction(c).limit_denominator(999)}, {word} where N = {n} is {what}"
+            yield value, "factor", f"constant factor {fraction}, {word} where N = {n} is {what}"
     for value, word in CONSTANTS.items():
-        for signed in (value, 1 / value):
-            if near(signed):
-                return "factor", f"constant factor {word if signed == value else '1 / (' + word + ')'}"
-    fraction = Fraction(c).limit_denominator(12)
-    if near(float(fraction)) and abs(fraction.numerator) <= 24 and fraction not in (0, 1):
-        return "factor", f"constant factor {fraction}"
-    return None
+        yield value, "factor", f"constant factor {word}"
+        yield 1 / value, "factor", f"constant factor 1 / ({word})"
+    simple = Fraction(c).limit_denominator(12)
+    if abs(simple.numerator) <= 24 and simple:
+        yield float(simple), "factor", f"constant factor {simple}"
 
 
 def lengths(flat: Flat) -> dict[int, str]:
@@ -114,29 +149,8 @@ def lengths(flat: Flat) -> dict[int, str]:
     return {n: what for n, what in reversed(sizes) if n > 1}  # of equal ones the first
 
 
-def common_factor(case: Case, where: np.ndarray) -> float | None:
-    known = case.known & where
-    if not known.any():
-        return None
-    c = float((case.a[known] / case.r[known]).mean())
-    return c if case.explains(lambda at: c * at.r, where) else None
-
-
-def whole_factor(case: Case) -> Mistake | None:
-    """The whole block is a multiple of the derivative: one number alone shows none."""
-    c = common_factor(case, np.ones_like(case.wrong))
-    if c is None or abs(c) < 1e-300 or (case.wrong.size == 1 and not case.others):
-        return None
-    named = ratio_name(case, c)
-    if named is not None:
-        return named
-    if case.others or len(np.unique(np.round(case.r[case.known], 12))) >= 2:
-        return "factor", f"constant factor {c:.9g} on all elements"
-    return None
-
-
-def rearrangements(case: Case) -> Iterator[tuple[str, str, Expected]]:
-    """Yield kind, words and the claim of mistakes that leave nothing but the derivative's own values, and zeros."""
+def rearrangements(case: Case) -> Iterator[Hypothesis]:
+    """Yield mistakes that leave nothing but the derivative's own values, and zeros."""
     shape = case.array.shape
     if case.array.dtype.kind == "c":
         imaginary = np.zeros(len(case.r), bool)
@@ -146,7 +160,7 @@ def rearrangements(case: Case) -> Iterator[tuple[str, str, Expected]]:
         text = f"the gradient is {of_output if imaginary.any() else 'the complex conjugate of the derivative'}"
         # one part of an output, real or imaginary, with respect to the other
         same = imaginary[:, None] == (np.arange(case.r.shape[1]) % 2 == 1)
-        yield "conjugate", text, lambda at: np.where(same, at.r, -at.r)
+        yield Hypothesis("conjugate", text, lambda at: np.where(same, at.r, -at.r))
     orders = [order for order in itertools.permutations(range(len(shape))) if order != tuple(range(len(shape)))]
     for order in orders if len(shape) <= MOST_REORDERED and sum(n > 1 for n in shape) > 1 else ():
         text = "the gradient is the transpose of the derivative"
@@ -154,84 +168,58 @@ def rearrangements(case: Case) -> Iterator[tuple[str, str, Expected]]:
             text = f"the axes of the gradient are in the order {list(order)}"
         if tuple(shape[i] for i in order) != shape:
             text = "the gradient holds the transposed derivative, reshaped"
-        yield "transposed", text, functools.partial(rearrange, change=functools.partial(np.transpose, axes=order))
+        yield moved("transposed", text, functools.partial(np.transpose, axes=order))
     if case.r.shape[0] == case.r.shape[1] > 1:
-        yield "transposed", "the Jacobian is transposed (rows are outputs, columns are inputs)", lambda at: at.r.T
+        text = "the Jacobian is transposed (rows are outputs, columns are inputs)"
+        yield Hypothesis("transposed", text, lambda at: at.r.T)
     if len(shape) > 1 and shape[-1] == shape[-2] > 1:
         text = "the claim is the symmetric part of the derivative, right along symmetric changes alone"
-        half = functools.partial(rearrange, change=lambda x: (x + np.swapaxes(x, -1, -2)) / 2)
-        yield "symmetric part", text, half
+        yield moved("symmetric part", text, lambda x: (x + np.swapaxes(x, -1, -2)) / 2)
     if case.array.size > 1:
         yield from rolled(case)
     if not case.wrong.all():
-        yield "sign", f"the sign is wrong {where_text(case)}", lambda at: np.where(case.wrong, -at.r, at.r)
-        text = f"zero {where_text(case)}: this contribution is missing (detached?)"
-        yield "zero", text, lambda at: np.where(case.wrong, 0.0, at.r)
+        where = where_text(case)
+        yield Hypothesis("sign", f"the sign is wrong {where}", case.partly(lambda at: -at.r))
+        text = f"zero {where}: this contribution is missing (detached?)"
+        yield Hypothesis("zero", text, case.partly(lambda at: np.zeros_like(at.r)))
 
 
-def rearranged(case: Case) -> Mistake | None:
-    return next((found[:2] for found in rearrangements(case) if case.explains(found[2])), None)
-
-
-def rearrange(at: Case, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Return the derivative with each row changed as an array in the input's shape."""
-    parts = 2 if at.array.dtype.kind == "c" else 1
-    rows = at.r.reshape((len(at.r), *at.array.shape, parts))
-    moved = [np.stack([change(row[..., i]) for i in range(parts)], -1) for row in rows]
-    return np.array(moved).reshape(at.r.shape)
-
-
-def rolled(case: Case) -> Iterator[tuple[str, str, Expected]]:
+def rolled(case: Case) -> Iterator[Hypothesis]:
     """Yield what elements are in each other's places along an axis, or in any."""
     shape = case.array.shape
     axes = [axis for axis, n in enumerate(shape) if n > 1]
     for axis in axes:
         for shift in [s for s in (1, -1, 2, -2) if abs(s) < shape[axis] > 2]:
             text = f"rolled index: every element is {shift:+d} places off along axis {axis}"
-            change = functools.partial(np.roll, shift=shift, axis=axis)
-            yield "rolled", text, functools.partial(rearrange, change=change)
+            yield moved("rolled", text, functools.partial(np.roll, shift=shift, axis=axis))
     for several in itertools.chain.from_iterable(itertools.combinations(axes, k + 1) for k in range(len(axes[:4]))):
         where = f"axis {several[0]}" if len(several) == 1 else f"the axes {', '.join(map(str, several))}"
         text = f"rolled index: the elements are in reverse order along {where}"
-        yield "reversed", text, functools.partial(rearrange, change=functools.partial(np.flip, axis=several))
+        yield moved("reversed", text, functools.partial(np.flip, axis=several))
     if case.array.size > 2 and case.array.dtype.kind == "f":
         text = "rolled index: the values are right but in a different order (permuted)"
         if int(case.wrong.sum()) == 2 and len(case.r) == 1:
             first, second = (index_of(case, int(column)) for column in np.flatnonzero(case.wrong[0]))
             text = f"rolled index: two elements are exchanged, {first} and {second}"
-        yield "permuted", text, sorted_like_claim
+        yield Hypothesis("permuted", text, sorted_like_claim)
+
+
+def moved(kind: str, text: str, change: Callable[[np.ndarray], np.ndarray]) -> Hypothesis:
+    """Return that each row is changed as an array in the input's shape, real and imaginary parts by themselves."""
+
+    def expected(at: Case) -> np.ndarray:
+        parts = 2 if at.array.dtype.kind == "c" else 1
+        rows = at.r.reshape((len(at.r), *at.array.shape, parts))
+        changed = [np.stack([change(row[..., i]) for i in range(parts)], -1) for row in rows]
+        return np.array(changed).reshape(at.r.shape)
+
+    return Hypothesis(kind, text, expected)
 
 
 def sorted_like_claim(at: Case) -> np.ndarray:
     ranks = np.argsort(np.argsort(at.a, axis=1), axis=1)
     known = np.isfinite(at.r).all() and np.isfinite(at.a).all()
     return np.take_along_axis(np.sort(at.r, axis=1), ranks, axis=1) if known else np.full_like(at.r, np.nan)
-
-
-MOSTLY = 0.9  # the part of wrong elements that a pattern explains where a few are wrong in another way, too
-
-
-def mostly_sign(case: Case) -> Mistake | None:
-    """Nearly all wrong elements have the wrong sign; what the others are is another mistake."""
-    minus = case.wrong & (np.abs(case.a + case.r) <= case.room(-case.r))
-    if minus.sum() < MOSTLY * case.wrong.sum() or minus.sum() < 1 / (1 - MOSTLY):
-        return None
-    others = np.flatnonzero((case.wrong & ~minus).any(axis=0))
-    return "sign", f"the sign is wrong in {int(minus.sum())} elements; wrong in another way {place_text(case, others)}"
-
-
-def part_factor(case: Case) -> Mistake | None:
-    """Some elements off by one constant factor, the others right."""
-    if case.wrong.all():
-        return None
-    c = common_factor(case, case.wrong)
-    if c is None or abs(c - 1) < SLIGHT:  # the places and by how much they are off say all
-        return None
-    named = ratio_name(case, c)
-    if named is None and int((case.wrong & case.known).sum()) < 2:
-        return None
-    kind, text = named or ("factor", f"constant factor {c:.9g}")
-    return kind, f"{text} {where_text(case)}"
 
 
 def where_text(case: Case) -> str:
@@ -266,55 +254,13 @@ def place_text(case: Case, columns: np.ndarray) -> str:
     return f"{parts}in {len(places)} of {case.array.size} elements"
 
 
-def right_if_symmetric(case: Case) -> Mistake | None:
-    """Where an input is a square matrix: the claim is right once that is symmetric."""
-    for name, x in case.at.items() if case.elsewhere is not None else ():
+def right_if_symmetric(case: Case) -> tuple[str, str] | None:
+    for name, x in case.at.items():
         if x.ndim != 2 or x.dtype.kind != "f" or len(x) != len(x.T) or np.array_equal(x, x.T):
             continue
-        points = case.elsewhere.at_point({**case.at, name: (x + x.T) / 2})  # type: ignore[union-attr]
-        found = case.elsewhere.cases(case, points)  # type: ignore[union-attr]
-        if found and found[0].is_right:
+        if any(other.is_right for other in case.moved_to({**case.at, name: (x + x.T) / 2})):
             return "symmetric part", f"the claim is right only where {name} is symmetric"
     return None
-
-
-FIRST = (not_finite, zero, float32, whole_factor, rearranged, part_factor)
-LAST = (mostly_sign, right_if_symmetric)
-"""What may have been mistaken, the most telling first; between both, functions of the input are fitted."""
-
-
-def patterns_for(case: Case) -> Iterator[Callable[[Case], Mistake | None]]:
-    yield from FIRST
-    if case.array.dtype.kind == "f":
-        from . import factors
-
-        yield from (factors.unmasked, factors.chain_factor, factors.term, factors.centred)
-    yield from LAST
-
-
-def diagnose(judgement: Judgement) -> tuple[Finding, ...]:
-    cases = cases_of(judgement)
-    swapped = swap(cases)
-    if swapped is not None:
-        return (swapped,)
-    findings: list[Finding] = []
-    for case in (case for case in cases if case.wrong.any()):
-        found = (pattern(case) for pattern in patterns_for(case))
-        match = next((match for match in found if match is not None), None)
-        if match is not None:
-            kind, text = match
-            findings.append(Finding(kind, f"{case.name}: {text}", case.name))
-        if match is None or case.sampled:
-            findings += places_of_wrong(case)
-    if not any(finding.kind not in PLACES for finding in findings):
-        from .shortcuts import find_shortcut
-
-        shortcut = find_shortcut(cases)
-        findings = [*([] if shortcut is None else [shortcut]), *findings]
-    return tuple(dict.fromkeys(findings))
-
-
-PLACES = ("single element", "some elements")  # findings that say where a mistake is, and not which
 
 
 def ranges(chosen: np.ndarray) -> str:
@@ -349,26 +295,24 @@ def output_of_wrong(case: Case) -> str:
 def places_of_wrong(case: Case) -> list[Finding]:
     wrong = case.wrong
     count, total = int(wrong.sum()), int(entries_that_count(case.a, wrong).sum())
-    if case.sampled:
-        text = f"at least {count} of {wrong.size} elements are wrong; {count} of {case.sampled} sampled"
-        return [Finding("some elements", f"{case.name}: {text}", case.name)]
     columns = np.flatnonzero(wrong.any(axis=0))
     place = place_text(case, columns) if len(wrong) == 1 and len(columns) < wrong.shape[1] else ""
-    if "right in" in place and count > 1:
-        return [Finding("some elements", f"{case.name}: wrong {place}", case.name)]
-    if total < 2 or count > max(1, total // 4, 2 if len(wrong) == 1 and total > 3 else 0):
+    kind, text = "some elements", f"{count} of {total} elements are wrong{output_of_wrong(case)}"
+    if case.sampled:
+        text = f"at least {count} of {wrong.size} elements are wrong; {count} of {case.sampled} sampled"
+    elif "right in" in place and count > 1:
+        text = f"wrong {place}"
+    elif total < 2 or count > max(1, total // 4, 2 if len(wrong) == 1 and total > 3 else 0):
         return []
-    if count == 2 and len(wrong) == 1 and case.array.dtype.kind == "f":
+    elif count == 2 and len(wrong) == 1 and case.array.dtype.kind == "f":
         places = " and ".join(index_of(case, int(column)) for column in columns)
-        return [Finding("some elements", f"{case.name}: wrong at {places}; the other {total - 2} are right", case.name)]
-    if count == 1:
-        (column,) = np.nonzero(wrong)[1]
+        text = f"wrong at {places}; the other {total - 2} are right"
+    elif count == 1:
         others = "is right" if total == 2 else f"{total - 1} are right"
-        text = f"a single element is wrong, at {index_of(case, int(column))}{times(case)}"
+        text = f"a single element is wrong, at {index_of(case, int(columns[0]))}{times(case)}"
         text += f"{output_of_wrong(case).replace(' all', '')}; the other {others}"
-        return [Finding("single element", f"{case.name}: {text}", case.name)]
-    text = f"{count} of {total} elements are wrong{output_of_wrong(case)}"
-    return [Finding("some elements", f"{case.name}: {text}", case.name)]
+        kind = "single element"
+    return [Finding(kind, f"{case.name}: {text}", case.name)]
 
 
 def times(case: Case) -> str:
@@ -384,21 +328,21 @@ def times(case: Case) -> str:
 
 
 def swap(cases: list[Case]) -> Finding | None:
-    """Two inputs' gradients in each other's place."""
-    for x, y in itertools.combinations(cases, 2):
-        alike = x.r.shape == y.r.shape and (x.wrong.any() or y.wrong.any())
-        if alike and explained_by(x, y) and explained_by(y, x) and not explained_by(x, x):
-            text = f"wrong input: the gradients of {x.name} and {y.name} are swapped"
-            return Finding("swapped inputs", text, x.name)
+    """Return that an input was given the gradient of another one."""
     for x, y in itertools.permutations(cases, 2):
         if x.r.shape == y.r.shape and x.wrong.any() and explained_by(x, y) and not explained_by(x, x):
+            if explained_by(y, x):
+                text = f"wrong input: the gradients of {x.name} and {y.name} are swapped"
+                return Finding("swapped inputs", text, x.name)
             return Finding("wrong input", f"wrong input: {x.name} was given the gradient of {y.name}", x.name)
     return None
 
 
 def explained_by(x: Case, y: Case) -> bool:
     """Return whether the claim for x is the derivative by y, at other points as well."""
-    if not x.agrees(lambda _: y.r):
-        return False
-    pairs = dict(zip(map(id, x.others), y.others, strict=False))
-    return x.explains(lambda at: y.r if at is x else pairs[id(at)].r if id(at) in pairs else np.full_like(at.r, np.nan))
+
+    def expected(at: Case) -> np.ndarray:
+        pairs = [(x, y)] if at is x else zip(x.others, y.others, strict=False)
+        return next((other.r for case, other in pairs if case is at), np.full_like(at.r, np.nan))
+
+    return x.explains(expected)

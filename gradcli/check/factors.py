@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .case import Case, Expected
+from .case import Case, Expected, Hypothesis
 from .flat import arrays_behind
 
 SEVERAL = 3  # wrong numbers that a fitted constant must explain at least
@@ -42,6 +42,14 @@ def tanh_gelu_slope(x: np.ndarray) -> np.ndarray:
     return (1 + t) / 2 + x * (1 - t**2) * 0.7978845608028654 * (1 + 3 * 0.044715 * x**2) / 2
 
 
+def tanh_slope(x: np.ndarray) -> np.ndarray:
+    return 1 - np.tanh(x) ** 2
+
+
+def sigmoid_slope(x: np.ndarray) -> np.ndarray:
+    return sigmoid(x) * (1 - sigmoid(x))
+
+
 FUNCTIONS: dict[str, Function] = {
     "{}": lambda x: x,
     "{}**2": np.square,
@@ -57,8 +65,8 @@ FUNCTIONS: dict[str, Function] = {
     "1 + {}**2": lambda x: 1 + x**2,
 }
 SLOPES: dict[str, Function] = {
-    "the derivative of tanh, 1 - tanh({})**2,": lambda x: 1 - np.tanh(x) ** 2,
-    "the derivative of sigmoid, s (1 - s) where s = sigmoid({}),": lambda x: sigmoid(x) * (1 - sigmoid(x)),
+    "the derivative of tanh, 1 - tanh({})**2,": tanh_slope,
+    "the derivative of sigmoid, s (1 - s) where s = sigmoid({}),": sigmoid_slope,
     "the derivative of softplus, sigmoid({}),": sigmoid,
     "the derivative of gelu at {}": gelu_slope,
     "the derivative of gelu (tanh) at {}": tanh_gelu_slope,
@@ -76,24 +84,23 @@ SLOPES_BY_RESULT: dict[str, Function] = {
     "the derivative of elu, 1 + {} below 0,": lambda y: np.where(y > 0, 1.0, 1 + y),
 }
 INNER: dict[str, Function] = {
-    "(1 - tanh({})**2)": lambda x: 1 - np.tanh(x) ** 2,
-    "s (1 - s), s = sigmoid({})": lambda x: sigmoid(x) * (1 - sigmoid(x)),
+    **FUNCTIONS,
+    "(1 - tanh({})**2)": tanh_slope,
+    "s (1 - s), s = sigmoid({})": sigmoid_slope,
     "the normal density at {}": lambda x: np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi),
 }
+"""Functions that product and quotient rule leave in a term."""
+POWERS = {"{}": 1.0, "{}**2": 2.0, "1/{}": -1.0, "1/{}**2": -2.0}
 IN_PLACE: dict[str, Function] = {
-    "sigmoid's s (1 - s) was taken of {0} itself, not of sigmoid({0})": lambda x: (
-        x * (1 - x) / (sigmoid(x) * (1 - sigmoid(x)))
-    ),
+    "sigmoid's s (1 - s) was taken of {0} itself, not of sigmoid({0})": lambda x: x * (1 - x) / sigmoid_slope(x),
     "sigmoid's derivative was taken at sigmoid({0}), not at {0}": lambda x: (
-        sigmoid(sigmoid(x)) * (1 - sigmoid(sigmoid(x))) / (sigmoid(x) * (1 - sigmoid(x)))
+        sigmoid_slope(sigmoid(x)) / sigmoid_slope(x)
     ),
-    "tanh's 1 - t**2 was taken of {0} itself, not of tanh({0})": lambda x: (1 - x**2) / (1 - np.tanh(x) ** 2),
-    "tanh's derivative was taken at tanh({0}), not at {0}": lambda x: (
-        (1 - np.tanh(np.tanh(x)) ** 2) / (1 - np.tanh(x) ** 2)
-    ),
+    "tanh's 1 - t**2 was taken of {0} itself, not of tanh({0})": lambda x: (1 - x**2) / tanh_slope(x),
+    "tanh's derivative was taken at tanh({0}), not at {0}": lambda x: tanh_slope(np.tanh(x)) / tanh_slope(x),
     "sin({0}) in place of cos({0})": np.tan,
     "cos({0}) in place of sin({0})": lambda x: 1 / np.tan(x),
-    "tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / (1 - np.tanh(x) ** 2),
+    "tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / tanh_slope(x),
     "sigmoid({0}) in place of its derivative": lambda x: 1 / (1 - sigmoid(x)),
     "1 - tanh({0}) in place of 1 - tanh({0})**2": lambda x: 1 / (1 + np.tanh(x)),
     "{0} in place of exp({0})": lambda x: x * np.exp(-x),
@@ -162,8 +169,7 @@ def quantities(case: Case) -> Iterator[Quantity]:
             yield Quantity(text.format(source), after(function, of), "activation derivative")
         for text, function in FUNCTIONS.items():
             yield Quantity(f"a factor {text.format(source)}", after(function, of))
-    x = case.array
-    if x.ndim == 2 and len({*x.shape}) == 1 and x.dtype.kind == "f":
+    if case.array.ndim == 2 and case.array.shape[0] == case.array.shape[1]:
         yield Quantity(f"a factor inv({case.name}).T", lambda at: inverse(at.at[case.name]))
 
 
@@ -192,60 +198,87 @@ class Fit:
         self.count = int(self.wrong.sum())
 
     def join(self, of: Expected) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            wide = (np.broadcast_to(of(at), at.r.shape)[:, c] for at, c in zip(self.cases, self.columns, strict=True))
-            return np.concatenate([x.reshape(-1) for x in wide])
+        wide = (np.broadcast_to(of(at), at.r.shape)[:, c] for at, c in zip(self.cases, self.columns, strict=True))
+        return np.concatenate([x.reshape(-1) for x in wide])
 
-    def constant(self, ratio: np.ndarray, used: np.ndarray) -> float | None:
-        """Return the number that a ratio is at all used places; None where it varies, or is known at too few."""
-        used = used & np.isfinite(ratio)
-        if int(used.sum()) < SEVERAL:
+    def constant(self, ratio: np.ndarray) -> float | None:
+        """Return the number that a ratio is at all wrong places; None where it varies, or is known at too few."""
+        ratio = ratio[self.wrong & np.isfinite(ratio)]
+        if len(ratio) < SEVERAL or not ratio[0]:
             return None
-        c = float(ratio[used][0])
-        spread = np.abs(ratio[used] - c)
-        near = spread <= 1e-3 * abs(c)
-        return c if c and np.isfinite(c) and near.all() else None
+        return float(ratio[0]) if (np.abs(ratio - ratio[0]) <= 1e-3 * abs(ratio[0])).all() else None
 
     def varies(self, q: np.ndarray, least: float = 1e-6) -> bool:
         q = np.abs(q[self.wrong & np.isfinite(q)])
         return bool(len(q) >= 2 and np.ptp(q) > least * q.max() > 0)
 
 
-def chain_factor(case: Case) -> tuple[str, str] | None:
-    """A factor that varies with the element or the output is missing, or too many."""
-    fit, best = Fit(case), None
-    if fit.count < SEVERAL:
-        return None
-    for quantity in itertools.chain(quantities(case), powers(fit, lambda fit: fit.a / fit.r)):
+def functions_of_inputs(case: Case) -> Iterator[Hypothesis]:
+    """Yield what the claim has besides the derivative: a factor or a term, or no mask."""
+    yield from unmasked(case)
+    fit = Fit(case)
+    if fit.count >= SEVERAL:
+        yield from factors(fit)
+        yield from terms(fit)
+    yield from centred(case)
+
+
+def unmasked(case: Case) -> Iterator[Hypothesis]:
+    """Yield that the claim is right where the derivative is not 0, and wrong where it is."""
+
+    def expected(at: Case) -> np.ndarray:
+        flat = np.abs(at.r) <= 1e-6 * np.abs(at.a)
+        seen = ~flat & (at.r != 0)
+        return np.where(flat, at.a, at.r) if seen.any() else np.full_like(at.r, np.nan)
+
+    if int(case.wrong.sum()) > 1:
+        text = "wrong where the derivative is 0, right elsewhere: a mask is missing, such as x > 0 of relu or a clamp's"
+        yield Hypothesis("activation derivative", f"{text} limits", expected)
+
+
+def factors(fit: Fit) -> Iterator[Hypothesis]:
+    """Yield factors that are missing or too many, those first that leave no other constant."""
+    found: list[tuple[bool, Hypothesis]] = []
+    for quantity in itertools.chain(quantities(fit.case), powers(fit, fit.a / fit.r)):
         q = fit.join(quantity.of)
-        if not fit.varies(q):
-            continue
-        for power, word in ((1, quantity.place or "too many"), (-1, "missing")):
-            if quantity.place and power < 0:
+        for power, word in ((1.0, "too many"), (-1.0, "missing"))[: 1 if quantity.place else 2]:
+            c = fit.constant(fit.a / (fit.r * q**power)) if fit.varies(q) else None
+            if c is None:
                 continue
-            with np.errstate(all="ignore"):
-                c = fit.constant(fit.a / (fit.r * q**power), fit.wrong)
-            if c is None or (best is not None and abs(c - 1) > 1e-5):
-                continue
-            if abs(c - 1) < 1e-4:
-                c = 1.0
-            whole = lambda at, c=c, power=power, of=quantity.of: c * at.r * of(at) ** float(power)  # noqa: E731
-            part = lambda at, whole=whole: np.where(case.wrong, whole(at), at.r)  # noqa: E731
-            if not (case.explains(whole) or case.explains(part)):
-                continue
+            c = 1.0 if abs(c - 1) < 1e-4 else c
             text = quantity.name if quantity.place else f"{quantity.name} is {word} (chain rule)"
-            found = (quantity.kind, text if c == 1 else f"{text} (and a constant {c:.6g})")
-            if c == 1:
-                return found
-            best = best or found
-    return best
+            text = text if c == 1 else f"{text} (and a constant {c:.6g})"
+            expected = lambda at, c=c, power=power, of=quantity.of: c * at.r * of(at) ** power  # noqa: E731
+            whole = Hypothesis(quantity.kind, text, expected)
+            found += [(c != 1, whole), (c != 1, whole._replace(expected=fit.case.partly(expected)))]
+    yield from (hypothesis for _, hypothesis in sorted(found, key=lambda item: item[0]))
 
 
-def powers(fit: Fit, of: Callable[[Fit], np.ndarray]) -> Iterator[Quantity]:
+def terms(fit: Fit) -> Iterator[Hypothesis]:
+    """Yield terms that were dropped, or are too many: the difference is proportional to them."""
+    plain, case = Quantity("1", lambda at: np.ones_like(at.r)), fit.case
+    simple = (q for q in quantities(case) if not q.place)
+    for quantity in itertools.chain([plain], simple, powers(fit, fit.a - fit.r), products(case)):
+        q = fit.join(quantity.of)
+        c = fit.constant((fit.a - fit.r) / q)
+        if c is None or (quantity.kind == "product" and not np.isclose(abs(c), SIMPLE, rtol=1e-4).any()):
+            continue
+        name = quantity.name.removeprefix("a factor ")
+        name = f"{name} (a log-determinant)" if name.startswith("inv(") else name
+        action = "dropped, or of the wrong sign" if c < 0 else "too many"
+        text = f"a term {abs(c):.6g} * {name} is {action}: the difference is proportional to {name}"
+        if quantity is plain:
+            text = f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
+        expected = lambda at, c=c, of=quantity.of: at.r + c * of(at)  # noqa: E731
+        yield Hypothesis("dropped term", text, expected)
+        if fit.varies(q, 0.01):
+            yield Hypothesis("dropped term", text, case.partly(expected))
+
+
+def powers(fit: Fit, followed: np.ndarray) -> Iterator[Quantity]:
     """Yield the power of an input that a ratio or a difference follows, where it follows one."""
     for name, source in itertools.islice(sources(fit.case), 4):
-        with np.errstate(all="ignore"):
-            x, y = np.log(np.abs(fit.join(source))), np.log(np.abs(of(fit)))
+        x, y = np.log(np.abs(fit.join(source))), np.log(np.abs(followed))
         used = fit.wrong & np.isfinite(x) & np.isfinite(y)
         if int(used.sum()) < SEVERAL or np.ptp(x[used]) < 1e-3:
             continue
@@ -255,73 +288,24 @@ def powers(fit: Fit, of: Callable[[Fit], np.ndarray]) -> Iterator[Quantity]:
             yield Quantity(f"a factor {name}**{p:g}", lambda at, source=source, p=p: source(at) ** p)  # type: ignore[misc]
 
 
-def unmasked(case: Case) -> tuple[str, str] | None:
-    """Right where the derivative is not 0, and wrong where it is: a mask is missing."""
-    points = [case, *case.others]
-    if case.unexplainable or int(case.wrong.sum()) < 2 or not all(map(lacks_mask, points)):
-        return None
-    text = (
-        "wrong where the derivative is 0, right elsewhere: a mask is missing, such as x > 0 of relu or a clamp's limits"
-    )
-    return "activation derivative", text
-
-
-def lacks_mask(case: Case) -> bool:
-    known = np.isfinite(case.r) & np.isfinite(case.a)
-    flat = np.abs(case.r) <= 1e-6 * np.abs(case.a)
-    right = np.abs(case.a - case.r) <= case.room(case.r)
-    return bool((right | flat)[known].all() and (right & ~flat & (case.r != 0))[known].any())
-
-
-def term(case: Case) -> tuple[str, str] | None:
-    """The difference is proportional to a known quantity: a term was dropped, or is one too many."""
-    fit = Fit(case)
-    if fit.count < SEVERAL:
-        return None
-    plain = [Quantity("1", lambda at: np.ones_like(at.r))]
-    simple = [q for q in quantities(case) if not q.place]
-    for quantity in itertools.chain(plain, simple, powers(fit, lambda fit: fit.a - fit.r), products(case)):
-        wide = fit.join(quantity.of)
-        with np.errstate(all="ignore"):
-            c = fit.constant((fit.a - fit.r) / wide, fit.wrong & (wide != 0))
-        if c is None or (quantity.kind == "product" and not np.isclose(abs(c), SIMPLE, rtol=1e-4).any()):
-            continue
-        whole = lambda at, c=c, of=quantity.of: at.r + c * of(at)  # noqa: E731
-        part = lambda at, whole=whole: np.where(case.wrong, whole(at), at.r)  # noqa: E731
-        if not (case.explains(whole) or (fit.varies(wide, 0.01) and case.explains(part))):
-            continue
-        if quantity.name == "1":
-            return "dropped term", f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
-        name = quantity.name.removeprefix("a factor ")
-        name = f"{name} (a log-determinant)" if name.startswith("inv(") else name
-        action = "dropped, or of the wrong sign" if c < 0 else "too many"
-        return "dropped term", f"a term {abs(c):.6g} * {name} is {action}: the difference is proportional to {name}"
-    return None
-
-
 def products(case: Case) -> Iterator[Quantity]:
     """Yield products of an input's power with a function of an input, as product and quotient rule leave them."""
     few = list(itertools.islice(sources(case), 4))
-    for (name, of), (other, by) in itertools.product(few, few):
-        for text, function in (*FUNCTIONS.items(), *INNER.items()):
-            for power in ("{}", "{}**2", "1/{}", "1/{}**2"):
-                p = (2.0 if "2" in power else 1.0) * (-1 if "/" in power else 1)
-                whole = lambda at, of=of, by=by, function=function, p=p: of(at) ** p * function(by(at))  # noqa: E731
-                yield Quantity(f"{power.format(name)} * {text.format(other)}", whole, "product")
+    for (name, of), (other, by), (text, function) in itertools.product(few, few, INNER.items()):
+        for power, p in POWERS.items():
+            whole = lambda at, of=of, by=by, function=function, p=p: of(at) ** p * function(by(at))  # noqa: E731
+            yield Quantity(f"{power.format(name)} * {text.format(other)}", whole, "product")
 
 
-def centred(case: Case) -> tuple[str, str] | None:
-    """The difference is the same in all elements, or along an axis, but another at other points."""
+def centred(case: Case) -> Iterator[Hypothesis]:
+    """Yield that the difference is the same in all elements, or along an axis, but another at other points."""
     shape = case.array.shape
-    axes = [tuple(range(len(shape))), *((axis,) for axis in range(len(shape)))] if len(shape) > 1 else [(0,)]
+    axes = [tuple(range(len(shape))), *((axis,) for axis in range(len(shape)) if len(shape) > 1)]
     for several in axes if case.whole else ():
-        if len(shape) == 0 or math.prod(shape[i] for i in several) < SEVERAL or case.unexplainable:
-            continue
-        if all(at.agrees(lambda at, several=several: at.r + mean_along(at, several)) for at in (case, *case.others)):  # type: ignore[misc]
+        if math.prod(shape[i] for i in several) >= SEVERAL:
             where = "all elements" if len(several) == len(shape) else f"the elements along axis {several[0]}"
             text = f"the difference is the same in {where}: the derivative through a mean or a sum is dropped or added"
-            return "dropped term", text
-    return None
+            yield Hypothesis("dropped term", text, lambda at, several=several: at.r + mean_along(at, several))  # type: ignore[misc]
 
 
 def mean_along(at: Case, axes: tuple[int, ...]) -> np.ndarray:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..program.arguments import is_branch, rebuild
 from ..program.claim import Arrays, CallError, Claim
 from ..request import Request
 from ..show.check_results import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
+from .case import Case
 from .diagnose import diagnose
 from .estimate import estimate
 from .flat import Flat, real_view
@@ -261,6 +261,12 @@ class Block:
                 apart = [v.transpose(0, 2, 1).reshape(-1, v.shape[1], 1) for v in (parts[0], wide, parts[1])]
                 yield f"{name} {where}".rstrip(), slopes_of(*apart)  # a slope of its own for each product
 
+    def case(self, flat: Flat, k: int) -> Case:
+        """Return the product with the most wrong elements, for hypotheses on what was mistaken."""
+        row = slice(worst := int(self.wrong.sum(axis=1).argmax()), worst + 1)
+        numbers = self.claimed[row], self.golden[row], self.room[row], self.wrong[row]
+        return Case(flat, k, (flat.claim.at, flat.f0), numbers)
+
     def input_check(self, flat: Flat, k: int) -> InputCheck:
         """Return what was found for the input; its worst element is that furthest beyond rounding."""
         worst, wrong, resolution = None, self.wrong.any(axis=0), FAILS[self.kind] * self.explained
@@ -304,11 +310,7 @@ def report_on(
         message = worst.reasons[0].text
     elif worst.state == FAIL:
         findings = [block.reasons[0] for block in blocks if block.state == FAIL]
-        parts = ("claimed", "golden", "room", "wrong")
-        claimed, value, error, wrong = (np.concatenate([getattr(b, part) for b in blocks], axis=1) for part in parts)
-        seen: Any = SimpleNamespace(flat=flat, claimed=claimed, value=value, error=error, sampled=None)
-        seen.state, seen.rows = np.where(wrong, FAIL, PASS), SimpleNamespace(single=False)
-        findings += diagnose(seen)
+        findings += diagnose([block.case(flat, k) for k, block in enumerate(blocks)])
     notes = [*dict.fromkeys([*notes, *accuracies])]
     verdict = str(VERDICTS[worst.state])
     return report(verdict, f"{message} {compared}", inputs=inputs, diagnosis=tuple(findings), notes=tuple(notes))

@@ -328,9 +328,10 @@ class Judging:
         return with_elements(judgement, item, k) if self.request.show == "all" else item
 
     def find_mistakes(self, judgement: Judgement, probe: Probe) -> tuple[Finding, ...]:
+        from .case import cases_of
         from .diagnose import PLACES, diagnose
 
-        mistakes = diagnose(judgement)
+        mistakes = diagnose(cases_of(judgement))
         only_places = all(finding.kind in PLACES for finding in mistakes)
         at_other = self.at_other
         if only_places and at_other is not None and np.array_equal(at_other, judgement.claimed):
