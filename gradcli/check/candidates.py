@@ -8,7 +8,7 @@ import inspect
 import itertools
 import math
 import textwrap
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,31 +58,17 @@ def constants_of(functions: Iterable[Callable]) -> list[float]:
     return constants
 
 
-def candidates(base: Mapping[str, np.ndarray], constants: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
+def candidates(base: Mapping[str, np.ndarray], constants: Sequence[float], rng: np.random.Generator) -> Iterator[Point]:
     """Yield points without end, of the shapes and types of `base`, the inputs to vary; kinds of points take turns."""
     pool = np.array([v for v in [*SPECIAL, *constants] if abs(v) < 1e9])
-
-    def mixed() -> Point:
-        return {name: rng.choice(pool, x.shape) for name, x in base.items()}
-
-    def whole_numbers() -> Point:
-        most = int(rng.choice([1, 3, 10]))
-        return {name: rng.integers(-most, most + 1, x.shape) for name, x in base.items()}
-
-    def normal() -> Point:
-        size = 10.0 ** rng.uniform(-3, 3)
-        return {name: size * rng.standard_normal(x.shape) for name, x in base.items()}
-
-    chosen = list(constants)[:MOST_CONSTANTS]
+    near = [v for c in constants[:MOST_CONSTANTS] for v in (c, c + 1, -c, c - 1, 2 * c, c / 2, -2 * c)]
     kinds = [
-        uniform_points([v for c in chosen for v in (c, c + 1, -c, c - 1, 2 * c, c / 2, -2 * c)], base),
+        uniform_points(near, base),
         uniform_points(SPECIAL, base),
         tied_points(base, rng),
-        iter(mixed, None),
+        ({name: rng.choice(pool, x.shape) for name, x in base.items()} for _ in itertools.count()),
         scaled_points(base, rng),
-        iter(whole_numbers, None),
-        single(base, [*constants, *SPECIAL], rng),
-        iter(normal, None),
+        changed_elements(base, [*constants, *SPECIAL], rng),
     ]
     while True:
         for kind in list(kinds):
@@ -105,11 +91,9 @@ def uniform_points(values: Iterable[float], base: Mapping[str, np.ndarray]) -> I
 
 def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
     """Yield points with equal elements: all, two, or some, inside inputs and between them; nothing for one number."""
-    if sum(x.size for x in base.values()) < 2:
-        return
-    while True:
+    size = sum(x.size for x in base.values())
+    while size > 1:
         flat = joined_inputs(base)
-        size = len(flat)
         count = size if rng.random() < 0.2 else int(rng.integers(2, min(size, 4) + 1))
         places = rng.choice(size, count, replace=False)
         flat[places] = rng.choice([flat[places[0]], np.round(flat[places[0]].real), 0.0, flat.real.max()])
@@ -117,22 +101,21 @@ def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Ite
 
 
 def scaled_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
-    for power in (1, 2, -3, 4, -1, 8, -8, 3, -6, 6, 12, -12):
-        for flip in (1.0, -1.0):
-            yield {name: flip * 10.0**power * x for name, x in base.items()}
+    for power, flip in itertools.product((1, 2, -3, 4, -1, 8, -8, 3, -6, 6, 12, -12), (1.0, -1.0)):
+        yield {name: flip * 10.0**power * x for name, x in base.items()}
     while True:
-        signs = {name: rng.choice([-1.0, 1.0], x.shape) for name, x in base.items()}
-        yield {name: sign * base[name] * 10.0 ** rng.uniform(-2, 2) for name, sign in signs.items()}
+        yield {name: rng.choice([-1.0, 1.0], x.shape) * x * 10.0 ** rng.uniform(-2, 2) for name, x in base.items()}
 
 
-def single(base: Mapping[str, np.ndarray], values: Iterable[float], rng: np.random.Generator) -> Iterator[Point]:
+def changed_elements(
+    base: Mapping[str, np.ndarray], values: Sequence[float], rng: np.random.Generator
+) -> Iterator[Point]:
     """Yield the point with one element changed to a special value; nothing for one number."""
-    flat = joined_inputs(base)
-    while len(flat) > 1:
-        for value in values:
-            changed = flat.copy()
-            changed[rng.integers(len(flat))] = value
-            yield split(changed, base)
+    size = sum(x.size for x in base.values())
+    for value in itertools.cycle(values) if size > 1 else ():
+        changed = joined_inputs(base)
+        changed[rng.integers(size)] = value
+        yield split(changed, base)
 
 
 def joined_inputs(point: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -182,7 +165,7 @@ MOST_DROPPED = 24  # the longest axis from which elements are dropped one by one
 ROUNDS = 4
 
 
-def shrink(point: Point, fails: Callable[[Point], bool], varied: Mapping[str, np.ndarray]) -> Point:
+def shrink(point: Point, fails: Callable[[Point], bool], varied: Container[str]) -> Point:
     """Return the simplest point that still fails, by the moves of delta debugging (Zeller and Hildebrandt, 2002).
 
     varied: the inputs whose values may change; the others lose elements together with these. fails is called at most
@@ -190,38 +173,39 @@ def shrink(point: Point, fails: Callable[[Point], bool], varied: Mapping[str, np
     """
     shrinking = Shrinking(point, fails, varied)
     for _ in range(ROUNDS):
-        before = shrinking.values()
+        before = shrinking.values
         shrinking.shorten()
-        for value in dict.fromkeys(shrinking.values().tolist()):
+        for value in dict.fromkeys(shrinking.values.tolist()):
             shrinking.simplify(value)
-        if np.array_equal(shrinking.values(), before):
+        if np.array_equal(shrinking.values, before):
             break
     return shrinking.point
 
 
 class Shrinking:
+    """A point that fails, and the simpler ones that are tried in its place."""
+
     def __init__(self, point: Point, fails: Callable[[Point], bool], varied: Container[str]):
         self.point, self.fails, self.varied, self.calls = point, fails, varied, 0
 
+    @property
     def part(self) -> Point:
         return {name: x for name, x in self.point.items() if name in self.varied}
 
+    @property
     def values(self) -> np.ndarray:
-        return joined_inputs(self.part())
+        return joined_inputs(self.part)
 
     def accept(self, point: Point) -> bool:
-        if self.calls >= MOST_CALLS:
-            return False
         self.calls += 1
-        if not self.fails(point):
+        if self.calls > MOST_CALLS or not self.fails(point):
             return False
         self.point = point
         return True
 
     def shorten(self) -> None:
         """Drop elements along axes of one length, of all inputs at once: the first ones kept, else one by one."""
-        lengths = {n for x in self.part().values() for n in x.shape if n > 1}
-        for length in sorted(lengths):
+        for length in sorted({n for x in self.part.values() for n in x.shape if n > 1}):
             for kept in (1, 2):
                 if kept < length and self.accept(self.take_places(length, np.arange(kept))):
                     length = kept
@@ -233,27 +217,22 @@ class Shrinking:
                 length -= 1
 
     def take_places(self, length: int, places: np.ndarray) -> Point:
-        arrays = {}
-        for name, x in self.point.items():
-            for axis in range(x.ndim):
-                if x.shape[axis] == length:
-                    x = np.take(x, places, axis=axis)
-            arrays[name] = x
-        return arrays
+        def shorter(x: np.ndarray) -> np.ndarray:
+            return x[np.ix_(*(places if n == length else np.arange(n) for n in x.shape))] if x.ndim else x
+
+        return {name: shorter(x) for name, x in self.point.items()}
 
     def simplify(self, value: complex) -> None:
         """Put something simpler wherever the value is: a special number, fewer digits, or a smaller number."""
-        places = self.values() == value
-        if not places.any():
-            return
+        places = self.values == value
         for simpler in simpler_values(value):
             if self.put(places, simpler):
                 value = simpler
                 break
         if np.imag(value) or abs(value) <= 3:
             return
-        sign, two_digits = np.sign(np.real(value)), np.outer(10.0 ** np.arange(300), np.arange(10, 100))
-        numbers = float(sign) * np.concatenate([np.arange(1, 10), two_digits.reshape(-1)])
+        two_digits = np.outer(10.0 ** np.arange(300), np.arange(10, 100))
+        numbers = float(np.sign(np.real(value))) * np.concatenate([np.arange(1, 10), two_digits.reshape(-1)])
         low, high = 0, int(np.searchsorted(np.abs(numbers), abs(value)))
         while high - low > 1:
             middle = (low + high) // 2
@@ -261,9 +240,9 @@ class Shrinking:
 
     def put(self, places: np.ndarray, value: complex) -> bool:
         """Put a value at places; return whether it was simpler and failed."""
-        changed, like = np.where(places, value, self.values()), self.part()
+        changed, like = np.where(places, value, self.values), self.part
         simpler = {name: x.astype(like[name].dtype) for name, x in split(changed, like).items()}
-        return complexity(joined_inputs(simpler)) < complexity(self.values()) and self.accept(self.point | simpler)
+        return complexity(joined_inputs(simpler)) < complexity(self.values) and self.accept(self.point | simpler)
 
 
 def simpler_values(value: complex) -> Iterator[complex]:

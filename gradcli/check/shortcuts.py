@@ -58,14 +58,14 @@ class Run:
     def __init__(self, claim: HandWritten, at: Mapping[str, np.ndarray], cotangent: np.ndarray, claimed: np.ndarray):
         traced = Traced(claim.f, at, wrt=claim.wrt)
         with recording(Lines()):
-            self.record = traced.record_call(traced.at)
-        (out,), self.claimed = self.record.outputs, claimed
-        self.inputs = [(x._node, x._data) for x in self.record.inputs]
+            record = traced.record_call(traced.at)
+        (out,), self.claimed = record.outputs, claimed
+        self.inputs = [(x._node, x._data) for x in record.inputs]
         nodes = reachable([out._node]) if out._node is not None else []
         self.nodes = [node for node in nodes if not node.leaf and shape_of(node) is not None]
         seed = np.asarray(cotangent, out._data.dtype).reshape(out._data.shape)
-        wanted = dict.fromkeys([*self.nodes, *(node for node, _ in self.inputs)])
-        self.arriving = Plan(True, False, wanted).run([(out._node, seed)]) if self.nodes else {}
+        wanted = [*self.nodes, *(node for node, _ in self.inputs)]
+        self.arriving = pulled(out._node, seed, wanted) if self.nodes else {}
         self.right = self.join(self.arriving)
 
     def join(self, grads: Mapping[Any, Any]) -> np.ndarray:
@@ -74,19 +74,11 @@ class Run:
 
     def pull(self, i: int, cotangent: Any) -> np.ndarray:
         """Return the product of a cotangent with the derivative of node i."""
-        return self.join(
-            Plan(True, False, dict.fromkeys(node for node, _ in self.inputs)).run([(self.nodes[i], cotangent)])
-        )
+        return self.join(pulled(self.nodes[i], cotangent, [node for node, _ in self.inputs]))
 
     @functools.cached_property
     def parts(self) -> list[np.ndarray]:
         return [self.pull(i, self.arriving[node]) for i, node in enumerate(self.nodes)]
-
-    def between(self, early: int, late: int, cotangent: Any) -> Any:
-        """Return the product of a cotangent of a late node with its derivative by an early one."""
-        node = self.nodes[early]
-        found = Plan(True, False, {node: None}).run([(self.nodes[late], cotangent)]).get(node)
-        return np.zeros(shape_of(node) or ()) if found is None else np.asarray(found)
 
     def ancestors(self) -> list[set[int]]:
         """Return the places of the nodes that each node depends on."""
@@ -102,13 +94,13 @@ class Run:
         return self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
 
     def applied_twice(self, early: int, late: int) -> np.ndarray:
-        node = self.nodes[late]
-        return self.right - self.parts[late] + self.pull(late, self.between(early, late, self.arriving[node]))
+        node, last = self.nodes[early], self.nodes[late]
+        between = pulled(last, self.arriving[last], [node]).get(node, np.zeros(shape_of(node) or ()))
+        return self.right - self.parts[late] + self.pull(late, np.asarray(between))
 
-    def cut(self, early: int, late: int) -> np.ndarray:
-        """Return the derivative without what goes through either node."""
-        both = self.pull(early, self.between(early, late, self.arriving[self.nodes[late]]))
-        return self.right - self.parts[late] - self.parts[early] + both
+
+def pulled(node: Any, cotangent: Any, wanted: list[Any]) -> Mapping[Any, Any]:
+    return Plan(True, False, dict.fromkeys(wanted)).run([(node, cotangent)])
 
 
 def shape_of(node: Any) -> tuple[int, ...] | None:
@@ -139,37 +131,29 @@ def hypotheses(runs: list[Run]) -> Iterator[Finding]:
     names = [node.name() for node in here.nodes]
     if not 0 < len(names) <= MOST_NODES or any([node.name() for node in run.nodes] != names for run in runs):
         return
-    yield from paths(runs, SHARES)
-    before = here.ancestors()
-    pairs = [(early, late) for late in range(len(names)) for early in sorted(before[late])]
-    pairs.sort(key=lambda pair: pair[1] - pair[0])
-    shapes = [shape_of(node) for node in here.nodes]
+    parts = [*paths(runs)]
+    yield from (finding for share, finding in parts if share in SHARES)
+    before, shapes = here.ancestors(), [shape_of(node) for node in here.nodes]
+    pairs = [(early, late) for late in range(len(names)) for early in before[late] if shapes[early] == shapes[late]]
+    pairs = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[1]))[:MOST_PAIRS]
     for way, words in ((Run.left_out, "left out"), (Run.applied_twice, "applied twice")):
-        for early, late in [(i, j) for i, j in pairs if shapes[i] == shapes[j]][:MOST_PAIRS]:
+        for early, late in pairs:
             if all(near(way(run, early, late), run) for run in runs):
                 between = [k for k in sorted(before[late]) if early in before[k]]
                 what = f"the derivative of {operations(here, *between, late)} is {words}"
                 yield Finding("activation derivative", what + place_of(here, late))
-    sizes = [math.prod(shape or ()) for shape in shapes]
-    small = [i for i, size in enumerate(sizes) if size < max(sizes)]
-    for early, late in [(i, j) for i, j in pairs if i in small and j in small][:MOST_PAIRS]:
-        if all(near(run.cut(early, late), run) for run in runs):
-            what = " and ".join(operations(here, i) + place_of(here, i) for i in (early, late))
-            yield Finding("missing path", f"the parts of the derivative that go through these are missing: {what}")
-    yield from paths(runs)
+    yield from (finding for _, finding in parts)
 
 
-def paths(runs: list[Run], wanted: Container[Any] | None = None) -> Iterator[Finding]:
+def paths(runs: list[Run]) -> Iterator[tuple[Any, Finding]]:
     """Yield nodes, the latest first, so many times whose part of the derivative is claimed."""
     here = runs[0]
     for i in reversed(range(len(here.nodes))):
         share = share_of(here.parts[i], here)
-        if share is None or (wanted is not None and share not in wanted):
-            continue
-        if all(near(run.right + float(share - 1) * run.parts[i], run) for run in runs):
+        if share is not None and all(near(run.right + float(share - 1) * run.parts[i], run) for run in runs):
             words = SHARES.get(share, f"is {share} times as large as it should be")
             what = f"the part of the derivative that goes through {operations(here, i)} {words}"
-            yield Finding("missing path", what + place_of(here, i))
+            yield share, Finding("missing path", what + place_of(here, i))
 
 
 def share_of(part: np.ndarray, run: Run) -> Any:
