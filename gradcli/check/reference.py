@@ -205,60 +205,57 @@ class Block:
         highest = max(float(abs(part).max(initial=0.0)) for part in (self.own, near, self.unit * self.relative))
         slopes, lost = list(self.structures(self.errors)), ~finite[0] & finite[1]
         error, off, self.bias = rms(self.errors), self.largest / max(highest, self.unit), slopes[0][1]
-        found: list[tuple[float, float, str, str]] = []  # by how much, from what on undecided, the rule, words
+        units, unexplained = self.unit * fails / FAILS["bfloat16"], fails * self.explained
+        # how far beyond what makes it wrong, from where on it is undecided, the rule, and words
         ratio = f"its error is {error / self.yardstick:.3g} times that of the reference"
-        found.append(
-            (error / fails / self.explained, PASSES * self.yardstick / fails / self.explained, INACCURATE, ratio)
-        )
-        text = f"an element is off by {off:.3g} times what rounding explains"
-        found.append((off / max(2 * fails, OUTLIER), 0.5, INACCURATE, text))
+        outlier = f"an element is off by {off:.3g} times what rounding explains"
+        found = [
+            (error / unexplained, PASSES * self.yardstick / unexplained, INACCURATE, ratio),
+            (off / max(2 * fails, OUTLIER), 0.5, INACCURATE, outlier),
+            (min(error / MOST_ERROR, 1.0), 1.0, INACCURATE, "rounding leaves too few digits"),
+            (1.0 - known.all(), 1.0, INACCURATE, "the reference's derivative is not finite, or not known"),
+            (1.0 - (finite[0] | finite[1]).all(), 1.0, INACCURATE, "it overflows, as does the reference"),
+            (math.inf if lost.any() else 0.0, 1.0, INACCURATE, "nan or infinity where it is finite"),
+        ]
         for (where, slope), (_, plain) in zip(slopes, self.structures(self.own), strict=True):
-            units = self.unit * fails / FAILS["bfloat16"]
-            excess, number = slope.explained / max(SHARED * units, 2 * plain.explained), f"{slope.value:+.3g}"
+            excess = slope.explained / max(SHARED * units, 2 * plain.explained)
             if where.startswith("the derivative"):
                 excess = max(excess, slope.most / max(SHARED_BY_GROUP * units, 2 * plain.most))
-            number += f" ± {slope.error:.1g}"
+            number = f"{slope.value:+.3g} ± {slope.error:.1g}"
             text = f"its errors follow {where}: a slope of {number}" if where else f"{ON_AVERAGE} {number}, relative"
             found.append((excess if where or excess < 1 else math.inf, NEARLY, "systematic", text))
-        found.append((min(error / MOST_ERROR, 1.0), 1.0, INACCURATE, "rounding leaves too few digits"))
-        found.append((1.0 - known.all(), 1.0, INACCURATE, "the reference's derivative is not finite, or not known"))
-        found.append((1.0 - (finite[0] | finite[1]).all(), 1.0, INACCURATE, "it overflows, as does the reference"))
-        found.append(
-            (math.inf * lost.any() if lost.any() else 0.0, 1.0, INACCURATE, "nan or infinity where it is finite")
-        )
-        wrong = [(excess, rule, text) for excess, _, rule, text in found if excess > 1]
-        undecided = [(excess, rule, text) for excess, least, rule, text in found if excess >= least]
+        wrong = [item for item in found if item[0] > 1]
+        undecided = [item for item in found if item[0] >= item[1]]
         self.state = FAIL if wrong else UNDECIDED if undecided else PASS
-        self.reasons = [
-            Finding(rule, f"{self.name}: {t}", self.name) for _, rule, t in sorted(wrong or undecided)[::-1]
-        ]
+        self.reason: Finding | None = None
+        if wrong or undecided:
+            _, _, rule, text = max(wrong or undecided, key=lambda item: (item[0], item[2:]))
+            self.reason = Finding(rule, f"{self.name}: {text}", self.name)
         self.room = np.maximum(self.explained, self.unit * abs(self.relative)) * self.size
         self.off = np.where(lost, np.inf, abs(self.errors) * self.size / self.room)
-        every = self.state == FAIL and (ON_AVERAGE in self.reasons[0].text or not (self.off > fails).any())
+        every = self.reason is not None and (ON_AVERAGE in self.reason.text or not (self.off > fails).any())
         self.wrong = ((self.off > fails) | every) & (self.state == FAIL)
 
-    def groups(self) -> Iterator[tuple[str, Callable[[np.ndarray], np.ndarray]]]:
-        """Yield in which groups elements may be wrong together, and what makes of (K, n) groups, elements, products."""
+    def groups(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield places of elements that may be wrong together, as (groups, elements), and what the groups are."""
         elements = self.relative.shape[1]
         shape = self.shape if math.prod(self.shape) == elements else (elements,)
         places = np.arange(elements).reshape(shape)
-        kinds = {f"along axis {a}": np.moveaxis(places, a, 0).reshape(n, -1) for a, n in enumerate(shape)}
+        for a, n in enumerate(shape):
+            yield f"along axis {a}", np.moveaxis(places, a, 0).reshape(n, -1)
         if len(shape) > 2:
-            kinds["along all axes but the last"] = places.reshape(-1, shape[-1])
-        for where, chosen in kinds.items():
-            yield where, partial(in_groups, chosen=chosen)
+            yield "along all axes but the last", places.reshape(-1, shape[-1])
 
     def structures(self, errors: np.ndarray) -> Iterator[tuple[str, Slope]]:
         """Yield what errors may follow: the derivative (""), or along an axis that, an input, output or constant."""
-        relative = self.relative
-        yield "", slopes_of(errors.T[None], relative.T[None], relative.T[None])
-        for where, group in [("", lambda v: v.T[None]), *self.groups()]:
-            parts = group(errors), group(relative)
-            if where and parts[0].shape[1] >= FEWEST:
-                yield f"the derivative {where}", slopes_of(*parts, parts[1])
-            for name, quantity in self.quantities.items() if parts[0].shape[1] >= LEAST else ():
-                wide = group(np.broadcast_to(quantity, errors.shape))
-                apart = [v.transpose(0, 2, 1).reshape(-1, v.shape[1], 1) for v in (parts[0], wide, parts[1])]
+        for where, chosen in [("", np.arange(errors.shape[1])[None]), *self.groups()]:
+            rows = errors[:, chosen], self.relative[:, chosen]  # products, groups, elements
+            parts = [v.transpose(1, 2, 0) for v in rows]
+            if not where or chosen.shape[1] >= FEWEST:
+                yield f"the derivative {where}" if where else "", slopes_of(*parts, parts[1])
+            for name, quantity in self.quantities.items() if chosen.shape[1] >= LEAST else ():
+                wide = np.broadcast_to(quantity, errors.shape)[:, chosen]
+                apart = [v.swapaxes(0, 1).reshape(-1, chosen.shape[1], 1) for v in (rows[0], wide, rows[1])]
                 yield f"{name} {where}".rstrip(), slopes_of(*apart)  # a slope of its own for each product
 
     def case(self, flat: Flat, k: int) -> Case:
@@ -290,10 +287,6 @@ class Block:
         )
 
 
-def in_groups(rows: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    return rows[:, chosen].transpose(1, 2, 0)
-
-
 def rms(x: np.ndarray) -> float:
     return math.sqrt(float((x**2).mean())) if x.size else 0.0
 
@@ -306,10 +299,10 @@ def report_on(
     inputs = tuple(block.input_check(flat, k) for k, block in enumerate(blocks))
     accuracies = [f"{item.name}: {item.accuracy.text}" for item in inputs if item.accuracy is not None]
     message, findings = accuracies[blocks.index(worst)], []
-    if worst.state == UNDECIDED:
-        message = worst.reasons[0].text
+    if worst.state == UNDECIDED and worst.reason is not None:
+        message = worst.reason.text
     elif worst.state == FAIL:
-        findings = [block.reasons[0] for block in blocks if block.state == FAIL]
+        findings = [block.reason for block in blocks if block.state == FAIL and block.reason is not None]
         findings += diagnose([block.case(flat, k) for k, block in enumerate(blocks)])
     notes = [*dict.fromkeys([*notes, *accuracies])]
     verdict = str(VERDICTS[worst.state])
