@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from .watch import environment_with, start_command
 
 HOST = '__import__("gradcli_mutant_host")'
 DIGITS = 12
+OTHER: dict[type, Any] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
 MOST_MUTANTS = 300  # mutants of the source; of more, every n-th
 
 
@@ -44,13 +46,9 @@ class SourceFunction:
     def __init__(self, source: str, names: Sequence[str], path: str):
         self.source, self.raw = source, source.encode()
         try:
-            self.tree = ast.parse(source)
+            scope: Any = ast.parse(source)
         except (SyntaxError, ValueError) as error:
             raise GradcliError(f"{path} cannot be parsed: {error}", kind="file") from None
-        self.starts = [0]
-        for row in self.raw.splitlines(keepends=True):
-            self.starts.append(self.starts[-1] + len(row))
-        scope: Any = self.tree
         for k, name in enumerate(names):
             definitions = [node for node in own_nodes(scope) if defines(node, name, last=k == len(names) - 1)]
             if not definitions:
@@ -61,47 +59,50 @@ class SourceFunction:
                     kind="name",
                 )
             scope = definitions[-1]
-        is_assigned = isinstance(scope, ast.Assign | ast.AnnAssign)
-        self.node: Any = scope.value if is_assigned else scope
+        self.node: Any = scope.value if isinstance(scope, ast.Assign | ast.AnnAssign) else scope
         self.is_lambda = isinstance(self.node, ast.Lambda)
         decorators = getattr(self.node, "decorator_list", [])
         self.line: int = min([self.node.lineno, *(d.lineno for d in decorators)])
         self.code_names = [*names[:-1], "<lambda>" if self.is_lambda else names[-1]]
 
-    def at(self, node: ast.AST) -> tuple[int, int]:
-        """Return where a piece of the text begins and ends, in bytes."""
-        begin = self.starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
-        return begin, self.starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
-
-    def text(self, node: ast.AST) -> str:
-        begin, end = self.at(node)
-        return self.raw[begin:end].decode()
-
-    def with_edits(self, edits: list[tuple[int, int, str]]) -> str:
-        raw = self.raw
-        for begin, end, new in sorted(edits, reverse=True):
-            raw = raw[:begin] + new.encode() + raw[end:]
-        return raw.decode()
-
-    def at_entry(self, statement: str) -> tuple[int, int, str]:
-        """Return the edit that puts a statement before the first one, or an expression before that of a lambda."""
+    def with_node(self, node: Any) -> str:
+        """Return the text of the file with another function in its place, under the same decorators."""
+        rows, old = self.raw.splitlines(keepends=True), self.node
+        begin = sum(map(len, rows[: old.lineno - 1])) + old.col_offset
+        end = sum(map(len, rows[: old.end_lineno - 1])) + old.end_col_offset
         if self.is_lambda:
-            begin, end = self.at(self.node.body)
-            return begin, end, f"({statement}, ({self.text(self.node.body)}))[1]"
-        first = self.node.body[0]
-        begin = self.at(min([first, *getattr(first, "decorator_list", [])], key=lambda n: n.lineno))[0]
-        line = self.raw[self.starts[first.lineno - 1] : begin].decode()
-        return begin, begin, f"{statement}; " if line.strip() else f"{statement}\n{line}"
+            text = f"({ast.unparse(node)})"
+        else:
+            node.decorator_list = []
+            text = ast.unparse(node).replace("\n", "\n" + " " * old.col_offset)
+        return (self.raw[:begin] + text.encode() + self.raw[end:]).decode()
 
     def recording(self) -> str:
         """Return the text whose function notes its arguments."""
-        return self.with_edits([self.at_entry(f"{HOST}.enter(locals())")])
+        node, enter = copy.copy(self.node), f"{HOST}.enter(locals())"
+        if self.is_lambda:
+            node.body = ast.parse(f"({enter}, ({ast.unparse(node.body)}))[1]", mode="eval").body
+        else:
+            node.body = [*ast.parse(enter).body, *node.body]
+        return self.with_node(node)
 
     def numeric(self) -> str:
         """Return the text whose function has its results changed by the host."""
         returns = (node for node in own_nodes(self.node) if isinstance(node, ast.Return))
         values = [self.node.body] if self.is_lambda else [node.value for node in returns if node.value is not None]
-        return self.with_edits([(*self.at(x), f"{HOST}.apply(({self.text(x)}))") for x in values])
+        calls = {x: ast.parse(f"{HOST}.apply(({ast.unparse(x)}))", mode="eval").body for x in values}
+        return self.with_node(rebuilt(self.node, calls))
+
+
+def rebuilt(x: Any, changes: Mapping[Any, ast.AST]) -> Any:
+    """Return a copy of a tree with some of its nodes replaced."""
+    if isinstance(x, list):
+        return [rebuilt(y, changes) for y in x]
+    if not isinstance(x, ast.AST):
+        return x
+    if x in changes:
+        return changes[x]
+    return ast.copy_location(type(x)(**{name: rebuilt(y, changes) for name, y in ast.iter_fields(x)}), x)
 
 
 def own_nodes(scope: ast.AST) -> Iterator[Any]:
@@ -141,16 +142,12 @@ def source_mutants(function: SourceFunction) -> list[Mutant]:
     mutants: dict[str, Mutant] = {}
     body = [function.node.body] if function.is_lambda else function.node.body
     for node in (n for part in body for n in walk_code(part)):
-        for new in changes(function, node):
-            begin, end = function.at(node)
-            text = function.with_edits([(begin, end, new)])
-            try:
+        for new in changes(node):
+            text = function.with_node(rebuilt(function.node, {node: new}))
+            with contextlib.suppress(SyntaxError, ValueError):
                 compile(text, "mutant", "exec", dont_inherit=True)
-            except (SyntaxError, ValueError):
-                continue
-            line = node.lineno
-            name = f"line {line}: {shorten(function.text(node))} -> {shorten(new)}"
-            mutants.setdefault(text, Mutant(name, text, line=line))
+                name = f"line {node.lineno}: {short_text(node)} -> {short_text(new)}"
+                mutants.setdefault(text, Mutant(name, text, line=node.lineno))
     step = -(-len(mutants) // MOST_MUTANTS) if mutants else 1
     return list(mutants.values())[::step]
 
@@ -159,50 +156,43 @@ def walk_code(node: ast.AST) -> Iterator[Any]:
     """Yield the nodes of code that computes: no annotations, no text with values in it."""
     yield node
     for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns", "decorator_list", "type_comment"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr | ast.Raise | ast.Assert):
-                yield from walk_code(child)
+        if field not in ("annotation", "returns", "decorator_list", "type_comment"):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr | ast.Raise | ast.Assert):
+                    yield from walk_code(child)
 
 
-def shorten(text: str) -> str:
-    """Return code on one line, without parentheses around it, and not long."""
-    for whole in (text, f"({text}\n)"):
-        with contextlib.suppress(SyntaxError):
-            text = ast.unparse(ast.parse(whole))
-            break
-    text = " ".join(text.split())
+def short_text(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())
     return text if len(text) <= 48 else text[:47] + "…"
 
 
-def changes(function: SourceFunction, node: Any) -> Iterator[str]:
-    """Yield what may stand for a piece of code: a term or factor less, another sign, an index or constant moved."""
-    if isinstance(node, ast.BinOp):
-        left, right = f"({function.text(node.left)})", f"({function.text(node.right)})"
-        if isinstance(node.op, ast.Add | ast.Sub):
-            minus = "-" if isinstance(node.op, ast.Sub) else ""
-            other = "+" if minus else "-"
-            yield from (left, f"({minus}{right})", f"({left} {other} {right})", f"(-{left} {minus or '+'} {right})")
-        elif isinstance(node.op, ast.Mult):
-            yield from (left, right)
-        elif isinstance(node.op, ast.Div):
+def changes(node: Any) -> Iterator[ast.AST]:
+    """Yield what may replace a piece of code: a term or factor less, another sign, an index or constant moved."""
+    match node:
+        case ast.BinOp(left, ast.Add() | ast.Sub() as op, right):
+            is_sum = isinstance(op, ast.Add)
             yield left
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield f"({function.text(node.operand)})"
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        yield repr(node.value + 1)
-    elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
-        target, value = function.text(node.target), function.text(node.value)
-        if isinstance(node.op, ast.Add | ast.Sub):
-            yield f"{target} {'-' if isinstance(node.op, ast.Add) else '+'}= {value}"
-        yield "pass"
-    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Tuple):
-        raw = function.text(node.slice).encode()
-        for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-            if isinstance(part, ast.Name):
-                end = function.at(part)[1] - function.at(node.slice)[0]
-                yield f"{function.text(node.value)}[{raw[:end].decode()} - 1{raw[end:].decode()}]"
+            yield right if is_sum else ast.UnaryOp(ast.USub(), right)
+            yield ast.BinOp(left, OTHER[type(op)](), right)
+            yield ast.BinOp(ast.UnaryOp(ast.USub(), left), op, right)
+        case ast.BinOp(left, ast.Mult(), right):
+            yield from (left, right)
+        case ast.BinOp(left, ast.Div(), _):
+            yield left
+        case ast.UnaryOp(ast.USub(), operand):
+            yield operand
+        case ast.Constant(int() | float() as value) if not isinstance(value, bool):
+            yield ast.Constant(value + 1)
+        case ast.AugAssign(target, ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as op, value):
+            if isinstance(op, ast.Add | ast.Sub):
+                yield ast.copy_location(ast.AugAssign(target, OTHER[type(op)](), value), node)
+            yield ast.Pass()
+        case ast.Subscript(value, ast.Name() | ast.Tuple() as index, context):
+            for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+                if isinstance(part, ast.Name):
+                    before = ast.BinOp(part, ast.Sub(), ast.Constant(1))
+                    yield ast.Subscript(value, rebuilt(index, {part: before}), context)
 
 
 EQUAL = 1e-14  # a relative difference at all points that makes a mutant equal to the original
