@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -130,10 +130,7 @@ def draw_cotangent(flat: Flat, rng: np.random.Generator) -> np.ndarray:
 def find_nonlinear(
     flat: Flat, products: Callable, u: np.ndarray, v: np.ndarray, words: tuple[str, str, str]
 ) -> Finding | None:
-    """Return in what products are not linear up to rounding; None when they are.
-
-    Where they are nothing but rounding, they scatter as much between points that are rounding units apart.
-    """
+    """Return in what products are not linear, by more than rounding; None when they are."""
     zeros_give, name, argument = words
     vectors = [u, np.zeros_like(u), -u, v, u + v]
     if min(itemsizes(flat)) > 2:  # float16 ends at 65504
@@ -152,28 +149,37 @@ def find_nonlinear(
         (6, first / FACTOR, f"b(u / {FACTOR:.0f}) is not b(u) / {FACTOR:.0f}"),
     )[: 2 + len(others)]:
         got, part = here[place], 1 / FACTOR if place == 6 else 1.0
-        if not np.isfinite(got).all():
-            continue
         size = part * np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
         gap = float(np.abs(got - expected).max(initial=0.0))
-        if gap <= room_of_products(flat) * size:
+        if not np.isfinite(got).all() or gap <= room_of_products(flat) * size:
             continue
         if np.abs(products([u])[0] - first).max() > COARSEST * np.abs(first).max():
             return Finding("unsteady", f"the {name} gives another result on the second call, with the same {argument}")
-        if gap <= OWN_NOISE * max(
-            max(part * float(np.abs(moved[0] - first).max()), float(np.abs(moved[place] - got).max()))
-            for moved in (products(vectors, near) for near in neighbours(flat.claim))
-        ):
+        scatter = scatter_beside(flat, products, vectors, here)
+        if gap <= OWN_NOISE * max(part * scatter[0], scatter[place]):
             continue
-        longest = vectors[4 if place < 5 else place]
-        if gap <= COARSEST * size and gap <= OWN_NOISE * largest_stair(products, longest, gap / size):
-            continue
-        return Finding(
-            "nonlinear",
-            f"the {name} is not linear in {argument}: {law} (off by {gap / size:.2g} relative); "
-            f"a {name} multiplies by {argument} and does nothing else with it",
-        )
+        if not is_stair(products, vectors[4 if place < 5 else place], gap, size):
+            text = f"the {name} is not linear in {argument}: {law} (off by {gap / size:.2g} relative); "
+            return Finding("nonlinear", f"{text}a {name} multiplies by {argument} and does nothing else with it")
     return None
+
+
+def scatter_beside(flat: Flat, products: Callable, vectors: Sequence[np.ndarray], here: np.ndarray) -> np.ndarray:
+    """Return by how much each product changes between points that are rounding units apart, as nothing but rounding."""
+    changes = [np.abs(products(vectors, near) - here).max(axis=1, initial=0.0) for near in neighbours(flat.claim)]
+    return np.max(changes, axis=0)
+
+
+def is_stair(products: Callable, vector: np.ndarray, gap: float, size: float) -> bool:
+    """Return whether products jump as much between vectors that grow by little, over more than a relative room.
+
+    A type with few digits (bfloat16) makes stairs; of what only bends, second differences are a fraction of the room.
+    """
+    if gap > COARSEST * size:
+        return False
+    ladder = 1 + max(2 * gap / size, WIDEST_STAIR) * np.arange(STAIR_VECTORS) / STAIR_VECTORS
+    vectors = [(vector * factor).astype(vector.dtype) for factor in ladder]
+    return gap <= OWN_NOISE * float(np.abs(np.diff(products(vectors), n=2, axis=0)).max())
 
 
 def other_point(claim: Claim) -> dict[str, np.ndarray]:
@@ -255,11 +261,10 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
     if not np.isfinite(gaps).all():
         return 0.0, None
     gap, row = float(gaps.max()), int(gaps.max(axis=1).argmax())
-    if gap <= room_of_products(flat) or (
-        gap <= COARSEST and gap * size[row].max() <= OWN_NOISE * largest_stair(flat.pull, vectors[row], gap)
-    ):
+    largest = float(size[row].max())
+    if gap <= room_of_products(flat) or is_stair(flat.pull, vectors[row], gap * largest, largest):
         return 2 * gap, None  # the worst of three is not the worst of all
-    if off.max() <= OWN_NOISE * max(float(np.abs(flat.pull(vectors, at) - got).max()) for at in neighbours(claim)):
+    if off.max() <= OWN_NOISE * scatter_beside(flat, flat.pull, vectors, got).max():
         return 0.0, None
     text = (
         "the backward is not linear in grad_output: b(u) is not the product of u with the gradients that unit "
@@ -275,16 +280,6 @@ def itemsizes(flat: Flat) -> list[int]:
 def room_of_products(flat: Flat) -> float:
     room = {8: 1e-5, 4: 1e-3}.get(min(itemsizes(flat)), 0.1)
     return max(room, 1e-3) if (flat.claim.capabilities.claim_unit or 0) > 1e-10 else room
-
-
-def largest_stair(products: Callable, vector: np.ndarray, room: float) -> float:
-    """Return the largest jump of products between vectors that grow by little, over more than a relative room.
-
-    A type with few digits (bfloat16) makes stairs; of what only bends, second differences are a fraction of the room.
-    """
-    ladder = 1 + max(2 * room, WIDEST_STAIR) * np.arange(STAIR_VECTORS) / STAIR_VECTORS
-    vectors = [(vector * factor).astype(vector.dtype) for factor in ladder]
-    return float(np.abs(np.diff(products(vectors), n=2, axis=0)).max())
 
 
 STALE = Finding(
