@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from ..program.claim import CallError, OutOfCallsError, point_beside
-from .flat import Flat, real_view, scales_of
+from ..program.claim import Arrays, CallError, OutOfCallsError, point_beside
+from .estimate import estimate
+from .flat import Flat
+from .probe import PER_ESTIMATE
+from .sampler import Sampler
 from .verdict import FAIL, MARGIN, Judgement
 
 LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave
 MOST_CALLS = 600  # calls of a check after which no other point is looked at
 MOST_COLUMNS = 6  # elements of an input that are estimated at another point
 FEWEST_COLUMNS = 2
-TWO_STEPS = np.array([1.0, -1.0, 0.5, -0.5])
-ROMBERG = np.array([-1.0, 1.0, 8.0, -8.0]) / 6  # the slope from these, without the error of third order
-UNSURE = 1e-2  # the part of what that changes by which the slope may be off
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
 Expected = Callable[["Case"], np.ndarray]
-Point = tuple[Mapping[str, np.ndarray], np.ndarray, np.ndarray]  # inputs, output, claimed rows
+Point = tuple[Flat, np.ndarray]  # the function at another point, and what is claimed there
 
 
 class Hypothesis(NamedTuple):
@@ -44,23 +45,21 @@ class Case:
         self,
         flat: Flat,
         k: int,
-        point: tuple[Mapping[str, np.ndarray], np.ndarray],
         numbers: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
         elsewhere: Elsewhere | None = None,
         rows: slice = slice(None),
     ):
         self.flat, self.k, self.elsewhere, self.rows = flat, k, elsewhere, rows
-        self.name, self.array = flat.claim.wrt[k], flat.arrays[k]
-        self.at, self.f0 = point
+        self.name, self.array, self.x = flat.claim.wrt[k], flat.arrays[k], flat.parts[k].astype(float)
+        self.at, self.f0 = flat.claim.at, flat.f0
         self.a, self.r, self.error, self.wrong = numbers
-        self.x = real_view(self.at[self.name]).astype(float)
         self.sampled = 0  # how many elements of a large input were estimated, where these are a sample
 
     @functools.cached_property
     def others(self) -> list[Case]:
         return [] if self.elsewhere is None else self.elsewhere.cases(self, self.elsewhere.points)
 
-    def moved_to(self, at: Mapping[str, np.ndarray]) -> list[Case]:
+    def moved_to(self, at: Arrays) -> list[Case]:
         """Return the same with other inputs, if the function and the claim have values there."""
         return [] if self.elsewhere is None else self.elsewhere.cases(self, self.elsewhere.at_point(at))
 
@@ -133,7 +132,7 @@ def cases_of(judgement: Judgement) -> list[Case]:
         state, a, r, error = (
             x[rows, columns] for x in (judgement.state, judgement.claimed, judgement.value, judgement.error)
         )
-        case = Case(flat, k, (flat.claim.at, flat.f0), (a, r, error, state == FAIL), elsewhere, rows)
+        case = Case(flat, k, (a, r, error, state == FAIL), elsewhere, rows)
         if judgement.sampled is not None:
             here = int(((judgement.sampled >= columns.start) & (judgement.sampled < columns.stop)).sum())
             case.sampled = here if here < a.shape[1] else 0
@@ -142,73 +141,68 @@ def cases_of(judgement: Judgement) -> list[Case]:
 
 
 class Elsewhere:
-    """Claim and central differences at other points.
+    """The claim, and estimates of the derivative, at other points.
 
     Inputs that are not differentiated move, too: a forgotten factor may be one of them.
     """
 
     def __init__(self, judgement: Judgement):
-        self.flat, self.rows, self.sampler = judgement.flat, judgement.rows, judgement.sampler
+        self.flat, self.rows = judgement.flat, judgement.rows
         self.failed = (judgement.state == FAIL).any(axis=0)
 
     @functools.cached_property
     def points(self) -> list[Point]:
-        """Inputs, output and claimed rows at another point; at two where the derivative has few elements."""
+        """Another point; two where the derivative has few elements."""
         claim, found = self.flat.claim, []
         wanted = 2 if self.rows.claimed.size <= 2 else 1
         for sign in (1, -1, 0.1, -0.1) if self.rows.known else ():
-            at = {name: moved(x, sign) if x.dtype.kind in "fc" else x for name, x in claim.at.items()}
-            found += self.at_point(at)
+            found += self.at_point({name: moved(x, sign) for name, x in claim.at.items() if x.dtype.kind in "fc"})
             if len(found) == wanted:
                 break
         return found
 
-    def at_point(self, at: Mapping[str, np.ndarray]) -> list[Point]:
-        """Return the output and the claimed rows with inputs, where there are any."""
+    def at_point(self, at: Arrays) -> list[Point]:
+        """Return the function and the claimed rows with other inputs, if there are any."""
         try:
-            f0, claimed = self.flat.claim.value(at), self.rows.at(at)
+            flat = Flat(self.flat.claim.moved(at))
+            claimed = self.rows.at(flat.claim.at)
         except (CallError, OutOfCallsError):
             return []
-        usable = f0.shape == self.flat.out_shape and np.isfinite(f0).all() and np.isfinite(claimed).any()
-        return [(at, real_view(f0).astype(float), claimed)] if usable else []
+        usable = flat.out_shape == self.flat.out_shape and np.isfinite(flat.f0).all() and np.isfinite(claimed).any()
+        return [(flat, claimed)] if usable else []
 
     def cases(self, case: Case, points: list[Point]) -> list[Case]:
         """Return the block of an input at other points, with a part of its elements estimated."""
-        flat, columns = self.flat, self.flat.columns(case.k)
-        wrong = np.flatnonzero(self.failed[columns])
-        right = np.flatnonzero(~self.failed[columns])
-        affordable = (MOST_CALLS - self.sampler.calls) // (2 * len(TWO_STEPS))
-        count = 3 if flat.claim.capabilities.costly else int(np.clip(affordable, FEWEST_COLUMNS, MOST_COLUMNS))
+        columns = self.flat.columns(case.k)
+        wrong, right = np.flatnonzero(self.failed[columns]), np.flatnonzero(~self.failed[columns])
+        affordable = (MOST_CALLS - self.flat.claim.budget.made) // (2 * PER_ESTIMATE)
+        costly = self.flat.claim.capabilities.costly
+        count = 3 if costly else int(np.clip(affordable, FEWEST_COLUMNS, MOST_COLUMNS))
         few = max(count // 4, count - len(wrong))
-        chosen = [*spread(wrong, count - min(few, len(right))), *spread(right, few)]
+        chosen = np.concatenate([spread(wrong, count - min(few, len(right))), spread(right, few)])
         found = []
-        for at, f0, claimed in points:
-            r, error = (np.full_like(case.r, np.nan) for _ in range(2))
-            try:
-                for i in chosen:
-                    r[:, i], error[:, i] = (x[case.rows] for x in self.slope(at, case, int(i)))
-            except OutOfCallsError:
-                pass
+        for flat, claimed in points:
+            r, error = estimated_columns(Sampler(flat), columns.start + chosen, self.rows.weights)
+            numbers = [np.full_like(case.r, np.nan) for _ in range(2)]
+            for block, part in zip(numbers, (r, error), strict=True):
+                block[:, chosen] = part[case.rows]
             if np.isfinite(r).any():
-                found.append(Case(flat, case.k, (at, f0), (claimed[case.rows, columns], r, error, case.wrong)))
+                found.append(Case(flat, case.k, (claimed[case.rows, columns], *numbers, case.wrong)))
         return found
 
-    def slope(self, at: Mapping[str, np.ndarray], case: Case, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the slopes of the rows along element i of an input at another point, with their errors."""
-        flat = self.flat
-        part = real_view(at[case.name])
-        unit = max(flat.unit, float(np.finfo(part.dtype).eps) / 2)
-        points = np.repeat(part[None], len(TWO_STEPS), axis=0)
-        points[:, i] += (TWO_STEPS * float(scales_of(part)[i]) * unit**0.2).astype(part.dtype)
-        step = float(points[0, i]) - float(points[1, i])
-        stacks = {name: np.repeat(np.asarray(x)[None], len(TWO_STEPS), axis=0) for name, x in at.items()}
-        x = at[case.name]
-        stacks[case.name] = points.view(x.dtype).reshape((len(points), *x.shape))
-        values = self.rows.combine(self.sampler.evaluate(stacks, len(points)))
-        slope = ROMBERG @ values / (step / 2)
-        plain = (values[0] - values[1]) / step
-        error = UNSURE * np.abs(slope - plain) + 8 * unit * np.abs(values).max(axis=0) / abs(step)
-        return slope, error
+
+def estimated_columns(
+    sampler: Sampler, elements: Iterable[int], weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numeric derivative by some elements, with its errors: (rows, elements) each, nan where not known."""
+    count, elements = len(sampler.flat.f0) if weights is None else len(weights), list(elements)
+    value, error = (np.full((count, len(elements)), np.nan) for _ in range(2))
+    with contextlib.suppress(OutOfCallsError):
+        for place, i in enumerate(elements):
+            slopes, scale = estimate(sampler.element(i, weights)), sampler.flat.scales[i]
+            value[:, place] = np.where(slopes.known, slopes.value, np.nan) / scale
+            error[:, place] = slopes.error / scale
+    return value, error
 
 
 def moved(x: np.ndarray, sign: float) -> np.ndarray:

@@ -19,9 +19,8 @@ from ..program.arguments import is_branch, rebuild
 from ..program.claim import Arrays, CallError, Claim
 from ..request import Request
 from ..show.check_results import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
-from .case import Case
+from .case import Case, estimated_columns
 from .diagnose import diagnose
-from .estimate import estimate
 from .flat import Flat, real_view
 from .rows import draw_signs
 from .sampler import Sampler
@@ -141,11 +140,7 @@ def estimated_rows(flat: Flat, cotangents: np.ndarray) -> np.ndarray:
     if flat.size > MOST_ESTIMATED:
         hint = f"at most {MOST_ESTIMATED} elements are estimated from values: declare it with @gradcli.check(grad=...)"
         raise CallError(f"{flat.claim.title} has no derivative", hint)
-    sampler, rows = Sampler(flat), np.zeros((len(cotangents), flat.size))
-    for i in range(flat.size):
-        slopes = estimate(sampler.element(i, cotangents))
-        rows[:, i] = np.where(slopes.known, slopes.value, np.nan) / flat.scales[i]
-    return rows
+    return estimated_columns(Sampler(flat), range(flat.size), cotangents)[0]
 
 
 class Slope(NamedTuple):
@@ -262,7 +257,7 @@ class Block:
         """Return the product with the most wrong elements, for hypotheses on what was mistaken."""
         row = slice(worst := int(self.wrong.sum(axis=1).argmax()), worst + 1)
         numbers = self.claimed[row], self.golden[row], self.room[row], self.wrong[row]
-        return Case(flat, k, (flat.claim.at, flat.f0), numbers)
+        return Case(flat, k, numbers)
 
     def input_check(self, flat: Flat, k: int) -> InputCheck:
         """Return what was found for the input; its worst element is that furthest beyond rounding."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import json
 import os
@@ -119,12 +118,10 @@ class PointSearch:
         self.varied = {name: self.base[name] for name in self.claim.wrt if name in self.base}
 
     def at(self, point: Mapping[str, np.ndarray]) -> Claim:
-        same = all(np.shape(x) == self.base[name].shape for name, x in point.items())
-        if not same:
+        if any(np.shape(x) != self.base[name].shape for name, x in point.items()):
             return self.check.claim({**self.base, **point})
-        moved = copy.copy(self.claim)
-        moved.at = {**self.claim.at, **{name: as_point(name, x) for name, x in point.items()}}
-        moved.trouble, moved.here, moved.budget = None, None, replace(self.claim.budget, made=0)
+        moved = self.claim.moved({name: as_point(name, x) for name, x in point.items()})
+        moved.budget = replace(self.claim.budget, made=0)
         return moved
 
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:

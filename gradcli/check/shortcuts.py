@@ -8,8 +8,6 @@ must give what is claimed, at the point and at another one.
 from __future__ import annotations
 
 import functools
-import math
-import os
 import textwrap
 from collections.abc import Container, Iterator, Mapping
 from fractions import Fraction
@@ -20,6 +18,7 @@ import numpy as np
 from ..errors import lines_of_file
 from ..program.hand_written import HandWritten
 from ..program.recorded import Traced
+from ..program.user_code import users_path
 from ..program.user_lines import users_chain
 from ..show.check_results import Finding
 from ..tape.record import Mode, recording
@@ -118,7 +117,7 @@ def find_shortcut(cases: list[Case]) -> Finding | None:
     rows, wrong = elsewhere.rows, max(cases, key=lambda case: int(case.wrong.sum()))
     row = int(wrong.wrong.sum(axis=1).argmax()) + (wrong.rows.start or 0)
     weights = np.eye(len(flat.f0))[row] if rows.weights is None else rows.weights[row]
-    points = [(claim.at, rows.claimed), *((at, claimed) for at, _, claimed in elsewhere.points)]
+    points = [(claim.at, rows.claimed), *((flat.claim.at, claimed) for flat, claimed in elsewhere.points)]
     try:
         runs = [Run(claim, at, weights, claimed[row]) for at, claimed in points]
         return next(hypotheses(runs), None)
@@ -188,5 +187,4 @@ def place_of(run: Run, i: int) -> str:
         return ""
     (file, line), _ = chain[0]
     code = "".join(lines_of_file(file)[line - 1 : line]).strip()
-    here = os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
-    return f": {textwrap.shorten(code, 60, placeholder=' ...')} ({here}:{line})"
+    return f": {textwrap.shorten(code, 60, placeholder=' ...')} ({users_path(file)}:{line})"

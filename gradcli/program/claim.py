@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -148,6 +149,13 @@ class Claim:
         self.here: np.ndarray | None = None
         self.shape: tuple[int, ...] | None = None
         self.budget, self.progress = CallBudget(), Progress()
+
+    def moved(self, at: Arrays) -> Claim:
+        """Return the same at other inputs, of the same shapes; those left out stay."""
+        other = copy.copy(self)
+        other.at = {**self.at, **at}
+        other.trouble, other.here = None, None
+        return other
 
     def check_wrt(self) -> None:
         for name in self.wrt:
