@@ -5,21 +5,21 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..program.claim import Arrays, CallError, OutOfCallsError, point_beside
-from .estimate import estimate
+from .estimate import FIRST, Estimate, Fit, estimate, fit
 from .flat import Flat
-from .probe import PER_ESTIMATE
-from .sampler import Sampler
+from .sampler import Line, Sampler
 from .verdict import FAIL, MARGIN, Judgement
 
 LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave
 MOST_CALLS = 600  # calls of a check after which no other point is looked at
 MOST_COLUMNS = 6  # elements of an input that are estimated at another point
 FEWEST_COLUMNS = 2
+QUICK = 4  # calls for the slope along an element at another point
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
 Expected = Callable[["Case"], np.ndarray]
@@ -175,14 +175,14 @@ class Elsewhere:
         """Return the block of an input at other points, with a part of its elements estimated."""
         columns = self.flat.columns(case.k)
         wrong, right = np.flatnonzero(self.failed[columns]), np.flatnonzero(~self.failed[columns])
-        affordable = (MOST_CALLS - self.flat.claim.budget.made) // (2 * PER_ESTIMATE)
+        affordable = (MOST_CALLS - self.flat.claim.budget.made) // (2 * QUICK)
         costly = self.flat.claim.capabilities.costly
         count = 3 if costly else int(np.clip(affordable, FEWEST_COLUMNS, MOST_COLUMNS))
         few = max(count // 4, count - len(wrong))
         chosen = np.concatenate([spread(wrong, count - min(few, len(right))), spread(right, few)])
         found = []
         for flat, claimed in points:
-            r, error = estimated_columns(Sampler(flat), columns.start + chosen, self.rows.weights)
+            r, error = estimated_columns(Sampler(flat), columns.start + chosen, self.rows.weights, quick_slopes)
             numbers = [np.full_like(case.r, np.nan) for _ in range(2)]
             for block, part in zip(numbers, (r, error), strict=True):
                 block[:, chosen] = part[case.rows]
@@ -192,17 +192,23 @@ class Elsewhere:
 
 
 def estimated_columns(
-    sampler: Sampler, elements: Iterable[int], weights: np.ndarray | None
+    sampler: Sampler, elements: Iterable[int], weights: np.ndarray | None, slopes_of: Callable[[Line], Any] = estimate
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the numeric derivative by some elements, with its errors: (rows, elements) each, nan where not known."""
     count, elements = len(sampler.flat.f0) if weights is None else len(weights), list(elements)
     value, error = (np.full((count, len(elements)), np.nan) for _ in range(2))
     with contextlib.suppress(OutOfCallsError):
         for place, i in enumerate(elements):
-            slopes, scale = estimate(sampler.element(i, weights)), sampler.flat.scales[i]
-            value[:, place] = np.where(slopes.known, slopes.value, np.nan) / scale
-            error[:, place] = slopes.error / scale
+            slopes, scale = slopes_of(sampler.element(i, weights)), sampler.flat.scales[i]
+            if slopes is not None:
+                known = slopes.known if isinstance(slopes, Estimate) else np.isfinite(slopes.error)
+                value[:, place] = np.where(known, slopes.value, np.nan) / scale
+                error[:, place] = slopes.error / scale
     return value, error
+
+
+def quick_slopes(line: Line) -> Fit | None:
+    return fit(line, FIRST, QUICK)
 
 
 def moved(x: np.ndarray, sign: float) -> np.ndarray:

@@ -144,6 +144,7 @@ def run_check(
     claim: Claim | None = None
 
     def fails(part: Claim) -> bool:
+        part.budget = claim.budget if claim is not None else part.budget
         return run_check(lambda: part, Place("a part"), blame=False).verdict in ("fail", "error")
 
     def wrong_part() -> str | None:
@@ -161,8 +162,10 @@ def run_check(
                 checked = with_calls(judge(claim, request, report, blame), claim, request)
             else:
                 checked = judges(claim, request, report)
-            wrong = checked.verdict == "fail" and claim.budget.allowed is None
-            return replace(checked, blame=wrong_part()) if wrong and checked.blame is None else checked
+            if checked.verdict != "fail" or checked.blame is not None:
+                return checked
+            blamed, evidence = wrong_part(), checked.evidence
+            return replace(checked, blame=blamed, evidence=evidence and evidence._replace(points=claim.budget.made))
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
         return report("fail", str(error), diagnosis=(finding,), blame=wrong_part(), hint=error.hint)

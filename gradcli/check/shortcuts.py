@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 

@@ -283,7 +283,7 @@ class Judgement:
             relative = gap / np.abs(value)
             off = np.maximum(self.room((slice(None), columns)), self.excusable[:, columns])
             known = alone & np.isfinite(gap) & (np.abs(value) > MARGIN * error) & ~hidden & ~at_kink
-            excess = np.where(hidden, 0.0, gap / (error + self.slack[:, columns] + np.finfo(float).tiny))
+            excess = np.where(hidden, -0.5, gap / (error + self.slack[:, columns] + np.finfo(float).tiny))
         if wrong.any():
             excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
             ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)
@@ -291,7 +291,7 @@ class Judgement:
         counted = known | (wrong & alone & ~np.isnan(gap))
         most = float(relative[counted].max()) if counted.any() else 0.0
         worst = None
-        if alone.any() or wrong.any():
+        if wrong.any() or (alone & (undecided | np.isfinite(MARGIN * error))).any():
             j, i = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), -1.0, excess))), a.shape)
             column = columns.start + int(i)
             sides = self.sides.get((int(j), column))

@@ -48,6 +48,14 @@ def test_the_line_that_ran_is_blamed(flag, verdict, line):
     assert "ScaledBackward" in found.blame and line in found.blame
 
 
+def test_blaming_a_part_keeps_to_the_budget():
+    at = {"x": np.array([0.3, 0.5])}
+    found = check_gradient(lambda x: gradcli.sin(Scaled.apply(x, "first")).sum(), at=at, calls=300)
+    without = check_gradient(lambda x: np.sin(2 * x).sum(), lambda x: 3 * np.cos(2 * x), at, calls=300)
+    assert "ScaledBackward" in found.blame
+    assert without.evidence.points < found.evidence.points <= 300
+
+
 def test_nobody_is_blamed_for_what_is_right():
     found = check_gradient(lambda x: Scaled.apply(x, "right").sum(), at={"x": np.array([0.3, 0.5])})
     assert found.verdict == "pass" and found.blame is None
