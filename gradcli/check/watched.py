@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
-import os
 import pickle
 import re
 import sys
@@ -22,6 +21,7 @@ from ..program.claim import CallError, Claim, callable_name, failing_as
 from ..program.detect_framework import ADAPTED
 from ..program.elsewhere.framework import framework_call
 from ..program.hand_written import HandWritten
+from ..program.user_code import users_path
 from ..request import Request
 from ..show.check_results import CheckReport
 from ..show.study_results import WatchedDerivative
@@ -88,15 +88,15 @@ def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds:
     right: set[int] = set()
     request = Request(calls=settings["calls"])
     noted = [(number, d, d.uses(settings["points"])) for number, d in enumerate(derivatives)]
+    reports: dict[int, list[tuple[Any, CheckReport]]] = {number: [] for number, _, _ in noted}
     for number, d, uses in noted:
         if not uses and d.trouble:
             yield pickle.dumps((number, not_judged(d)))
     for second in (False, True):
-        some = [(number, d) for number, d, uses in noted if uses and (uses[0].base is not None) is second]
-        turns = [(turn, number, d, use) for number, d in some for turn, use in enumerate(d.uses(settings["points"]))]
+        some = [(number, d, uses) for number, d, uses in noted if uses and (uses[0].base is not None) is second]
+        turns = [(turn, number, d, use) for number, d, uses in some for turn, use in enumerate(uses)]
         turns.sort(key=lambda item: item[:2])
         checks = [UseCheck(d, use, request, lambda first: id(first) in right) for _, _, d, use in turns]
-        reports: dict[int, list[tuple[Any, CheckReport]]] = {number: [] for number, _ in some}
         judged = run_in_time(checks, settings["timeout"], end)
         for (_, number, derivative, use), report in zip(turns, judged, strict=True):
             reports[number].append((use, report))
@@ -126,15 +126,10 @@ def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Itera
         check.seconds = min(timeout, (end - time.monotonic()) / len(checks))
     apart = "jax" not in sys.modules
     reports = in_processes(checks, 1, None) if apart and checks else in_turn(checks, None)
-    left = list(checks)
-    for _, report in reports if time.monotonic() < end else ():
-        left.pop(0)
-        yield report
-        if time.monotonic() > end:
-            break
-    for check in left:
-        text = "not judged: that took as long as the run, and a minute"
-        yield CheckReport(check.name, check.file, check.line, "inconclusive", 0.0, message=text)
+    late = "not checked: time limit reached (as long as the run took, plus 60 s)"
+    for check in checks:
+        report = CheckReport(check.name, check.file, check.line, "inconclusive", 0.0, message=late)
+        yield next(reports)[1] if time.monotonic() < end else report
 
 
 def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> WatchedDerivative:
@@ -156,7 +151,7 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
     file, line = report.file, report.line
     if inspect.isclass(use.claim):
         line = line_of_class(derivative.name, file, line)
-    here = os.path.relpath(file) if file and file.startswith(os.getcwd() + os.sep) else file
+    here = users_path(file) if file else file
     if report.verdict == "error":
         report = replace(report, verdict="inconclusive", message=f"seen, but not judged: {report.message}")
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
@@ -177,10 +172,7 @@ def point_of(use: Any) -> dict[str, Any]:
     function = use.function if use.function is not None else use.base
     xs = points_of(use)
     count, first = len(xs), use.place.start if isinstance(use.place, slice) else use.place
-    try:
-        names = list(inspect.signature(function).parameters)[first : first + count]
-    except (TypeError, ValueError):
-        names = []
+    names = [p.name for p in parameters_of(function)][first : first + count]
     if len(names) < count:
         names = [f"p[{i}]" for i in range(count)] if isinstance(use.place, slice) else ["x"]
     return dict(zip(names, xs, strict=True))
@@ -255,11 +247,15 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
 
 def constants_of(use: Any, at: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a function was called with besides its point, by the names of its parameters."""
+    given = zip(parameters_of(use.function or use.base), function_arguments(use), strict=False)
+    return {p.name: x for p, x in given if p.name not in at}
+
+
+def parameters_of(function: Any) -> list[inspect.Parameter]:
     try:
-        names = list(inspect.signature(use.function or use.base).parameters)
+        return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return {}
-    return {name: x for name, x in zip(names, function_arguments(use), strict=False) if name not in at}
+        return []
 
 
 def function_arguments(use: Any) -> tuple[Any, ...]:
@@ -354,11 +350,7 @@ def arguments_of(use: Any) -> dict[str, Any]:
     if hasattr(use.function, "_schema"):  # an operator of torch.library
         names = [argument.name for argument in use.function._schema.arguments]
     else:
-        rule = getattr(use.claim, "forward", use.claim)
-        try:
-            parameters = list(inspect.signature(rule).parameters.values())
-        except (TypeError, ValueError):
-            parameters = []
+        parameters = parameters_of(getattr(use.claim, "forward", use.claim))
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if use.kind == "torch" and len(names) > len(use.args):  # the context comes first
             names = names[1:]

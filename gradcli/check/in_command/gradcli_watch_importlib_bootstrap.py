@@ -126,10 +126,9 @@ class Derivative:
         """Return the uses to judge: each once, and of several at one point the first; one to draw if there are none."""
         if self.first is None:
             return [self.drawn] if self.drawn else []
-        ends = [self.first, self.last][:points]
-        between = [use for use in self.middle if use.number not in {end.number for end in ends}]
-        step = max(len(between) // max(self.between, 1), 1)
-        chosen = [use for use in (*ends, *between[::step][: self.between], self.rise) if use is not None]
+        step = max(len(self.middle) // max(self.between, 1), 1)
+        some = [*[self.first, self.last][:points], *self.middle[::step][: self.between], self.rise]
+        chosen = [use for use in some if use is not None]
         return [use for i, use in enumerate(chosen) if not any(is_same_use(use, before) for before in chosen[:i])]
 
 
@@ -364,31 +363,27 @@ def hand_over(watch, entry, given, ahead=()):
     if given.get("constraints"):
         args = given.get("args", ())
         args = args if isinstance(args, tuple) else (args,)
-        ahead = [functools.partial(call_with, x, args) for x in functions.values() if x is not None][:2]
+        ahead = [lambda x, f=f: f(x, *args) for f in functions.values() if f is not None][:2]
         found["constraints"] = watch_constraints(watch, given["constraints"], ahead)
     given.update(found)
 
 
 def part_of(f, number):
-    return functools.wraps(f)(functools.partial(call_part, f, number))
+    @functools.wraps(f)
+    def part(*args, **kwargs):
+        return f(*args, **kwargs)[number]
 
-
-def call_part(f, number, *args, **kwargs):
-    return f(*args, **kwargs)[number]
+    return part
 
 
 def after(ahead, function):
-    return functools.wraps(function)(functools.partial(call_after, ahead, function)) if ahead else function
+    @functools.wraps(function)
+    def call(x, *args, **kwargs):
+        for other in ahead:
+            other(x)
+        return function(x, *args, **kwargs)
 
-
-def call_after(ahead, function, x, *args, **kwargs):
-    for other in ahead:
-        other(x)
-    return function(x, *args, **kwargs)
-
-
-def call_with(function, args, x):
-    return function(x, *args)
+    return call if ahead else function
 
 
 def watch_constraints(watch, constraints, ahead):
@@ -487,18 +482,15 @@ def start(at_end):
 def show_error(shows, kind, error, trace):
     """Show an error that ends the command without the frames of this file."""
     with contextlib.suppress(Exception):
-        frames = [step for step in steps_of(trace) if step.tb_frame.f_code.co_filename != __file__]
+        frames, step = [], trace
+        while step is not None:
+            frames += [step] * (step.tb_frame.f_code.co_filename != __file__)
+            step = step.tb_next
         for step, following in zip(frames, [*frames[1:], None], strict=False):
             step.tb_next = following
         trace = frames[0] if frames else None
         error = error.with_traceback(trace)
     shows(kind, error, trace)
-
-
-def steps_of(trace):
-    while trace is not None:
-        yield trace
-        trace = trace.tb_next
 
 
 def judge_all():
