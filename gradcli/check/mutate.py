@@ -9,6 +9,7 @@ import ast
 import contextlib
 import copy
 import json
+import math
 import os
 import shutil
 import signal
@@ -309,12 +310,9 @@ def mutate(
 def different(mutants: Sequence[Mutant], sizes: Sequence[dict[str, Any]]) -> Iterator[tuple[int, float | None, Any]]:
     """Yield the numbers of mutants that differ, how much, and a call that shows it; not of those that always raise."""
     for number, mutant in enumerate(mutants):
-        if not sizes:
-            yield number, mutant.relative_error, None
-            continue
-        size = sizes[number]
+        size = sizes[number] if sizes else {"relative": math.inf, "test": None}
         if size["relative"] is not None and size["relative"] > EQUAL:
-            yield number, mutant.relative_error or size["relative"], size["test"]
+            yield number, mutant.relative_error or (size["relative"] if sizes else None), size["test"]
 
 
 def test_of(name: str, path: str, call: dict[str, Any], error: float | None, at_least: float) -> str | None:

@@ -43,15 +43,13 @@ class Job:
         self.loaded = True
         return compile(self.text, path, "exec", dont_inherit=True)
 
-    def find_code(self, code, names=None):
-        names = self.names if names is None else names
-        if not names:
+    def find_code(self, code, depth=0):
+        if depth == len(self.names):
             return code
-        inner = [c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == names[0]]
-        if len(names) == 1:
+        inner = [c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == self.names[depth]]
+        if depth == len(self.names) - 1:
             inner = [c for c in inner if c.co_firstlineno == self.line]
-        codes = [self.find_code(c, names[1:]) for c in reversed(inner)]
-        return next((c for c in codes if c is not None), None)
+        return next(filter(None, (self.find_code(c, depth + 1) for c in reversed(inner))), None)
 
     def enter(self, values):
         self.count += 1
@@ -165,13 +163,11 @@ def change(x, kind):
     word, _, number = kind.partition(" ")
     if word == "factor":
         return x * (1 + 10.0 ** -int(number))
-    if word == "sign":
-        return -x
-    if word == "zero":
-        return x * 0
+    if word in ("sign", "zero"):
+        return x * (-1 if word == "sign" else 0)
     if size_of(x) and hasattr(x, "reshape"):
         return rearrange(x, word)
-    return change(x, "factor 0") if word == "element" else x
+    return 2 * x if word == "element" else x
 
 
 def size_of(x):
@@ -183,19 +179,14 @@ def rearrange(x, word):
     import numpy
 
     places = numpy.arange(int(numpy.prod(x.shape)))
-    if not len(places):
-        return x
     flat = x.reshape(-1)
-    if word == "shift":
-        return flat[numpy.roll(places, 1)].reshape(x.shape)
-    if word == "transpose":
-        grid = places.reshape(x.shape)
-        return flat[grid.swapaxes(-1, -2).reshape(-1)].reshape(x.shape) if len(x.shape) > 1 else x
+    if not len(places) or (word == "transpose" and len(x.shape) < 2):
+        return x
+    if word in ("shift", "transpose"):
+        moved = numpy.roll(places, 1) if word == "shift" else places.reshape(x.shape).swapaxes(-1, -2).reshape(-1)
+        return flat[moved].reshape(x.shape)
     mask = numpy.ones(len(places))
-    if word == "last":
-        mask[-1] = 0.0
-    else:
-        mask[int(numpy.argmax(numpy.abs(as_numbers(x))))] = 2.0
+    mask[-1 if word == "last" else int(numpy.argmax(numpy.abs(as_numbers(x))))] = 0.0 if word == "last" else 2.0
     try:
         return (flat * mask).reshape(x.shape)
     except TypeError:
@@ -207,8 +198,8 @@ def measure(job):
     import numpy
 
     rng, until = random.Random(0), time.perf_counter() + SECONDS
-    original = function_with(job, job.find_code(compile(job.original, job.file, "exec")))
-    others = [function_with(job, job.find_code(compile(m["source"], job.file, "exec"))) for m in job.mutants]
+    sources = [job.original, *(m["source"] for m in job.mutants)]
+    original, *others = (function_with(job, job.find_code(compile(text, job.file, "exec"))) for text in sources)
     sizes = [{"relative": None, "test": None} for _ in others]
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -221,21 +212,13 @@ def measure(job):
             if expected is None or time.perf_counter() > until:
                 continue
             for mutant, other, entry in zip(job.mutants, others, sizes, strict=True):
-                compare(job, mutant, other, entry, point, expected)
+                job.kind = mutant["kind"]
+                got = attempt(other, point)
+                job.kind = None
+                error = None if got is None else distance(got[0], expected[0])
+                if error is not None and (entry["relative"] is None or error > entry["relative"]):
+                    entry.update(relative=error, test=write_call(job, point, expected[0]))
     return sizes
-
-
-def compare(job, mutant, other, entry, point, expected):
-    """Take in how far a mutant is from what is expected at a point."""
-    job.kind = mutant["kind"]
-    got = attempt(other, point)
-    job.kind = None
-    if got is None:
-        return
-    error = distance(got[0], expected[0])
-    if entry["relative"] is None or error > entry["relative"]:
-        entry["relative"] = error
-        entry["test"] = write_call(job, point, expected[0])
 
 
 def function_with(job, code):
@@ -276,12 +259,11 @@ def move_numbers(rng, x):
 
 
 def leaves(x):
-    if isinstance(x, dict):
-        return [leaf for y in x.values() for leaf in leaves(y)]
-    if isinstance(x, (tuple, list)) and not all(isinstance(y, (int, float)) for y in x):
-        return [leaf for y in x for leaf in leaves(y)]
-    numbers = as_numbers(x)
-    return [] if numbers is None else [numbers]
+    numbers = isinstance(x, (tuple, list)) and all(isinstance(y, (int, float)) for y in x)
+    if isinstance(x, (dict, tuple, list)) and not numbers:
+        return [leaf for y in (x.values() if isinstance(x, dict) else x) for leaf in leaves(y)]
+    flat = as_numbers(x)
+    return [] if flat is None else [flat]
 
 
 def as_numbers(x):
