@@ -24,11 +24,9 @@ from .noise import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
 NEIGHBOURS = 5  # points a few rounding units away at which value and gradient are asked again
-SPREAD = 5.0  # how many times the largest change there counts as error, ...
-SPACINGS, ALIKE = ((1e-3, 1.0), (1e-4, 10.0)), 4.0
-"""Spacings of close points, beside the inputs, with the weight of each; how alike differences of noise are."""
-OWN_UNITS, LARGEST_UNITS = 32.0, 4.0
-"""... beside so many rounding units of the number itself, and of the largest in its array."""
+SPREAD = 5.0  # how many times the largest change there counts as error
+SPACINGS = ((1e-3, 1.0), (1e-4, 10.0))  # of close points, relative to the inputs, with the weight of each
+OWN_UNITS, LARGEST_UNITS = 32.0, 4.0  # rounding units of the number itself, and of the largest in its array
 MOST_MOVED = 1_000_000  # elements up to which an array that a function uses is moved, too
 LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
 
@@ -53,11 +51,10 @@ def numbers_of(flat: Flat, arrays: Mapping[str, np.ndarray]) -> Numbers:
 def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
     """Return how uncertain value and gradient are by rounding.
 
-    The inputs, and the arrays that the functions lead to, are moved by up to two units of their own rounding at
-    random, as any rounding before the call may do, or inside: another way to solve a system computes the solution of
-    one that is as close. The largest change seen, or what `scatter_nearby` sees of rounding inside, times SPREAD, is
-    the error, with units of rounding of the numbers themselves added. The first of the calls is at the point itself:
-    what does not repeat is no more certain than that.
+    The inputs, and the arrays that the functions lead to, are moved by up to two units of their own rounding: another
+    way to solve a system computes the solution of one that is as close. The error is SPREAD times the largest change,
+    or what `scatter_nearby` sees, plus units of rounding of the numbers themselves. The first call is at the point
+    itself: what does not repeat is not more certain than that.
     """
     claim, rng = flat.claim, np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
@@ -96,8 +93,7 @@ def moved(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[No
 def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
     """Return how far numbers close by are off a smooth curve: what cancels inside, and no unit of the inputs shows.
 
-    Differences of fourth and sixth order along a line are equal for noise and fall for a smooth curve; so they are at
-    another spacing, other than beside a kink.
+    Sixth differences along a line fall for a smooth curve; those of noise are the same at another spacing.
     """
     least = {name: np.full(x.shape, np.inf) for name, x in numbers.items()}
     for spacing, weight in SPACINGS:
@@ -106,12 +102,9 @@ def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
             with contextlib.suppress(CallError):
                 rows.append(numbers_of(flat, near))
         for name, x in numbers.items():
-            stack = [row[name] for row in rows if row[name].shape == x.shape]
-            noise = np.zeros(x.shape)
+            stack, noise = [row[name] for row in rows if row[name].shape == x.shape], np.zeros(x.shape)
             if len(stack) == len(ON_LINE):
-                fourth, sixth = (noise_differences(np.stack(stack), order) ** 2 for order in (4, 6))
-                fourth, sixth = np.sqrt(fourth.mean(axis=0)), np.sqrt(sixth.mean(axis=0))
-                noise = np.where((sixth <= ALIKE * fourth) & (fourth <= ALIKE * sixth), fourth, 0.0)
+                noise = np.sqrt((noise_differences(np.stack(stack), 6) ** 2).mean(axis=0))
             least[name] = np.fmin(least[name], weight * noise)
     return least
 
@@ -176,15 +169,15 @@ def read_lock(path: str) -> Lock:
     document = read_document(path, "checks", "locked gradients")
     settings, versions, entries = document.get("settings") or {}, document.get("libraries") or {}, document["checks"]
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
-    sound = isinstance(versions, dict) and isinstance(settings, dict)
-    for words in (settings.get("words", []), settings.get("shapes", [])) if sound else ():
-        sound = sound and isinstance(words, list) and all(isinstance(word, str) for word in words)
-    for entry in entries:
-        sound = sound and isinstance(entry, dict) and keys <= entry.keys()
-        sound = sound and isinstance(entry["file"], str) and isinstance(entry["check"], str)
-    if not sound:
+    try:
+        texts = [*settings.get("words", []), *settings.get("shapes", [])]
+        texts += [entry[key] for entry in entries for key in ("file", "check")]
+        sound = isinstance(versions, dict) and all(keys <= entry.keys() for entry in entries)
+    except (AttributeError, TypeError, LookupError):
+        texts, sound = [], False
+    if not sound or not all(isinstance(text, str) for text in texts):
         hint = "gradcli lock -o FILE writes one"
-        raise GradcliError(f"{path} is no file of locked gradients", hint=hint, kind="file")
+        raise GradcliError(f"{path} is not a file of locked gradients", hint=hint, kind="file")
     return Lock(str(document.get("target", path)), settings, versions, tuple(entries))
 
 
@@ -228,15 +221,13 @@ def furthest(old: Numbers, errors: Numbers, now: Known) -> tuple[bool, Differenc
     """Return whether a number is out of both intervals together, and the one that is furthest from its lock."""
     most, worst = -1.0, None
     for name, x in old.items():
-        y, room = now.numbers[name], errors[name] + now.errors[name]
+        y, error, new_error = now.numbers[name], errors[name], now.errors[name]
         with np.errstate(all="ignore"):
             gap = np.abs(y - x)
             equal = (x == y) | (np.isnan(x) & np.isnan(y))
-            ratio = np.where(equal, 0.0, np.where(np.isnan(gap), np.inf, gap / room))
+            ratio = np.where(equal, 0.0, np.where(np.isnan(gap), np.inf, gap / (error + new_error)))
         if ratio.size and float(ratio.max()) > most:
-            place = np.unravel_index(int(ratio.argmax()), ratio.shape)
-            index = tuple(int(k) for k in place)
-            most = float(ratio.max())
-            old_error, new_error = float(errors[name][place]), float(now.errors[name][place])
-            worst = Difference(name, index, x[place], old_error, y[place], new_error)
+            place = tuple(int(k) for k in np.unravel_index(int(ratio.argmax()), ratio.shape))
+            most = float(ratio[place])
+            worst = Difference(name, place, x[place], float(error[place]), y[place], float(new_error[place]))
     return most > 1, worst

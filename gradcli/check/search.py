@@ -62,7 +62,7 @@ def read_document(path: str, key: str, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA or not isinstance(document.get(key), list):
-        raise GradcliError(f"{path} is no file of {what}", hint="delete it, or name another", kind="file")
+        raise GradcliError(f"{path} is not a file of {what}", hint="delete it, or name another", kind="file")
     return document
 
 
@@ -78,7 +78,7 @@ class SavedPoints:
             self.arrays = [{name: array_of(x) for name, x in e["at"].items()} for e in self.entries]
             self.keys = [(e["file"], e["check"]) for e in self.entries]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise GradcliError(f"{path} holds an entry that is no point", hint="correct or delete it") from None
+            raise GradcliError(f"{path} holds an entry that is not a point", hint="correct or delete it") from None
 
     def of(self, file: str | None, name: str) -> list[dict[str, np.ndarray]]:
         return [at for key, at in zip(self.keys, self.arrays, strict=True) if key == (file, name)]
