@@ -104,7 +104,7 @@ def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
         for name, x in numbers.items():
             stack, noise = [row[name] for row in rows if row[name].shape == x.shape], np.zeros(x.shape)
             if len(stack) == len(ON_LINE):
-                noise = np.sqrt((noise_differences(np.stack(stack), 6) ** 2).mean(axis=0))
+                noise = np.nan_to_num(np.sqrt((noise_differences(np.stack(stack), 6) ** 2).mean(axis=0)), posinf=0.0)
             least[name] = np.fmin(least[name], weight * noise)
     return least
 
