@@ -1,1 +1,1 @@
-"""Programs: whatever has named inputs and an output and can be run again on other values."""
+"""Programs: expressions, functions and scripts with named inputs and an output, to run on any values."""

@@ -1,4 +1,4 @@
-"""Calls of a rule as programs make them, and how what they give differs: for PyTorch see elsewhere/torch_calls.py."""
+"""Compare the results of a rule between two ways of calling it; for PyTorch see elsewhere/torch_calls.py."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..errors import describe_error
 from .claim import Arrays
 
 CHANGED, CHANGED_NARROW = 1e-4, 1e-2
-"""Differences up to this part of the largest element are rounding: sums in another order. For float32, the second."""
-CANCELLED = 1e-5  # the same relative to what elements are usually as large as, where they cancel: a part of those above
+"""Differences up to this part of the largest element count as rounding, in float64 and in narrower types."""
+CANCELLED = 1e-5  # where elements cancel, this part of their usual size is allowed in addition, times the above
 FIXES = {
     "layout": "make it contiguous before its memory is read, or use reshape instead of view",
     "unused-output": "the gradient of an output that is not used is None (test with `is None`), SymbolicZero or zeros",
     "second-backward": "keep what is saved for backward as it is; retain_graph=True runs backward again",
 }
-FILLING = 17  # stands in memory between the elements of a strided array, where a right rule does not look
+FILLING = 17  # memory between the elements of a strided array; a right rule does not read it
 
 
 class Difference(NamedTuple):
-    """What a rule gives when it is called in another way. rule: the name of the finding."""
+    """How the results of two ways of calling a rule differ. rule: the name of the finding."""
 
     rule: str
     text: str
@@ -32,9 +32,10 @@ class Difference(NamedTuple):
 def compare(
     rule: str, usual: Arrays, expected: Arrays, got: Callable[[], Arrays], narrow: bool, here: str, there: str
 ) -> Iterator[Difference]:
-    """Yield in what arrays differ most from those that are expected, or that they raise.
+    """Yield the largest difference between expected arrays and those of another call, or what that call raised.
 
-    usual: arrays that are as large as these are where they do not cancel. here, there: how each was called.
+    usual: arrays whose size says how large the elements are without cancellation. narrow: whether the rule computes in
+    a type narrower than float64. here, there: the other call and the expected one, in words.
     """
     part, size = CHANGED_NARROW if narrow else CHANGED, largest(usual)
     try:
@@ -55,7 +56,6 @@ def compare(
 
 
 def largest(arrays: Arrays) -> float:
-    """Return the size of the largest finite element."""
     return max((float(np.abs(x).max(initial=0.0, where=np.isfinite(x))) for x in arrays.values()), default=0.0)
 
 
@@ -81,4 +81,4 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "strided": strided,
     "read-only": read_only,
 }
-"""Ways to put an array of NumPy in memory."""
+"""Memory layouts of NumPy arrays."""

@@ -1,4 +1,4 @@
-"""What every program has in common."""
+"""The interface of programs, the result of a run, and checks of outputs."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ def line_of(node: Any) -> Span | None:
 
 
 def line_span(path: str, line: int) -> Span | None:
-    """Return a line of a file as a place, without the blanks around it; None where there is no such line."""
+    """Return the place of a line without the blanks around it; None if the file has no such line."""
     lines = lines_of_file(path)
     if not 0 < line <= len(lines):
         return None
@@ -37,12 +37,11 @@ Names = Iterable[str] | None
 class Run(NamedTuple):
     """One run of a program.
 
-    leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate, None where the
-    program ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps nodes to a
-    place in the source, for messages: `line_of` where the user's Python makes the nodes; first_nan: the operation
-    that first made a nan, and its place, where that was looked for. modules: the nn modules that the program's names
-    lead to. backwards: what the program itself ran backward on: the value of the single output, else None. ran_at:
-    the values that leaves had when it ran backward through them last.
+    leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate; None if the program
+    ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps a node to its place
+    in the source, for messages. first_nan: the first operation that made a nan, and its place, if that was searched
+    for. modules: the nn modules by name. backwards: for each backward that the program ran, the value of the single
+    output, or None. ran_at: the values of the leaves when backward last reached them.
     """
 
     leaves: dict[str, Tensor]
@@ -57,13 +56,13 @@ class Run(NamedTuple):
 
 
 class Prepare:
-    """What is to be done to what a program makes: hooks put in place, gradients retained; here nothing."""
+    """Called with the tensors and modules of a run, to attach hooks or retain gradients; does nothing by default."""
 
     def tensors(self, names: Mapping[str, Any]) -> None:
-        """Take note of the named Tensors of a run, before anything runs backward."""
+        """Receive the named Tensors of a run, before anything runs backward."""
 
     def module(self, name: str, module: Any) -> None:
-        """Take note of a module, before it is called; `name` is empty where the program is the module."""
+        """Receive a module before it is called; `name` is empty if the program is the module."""
 
 
 UNPREPARED = Prepare()
@@ -72,12 +71,9 @@ UNPREPARED = Prepare()
 class Program:
     """Something with named inputs and an output.
 
-    One that neither runs Python nor runs elsewhere is bounded in time and memory as expressions are.
-
-    is_script: whether the inputs are leaves that it makes itself; their `.grad` is None unless backward reached them.
-    stdout: where what it prints goes, None for standard output.
-    dtype: the type of its inputs, where it can be called as a function of Tensors; None where it is run anew for
-    every point.
+    is_script: whether the inputs are leaves that the program makes; their `.grad` is None unless backward reached them.
+    stdout: the stream for its output, None for standard output.
+    dtype: the type of its inputs if it can be called as a function of Tensors; None if every point needs a new run.
     """
 
     title = ""
@@ -88,24 +84,23 @@ class Program:
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         """Run on values of the inputs (defaults for those not given).
 
-        wrt: the inputs to differentiate, all unless given. out: the name of the output. Raises GradcliError
-        for missing, unknown and unfit values (`unknown_name`, `missing_values`).
+        wrt: the inputs to differentiate [all]. out: the name of the output. Raises GradcliError for missing, unknown
+        and unsuitable values.
         """
         raise NotImplementedError
 
     def input_names(self, given: Iterable[str] = ()) -> list[str] | None:
-        """Return the names of the inputs, with those of the given names that may be; None where only a run tells."""
+        """Return the names of the inputs, including constants such as pi if given; None if only a run can tell."""
         return None
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """Return the inputs that have neither a given value nor one of the program's own."""
+        """Return the inputs without a given value and without a default."""
         return []
 
     def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
-        """Return the program as a function of Tensors, called positionally, and its inputs' values in order.
+        """Return the program as a positional function of Tensors, and the values of its inputs in order.
 
-        Its operations are recorded on the Tensors that it is called with. Only where `dtype` is not None. Raises
-        GradcliError as `run` does.
+        Requires a `dtype`. Raises GradcliError as `run` does.
         """
         raise NotImplementedError
 
@@ -116,7 +111,7 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
         return exact
     raw = np.asarray(value)
     if raw.dtype.kind not in "biufc":
-        raise GradcliError(f"a value of type {raw.dtype} is no number", kind="value")
+        raise GradcliError(f"a value of type {raw.dtype} is not a number", kind="value")
     if raw.dtype.kind == "c" and dtype.kind != "c":
         dtype = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
     try:
@@ -127,7 +122,6 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
 
 
 def tensor(x: np.ndarray) -> Tensor:
-    """Return a copy of an array as a Tensor."""
     raw = np.array(x)
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
 
@@ -141,14 +135,14 @@ def check_output(output: Tensor) -> None:
 
 
 def check_vector(vector: np.ndarray, output: np.ndarray) -> None:
-    """Raise GradcliError for a --gradient that has not the output's shape."""
+    """Raise GradcliError if --gradient does not have the output's shape."""
     if vector.shape != output.shape:
         message = f"--gradient has shape {vector.shape}; the output has shape {output.shape}"
         raise GradcliError(message, hint="they must be equal", kind="shape")
 
 
 def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one element or the sum of it") -> None:
-    """Raise GradcliError for an output that is no single real number. what: what needs one, of: whose output it is."""
+    """Raise GradcliError unless the output is one real number. what: why it must be; of: whose output it is."""
     check_output(output)
     size, is_real = output._data.size, output._data.dtype.kind != "c"
     if size != 1 or not is_real:
@@ -169,8 +163,6 @@ def silence_prints(program: Program) -> Iterator[None]:
 
 
 def is_module(x: Any) -> bool:
-    """Return whether something is a module or a class of modules; does not import them for that."""
+    """Report whether something is a module or a class of modules, without importing gradcli.nn."""
     modules = sys.modules.get("gradcli.nn.module")
-    if modules is None:
-        return False
-    return issubclass(x if issubclass(type(x), type) else type(x), modules.Module)
+    return modules is not None and issubclass(x if issubclass(type(x), type) else type(x), modules.Module)

@@ -1,8 +1,9 @@
-"""A function of named arrays and the derivative that is claimed for it: what every adapter provides."""
+"""Claim, the interface of all adapters: a function of named arrays and its claimed derivative."""
 
 from __future__ import annotations
 
 import copy
+import contextlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
 Arrays = Mapping[str, np.ndarray]
 ProgressCallback = Callable[..., None]
-"""Takes what is counted, how many were done, and of how many (0 if unknown); for partial results "", 0, 0, text."""
+"""Takes (what is counted, how many are done, of how many, 0 if unknown); for partial results ("", 0, 0, text)."""
 
 
 class CallError(TargetError):
-    """A function or its derivative could not be called, raised, or gave something that is no answer."""
+    """A function or its derivative could not be called, raised, or returned something unusable."""
 
 
 class GoneError(TargetError):
-    """Nothing answers any more (the process died or hangs, the server is gone): no other point need be tried."""
+    """The process died or hangs, or the server is gone, so there is no use in trying another point."""
 
 
 class NoForwardError(CallError):
@@ -37,11 +38,11 @@ class NoForwardError(CallError):
 
 
 class WrongShapeError(CallError):
-    """The derivative has another shape than the derivative of this function has."""
+    """The shape of the derivative does not fit the function."""
 
 
 class NotElementwiseError(CallError):
-    """A function that is claimed to work element by element does not."""
+    """The function does not work element by element, contrary to the claim."""
 
 
 class ComplexError(CallError):
@@ -58,7 +59,7 @@ class OutOfCallsError(Exception):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What the derivative of a claim can do, and what its calls and its rounding are like.
+    """Which products the derivative of a claim gives, what a call costs, and how results are rounded.
 
     vjp, jvp: whether `Claim.vjps` and `Claim.jvp` give products. An adapter that can only find out by running the
     function passes a callable that tries it; it is called when `pull` or `push` is read.
@@ -87,7 +88,7 @@ class Capabilities:
 
 @dataclass
 class CallBudget:
-    """How often a function was called, and how often it may be."""
+    """Counts the calls of a function and limits them."""
 
     made: int = 0
     allowed: int | None = None  # None: no limit
@@ -105,7 +106,7 @@ class CallBudget:
 
 @dataclass
 class Progress:
-    """Passes on how far a long check is; without a callback it does nothing."""
+    """Reports the progress of a long check to a callback, if there is one."""
 
     callback: ProgressCallback | None = None
 
@@ -132,15 +133,15 @@ class Claim:
     capabilities = Capabilities()
     claims = "vjp"  # which product the claimed Jacobian came from, where there are both
     notes: tuple[str, ...] = ()
-    functions: tuple[Callable, ...] = ()  # the Python functions that it consists of
-    constants: Mapping[str, Any] = MappingProxyType({})  # what else its functions are called with, by name
-    restriction = ""  # on which part of the space alone a pass says something, in words; "" for all of it
-    layout: tuple[OutputPart, ...] = ()  # the arrays that the output is joined of, where it tells them
-    recorded: np.ndarray | None = None  # the output as the last backward pass had it, where that computed it anew
-    seen: tuple[Mapping[str, Any], Sequence[Any]] | None = None  # arguments and cotangents of a run, as they were there
-    doubt = ""  # why nothing can be said of it, where that is known before
-    trouble: str | None = None  # what the function raised beside the point
-    connection: Any = None  # the server or the process that answers, to be closed in the end
+    functions: tuple[Callable, ...] = ()  # its Python functions
+    constants: Mapping[str, Any] = MappingProxyType({})  # other arguments of its functions, by name
+    restriction = ""  # the subspace that a pass is limited to, in words; "" for the whole space
+    layout: tuple[OutputPart, ...] = ()  # the arrays that are joined to the output, if known
+    recorded: np.ndarray | None = None  # the output of the last backward pass, if that computed it again
+    seen: tuple[Mapping[str, Any], Sequence[Any]] | None = None  # arguments and cotangents from the user's run
+    doubt = ""  # a reason known in advance why the check is inconclusive
+    trouble: str | None = None  # what the function raised near the point
+    connection: Any = None  # the server or process, closed at the end
 
     def __init__(self, title: str, at: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.title = title
@@ -160,13 +161,13 @@ class Claim:
     def check_wrt(self) -> None:
         for name in self.wrt:
             if name not in self.at:
-                raise CallError(f"wrt names '{name}', which is no input; the inputs are {', '.join(self.at)}")
+                raise CallError(f"wrt names '{name}', which is not an input; the inputs are {', '.join(self.at)}")
             if self.at[name].dtype.kind not in "fc":
                 hint = "write 3.0 instead of 3" if self.at[name].dtype.kind in "iu" else None
                 raise CallError(f"'{name}' holds {self.at[name].dtype}, which has no derivative", hint)
 
     def evaluate(self, arrays: Arrays) -> Any:
-        """Return the output at inputs by name, and count the call."""
+        """Return the output for inputs by name; count the call in `budget.made`."""
         raise NotImplementedError
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, Any]:
@@ -182,7 +183,7 @@ class Claim:
         raise NotImplementedError
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray] | None:
-        """Return the derivative by input name, output.shape + input.shape each; None where it comes in products.
+        """Return the derivative by input name, with shape output.shape + input.shape; None if there are only products.
 
         For complex inputs a block holds dL/dRe + i dL/dIm of every real output; complex outputs have pairs.
         """
@@ -196,7 +197,7 @@ class Claim:
         return out
 
     def value_here(self) -> np.ndarray:
-        """Return f at the point itself, from one call for all who ask."""
+        """Return f at the point; it is called once."""
         if self.here is None:
             self.here = self.value(self.at)
         return self.here
@@ -206,9 +207,9 @@ class Claim:
         return self.value_here() if arrays is self.at else self.value(arrays)
 
     def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
-        """Return f at `count` points: arrays with one more leading axis for those in `stacks`.
+        """Return f at `count` points, shape (count, *like.shape). stacks: inputs with one more leading axis.
 
-        like: f at the point itself. Where f raises, or returns another shape, it is nan, and `trouble` says why.
+        like: f at the point. Rows are nan where f raises or returns another shape; `trouble` says why.
         """
         self.budget.require(count)
         rows = np.full((count, *like.shape), np.nan, like.dtype)
@@ -219,7 +220,7 @@ class Claim:
                 self.trouble = str(error)
                 continue
             if row.shape != like.shape or (row.dtype.kind == "c" and like.dtype.kind != "c"):
-                self.trouble = f"the function returns shape {like.shape} here and {row.dtype} {row.shape} beside it"
+                self.trouble = f"the function returns shape {like.shape} here and {row.dtype} {row.shape} nearby"
             else:
                 rows[i] = row
         return rows
@@ -242,23 +243,23 @@ class Claim:
         return in_shape(product, shape, "the derivative along a direction")
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray] | None:
-        """Return the product after a call at another point between forward and backward; None where both are one."""
+        """Return the product, with a call at another point between forward and backward; None if they are one call."""
         return None
 
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
-        """Return the product for some inputs, where the others require no gradient; None where that is the same."""
+        """Return the product if only some inputs require a gradient; None if that makes no difference."""
         return None
 
     def as_called(self) -> Iterator[Difference]:
-        """Yield in what the rule gives something else when it is called as programs call it."""
+        """Yield where the rule's results depend on how programs call it."""
         yield from ()
 
     def pull_function(self, cotangent: np.ndarray) -> Claim:
-        """Return the pull as a function of the same inputs, in order, and of the cotangent, last."""
+        """Return the pull as a function of the same inputs, then the cotangent."""
         raise NotImplementedError
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
-        """Yield what can be checked by itself, innermost and earliest first, with what tells which and where it is."""
+        """Yield the parts that can be checked alone, innermost and earliest first, each with its description."""
         yield from ()
 
     def close(self) -> None:
@@ -279,9 +280,9 @@ def as_point(name: str, x: Any) -> np.ndarray:
         raw = np.array(x.detach() if hasattr(x, "detach") else x)
     except Exception as error:
         why = text_of(error).partition(".")[0]
-        raise CallError(f"the value of '{name}' is no array of numbers: {why}") from None
+        raise CallError(f"the value of '{name}' is not an array of numbers: {why}") from None
     if raw.dtype.kind not in "biufc":
-        raise CallError(f"the value of '{name}' is no array of numbers ({raw.dtype})")
+        raise CallError(f"the value of '{name}' is not an array of numbers ({raw.dtype})")
     return raw
 
 
@@ -290,22 +291,20 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     if x is None:
         raise CallError(f"{what} returned None")
     try:
-        dense = x.toarray() if hasattr(x, "toarray") else x  # a sparse matrix of SciPy has that
-        raw = np.asarray(dense.detach() if hasattr(dense, "detach") else dense)  # a tensor has that
+        dense = x.toarray() if hasattr(x, "toarray") else x  # a sparse matrix of SciPy
+        raw = np.asarray(dense.detach() if hasattr(dense, "detach") else dense)  # a tensor
     except Exception as error:
-        raise CallError(f"{what} returned {type(x).__name__}, which is no array: {text_of(error)}") from None
+        raise CallError(f"{what} returned {type(x).__name__}, which is not an array: {text_of(error)}") from None
     if raw.dtype.kind in "biuO":
-        try:
+        with contextlib.suppress(Exception):
             raw = raw.astype(float)
-        except Exception:
-            raise CallError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers") from None
     if raw.dtype.kind not in "fc":
         raise CallError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
     return raw
 
 
 def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
-    """Return a gradient as the input's kind of number. Raises ComplexError for imaginary parts beyond rounding."""
+    """Return a gradient, real if the input is real. Raises ComplexError if imaginary parts exceed rounding."""
     if raw.dtype.kind != "c" or like.dtype.kind == "c":
         return raw
     size, imaginary = np.abs(raw).max(initial=0.0), np.abs(raw.imag).max(initial=0.0)
@@ -321,8 +320,8 @@ def call_failed(what: str, error: BaseException) -> CallError:
     return CallError(f"{what} raised {describe_error(error)}")
 
 
-class failing_as:  # noqa: N801 - it reads as a verb; a generator would take as long as many a function
-    """Turn what the block raises into a CallError; a process that it forks ends with it."""
+class failing_as:  # noqa: N801 - reads as a verb; a generator would be as slow as many a function
+    """Turn exceptions of the block into CallError; processes forked in it end with it."""
 
     def __init__(self, what: str):
         self.what = what
@@ -343,7 +342,7 @@ def callable_name(function: Any) -> str:
 
 
 def point_beside(at: Arrays) -> dict[str, np.ndarray]:
-    """Return a point at some distance from another one."""
+    """Return a point at some distance from another."""
     return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}
 
 
@@ -354,7 +353,10 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 
 def second_order(first: Claim, seed: int) -> Claim:
-    """Return the product of a random vector, one more input, with a function's derivative. Raises CallError."""
+    """Return the product of a random vector with a function's derivative, for second derivatives. Raises CallError.
+
+    The vector is the last input.
+    """
     if not (first.capabilities.second and first.capabilities.pull):
         raise CallError("reverse mode does not go through the function, and second derivatives need it")
     rng, out = np.random.default_rng(seed + 1), first.value_here()

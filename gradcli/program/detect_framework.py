@@ -1,4 +1,4 @@
-"""Which framework's code a function uses: rules of PyTorch, JAX or HIPS autograd do not run on gradcli's engine."""
+"""Which framework a function uses: rules of PyTorch, JAX and HIPS autograd do not run on gradcli's engine."""
 
 from __future__ import annotations
 
@@ -14,32 +14,26 @@ FRAMEWORKS = {
     "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow",
 }  # fmt: skip
 ADAPTED = ENGINES[:3]
-"""Those whose own derivative is asked for, each a module in `elsewhere`; of the others nothing is said."""
-SOLVERS = frozenset(
-    "solve_ivp odeint quad quad_vec dblquad tplquad nquad root root_scalar fsolve newton brentq brenth bisect ridder "
-    "toms748 fixed_point minimize minimize_scalar least_squares curve_fit fmin fmin_bfgs cg bicgstab gmres minres "
-    "lsqr lsmr eigs eigsh svds".split()
-)
-"""Functions of SciPy that iterate until a tolerance is met."""
+"""Frameworks with an adapter: a module in `elsewhere`."""
 LIBRARIES = {"numpy", "scipy", "gradcli", *sys.stdlib_module_names}
-"""Modules that are not searched: they do not lead to a framework."""
+"""Modules that do not lead to a framework, so they are not searched."""
 
 
 def framework_of(function: Any) -> str | None:
-    """Return the name of the first framework's module that a function, class or object leads to; None without one."""
+    """Return the module name of the first framework that a function, class or object leads to, if any."""
     if not FRAMEWORKS.keys() & sys.modules.keys():
         return None
     return next(filter(None, map(framework_behind, reachable_from(function))), None)
 
 
 def engine_of(function: Any, wanted: str | None) -> str | None:
-    """Return the framework that is to run a function, chosen or led to by its code; None for gradcli's own engine."""
+    """Return the framework that runs a function: the wanted one or the one it uses; None for gradcli's own engine."""
     engine = wanted if wanted is not None else framework_of(function) or framework_around(function)
     return engine if engine in ADAPTED else None
 
 
 def framework_around(function: Any) -> str | None:
-    """Return the one framework that is imported beside a function whose own code names no module: `x.sin().sum()`."""
+    """Return the only framework its file imports, if a function's code names no module: `x.sin().sum()`."""
     code, variables = getattr(function, "__code__", None), getattr(function, "__globals__", {})
     if not isinstance(code, CodeType):
         return None
@@ -66,14 +60,8 @@ def modules_imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield "." * node.level + (node.module or "")
 
 
-def calls_solver(function: Any) -> bool:
-    """Return whether code that a function leads to names an iteration with a tolerance."""
-    codes = (getattr(x, "__code__", None) for x in reachable_from(function))
-    return any(not SOLVERS.isdisjoint(names_in(code)) for code in codes if isinstance(code, CodeType))
-
-
 def reachable_from(function: Any) -> Iterator[Any]:
-    """Yield what a function's code leads to: globals that it names, and the functions, classes and modules there."""
+    """Yield what a function's code leads to: the globals it names, and what those lead to."""
     seen: set[tuple[int, tuple]] = set()
     waiting: list[tuple[Any, tuple]] = [(function, ())]
     while waiting:
@@ -85,7 +73,7 @@ def reachable_from(function: Any) -> Iterator[Any]:
 
 
 def framework_behind(x: Any) -> str | None:
-    """Return the framework that defines a module, class, function or object; not gradcli's own under its name."""
+    """Return the framework that defines a module, class, function or object; gradcli as `torch` does not count."""
     if isinstance(x, ModuleType):
         names = [x.__name__] if getattr(x, "__file__", None) else []
     else:
@@ -100,7 +88,7 @@ def framework_behind(x: Any) -> str | None:
 
 
 def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Yield what a function, class, bound method or module refers to, with the names that its user asks for."""
+    """Yield what a function, class, bound method or module refers to, with the names that its code uses."""
     if isinstance(x, ModuleType):
         if x.__name__.partition(".")[0] not in LIBRARIES:
             yield from ((vars(x)[name], names) for name in names if name in vars(x))
@@ -114,7 +102,7 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
     code = getattr(x, "__code__", None)
     if isinstance(code, CodeType):
         used = tuple(names_in(code))
-        if not is_framework(x.__module__):  # which lead to thousands of functions of their own
+        if not is_framework(x.__module__):  # a framework's functions lead to thousands of others
             variables = getattr(x, "__globals__", {})
             for kind in getattr(x, "__annotations__", {}).values():
                 yield variables.get(kind.partition(".")[0]) if isinstance(kind, str) else kind, ()
@@ -138,7 +126,7 @@ def is_framework(module: str | None) -> bool:
 
 
 def frameworks_imported_in(code: CodeType) -> Iterator[str]:
-    """Yield the frameworks that code and the code inside it import; `torch.autograd` is no import of autograd."""
+    """Yield the frameworks that code and the code inside it import; `torch.autograd` is not an import of autograd."""
     if any(name.partition(".")[0] in FRAMEWORKS for name in code.co_names):
         import dis
 

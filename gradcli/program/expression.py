@@ -1,4 +1,4 @@
-"""Expression programs: parsed, analysed for their inputs, never executed as Python."""
+"""Programs of the expression language: parsed and analysed for their inputs, never executed as Python."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ExpressionProgram(Program):
         self.find_free = functools.cache(self._find_free)
 
     def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
-        """Return the names read before the program binds them, with the first place; pi, e and the like if given."""
+        """Return the names that are read before they are bound, with the first node; constants such as pi if given."""
         return self.find_free(frozenset(CONSTANTS).intersection(given))
 
     def _find_free(self, given: frozenset[str]) -> dict[str, tree.Expr]:
@@ -41,8 +41,8 @@ class ExpressionProgram(Program):
             parts = [statement.value] if statement.index is None else [statement.value, statement.index]
             names = [n for part in parts for n in part.walk() if isinstance(n, tree.Name) and n.name not in known]
             for node in sorted(names, key=lambda n: n.start):
-                if node.name not in free and (node.name not in CONSTANTS or node.name in given):
-                    free[node.name] = node
+                if node.name not in CONSTANTS or node.name in given:
+                    free.setdefault(node.name, node)
             if statement.target is not None:
                 if statement.index is not None and statement.target not in known:
                     free.setdefault(statement.target, tree.Name(*statement.target_span, statement.target))
@@ -90,7 +90,7 @@ class ExpressionProgram(Program):
         return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
 
     def check_given(self, given: Mapping[str, Any], names: list[str]) -> None:
-        """Raise GradcliError for values of names that are no inputs, and for inputs without a value."""
+        """Raise GradcliError for a value of a name that is not an input, and for an input without a value."""
         for name in given:
             if name not in names:
                 for node in (n for s in self.parsed.statements for n in s.value.walk() if isinstance(n, tree.Call)):
@@ -106,10 +106,8 @@ class ExpressionProgram(Program):
                     raise GradcliError(f"the program has no input '{name}'", hint=hint, kind="name")
                 listed = "its inputs are" if names else "it has none"
                 raise unknown_name(f"the program has no input '{name}'", name, names, listed)
-        free = self.free_names(given)
-        missing = [name for name in free if name not in given]
-        if missing:
-            raise self.missing_error(missing, given, free)
+        if missing := self.missing(given):
+            raise self.missing_error(missing, given, self.free_names(given))
 
     def missing_error(self, missing: list[str], given: Mapping[str, Any], free: dict[str, tree.Expr]) -> GradcliError:
         words = " ".join(f"{name}=1" for name in missing)
@@ -132,7 +130,7 @@ class ExpressionProgram(Program):
 
 
 def show_value(name: str, value: np.ndarray) -> str:
-    """Return NAME=VALUE for a value that was given; large ones are left out."""
+    """Return NAME=VALUE for the command line; NAME=... for large values."""
     if value.size > 12:
         return f"{name}=..."
     if value.dtype == object:
@@ -142,7 +140,7 @@ def show_value(name: str, value: np.ndarray) -> str:
 
 
 def literal_names(parsed: tree.Program) -> list[str]:
-    """Return the names that are bound exactly once, to a literal or an array constructor, and never written into."""
+    """Return the names that are bound once, to a literal or an array constructor, and never changed."""
     bound = [s for s in parsed.statements if s.target is not None]
     counts = Counter(s.target for s in bound)
     names = set(map(str, counts))
@@ -152,14 +150,13 @@ def literal_names(parsed: tree.Program) -> list[str]:
 
 def is_literal(node: tree.Expr, bound: set[str]) -> bool:
     for part in node.walk():
-        if isinstance(part, tree.Call) and part.function not in CONSTRUCTORS:
-            return False
-        if isinstance(part, tree.Name) and (part.name not in CONSTANTS or part.name in bound):
-            return False
-        if isinstance(part, tree.Item | tree.Property | tree.Choice):
-            return False
-        if isinstance(part, tree.Binary) and part.op not in ("add", "subtract", "multiply", "divide", "power"):
-            return False
-        if isinstance(part, tree.Constant) and part is node:
-            return False
-    return True
+        match part:
+            case tree.Call(function=name) if name not in CONSTRUCTORS:
+                return False
+            case tree.Name(name=name) if name not in CONSTANTS or name in bound:
+                return False
+            case tree.Binary(op=op) if op not in ("add", "subtract", "multiply", "divide", "power"):
+                return False
+            case tree.Item() | tree.Property() | tree.Choice():
+                return False
+    return not isinstance(node, tree.Constant)

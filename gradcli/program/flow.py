@@ -23,7 +23,8 @@ from ..tape.record import Mode, recording
 from ..tape.tensor import Tensor
 from ..tape.walk import as_tuple
 from .base import is_module
-from .user_lines import Chain, Place, is_users, is_users_object, place_of_checkpoint, users_chain, users_frames
+from .user_code import is_users
+from .user_lines import Chain, Place, is_users_object, place_of_checkpoint, users_chain, users_frames
 
 MOST_STEPS = 100_000  # the last steps are kept, with about 100 MB
 MOST_NUMBERS = 10_000  # numbers and arrays that are recognized when they come back

@@ -1,4 +1,4 @@
-"""Formulas of the expression language that claim the derivative of a program of it."""
+"""Formulas that claim derivatives of an expression program."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +19,11 @@ from .hand_written import HandWritten
 from .recorded import Traced, tensor
 
 OF_INPUTS = re.compile(r"\s*([^\W\d]\w*)\s*(?:,\s*([^\W\d]\w*)\s*)?=(?!=)")
-"""What stands before a formula: NAME= or, of second derivatives, NAME,NAME=."""
+"""The prefix of a formula: NAME= or, for second derivatives, NAME,NAME=."""
 
 
 class Formula(NamedTuple):
-    """A formula for a derivative. names: the inputs that it is by. vectors: names of vectors it may use."""
+    """A formula for a derivative with respect to `names`. vectors: the names of vectors that it may use."""
 
     option: str
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class Formula(NamedTuple):
 
 
 class FormulaProgram:
-    """An expression program, and the formulas that an option claims for its derivatives, by their inputs."""
+    """An expression program and the formulas that options claim for its derivatives."""
 
     def __init__(self, program: ExpressionProgram, request: Request):
         self.program, self.request = program, request
@@ -61,7 +61,7 @@ class FormulaProgram:
         return formulas
 
     def read(self, option: str, text: str) -> Iterator[Formula]:
-        """Yield the formulas in the text of an option: one, or one for each input in a list."""
+        """Yield the formulas in the text of an option: one, or a list with one for each input."""
         before = OF_INPUTS.match(text)
         names = () if before is None else tuple(as_written(name) for name in before.groups() if name)
         text = (text if before is None else text[before.end() :]).strip()
@@ -91,7 +91,7 @@ class FormulaProgram:
             raise GradcliError(f"--{option}: by which of the inputs {', '.join(by)} is this the derivative?", hint=hint)
 
     def vectors(self, option: str, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of vectors in a formula: v, in --jvp v_x for the tangent of x, of a single input also v."""
+        """Return the names of vectors: v in --vjp; in --jvp v_x for the tangent of x, and v if there is one input."""
         if option == "vjp" and "v" in self.names:
             hint = "give the program's v another name"
             raise GradcliError("v is the vector in --vjp, and a name of the program", hint=hint, kind="name")
@@ -100,12 +100,12 @@ class FormulaProgram:
         return ("v",) if option == "vjp" else ()
 
     def run(self, leaves: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Return the program's output, and all its names, as Tensors."""
+        """Return the output and all named values as Tensors."""
         evaluator = Evaluator(self.program.parsed, self.request)
         return lift_number(evaluator.run(leaves, self.request.out)), evaluator.names
 
     def value_of(self, formula: Formula, names: Mapping[str, Any], vectors: Mapping[str, Any]) -> Any:
-        """Return what a formula gives, as a Tensor. names: those of a run. Raises GradcliError, at the place in it."""
+        """Return the value of a formula as a Tensor. names: the named values of a run. Raises GradcliError."""
         try:
             return lift_number(Evaluator(formula.parsed, self.request).run({**names, **vectors}))
         except GradcliError as error:
@@ -115,7 +115,7 @@ class FormulaProgram:
 
 
 class FormulaClaim(HandWritten):
-    """The output of an expression program, and formulas for its derivative, each evaluated by itself.
+    """The output of an expression program, and formulas for its derivatives, each evaluated separately.
 
     A gradient has the shape output.shape + input.shape. In --vjp, v is the cotangent; in --jvp, v or v_x the tangent.
     """
@@ -153,7 +153,7 @@ class FormulaClaim(HandWritten):
     def evaluate_formulas(
         self, formulas: Sequence[Formula], arrays: Iterable[np.ndarray], vectors: Arrays
     ) -> list[np.ndarray]:
-        """Return the values of formulas, after one run of the program."""
+        """Return the values of formulas from one run of the program."""
         given = {name: tensor(np.asarray(x)) for name, x in vectors.items()}
         with no_grad():
             names = self.program.run(self.leaves(arrays))[1]
@@ -162,7 +162,6 @@ class FormulaClaim(HandWritten):
         return [np.asarray(value._data) for value in values]
 
     def gradients(self, option: str, arrays: Iterable[np.ndarray], vectors: Arrays) -> dict[str, np.ndarray]:
-        """Return the values of the formulas of --grad, or --vjp, by their inputs."""
         formulas = self.by_option[option]
         values = self.evaluate_formulas(formulas, arrays, vectors)
         return {formula.names[0]: value for formula, value in zip(formulas, values, strict=True)}
@@ -183,7 +182,7 @@ class FormulaClaim(HandWritten):
         return self.call(self.jvp_formula, arrays, "jvp_formula", every)
 
     def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
-        """Return a gradient as `whole` has it: of a complex output by a complex input it is the complex derivative."""
+        """Return a gradient in the form of `whole`; for complex output and input, it is the complex derivative."""
         if out.dtype.kind != "c" or self.at[name].dtype.kind != "c":
             return super().fit_shape(part, out, name)
         raw = in_shape(part, out.shape + self.at[name].shape, f"the gradient of '{name}'")

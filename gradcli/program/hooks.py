@@ -1,4 +1,4 @@
-"""Hooks given on the command line: NAME=ACTION, and of modules NAME.forward=ACTION, NAME.forward_pre=ACTION."""
+"""Hooks from the command line: NAME=ACTION; for modules also NAME.forward=ACTION and NAME.forward_pre=ACTION."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .user_code import Folders, blame_user_code, load_module
 
 
 class Hook:
-    """A function to run on the gradient of a named tensor; what it returns replaces the gradient."""
+    """A function that runs on the gradient of a named tensor; its result, if any, replaces the gradient."""
 
     def __init__(self, name: str, action: str, request: Request, stream: Any):
         self.name, self.action, self.stream = name, action, stream
@@ -32,8 +32,7 @@ class Hook:
         if action == "print":
             self.function: Any = functools.partial(self.show_as, "")
         elif ".py:" in action:
-            self.from_user = self.from_file(action, request)
-            self.function = self.from_user
+            self.function = self.from_user = self.from_file(action, request)
         else:
             self.function = self.from_expression(action, request)
 
@@ -41,7 +40,6 @@ class Hook:
         return self.function(gradient)
 
     def show_as(self, what: str, value: Any) -> None:
-        """Print a value under the hook's name and a word for what it is."""
         text = tensor_text(value) if isinstance(value, Tensor) else repr(value)
         print(visible(f"{self.name}{what}: {text}"), file=self.stream)
 
@@ -59,10 +57,8 @@ class Hook:
                 result = lift_number(Evaluator(program, request).run({"g": gradient}))
             given, made, span = gradient._data, result._data, program.span(program.statements[-1].value)
             if made.shape != given.shape:
-                message = (
-                    f"--hook {self.name}: the action changed the gradient's shape from {given.shape} to {made.shape}"
-                )
-                raise GradcliError(message, span=span, kind="shape")
+                what = f"the action changed the gradient's shape from {given.shape} to {made.shape}"
+                raise GradcliError(f"--hook {self.name}: {what}", span=span, kind="shape")
             if made.dtype.kind == "c" and given.dtype.kind != "c":
                 message = f"--hook {self.name}: the action made a real gradient complex"
                 raise GradcliError(message, span=span, hint="take real(...) of it", kind="value")
@@ -92,11 +88,11 @@ MODULE_HOOKS = {
     ".forward": ("register_forward_hook", ("input", "output")),
     ".forward_pre": ("register_forward_pre_hook", ("input",)),
 }
-"""By the ending of a name: what puts the hook on a module, and what it sees, of which it may replace the last."""
+"""By the ending of a name: the method that registers the hook, and its arguments; it may replace the last one."""
 
 
 def attach(name: str, module: Any, hooks: Sequence[Hook], known: dict[str, list]) -> None:
-    """Put those hooks on a module that name it. known: for each name that could be meant, the modules with them."""
+    """Attach the hooks that name a module. known: the modules that have the hooks, by name."""
     for suffix, (register, _) in MODULE_HOOKS.items():
         done = known.setdefault(name + suffix, [])
         if not any(x is module for x in done):

@@ -1,7 +1,7 @@
 """Which Python runs the user's code: that of their project, found as ruff, ty and pyright find it.
 
-A command whose target is Python starts again in that Python (`move`), where the project's packages come first. What
-gradcli needs itself is lent to it: its own code and, behind the project's packages, those that it uses (`__main__.py`).
+A command with a Python target restarts in that Python (`move`). There, the project's packages come first in the search
+path, then gradcli and the packages that it needs (`__main__.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .user_code import PACKAGE, same_file, with_parents
 OLDEST = (3, 11)
 ADVICE = "--python PATH chooses another Python"
 PATIENCE = 60.0
-"""Seconds that a Python may take to say what it is."""
+"""Seconds that a Python may take to answer PROBE."""
 PROBE = """
 import sys
 del sys.path[0]
@@ -34,14 +34,14 @@ print(repr((sys.prefix, tuple(sys.version_info[:3]), tag, find_spec("numpy") is 
 
 
 class Interpreter(NamedTuple):
-    """A Python, and what names it: --python, pyproject.toml, VIRTUAL_ENV, .venv or CONDA_PREFIX."""
+    """A Python, and where its path came from: --python, pyproject.toml, VIRTUAL_ENV, .venv or CONDA_PREFIX."""
 
     path: str
     origin: str
 
 
 class Facts(NamedTuple):
-    """What a Python says about itself."""
+    """The answer to PROBE."""
 
     prefix: str
     version: tuple[int, int, int]
@@ -50,7 +50,7 @@ class Facts(NamedTuple):
 
 
 def find_interpreter(folder: str, wanted: str | None = None) -> Interpreter | None:
-    """Return the Python of the project that a folder belongs to; None where nothing names one. Raises GradcliError."""
+    """Return the Python of the project that a folder belongs to, if anything names one. Raises GradcliError."""
     project = project_of([folder])
     above = [(".venv", os.path.join(place, ".venv")) for place in with_parents(os.path.abspath(folder))]
     asked = [("--python", wanted), ("python in pyproject.toml", project and project.python)]
@@ -64,7 +64,7 @@ def find_interpreter(folder: str, wanted: str | None = None) -> Interpreter | No
 
 
 def executable(place: str) -> str | None:
-    """Return the Python at a path: the program itself, one in an environment's folder, or a command's name."""
+    """Return the absolute path of a Python. place: its path, an environment's folder, or a command."""
     if os.path.isdir(place):
         choices = [os.path.join(place, "bin", name) for name in ("python", "python3")]
     else:
@@ -74,30 +74,28 @@ def executable(place: str) -> str | None:
 
 
 def ask(found: Interpreter) -> Facts:
-    """Start a Python and return what it says about itself. Raises GradcliError where it cannot run gradcli."""
+    """Start a Python and return its answer to PROBE. Raises GradcliError if it cannot run gradcli."""
+    name = f"{found.path} ({found.origin})"
     try:
         done = subprocess.run([found.path, "-c", PROBE], capture_output=True, text=True, timeout=PATIENCE, check=False)
         facts = Facts(*ast.literal_eval(done.stdout.strip().splitlines()[-1]))
     except (OSError, ValueError, SyntaxError, IndexError, TypeError, subprocess.SubprocessError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it does not answer as Python does"
-        raise GradcliError(
-            f"{found.path} ({found.origin}) cannot be used: {reason}", hint=ADVICE, kind="file"
-        ) from None
+        raise GradcliError(f"{name} cannot be used: {reason}", hint=ADVICE, kind="file") from None
     if facts.version < OLDEST:
         version, least = (".".join(map(str, numbers)) for numbers in (facts.version, OLDEST))
-        raise GradcliError(
-            f"{found.path} ({found.origin}) is Python {version}; gradcli needs {least} or later",
-            hint=ADVICE,
-            kind="file",
-        )
+        raise GradcliError(f"{name} is Python {version}; gradcli needs {least} or later", hint=ADVICE, kind="file")
     if not facts.has_numpy and facts.cache_tag != sys.implementation.cache_tag:
         hint = f"install it there, {found.path} -m pip install numpy, or choose another Python: --python PATH"
-        raise GradcliError(f"{found.path} ({found.origin}) has no numpy", hint=hint, kind="file")
+        raise GradcliError(f"{name} has no numpy", hint=hint, kind="file")
     return facts
 
 
 def folder_of(words: Sequence[str], always: bool = False) -> str | None:
-    """Return the folder of the first word that is a folder, or Python that imports something; None without one."""
+    """Return the folder of the first word that is a folder, a module, or a Python file with imports, if any.
+
+    always: whether files without imports count, too.
+    """
     for word in words:
         path = split_name(word)[0]
         if is_module(word):
@@ -112,7 +110,7 @@ def folder_of(words: Sequence[str], always: bool = False) -> str | None:
 
 
 def choose(words: Sequence[str], wanted: str | None = None) -> Interpreter | None:
-    """Return the Python that targets are to be run by; None for the one that runs this code. Raises GradcliError."""
+    """Return the Python that runs these targets; None for the one that runs this code. Raises GradcliError."""
     folder = folder_of(words, always=wanted is not None)
     found = None if folder is None else find_interpreter(folder, wanted)
     if found is None or (same_file(found.path, sys.executable) and same_file(f"{found.path}/../..", sys.prefix)):
@@ -122,25 +120,25 @@ def choose(words: Sequence[str], wanted: str | None = None) -> Interpreter | Non
 
 
 def activate(command: Sequence[str], wanted: str | None) -> None:
-    """Let the programs of a command be looked for where the Python of the user's project is, first."""
+    """Put the folder of the project's Python first in PATH, for a command of the user's."""
     if found := find_interpreter(folder_of(command, always=True) or os.curdir, wanted):
         os.environ["PATH"] = os.pathsep.join([os.path.dirname(found.path), os.environ.get("PATH", os.defpath)])
 
 
 def move(to: Interpreter, words: Sequence[str]) -> None:
-    """Start gradcli again with these words, in place of this process."""
+    """Replace this process by gradcli with these words in another Python."""
     import json
 
     os.execv(to.path, [to.path, os.path.join(PACKAGE, "__main__.py"), json.dumps(what_to_lend()), *words])
 
 
 def what_to_lend() -> tuple[str, list[str]]:
-    """Return what `lend` takes: the version that compiled packages are for, and where packages are."""
+    """Return the arguments of `lend`: the version that compiled packages are for, and the folders of packages."""
     return sys.implementation.cache_tag or "", [place for place in sys.path if os.path.isdir(place)]
 
 
 def describe() -> str:
-    """Return which Pythons are used in this folder: for expressions, and for Python targets."""
+    """Describe the Pythons for expressions and for Python targets in this folder."""
     own = f"{sys.executable} ({'.'.join(map(str, sys.version_info[:3]))})"
     found = find_interpreter(os.curdir)
     theirs = own if found is None else f"{found.path} ({'.'.join(map(str, ask(found).version))}), from {found.origin}"

@@ -1,4 +1,4 @@
-"""Functions of a small engine of the user's own, such as micrograd: objects with data, grad and backward()."""
+"""Functions of a small autograd engine in the user's file, such as micrograd: objects with data, grad, backward()."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .claim import CallError, callable_name
 
 
 def maker_in(function: Callable, title: str) -> Callable[[Any], Any]:
-    """Return what makes such an object, from the classes that a function's file names. Raises CallError."""
+    """Return the constructor of such objects, found in the function's file or its modules. Raises CallError."""
     known = list(getattr(inspect.unwrap(function), "__globals__", {}).values())
     for kind in known + [x for module in known if isinstance(module, ModuleType) for x in vars(module).values()]:
         if isinstance(kind, type) and callable(getattr(kind, "backward", None)):
@@ -29,9 +29,9 @@ def maker_in(function: Callable, title: str) -> Callable[[Any], Any]:
 
 
 def with_objects(f: Callable, origin: Callable, title: str) -> tuple[Callable, Callable]:
-    """Return value and gradient, on arrays, of a function of such objects.
+    """Return the value and the gradient of a function of such objects, as functions of arrays.
 
-    An array is an object, where the engine takes arrays, else an array of objects. origin: what is in the file.
+    An array becomes one object if the engine takes arrays, else an array of objects. origin: the function in the file.
     """
     make = maker_in(origin, title)
     each = np.frompyfunc(lambda number: make(float(number)), 1, 1)
@@ -65,12 +65,12 @@ def with_objects(f: Callable, origin: Callable, title: str) -> tuple[Callable, C
 
 
 def numbers(x: Any) -> Any:
-    """Return the data of an object; an array, or a number, as it is."""
+    """Return the data of an object; arrays and numbers stay as they are."""
     return x if isinstance(x, np.ndarray) else getattr(x, "data", x)
 
 
 def gradient_of(made: Any) -> np.ndarray:
-    """Return the gradient of an object, or of each in an array; one that backward has not set is zero."""
+    """Return the gradient of an object, or of each in an array; zero if backward has not set it."""
     if isinstance(made, np.ndarray):
         return np.array([gradient_of(x) for x in made.flat], float).reshape(made.shape)
     return np.array(0.0 * numbers(made) if made.grad is None else numbers(made.grad), float)

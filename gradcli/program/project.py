@@ -1,4 +1,4 @@
-"""What the user's project says in [tool.gradcli] of its pyproject.toml: gradcheck's defaults, and known findings."""
+"""[tool.gradcli] in the pyproject.toml of the user's project: gradcheck's defaults, and accepted findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "allow-inconclusive": ("true or false", lambda x: isinstance(x, bool)),
     "accept": ('a list of findings, such as "grads.py:f sign"', lambda x: is_list(x, r".+\.py:.+ \S+")),
 }
-"""The keys of the table, with what each takes."""
+"""For each key of the table, the description and the test of its values."""
 
 
 def is_list(value: Any, form: str) -> bool:
@@ -34,7 +34,7 @@ def is_list(value: Any, form: str) -> bool:
 
 
 class Project(NamedTuple):
-    """A pyproject.toml, and what it sets."""
+    """A pyproject.toml and its [tool.gradcli]."""
 
     path: str
     settings: dict[str, Any]
@@ -45,7 +45,7 @@ class Project(NamedTuple):
 
     @property
     def python(self) -> str | None:
-        """The Python that it names: a path from its folder, or a command."""
+        """`python`: a path, relative to the file's folder, or a command."""
         name = self.settings.get("python")
         return os.path.join(self.folder, os.path.expanduser(name)) if name and os.sep in name else name
 
@@ -54,13 +54,13 @@ class Project(NamedTuple):
         return tuple(os.path.relpath(os.path.join(self.folder, path)) for path in self.settings.get("paths", ()))
 
     def excludes(self, path: str) -> bool:
-        """Return whether a file or folder is left out, by its name or by its path from the project's folder."""
+        """Report whether `exclude` matches a file or folder: its name, or its path from the project's folder."""
         near = os.path.relpath(path, self.folder)
         patterns = [pattern.rstrip("/") for pattern in self.settings.get("exclude", ())]
         return any(fnmatch(near, pattern) or fnmatch(os.path.basename(near), pattern) for pattern in patterns)
 
     def accept(self, report: CheckReport) -> CheckReport:
-        """Return a report as accepted where all of its findings are known."""
+        """Return a report with the verdict "accepted" if `accept` lists all of its findings."""
         if report.verdict not in ("fail", "inconclusive"):
             return report
         known = set()
@@ -78,16 +78,16 @@ class Project(NamedTuple):
 
 
 def project_of(targets: Sequence[str]) -> Project | None:
-    """Return the nearest pyproject.toml with [tool.gradcli]: above the first target that is a file, or this folder.
+    """Return the nearest pyproject.toml with [tool.gradcli], above the first target that exists, or this folder.
 
-    Raises GradcliError where it cannot be read, or sets what is not known.
+    Raises GradcliError if it cannot be read, or has an unknown key or an unsuitable value.
     """
     found = ((path, read(path)) for path in project_files(targets))
     return next((Project(path, settings) for path, settings in found if settings is not None), None)
 
 
 def read(path: str) -> dict[str, Any] | None:
-    """Return the settings in a pyproject.toml; None where it has none for gradcli. Raises GradcliError."""
+    """Return [tool.gradcli] of a pyproject.toml, if any. Raises GradcliError."""
     import tomllib
 
     try:

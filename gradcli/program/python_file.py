@@ -1,4 +1,4 @@
-"""Programs of what a Python file defines: functions, custom Functions and modules."""
+"""Programs from the functions, custom Functions and modules that a Python file defines."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
 
-    Those annotated with a type of whole numbers get such, and are not differentiated. apart: several outputs are handed
-    on as they are, to be told apart.
+    Parameters annotated as whole numbers get them, and are not differentiated. apart: whether several outputs are
+    returned as they are instead of refused.
     """
 
     apart = False
-    weights: Mapping[str, Any] = {}  # parameters of a module, which have values of their own
-    modules: Mapping[str, Any] = {}  # by the names that their parts' names begin with
+    weights: Mapping[str, Any] = {}  # parameters of a module, with their values
+    modules: Mapping[str, Any] = {}  # by name; "" is the module itself
 
     def __init__(self, function: Callable, title: str, path: str, dtype: Any):
         self.function, self.title, self.path, self.dtype = function, title, path, dtype
@@ -52,7 +52,7 @@ class FunctionProgram(Program):
     def inputs(
         self, given: Values, wrt: Names = None, out: str | None = None
     ) -> tuple[dict[str, Tensor], list[str], dict[str, Any]]:
-        """Return leaves by name, the names to differentiate, and the whole numbers. Raises GradcliError."""
+        """Return leaves by name, the names to differentiate, and the whole numbers by name. Raises GradcliError."""
         names = self.input_names()
         check_known(given, names, "value")
         weights = {name: np.array(p._data) for name, p in self.weights.items()}
@@ -70,7 +70,7 @@ class FunctionProgram(Program):
         return {name: as_leaf(given[name], self.dtype, name) for name in known}, wanted, counts
 
     def whole_numbers(self, given: Values) -> dict[str, Any]:
-        """Return the given values of parameters that take whole numbers: ints, and Tensors of int64."""
+        """Return the values of parameters that take whole numbers: ints, and Tensors of int64."""
         values: dict[str, Any] = {}
         for name in self.whole.keys() & given.keys():
             raw = np.asarray(given[name])
@@ -122,7 +122,7 @@ class FunctionProgram(Program):
         return result
 
     def check_shapes(self, arguments: dict[str, Any]) -> None:
-        """Raise GradcliError for a value of a module's parameter in another shape."""
+        """Raise GradcliError for a parameter of the module with a value of another shape."""
         for name, p in self.weights.items():
             if name in arguments and arguments[name]._data.shape != p._data.shape:
                 given = f"the given value has shape {arguments[name]._data.shape}"
@@ -134,14 +134,13 @@ class FunctionProgram(Program):
 
 
 class ModuleProgram(FunctionProgram):
-    """A module; its parameters, called weight, 0.weight and so on, have their own values unless given."""
+    """A module; its parameters (weight, 0.weight and so on) keep their values unless given others."""
 
     def __init__(self, module: Any, title: str, path: str, dtype: Any):
         super().__init__(module.forward, title, path, dtype)
         self.module, self.modules = module, {"": module}
         self.weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
-        taken = [p.name for p in self.parameters if p.name in self.weights]
-        if taken:
+        if taken := [p.name for p in self.parameters if p.name in self.weights]:
             message = f"{title}: '{taken[0]}' is both a parameter of the module and an argument of forward"
             raise GradcliError(message, hint="rename the argument of forward", kind="name")
 
@@ -153,12 +152,11 @@ class ModuleProgram(FunctionProgram):
 
 
 def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProgram:
-    """Return the program of a module, or of a class of modules that can be made without arguments."""
+    """Return the program of a module, or of a class of modules whose constructor needs no arguments."""
     if isinstance(module, type):
         parameters = inspect.signature(module).parameters.values()
-        bare = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-        needed = [p.name for p in bare if p.default is p.empty]
-        if needed:
+        starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        if needed := [p.name for p in parameters if p.kind not in starred and p.default is p.empty]:
             hint = f"make one in the file, net = {module.__name__}(...), and write {path}:net"
             raise GradcliError(f"{title} needs {', '.join(repr(name) for name in needed)} to be made", hint=hint)
         with blame_user_code(path, title):
@@ -179,7 +177,7 @@ def as_function(function: Any) -> Callable:
 
 
 def refuse_foreign(function: Any, title: str) -> None:
-    """Raise GradcliError for code of a framework: gradcli's engine would run its values, and never its rules."""
+    """Raise GradcliError for code of a framework: gradcli's engine does not run its derivative rules."""
     framework = framework_of(function)
     if framework is not None:
         message = f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run"
@@ -188,7 +186,7 @@ def refuse_foreign(function: Any, title: str) -> None:
 
 
 def load_function(function: Any, target: Target) -> Program:
-    """Return the program of what FILE.py:NAME names. Raises GradcliError for what is no function."""
+    """Return the program of FILE.py:NAME. Raises GradcliError if it is not a function."""
     title, path, dtype = target.text, target.path, target.request.input_dtype
     if target.request.engine == "object":
         raise GradcliError("--engine object is for gradcheck")
@@ -196,9 +194,8 @@ def load_function(function: Any, target: Target) -> Program:
     if engine is not None:
         from .elsewhere.program import framework_program
 
-        return framework_program(
-            engine, check_callable(function, title), title, "float32" if dtype == "float32" else None
-        )
+        single = "float32" if dtype == "float32" else None
+        return framework_program(engine, check_callable(function, title), title, single)
     refuse_foreign(function, title)
     if isinstance(function, type) and issubclass(function, Function):
         return FunctionProgram(as_function(function), title, path, dtype)

@@ -1,4 +1,4 @@
-"""Functions of Tensors as what is claimed: the engine records them, and its own derivative is the claim."""
+"""Claims of gradcli's own engine: it records a function of Tensors, and its derivative is the claim."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Traced(Claim):
 
     capabilities = Capabilities(vjp=True, jvp=True, second=True, traced=True)
     records = False  # whether values need a graph: the function registers hooks or retains gradients
-    first: Traced | None = None
-    vector = ""  # of the product of a vector with another function's derivative: that function, and the vector's name
+    first: Traced | None = None  # the function, if this is the product of a vector with its derivative
+    vector = ""  # the name of that vector
 
     def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
         super().__init__(title or callable_name(f), at, wrt)
@@ -54,7 +54,7 @@ class Traced(Claim):
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         """Call f; several outputs are joined into one vector. Raises CallError."""
-        with np.errstate(), failing_as(self.title):  # what a function sets is for itself
+        with np.errstate(), failing_as(self.title):  # np.seterr in a function has no effect outside
             result = self.f(*tensors)
         outputs = list(arrays_in(result, lambda x: isinstance(x, Tensor) and x.dtype.kind in "fcO"))
         self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
@@ -91,7 +91,7 @@ class Traced(Claim):
         return np.array(out._data)
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
-        """Return the tensor that stands for an input, or for many of it."""
+        """Return the tensor for an input, or for a stack of it."""
         return tensor(x)
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray]:
@@ -119,14 +119,14 @@ class Traced(Claim):
     def products(
         self, record: Any, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]
     ) -> dict[str, np.ndarray]:
-        """Return what backward makes of a cotangent for the inputs that a call was recorded for."""
+        """Return the products of a cotangent by backward, for the inputs that a call was recorded for."""
         (out,) = record.outputs
         with failing_as("backward"):
             products = zip(names, pull(record, [(out, Tensor._wrap(cotangent, None))], False, False), strict=True)
         return {name: np.zeros_like(arrays[name]) if g is None else np.asarray(g) for name, g in products}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        """Return what forward mode makes of tangents. Raises NoForwardError for an operation without it."""
+        """Return the product by forward mode. Raises NoForwardError for an operation without it."""
         record = self.record_call(arrays)
         (out,) = record.outputs
         given = (tangents.get(name) for name in arrays if name in self.wrt)
@@ -152,11 +152,10 @@ class Traced(Claim):
     def pull_function(self, cotangent: np.ndarray) -> Traced:
         def product(*tensors: Tensor) -> Any:
             *xs, v = tensors
-            places = [i for i, n in enumerate(self.at) if n in self.wrt]
             with enable_grad():
-                inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in (xs[i] for i in places)]
-                for i, x in zip(places, inputs, strict=True):
-                    xs[i] = x
+                fixed = [x.requires_grad or n not in self.wrt for n, x in zip(self.at, xs, strict=True)]
+                xs = [x if keep else x.detach().requires_grad_() for x, keep in zip(xs, fixed, strict=True)]
+                inputs = [x for n, x in zip(self.at, xs, strict=True) if n in self.wrt]
                 result = self.call(xs)
                 if result._node is None:
                     raise CallError(f"{self.title} does not depend on its inputs through recorded operations")
@@ -175,7 +174,7 @@ class Traced(Claim):
 
 
 def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
-    """Return a result's Tensors as one real Tensor: several are joined flat, complex ones are pairs on a last axis."""
+    """Return Tensors as one real Tensor: several are flattened and joined; complex numbers become pairs."""
     parts = [entry("view_as_real").function(x) if x.dtype.is_complex else x for x in outputs]
     if parts:
         return parts[0] if len(parts) == 1 else entry("concatenate").function([x.reshape(-1) for x in parts])
@@ -188,9 +187,9 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
 
 
 class ScriptClaim(Traced):
-    """A script's output as a function of its leaves; of one that runs backward itself, their `.grad` is checked."""
+    """A script's output as a function of its leaves; if it runs backward itself, their `.grad` is the claim."""
 
-    capabilities = replace(Traced.capabilities, pulls_apart=False)  # what backward leaves may be the claim
+    capabilities = replace(Traced.capabilities, pulls_apart=False)
 
     def __init__(self, script: Any, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, out: str | None = None):
         super().__init__(script, at, wrt=wrt, title=script.title)  # type: ignore[arg-type]
@@ -244,7 +243,7 @@ class ScriptClaim(Traced):
 
 
 class SecondScript(ScriptClaim):
-    """The product of a vector with the first derivative of a script's output, for the leaves and the vector."""
+    """The product of a vector with the derivative of a script's output, as a function of leaves and vector."""
 
     def __init__(self, of: ScriptClaim, vector: np.ndarray):
         name = free_name("gradient", of.at)
@@ -285,7 +284,7 @@ def describe_part(node: Any, single: Traced, function: Any) -> str:
 
 
 def call_alone(node: Any, function: Any, args: tuple) -> Traced | None:
-    """Return one call of a custom function as a claim of its own; None when nothing in it can be checked."""
+    """Return one call of a custom function as a claim; None if it needs no gradient."""
     places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
     wanted = [i for i in places if node.needs_input_grad[i] and args[i]._data.dtype.kind in "fc"]
     if not wanted:
@@ -302,7 +301,7 @@ def call_alone(node: Any, function: Any, args: tuple) -> Traced | None:
 
 
 def last_line(claim: Traced, function: Any) -> int | None:
-    """Return the last line of a Function's backward that runs: the `return` that its result comes from."""
+    """Return the last line that runs in a Function's backward: the `return` of its result."""
     code = getattr(inspect.unwrap(function.backward), "__code__", None)
     lines: list[int] = []
 

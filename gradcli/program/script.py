@@ -1,4 +1,4 @@
-"""Scripts: ordinary Python that imports gradcli, executed as `python FILE.py` would, and again on other values."""
+"""Scripts that use gradcli's tensors: executed as `python FILE.py` would, and again on other values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def keep_random_state() -> Callable[[], None]:
-    """Return what sets the generators that were used so far, this library's, NumPy's and Python's, back to now."""
+    """Return a function that restores the random generators of gradcli, NumPy and Python to their present state."""
     own, restores = copy.deepcopy(random_numbers.__dict__.get("rng")), []
     for name, save, restore in (("numpy.random", "get_state", "set_state"), ("random", "getstate", "setstate")):
         module: Any = sys.modules.get(name)
@@ -56,7 +56,7 @@ class ScriptProgram(Program):
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[Any]:
-        """Give the next run's stream: the first's output alone is kept. Later runs draw the second's random numbers."""
+        """Yield the stream of the next run: only the first prints. Later runs repeat the second's random numbers."""
         self.runs += 1
         if self.runs == 1:
             yield self.stdout or sys.stdout
@@ -68,9 +68,9 @@ class ScriptProgram(Program):
             yield nothing
 
     def execute(self, given: Values, prepare: Prepare = UNPREPARED, keep: bool = False) -> Execution:
-        """Execute the script with values for its leaves. Raises GradcliError when it raises, or has no such leaf.
+        """Execute the script with values for its leaves. Raises GradcliError if it raises, or lacks a given leaf.
 
-        keep: whether graphs are kept through which it runs backward.
+        keep: whether to keep the graphs that it runs backward through.
         """
         execution = Execution(self, given, prepare, keep)
         execution.execute()
@@ -79,7 +79,7 @@ class ScriptProgram(Program):
         return execution
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
-        """Execute the script; its leaves are the inputs. Raises GradcliError, with exit code 3 where it raises."""
+        """Execute the script; its leaves are the inputs. Raises GradcliError, or TargetError if the script raises."""
         execution = self.execute(given, prepare, keep=out is not None)
         wanted = None if wrt is None else list(wrt)
         output = None
@@ -132,7 +132,7 @@ class Execution(Observer):
             except (GradcliError, *ENDINGS):
                 raise
             except BaseException as error:
-                node, what = getattr(error, "hooked", (None, ""))  # that hook's note gets the script's name of a tensor
+                node, what = getattr(error, "hooked", (None, ""))  # name the hooked tensor as the script does
                 name = next((n for n, t in self.tensors().items() if node is not None and t._node is node), None)
                 if name is not None and getattr(error, "__notes__", None):
                     error.__notes__[-1] = f"raised in {what}'{name}'"
@@ -140,7 +140,7 @@ class Execution(Observer):
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
-        """Set up what `python FILE.py` sets up, and put everything back afterwards."""
+        """Set up the process as `python FILE.py` does, and restore it afterwards."""
         script, stand_in = self.script, cast(Any, contextlib.nullcontext)
         if script.torch:
             from .torch_names import as_torch as stand_in
@@ -166,12 +166,12 @@ class Execution(Observer):
             if main is not None:
                 sys.modules["__main__"] = main
 
-    # -- what the script tells us -----------------------------------------------------------------------
+    # -- called while the script runs -------------------------------------------------------------------
 
     def bind(self, value: Any, name: str) -> Any:
-        """Take note of an assignment; replace the data of a tensor (or parameter) that was given a value.
+        """Note an assignment; replace the data of a tensor or parameter that was given a value.
 
-        One that the same line makes anew takes it again; what another line makes of it, such as a step, does not.
+        A tensor that the same line makes again takes the value again; one that another line assigns does not.
         """
         line = sys._getframe(1).f_lineno
         for path, tensor in named_tensors(name, value):
@@ -193,7 +193,7 @@ class Execution(Observer):
         return value
 
     def see_backward(self, kind: str, outputs: tuple) -> bool:
-        """Take note that the script runs backward, and on what; hooks are put in place before the first time."""
+        """Note that the script runs backward, and on what; before the first time, attach hooks."""
         if kind == "backward":
             single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
             self.backwards.append(np.array(outputs[0]._data) if single else None)
@@ -205,7 +205,7 @@ class Execution(Observer):
         return self.keep
 
     def see_leaf(self, tensor: Any) -> None:
-        """Take note of a leaf and the line of the script that made it."""
+        """Note a leaf and the line of the script that made it."""
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != self.script.path:
             frame = frame.f_back
@@ -215,21 +215,18 @@ class Execution(Observer):
             self.floats[id(tensor)] = tensor._data
             recorder().adopt(tensor, f"leaf_{len(self.made)}", tensor._data)
 
-    # -- what came out -----------------------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------------
 
     def tensors(self) -> dict[str, Any]:
-        """Return all tensors that the script's global names lead to."""
-        tensors: dict[str, Any] = {}
-        for name, value in list(self.module.__dict__.items()):
-            if isinstance(name, str) and not name.startswith("__"):
-                tensors.update(named_tensors(name, value))
-        return tensors
+        """Return the tensors of the script's global names, and the parameters of its modules."""
+        names = [(n, x) for n, x in self.module.__dict__.items() if isinstance(n, str) and not n.startswith("__")]
+        return dict(pair for name, x in names for pair in named_tensors(name, x))
 
     def leaves(self, every_name: bool = False, output: Tensor | None = None) -> dict[str, Tensor]:
-        """Return the leaves that require grad: named ones, then unnamed ones that were used, by their line.
+        """Return the leaves that require grad: named ones, then unnamed ones that were used, as `leaf@line 3`.
 
-        Used are those that have a gradient, and those that the output depends on. One with several names has its
-        first, or every_name: a loop over parameters leaves one behind.
+        A leaf was used if it has a gradient, or the output depends on it. every_name: list a leaf under each of its
+        names, not only the first; a loop over parameters adds such a name.
         """
         leaves = {n: t for n, t in self.tensors().items() if t.requires_grad and t.is_leaf}
         if not every_name:
@@ -248,7 +245,7 @@ class Execution(Observer):
         return leaves
 
     def output(self, out: str | None) -> Tensor:
-        """Return the tensor to differentiate: the one called `out`, or that of the last statement."""
+        """Return the tensor to differentiate: the one named `out`, or the result of the last statement."""
         tensors = self.tensors()
         if out is not None:
             check_known([out], tensors, "--out")
@@ -282,7 +279,7 @@ def is_made_module(value: Any) -> bool:
 
 
 def named_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors that a global name leads to: itself, or a module's parameters by their path."""
+    """Yield a tensor under its name, or a module's parameters under their paths."""
     if issubclass(type(value), Tensor):
         yield name, value
     elif is_made_module(value):

@@ -1,4 +1,4 @@
-"""From what the user typed to a program: an expression, a file, standard input."""
+"""Load the program that the user named: an expression, a file, standard input, or an address."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ KINDS = {
     "library": re.compile(r"(?s)(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z"),
     "fmu": re.compile(r"(?s).*\.fmu\Z"),
 }
-"""What an address looks like: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu."""
+"""The forms of addresses: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu."""
 
 
 def kind_of_address(text: str) -> str | None:
-    """Return the kind of address that a target is; None for one that is none."""
+    """Return the kind of address that a target is; None if it is not an address."""
     return next((kind for kind, form in KINDS.items() if form.match(text)), None)
 
 
 def open_address(text: str, request: Request) -> Callable[..., Any]:
-    """Return what makes the Claim at an address, by one connection, from values of its inputs. Raises GradcliError."""
+    """Connect to an address; return a function from values of its inputs to its Claim. Raises GradcliError."""
     kind = kind_of_address(text)
     if request.safe and not text.startswith("http"):
         raise GradcliError(f"--safe: {text} would have to be executed")
@@ -51,7 +51,7 @@ def refuse_config(text: str, request: Request) -> None:
 
 
 def split_name(text: str) -> tuple[str, str | None]:
-    """Return file and name of FILE.py:NAME; any other text, and None."""
+    """Return file and name of FILE.py:NAME; the text and None for any other."""
     path, colon, name = text.partition(".py:")
     return (path + ".py", name) if colon else (text, None)
 
@@ -70,15 +70,15 @@ MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 def is_module(text: str) -> bool:
-    """Return whether a target is one of the form pkg.module:NAME."""
+    """Report whether a target has the form pkg.module:NAME."""
     plain = ":" in text and ".py:" not in text and MODULE.fullmatch(text)
     return bool(plain) and not kind_of_address(text) and not os.path.exists(text)
 
 
 def as_file(text: str, installed: bool = False) -> str:
-    """Return FILE.py:NAME for pkg.module:NAME, of a module here or in src, or an installed one; other text as it is.
+    """Return FILE.py:NAME for pkg.module:NAME, if the module is here, in src, or installed; other text as it is.
 
-    Raises GradcliError where no module of that name is installed.
+    installed: search installed modules, too, and raise GradcliError if there is none.
     """
     if not is_module(text):
         return text
@@ -100,8 +100,8 @@ def as_file(text: str, installed: bool = False) -> str:
 class Target(NamedTuple):
     """A target and how to run it.
 
-    text: what the user typed; inline: it is an expression, whatever it looks like. request: what is asked. stdout:
-    where a script's own output goes. folders: where to keep what Python files import, None when they stay in place.
+    text: what the user typed. inline: whether it is an expression, whatever it looks like. stdout: the stream for a
+    script's output. folders: keeps the modules of Python files; None if they stay in sys.modules.
     """
 
     text: str
@@ -112,7 +112,7 @@ class Target(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The file that is named; the text of what is no file."""
+        """The file of a target; the text if it is not a file."""
         return self.text if self.inline else split_name(self.text)[0]
 
     @property
@@ -126,7 +126,7 @@ class Target(NamedTuple):
 
     @property
     def is_language(self) -> bool:
-        """Whether it is a program of the language, not Python or something elsewhere, as far as the text tells."""
+        """Whether its text looks like a program of the expression language."""
         return self.inline or (".py" not in self.text and not self.is_address)
 
 
@@ -193,7 +193,7 @@ def refuse_python(path: str, request: Request) -> None:
 
 
 def script(source: str, target: Target, reason: GradcliError | None = None) -> ScriptProgram:
-    """Return a script program, unless nothing may be executed. reason: why it is no expression program."""
+    """Return a script program. reason: why it is not an expression. Raises GradcliError with --safe."""
     if target.request.safe:
         why = "" if reason is None else f": {reason.message}"
         message = f"--safe: {target.text} is a Python script, which would have to be executed{why}"
@@ -205,19 +205,19 @@ def script(source: str, target: Target, reason: GradcliError | None = None) -> S
 
 
 def load_script(target: Target) -> ScriptProgram:
-    """Return a Python file as a script, whatever its statements. Raises GradcliError for any other target."""
+    """Return a Python file as a script, even if it could be an expression. Raises GradcliError for other targets."""
     if not target.text.endswith(".py"):
-        raise GradcliError(f"{target.text} is no Python script", hint="name one: gradcli run FILE.py")
+        raise GradcliError(f"{target.text} is not a Python script", hint="name one: gradcli run FILE.py")
     return script(read_source(target.text), target)
 
 
 def load_file(target: Target) -> Any:
-    """Return the file of FILE.py:NAME as a module, executed. Raises GradcliError where that must or cannot be done."""
+    """Execute the file of FILE.py:NAME and return it as a module. Raises GradcliError."""
     from .user_code import load_module
 
     path, source = target.path, read_source(target.path)
     refuse_python(path, target.request)
-    refuse_arguments(target, f"{target.text} is no script, so it")
+    refuse_arguments(target, f"{target.text} is not a script, so it")
     if not target.name:
         raise GradcliError(f"{path}: no name after the colon", hint=f"write {path}:FUNCTION")
     return load_module(path, target.stdout, target.folders, source)

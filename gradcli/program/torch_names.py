@@ -1,4 +1,4 @@
-"""`import torch` inside one script: PyTorch's module names for this engine, and nothing left behind afterwards."""
+"""`import torch` inside one script means this engine; afterwards everything is as before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERSION = "2.13.0+cpu"  # the version of PyTorch whose behaviour is followed
 
 
 class TensorType(type):
-    """The class torch.Tensor: every tensor is an instance, and calling it makes one of numbers or of a shape."""
+    """The class torch.Tensor: every tensor is an instance; calling it makes one from numbers or from a shape."""
 
     _wanted: Any  # the type of the tensors, None for any
 
@@ -66,7 +66,7 @@ TYPES = {
 
 
 def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
-    """The old name for a tensor that backward knows of."""
+    """Variable, PyTorch's old name for a tensor that records gradients."""
     tensor = data if isinstance(data, Tensor) else gradcli.tensor(data)
     return tensor.detach().requires_grad_() if requires_grad else tensor
 
@@ -90,7 +90,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
     },
     "torch.autograd": {"Variable": variable},
 }
-"""What PyTorch's modules have beside the names of ours."""
+"""Names in PyTorch's modules that ours lack."""
 
 
 class Names(ModuleType):
@@ -116,7 +116,7 @@ class Names(ModuleType):
             raise AttributeError(describe_missing(full, self.public())) from None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call what can be called in PyTorch, too: torch.autograd.gradcheck."""
+        """Modules that are also functions, such as torch.autograd.gradcheck."""
         return self._real(*args, **kwargs)
 
     def public(self) -> list[str]:
@@ -135,7 +135,6 @@ MODULES = {
     "torch.utils": "gradcli.utils",
     "torch.utils.data": "gradcli.utils.data",
 }
-"""PyTorch's modules and ours."""
 ABSENT = {"is_available": lambda: False}
 NO_DEVICE = {**ABSENT, "device_count": lambda: 0}
 EMPTY: dict[str, dict[str, Any]] = {
@@ -152,19 +151,17 @@ EMPTY: dict[str, dict[str, Any]] = {
     },
     "torch.version": {"__version__": VERSION, "cuda": None},
 }  # fmt: skip
-"""Modules that exist only to say no."""
+"""Modules of features that are absent here."""
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds torch and its modules among ours."""
-
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name in MODULES or name in EMPTY:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         if name.startswith("torch."):
             parent = sys.modules.get(name.rpartition(".")[0])
             known = parent.public() if isinstance(parent, Names) else MODULES
-            raise ModuleNotFoundError(describe_missing(name, known))  # without its name: `from` would be silent of it
+            raise ModuleNotFoundError(describe_missing(name, known))  # with name=, `from` would hide this message
         return None
 
     def create_module(self, spec: Any) -> ModuleType:
@@ -173,7 +170,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return Names(spec.name, importlib.import_module(MODULES[spec.name]), EXTRAS.get(spec.name, {}))
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to execute."""
+        """Do nothing: the module is complete."""
 
 
 SHOWN: dict[type, tuple[str, str]] = {
@@ -186,7 +183,7 @@ SHOWN: dict[type, tuple[str, str]] = {
     DimensionError: ("builtins", "IndexError"),
     LinAlgError: ("torch._C", "_LinAlgError"),
 }
-"""Classes of ours, and the module and the name that PyTorch gives them, which users may print."""
+"""Our classes, and the module and name that PyTorch prints for them."""
 
 
 def give_names(names: dict[type, tuple[str, str]]) -> None:
@@ -199,14 +196,13 @@ def names_loaded() -> list[str]:
 
 
 def item_of_size(self: Size, key: Any) -> Any:
-    """A part of a size is a size."""
     part = tuple.__getitem__(self, key)
     return Size(part) if isinstance(key, slice) else part
 
 
 @contextlib.contextmanager
 def as_torch() -> Iterator[None]:
-    """Let `import torch` mean this engine, with float32 and PyTorch's prints; inside another block nothing changes."""
+    """Let `import torch` mean this engine, with float32 and PyTorch's prints; nested blocks change nothing."""
     if any(isinstance(finder, Finder) for finder in sys.meta_path):
         yield
         return

@@ -1,4 +1,4 @@
-"""The user's Python: how its imports are found, how its names are seen, and what it raises."""
+"""Run the user's Python files: find their imports, see their names, report what they raise."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from typing import Any
 from ..errors import ENDINGS, GradcliError, NotBatchableError, Span, TargetError, describe_error, did_you_mean, text_of
 from ..lang.limits import as_written
 
-BIND, LAST = "__gradcli_bind__", "__gradcli_last__"
+BIND, LAST = "__gradcli_bind__", "__gradcli_last__"  # functions that instrumented scripts call
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class _Binder(ast.NodeTransformer):
-    """Wraps the value of every assignment to a plain name, outside functions and classes."""
+    """Wraps the value of every assignment to a plain name outside functions and classes in a call of BIND."""
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -44,13 +44,13 @@ class _Binder(ast.NodeTransformer):
 
 
 def binding_call(function: str, value: ast.expr, *names: str) -> ast.expr:
-    """Return the tree of function(value, *names), at the place of value."""
+    """Return the syntax tree of function(value, *names), at the place of value."""
     made = ast.Call(ast.Name(function, ast.Load()), [value, *(ast.Constant(name) for name in names)], [])
     return ast.fix_missing_locations(ast.copy_location(made, value))
 
 
 def instrument(source: str, path: str) -> Any:
-    """Return a script's code where top-level assignments call BIND(value, name), a last expression LAST(value)."""
+    """Compile a script so that top-level assignments call BIND(value, name), and a last expression LAST(value)."""
     module = ast.parse(source, filename=path)
     last = module.body[-1] if module.body else None
     module = _Binder().visit(module)
@@ -72,15 +72,13 @@ def python_syntax_error(error: Exception, path: str, source: str) -> GradcliErro
         start = sum(map(len, lines[: error.lineno - 1])) + max((error.offset or 1) - 1, 0)
         span = Span(source, start, start + 1, path)
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return GradcliError(f"{path} is no Python: {message}", span=span, kind="syntax")
+    return GradcliError(f"{path} is not valid Python: {message}", span=span, kind="syntax")
 
 
 def script_error(error: BaseException, path: str) -> GradcliError:
-    """Return the report of what a file raised, which may be anything."""
-    import traceback
-
+    """Return the error that reports any exception of a file."""
     frames = users_frames(error.__traceback__)
-    trace = "".join(traceback.format_list(frames)).rstrip().replace(f"{BIND}(", "(")
+    trace = users_trace(error).replace(f"{BIND}(", "(")
     message = f"{path} raised {describe_error(error)}"
     notes = getattr(error, "__notes__", ())
     for line in notes if isinstance(notes, list | tuple) else ():
@@ -93,18 +91,16 @@ def script_error(error: BaseException, path: str) -> GradcliError:
 
 
 def hint_on_import(error: ImportError, path: str) -> str | None:
-    """Return what to do about a module that was not found: where it was looked for, and where there is one."""
+    """Return what to do about a module that was not found: install it, or add its folder to the search path."""
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return None
     name = error.name.partition(".")[0]
     folder = os.path.dirname(os.path.abspath(path))
-    holds = (
-        p for p in with_parents(folder) if any(os.path.exists(os.path.join(p, file)) for file in (f"{name}.py", name))
-    )
-    there = next(holds, None)
+    places = ((place, os.path.join(place, file)) for place in with_parents(folder) for file in (f"{name}.py", name))
+    there = next((place for place, file in places if os.path.exists(file)), None)
     if there is not None and name != "torch":
         return f"it is in {there}: put PYTHONPATH={there} before the command"
-    more = ", or --torch lets gradcli's own engine stand in" if name == "torch" else ""
+    more = ", or use gradcli's own engine instead with --torch" if name == "torch" else ""
     where = f"it is neither in {folder} nor installed for {sys.executable}"
     return f"{where}; install it there, or choose another Python with --python PATH (a folder: PYTHONPATH=FOLDER){more}"
 
@@ -119,14 +115,12 @@ def with_parents(path: str) -> Iterator[str]:
 
 
 def exit_text(code: Any) -> str:
-    """Return what to say of a script that ended itself: with a status, or with a message."""
-    if isinstance(code, int):
-        return f"exited with status {code}"
-    return f"ended: {text_of(code)}"
+    """Describe how a script ended itself: with a status, or with a message."""
+    return f"exited with status {code}" if isinstance(code, int) else f"ended: {text_of(code)}"
 
 
 def raised_by_user(error: BaseException) -> bool:
-    """Return whether the innermost frame of an exception is the user's own: not what they called raised it."""
+    """Report whether the innermost frame of an exception is the user's own code, not a library that it called."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -134,7 +128,7 @@ def raised_by_user(error: BaseException) -> bool:
 
 
 def place_of_return(method: Any, last: int | None = None) -> str:
-    """Return the line at which a method ended, the last, or that returns its result, as file:line and text."""
+    """Return the line that returns a method's result, or `last` if it lies in the method, as file:line and text."""
     import inspect
 
     try:
@@ -149,14 +143,14 @@ def place_of_return(method: Any, last: int | None = None) -> str:
 
 
 def users_trace(error: BaseException | None) -> str:
-    """Return the frames of an exception that are the user's own, as Python prints them: no library's, nor ours."""
+    """Return the traceback of an exception as Python prints it, without frames of libraries and gradcli."""
     import traceback
 
     return "" if error is None else "".join(traceback.format_list(users_frames(error.__traceback__))).rstrip()
 
 
 def users_path(file: str) -> str:
-    """Return a file's path as messages have it: from the present folder, where it is below that."""
+    """Return a file's path for messages: relative if it is below the current folder, else absolute."""
     try:
         full, near = os.path.abspath(file), os.path.relpath(file)
     except OSError:  # the folder is gone
@@ -164,28 +158,36 @@ def users_path(file: str) -> str:
     return full if near.startswith(os.pardir) else near
 
 
-def users_frames(place: Any) -> list[Any]:
+@functools.cache
+def libraries() -> tuple[str, ...]:
+    """Return the folders of gradcli and of Python's own library, each with a separator at its end."""
     import sysconfig
-    import traceback
 
     paths = sysconfig.get_paths()
-    others = tuple(place + os.sep for place in (PACKAGE, paths["stdlib"], paths["platstdlib"]))
-    frames = []
-    for frame in traceback.extract_tb(place):
-        try:
-            full, near = os.path.abspath(frame.filename), os.path.relpath(frame.filename)
-        except OSError:  # the folder is gone
-            full = near = frame.filename
-        if frame.filename.startswith("<") or full.startswith(others) or "-packages" + os.sep in full:
-            continue
-        frame.filename = full if near.startswith(os.pardir) else near
-        frames.append(frame)
+    return tuple(place + os.sep for place in (PACKAGE, paths["stdlib"], paths["platstdlib"]))
+
+
+@functools.cache
+def is_users(file: str) -> bool:
+    """Report whether a file is the user's: not gradcli's, nor Python's, nor that of an installed package."""
+    with contextlib.suppress(OSError):  # the current folder may be gone
+        file = file if file.startswith("<") else os.path.abspath(file)
+    return not (file.startswith(("<", *libraries())) or "-packages" + os.sep in file)
+
+
+def users_frames(trace: Any) -> list[Any]:
+    """Return the frames of a traceback that are in the user's files."""
+    import traceback
+
+    frames = [frame for frame in traceback.extract_tb(trace) if is_users(frame.filename)]
+    for frame in frames:
+        frame.filename = users_path(frame.filename)
     return frames
 
 
 @contextlib.contextmanager
 def end_forks() -> Any:
-    """End processes that the block forks where it ends, as those of a script end with it: they have no result."""
+    """End processes that the block forks when the block ends."""
     process = os.getpid()
     try:
         yield
@@ -196,9 +198,9 @@ def end_forks() -> Any:
 
 
 def end_fork(process: int, error: BaseException | None, quiet: bool = False) -> None:
-    """End this process, with what its block raised, where it is another one than began the block.
+    """End this process if it was forked after `process` began its block. error: what the block raised.
 
-    quiet: nothing is said of what it raised, as where a function is called many times.
+    quiet: do not print the error, for functions that are called many times.
     """
     if os.getpid() == process:
         return
@@ -217,7 +219,7 @@ def flush_streams() -> None:
 
 @contextlib.contextmanager
 def blame_user_code(path: str, what: str) -> Any:
-    """Turn what the user's code raises into a GradcliError with the code's own frames."""
+    """Turn what the user's code raises into a GradcliError with the frames of that code."""
     try:
         with end_forks():
             yield
@@ -230,11 +232,11 @@ def blame_user_code(path: str, what: str) -> Any:
 
 
 class Surroundings:
-    """The search path and the modules of Python files that share one folder of modules, or the parent of a package.
+    """The search path and the modules of the Python files in one folder, or in one package.
 
-    They are in place inside `with surroundings:`, and put away outside, so that the files of another folder find
-    modules of their own under the same names. Only one is in place at a time. What a library imports while it is,
-    comes from the folder only where there is no other: a user's random.py is nobody's `random` but the user's.
+    They are in sys.path and sys.modules inside `with surroundings:` only, so that files of another folder find their
+    own modules of the same names. Only one is in place at a time. Libraries import from the folder only what exists
+    nowhere else: a user's random.py is `random` for the user's files alone.
     """
 
     current: Surroundings | None = None
@@ -285,7 +287,7 @@ class Surroundings:
         return own
 
     def is_own(self, file: str) -> bool:
-        """Return whether a file is found through the folder, or what its files added to the search path."""
+        """Report whether a file was found through the folder, or through paths that its files added."""
         shared = {PACKAGE, *map(absolute_path, self.outer_path)} - {self.root}
         searched = set(map(absolute_path, sys.path))
         above = with_parents(absolute_path(file))
@@ -293,17 +295,17 @@ class Surroundings:
         return nearest in searched and nearest not in shared
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Find what a library imports outside the folder, if it is there; leave the rest to Python."""
+        """Find a module that a library imports outside the folder; leave the rest to Python's other finders."""
         if path is not None or self.is_own(importing_file()):
             return None
         spec = PathFinder.find_spec(name, [place for place in sys.path if absolute_path(place) != self.root])
         return spec if spec is not None and spec.loader is not None else None
 
     def load(self, path: str, stdout: Any = None, source: str | None = None) -> Any:
-        """Execute a Python file as a module, unless these surroundings have it already, and return it.
+        """Execute a Python file as a module, in its package if it has one, unless that is done; return it.
 
-        A file in a package becomes a part of it. source: its text, if that was read already. Raises GradcliError for
-        what it raises; the modules that it imported until then are forgotten.
+        source: its text, if that was read already. Raises GradcliError for what the file raises, and then forgets the
+        modules that it imported.
         """
         with self:
             known = set(sys.modules)
@@ -316,7 +318,7 @@ class Surroundings:
                 raise
 
     def module(self, path: str, source: str | None = None) -> Any:
-        """Return the module of a file, loaded after the packages that it belongs to."""
+        """Return the module of a file; load its packages first."""
         parts = os.path.relpath(os.path.splitext(os.path.abspath(path))[0], self.root).split(os.sep)
         if len(parts) > 1 and parts[-1] == "__init__":
             del parts[-1]
@@ -336,7 +338,7 @@ class Surroundings:
         return module
 
     def free_name(self, name: str, path: str) -> str:
-        """Return the name of a module or package, or one like it where Python or a library has that name."""
+        """Return the name of a module or package, with a suffix if Python or a library has that name."""
         if name in self.outer:
             others = places_of(self.outer[name]) or [""]
         else:
@@ -348,13 +350,13 @@ class Surroundings:
 
 
 class Folders:
-    """The surroundings of the files of one call: files of one folder, or one package, share theirs."""
+    """The surroundings of the files of one call, one for each folder or package."""
 
     def __init__(self) -> None:
         self.known: dict[str, Surroundings] = {}
 
     def of(self, path: str) -> Surroundings:
-        """Return the surroundings of a file: those in place, where they are its."""
+        """Return the surroundings of a file: the ones in place, if they are for its folder."""
         root = root_of(path)
         if Surroundings.current is not None and Surroundings.current.root == root:
             return Surroundings.current
@@ -373,7 +375,7 @@ def change_to(wanted: Surroundings | None) -> None:
 
 
 def root_of(path: str) -> str:
-    """Return the folder to search for what a file imports: its own, or the one that holds its outermost package."""
+    """Return the folder to search for a file's imports: its own, or the one with its outermost package."""
     folder = os.path.dirname(os.path.abspath(path))
     while os.path.isfile(os.path.join(folder, "__init__.py")) and (name := os.path.basename(folder)):
         if "." in name:
@@ -383,9 +385,9 @@ def root_of(path: str) -> str:
 
 
 class TextLoader(SourceFileLoader):
-    """Loads a module from its text alone: Python takes what it compiled of one of the same size and second.
+    """Loads a module from its text, never from a .pyc: those are recognized by size and second alone.
 
-    source: the text, where it was read already: a pipe can be read but once.
+    source: the text, if it was read already; a pipe can be read only once.
     """
 
     def __init__(self, name: str, path: str, source: str | None):
@@ -393,7 +395,7 @@ class TextLoader(SourceFileLoader):
         self.source = source
 
     def path_stats(self, path: str) -> Any:
-        """Refuse: what is compiled is neither taken from beside the file nor kept there."""
+        """Refuse, so that no .pyc is read or written."""
         raise OSError
 
     def get_data(self, path: str) -> bytes:
@@ -401,7 +403,7 @@ class TextLoader(SourceFileLoader):
 
 
 def execute(name: str, path: str, source: str | None = None) -> Any:
-    """Execute a file (or its text, if known) as a module of a name and return it."""
+    """Execute a file as a module with this name, and return it. source: its text, if known."""
     spec: Any = importlib.util.spec_from_file_location(name, path, loader=TextLoader(name, path, source))
     module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
     sys.modules[name] = module
@@ -415,7 +417,7 @@ def execute(name: str, path: str, source: str | None = None) -> Any:
     return sys.modules[name]
 
 
-normal_path = functools.lru_cache(os.path.normpath)  # every import asks for the same few
+normal_path = functools.lru_cache(os.path.normpath)  # every import asks for the same few paths
 
 
 def absolute_path(path: str) -> str:
@@ -427,7 +429,7 @@ def places_of(module: Any) -> list[str]:
     try:
         file = getattr(module, "__file__", None)
         return [file] if isinstance(file, str) else [str(place) for place in getattr(module, "__path__", ())]
-    except Exception:  # what a program puts among the modules may be anything
+    except Exception:  # sys.modules may hold anything
         return []
 
 
@@ -451,8 +453,8 @@ def importing_file() -> str:
 def load_module(path: str, stdout: Any = None, folders: Folders | None = None, source: str | None = None) -> Any:
     """Execute a Python file as a module and return it.
 
-    Its surroundings are one of `folders`, to be put in place again when it is to run; without those, they stay in
-    place from now on. source: its text, if that was read already.
+    folders: keeps its surroundings, which must be in place again when its functions run; without it, they stay in
+    place. source: its text, if that was read already.
     """
     os.environ.setdefault("JAX_ENABLE_X64", "true")  # read by JAX when it is first imported
     surroundings = Surroundings(root_of(path)) if folders is None else folders.of(path)
@@ -462,7 +464,7 @@ def load_module(path: str, stdout: Any = None, folders: Folders | None = None, s
 
 
 def find_in(module: Any, path: str, name: str) -> Any:
-    """Return what a dotted name means in a module. Raises GradcliError when it is not there, or raises."""
+    """Return the object of a dotted name in a module. Raises GradcliError if it is missing, or raises."""
     attribute: Any = module
     for part in as_written(name).split("."):
         with blame_user_code(path, f"{path}:{name}"):

@@ -1,4 +1,4 @@
-"""The user's own lines: those that are being executed, and which of them carry data to which by their text."""
+"""Lines of the user's code: those that are being executed, and which carry data to which according to their text."""
 
 from __future__ import annotations
 
@@ -9,34 +9,26 @@ import itertools
 import os
 import re
 import sys
-import sysconfig
 from collections.abc import Iterator
 from typing import Any
 
 from ..errors import lines_of_file
-from .user_code import PACKAGE
+from .user_code import is_users
 
 Place = tuple[str, int]  # file and line
-Chain = tuple[tuple[Place, str], ...]  # lines that call one another, the innermost first, each with its function
-LIBRARIES = tuple(place + os.sep for place in {PACKAGE, *(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))})
+Chain = tuple[tuple[Place, str], ...]  # the call stack, innermost line first, each with its function
 CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 
 
-@functools.cache
-def is_users(file: str) -> bool:
-    full = os.path.abspath(file)
-    return not (file.startswith("<") or full.startswith(LIBRARIES) or "-packages" + os.sep in full)
-
-
 def is_users_object(x: Any) -> bool:
-    """Return whether an object is of a class of the user's; the script's is gone from sys.modules at the end."""
+    """Report whether an object's class is the user's; the script's module may be gone from sys.modules."""
     name = type(x).__module__
     file = getattr(sys.modules.get(name), "__file__", None) or "<"
     return hasattr(x, "__dict__") and not isinstance(x, type) and (name == "__main__" or is_users(file))
 
 
 def users_frames() -> Iterator[Any]:
-    """Yield the frames of the user's code that are being executed, the innermost first."""
+    """Yield the frames of the user's code in the call stack, innermost first."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         if is_users(frame.f_code.co_filename):
@@ -50,7 +42,7 @@ def users_chain(most: int | None = None) -> Chain:
 
 
 def place_of_checkpoint() -> Place | None:
-    """Return the user's line that called torch.utils.checkpoint, if that runs the present code."""
+    """Return the user's line that called torch.utils.checkpoint, if the current code runs inside it."""
     frame: Any = sys._getframe(1) if "torch.utils.checkpoint" in sys.modules else None
     while frame is not None and not frame.f_code.co_filename.endswith(CHECKPOINT):
         frame = frame.f_back
@@ -60,7 +52,7 @@ def place_of_checkpoint() -> Place | None:
 
 
 def name_at(place: Place | None) -> str:
-    """Return the name of the tensor whose `.grad` a line reads."""
+    """Return the name of the tensor whose `.grad` a line reads, as written there."""
     line = "".join(lines_of_file(place[0])[place[1] - 1 : place[1]]) if place else ""
     found = re.search(r"([A-Za-z_][\w.]*(?:\[[\w'\"]*\])?(?:\.[\w.]+)?)\.grad\b(?!\()", line)
     return found[1] if found else f"tensor@line {place[1] if place else 0}"
@@ -68,7 +60,7 @@ def name_at(place: Place | None) -> str:
 
 @functools.cache
 def carries(start: Place, end: Place) -> bool:
-    """Return whether names may carry data from one line to another, in whatever order their statements run."""
+    """Report whether names may carry data from one line to another, in any order of their statements."""
     every = [s for file in {start[0], end[0]} for s in statements(file)]
     here, there = ([s for s in statements(file) if s[0] <= line <= s[1]] for file, line in (start, end))
     if start[0] == end[0] and any(s in there for s in here):
@@ -81,7 +73,7 @@ def carries(start: Place, end: Place) -> bool:
 
 @functools.cache
 def statements(file: str) -> list[tuple[int, int, set[str], set[str]]]:
-    """Return the first and the last line of each statement of a file, the names it reads and those it writes."""
+    """Return, for each statement of a file, its first and last line, the names it reads, and those it writes."""
     found: list = []
     with contextlib.suppress(SyntaxError, ValueError):
         tree = ast.parse("".join(lines_of_file(file)))
@@ -100,7 +92,7 @@ def statements(file: str) -> list[tuple[int, int, set[str], set[str]]]:
 
 
 def names_in(nodes: list[ast.AST], arguments: dict[str, set[str]]) -> tuple[set[str], set[str]]:
-    """Return the names that parts of a statement read and write. arguments: of the functions of the file."""
+    """Return the names that a statement's nodes read and write. arguments: parameters by function of the file."""
     read: set[str] = set()
     written: set[str] = set()
     for node in nodes:
@@ -109,7 +101,7 @@ def names_in(nodes: list[ast.AST], arguments: dict[str, set[str]]) -> tuple[set[
                 (written if isinstance(ctx, ast.Store) else read).add(name)
             case ast.Subscript(value=value, ctx=ast.Store()):
                 written |= names_in(list(ast.walk(value)), {})[0]
-            case ast.Call(func=ast.Attribute(value=value, attr=name)):  # append and its like change the object
+            case ast.Call(func=ast.Attribute(value=value, attr=name)):  # methods such as append change the object
                 written |= names_in(list(ast.walk(value)), {})[0] | arguments.get(name, set())
             case ast.Call(func=ast.Name(id=name)):
                 written |= arguments.get(name, set())

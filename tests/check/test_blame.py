@@ -1,6 +1,5 @@
 """Which custom function is to blame, and rules of other frameworks that are not vouched for."""
 
-from types import FunctionType
 
 import numpy as np
 import pytest
@@ -8,7 +7,6 @@ import pytest
 import gradcli
 from gradcli import check_gradient
 from gradcli.check.targets import mentions_checks
-from gradcli.program.detect_framework import calls_solver
 from tests.tape.build import function
 
 
@@ -68,15 +66,6 @@ def test_forward_mode_that_contradicts_is_a_fail():
 
     found = check_gradient(lambda x: double.apply(x).sum(), at={"x": np.array([0.3, 0.5])})
     assert found.verdict == "fail" and "forward mode (jvp) is wrong" in found.message
-
-
-def test_solvers_are_known_by_name():
-    def area(k):
-        from scipy.integrate import quad
-
-        return quad(np.exp, 0, k)[0]
-
-    assert calls_solver(area) and not calls_solver(np.sin) and not calls_solver(FunctionType((lambda: 0).__code__, {}))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import torch.optim
 from torch.overrides import TorchFunctionMode
 
 from ..flow import Recorder
-from ..user_lines import is_users
+from ..user_code import is_users
 
 OPTIMIZERS = os.path.dirname(torch.optim.__file__) + os.sep
 
