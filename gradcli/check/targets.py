@@ -22,13 +22,10 @@ from ..program.arguments import (
     Arguments,
     annotation_name,
     as_array,
-    as_declared,
-    as_whole,
+    bind,
     by_path,
     default_arrays,
     is_under,
-    is_whole,
-    missing_values,
     named_parameters,
 )
 from ..program.claim import CallError, GoneError
@@ -141,13 +138,9 @@ def arguments_of(f: Callable, given: Mapping[str, Any], title: str, wrt: Sequenc
         if name not in names:
             advice = did_you_mean(name, names) or f"its parameters are {', '.join(names)}"
             raise GradcliError(f"{title} has no parameter '{name}'", hint=advice, kind="name")
-    missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
-    if missing:
-        raise missing_values(title, missing, f", or --shape {missing[0]}=3,4")
     whole = {p.name for p in parameters if takes_whole(p.annotation)}
-    defaults = default_arrays(parameters, given)
-    given = as_declared(parameters, {**{n: x for n, x in defaults.items() if n in wrt or not given}, **given}, f)
-    return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in names if n in given}
+    defaults = {n: x for n, x in default_arrays(parameters, given).items() if n in wrt or not given}
+    return bind(f, parameters, {**defaults, **given}, title, whole, more=", or --shape {}=3,4")
 
 
 def takes_whole(annotation: Any) -> bool:

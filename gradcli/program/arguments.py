@@ -1,4 +1,4 @@
-"""Signatures, arguments of calls elsewhere, and outputs of several arrays: names and places."""
+"""Match values to parameters by name, and name the arrays inside nested arguments and outputs."""
 
 import copy
 import dataclasses
@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
 
 
 def annotation_name(annotation: Any) -> str:
-    """Return the name of the type that an annotation names, without its module: LongTensor of torch.LongTensor."""
+    """Return the type of an annotation without its module: LongTensor for torch.LongTensor."""
     name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     return name.rpartition(".")[2]
 
@@ -29,7 +29,7 @@ ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return
 def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
     """Return a function's parameters without *args and **kwargs.
 
-    Raises GradcliError where there are no others, ValueError or TypeError where Python does not know them.
+    Raises GradcliError if there are no others, ValueError or TypeError if Python does not know the signature.
     """
     parameters = inspect.signature(function).parameters.values()
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -40,16 +40,15 @@ def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
 
 
 def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
-    """Return values by name as a call takes them: those of positional-only parameters in order, and the rest."""
+    """Split values by name into positional arguments, for positional-only parameters, and keyword arguments."""
     bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
     return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
 
 
 def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
-    """Return a function to call with values of these names in order, behind the first few arguments.
+    """Return a function that takes values of these names in order, after the first few arguments.
 
-    It is the function itself where its parameters have that order, or lack one of the names; else one that passes the
-    values on under their names.
+    It is the function itself if its parameters have that order, or lack one of the names.
     """
     names = list(names)
     try:
@@ -70,13 +69,13 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
 
 
 def default_arrays(parameters: Iterable[inspect.Parameter], given: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the arrays of floating-point numbers that are the defaults of parameters without a value."""
+    """Return the defaults of parameters without a value, if they are arrays of floating-point numbers."""
     defaults = {p.name: as_array(p.default) for p in parameters if p.name not in given and hasattr(p.default, "shape")}
     return {name: x for name, x in defaults.items() if x is not None and x.ndim and x.dtype.kind in "fc"}
 
 
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
-    """Return the error of parameters that were given no value; more: what else the hint says."""
+    """Return the error for parameters without a value. more: the end of the hint."""
     listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
     hint = f"add to the command line: {words}{more}"
     if "self" in names:
@@ -86,11 +85,32 @@ def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliE
     return GradcliError(f"{title} needs a value for {listed}", hint=hint, kind="name")
 
 
+def bind(
+    function: Any,
+    parameters: Sequence[inspect.Parameter],
+    given: Mapping[str, Any],
+    title: str,
+    whole: Container[str],
+    others: Iterable[str] = (),
+    more: str = "",
+) -> dict[str, Any]:
+    """Return arguments in the order of parameters and others: dicts as declared, whole numbers as integers.
+
+    whole: the names of whole numbers. more: the end of the hint for missing values; {} is the first one. Raises
+    GradcliError.
+    """
+    if missing := [p.name for p in parameters if p.name not in given and p.default is p.empty]:
+        raise missing_values(title, missing, more.format(missing[0]))
+    given = as_declared(parameters, given, function)
+    known = [name for name in (*(p.name for p in parameters), *others) if name in given]
+    return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in known}
+
+
 Path = tuple[int | str, ...]
 
 
 class OutputPart(NamedTuple):
-    """One array of an output: the keys that lead to it, its shape, and whether pairs stand for complex numbers."""
+    """One array of an output. path: its keys. pairs: whether it is complex, with pairs of real numbers as elements."""
 
     path: Path
     shape: tuple[int, ...]
@@ -98,12 +118,12 @@ class OutputPart(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many real numbers it is."""
+        """The number of real numbers."""
         return math.prod(self.shape) * (2 if self.pairs else 1)
 
 
 def arrays_in(result: Any, is_float: Callable[[Any], bool], path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield the floating-point arrays in nested dicts, lists and tuples, in order, and what leads to each."""
+    """Yield path and array of the floating-point arrays in nested dicts, lists and tuples, in order."""
     if is_float(result):
         yield path, result
     elif isinstance(result, Mapping | list | tuple):
@@ -112,13 +132,13 @@ def arrays_in(result: Any, is_float: Callable[[Any], bool], path: Path = ()) -> 
 
 
 def layout_of(arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool]) -> tuple[OutputPart, ...]:
-    """Return what the arrays of an output are; one alone needs no path."""
+    """Describe the arrays of an output; a single one has an empty path."""
     alone = len(arrays) == 1
     return tuple(OutputPart(() if alone else path, tuple(getattr(x, "shape", ())), is_complex(x)) for path, x in arrays)
 
 
 def element_at(parts: Sequence[OutputPart], row: int) -> tuple[Path, str]:
-    """Return what leads to the element that a row of the joined vector belongs to, and its part: "", "re" or "im"."""
+    """Return the path of the element at a row of the joined vector, and its part: "", "re" or "im"."""
     for part in parts:
         if row < part.size:
             place, which = (row // 2, "im" if row % 2 else "re") if part.pairs else (row, "")
@@ -129,7 +149,7 @@ def element_at(parts: Sequence[OutputPart], row: int) -> tuple[Path, str]:
 
 
 class Arguments:
-    """Arguments by path, `x` or `params.w[0]`: floating-point arrays that `wrt` names are inputs, the rest stays."""
+    """Nested arguments. The floating-point arrays that `wrt` names are inputs, by path: `x` or `params.w[0]`."""
 
     def __init__(self, tree: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.wrt = wrt
@@ -137,7 +157,7 @@ class Arguments:
         self.tree: dict[str, Any] = {name: self.take_in(name, x) for name, x in tree.items()}
 
     def take_in(self, path: str, x: Any) -> Any:
-        """Return an argument with its numbers as arrays of NumPy, and note which of them are inputs."""
+        """Return an argument with NumPy arrays as its leaves; note its inputs."""
         if is_branch(x):
             return rebuild(x, [self.take_in(below, part) for below, part in branches(path, x)])
         raw = as_array(x)
@@ -150,7 +170,7 @@ class Arguments:
         return raw
 
     def fill_in(self, leaves: Mapping[str, Any], fixed: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-        """Return the arguments with others in place of the inputs; what is fixed goes through a function."""
+        """Return the arguments with other values for the inputs. fixed: converts the remaining arrays."""
 
         def fill(path: str, x: Any) -> Any:
             if path in leaves:
@@ -168,7 +188,7 @@ def as_array(x: Any) -> np.ndarray | None:
         return None
     try:
         raw = tensor_data(x) if hasattr(x, "detach") else np.array(x)
-    except Exception:  # whatever it is, it is no array
+    except Exception:  # it is not an array
         return None
     if raw.dtype.kind == "V" and raw.dtype.itemsize == 2:  # bfloat16
         raw = raw.astype(np.float32)
@@ -176,7 +196,7 @@ def as_array(x: Any) -> np.ndarray | None:
 
 
 def tensor_data(x: Any) -> np.ndarray:
-    """Return the numbers of a tensor, of PyTorch or of ours; NumPy has no bfloat16, which becomes float32."""
+    """Return a tensor of PyTorch or gradcli as an array; bfloat16, which NumPy lacks, becomes float32."""
     if not hasattr(x, "to_dense"):
         return x.detach()._data
     x = x.detach().cpu().resolve_conj().resolve_neg().to_dense()
@@ -184,7 +204,7 @@ def tensor_data(x: Any) -> np.ndarray:
 
 
 def is_branch(x: Any) -> bool:
-    """Return whether an argument holds arguments: a dict, a dataclass, or a list or tuple that is no array."""
+    """Report whether an argument holds others: a dict, dataclass, tuple, or a list that is not an array of numbers."""
     if isinstance(x, Mapping) or is_record(x):
         return True
     return isinstance(x, list | tuple) and (
@@ -197,9 +217,9 @@ def is_record(x: Any) -> bool:
 
 
 def as_declared(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any], function: Any) -> dict[str, Any]:
-    """Return values where dicts are objects of the dataclass, or named tuple, that a parameter is annotated with.
+    """Replace dicts by objects of the dataclass or named tuple that the parameter's annotation names.
 
-    Fields without a value are those of the parameter's default.
+    Fields without a value keep that of the parameter's default.
     """
     made = dict(given)
     for p in parameters:
@@ -220,7 +240,7 @@ def as_declared(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any
 
 
 def is_number(x: Any) -> bool:
-    """Return whether something is a plain number, or nested lists of such."""
+    """Report whether something is a number, or nested lists of numbers."""
     if isinstance(x, list):
         return all(map(is_number, x))
     return isinstance(x, int | float | complex | np.number) and not isinstance(x, bool)
@@ -238,7 +258,7 @@ def branches(path: str, x: Any) -> Iterator[tuple[str, Any]]:
 
 
 def rebuild(like: Any, parts: list) -> Any:
-    """Return a dict, list, dataclass or (named) tuple like another one with other parts."""
+    """Return a copy of a dict, list, dataclass or (named) tuple with other parts."""
     if is_record(like):
         made = copy.copy(like)
         for name, part in zip(vars(like), parts, strict=True):
@@ -250,7 +270,7 @@ def rebuild(like: Any, parts: list) -> Any:
 
 
 def by_path(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by name, those of `params.w[0]` and the like in dicts and lists. Raises GradcliError."""
+    """Nest values by path: `params.w[0]` goes into a dict and a list. Raises GradcliError."""
     tree: dict[str, Any] = {}
     for path, x in given.items():
         steps, place = steps_of(path), tree
@@ -265,12 +285,12 @@ def by_path(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def steps_of(path: str) -> list[Any]:
-    """Return the keys and numbers in a path: layers[0].w has three."""
+    """Split a path: layers[0].w has the keys "layers", 0 and "w"."""
     return [int(number) if number else key for number, key in re.findall(r"\[(\d+)\]|([^.\[]+)", path)]
 
 
 def with_lists(path: str, x: Any) -> Any:
-    """Return nested dicts with those that have numbers as keys turned to lists. Raises GradcliError for gaps."""
+    """Turn nested dicts with numbers as keys into lists. Raises GradcliError for gaps."""
     if not isinstance(x, dict):
         return x
     if not all(isinstance(key, int) for key in x):
@@ -282,7 +302,7 @@ def with_lists(path: str, x: Any) -> Any:
 
 
 def call_with(function: Callable, values: Mapping[str, Any]) -> Any:
-    """Call a function on values by name: positionally where its parameters allow, as derived functions need it."""
+    """Call a function on values by name, positionally if its parameters allow; derived functions need that."""
     return by_name(function, values)(*values.values())
 
 
@@ -291,7 +311,7 @@ def is_under(path: str, name: str) -> bool:
 
 
 def is_named(path: str, wrt: Sequence[str] | None) -> bool:
-    """Return whether a path is among what is to be differentiated: all unless given."""
+    """Report whether a path is to be differentiated: `wrt` names it or what contains it; None names all."""
     return wrt is None or any(is_under(path, name) for name in wrt)
 
 
@@ -305,7 +325,7 @@ def as_whole(x: Any) -> Any:
 
 
 def expand_paths(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str]:
-    """Return the paths that names stand for, all unless given; an unknown name stays as it is."""
+    """Return the paths of the inputs that `wrt` names [all]; unknown names stay."""
     if wrt is None:
         return list(paths)
     return [path for name in wrt for path in ([p for p in paths if is_under(p, name)] or [name])]

@@ -1,7 +1,7 @@
-"""Records what a script does with its tensors, on the graph and off it: what `gradcli why` explains gradients with.
+"""Record what a script does with its tensors, in the graph and outside it, for `gradcli why`.
 
-A `Recorder` notes each operation as a step between values, and each run of backward as what its nodes received and
-sent. It is fed by gradcli's own engine here, and by PyTorch in `elsewhere/torch_flow.py`.
+A `Recorder` notes each operation as a step between values. For each run of backward, it notes what the nodes received
+and sent. `OwnRecorder` records gradcli's own engine; `elsewhere/torch_flow.py` records PyTorch.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .user_code import is_users
 from .user_lines import Chain, Place, is_users_object, place_of_checkpoint, users_chain, users_frames
 
 MOST_STEPS = 100_000  # the last steps are kept, with about 100 MB
-MOST_NUMBERS = 10_000  # numbers and arrays that are recognized when they come back
+MOST_NUMBERS = 10_000  # Python numbers and NumPy arrays that are recognized in later operations
 MOST_PASSES = 16
 
 
 class Size(NamedTuple):
-    """How large the elements of an array are. state: ok, zero, nan or inf. bad: how many of total are not finite."""
+    """The size of an array's elements. state: ok, zero, nan or inf. bad: the number that are not finite, of total."""
 
     state: str
     most: float
@@ -46,8 +46,8 @@ class Size(NamedTuple):
 class Value:
     """A tensor, number or array between two changes in place.
 
-    kind: f, i or b by its elements; p for Python numbers and NumPy arrays. state: of its elements, as in Size.
-    chain: the lines that made it. step: the operation that made it, if one was seen. gradient: its `.grad` at the end.
+    kind: f, i or b for the type of a tensor's elements; p for Python numbers and NumPy arrays. state: as in Size.
+    chain: the lines that made it. step: the operation that made it, if known. gradient: its `.grad` at the end.
     filled: the last pass that gave it a gradient. events: the last of each kind, see Recorder.take_note.
     """
 
@@ -71,7 +71,7 @@ class Value:
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """One operation. recorded: whether graphs were recorded. is_open: whether data of unknown origin came in."""
+    """One operation. recorded: whether grad mode was on. is_open: whether an input has an unknown origin."""
 
     number: int
     name: str
@@ -84,7 +84,7 @@ class Step:
 
 
 class Note(NamedTuple):
-    """The operand of a node in words. hidden: whether the gradient was 0 where nan or infinity came of it."""
+    """The operand of a node, in words. hidden: whether nan or infinity came from a gradient of 0."""
 
     operand: Value
     text: str
@@ -92,9 +92,9 @@ class Note(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A node that ran. key: its number. sent: where to, a leaf's value or a node's number, and how large it was.
+    """A node that ran. key: its number. sent: pairs of a leaf's value or a node's number, and the gradient's size.
 
-    eps: of its numbers. note: on its operand, where the gradient ends or becomes nan or infinite.
+    eps: of the gradient's type. note: on its operand, if the gradient ends there or becomes nan or infinite.
     """
 
     key: int
@@ -108,7 +108,7 @@ class Run(NamedTuple):
 
 @dataclass(eq=False)
 class Pass:
-    """A run of backward or grad, in order. leaves: those that the graph led to. targets: of grad."""
+    """A run of backward or grad. runs: its nodes, in order. leaves: those in the graph. targets: the inputs of grad."""
 
     number: int
     kind: str
@@ -120,7 +120,7 @@ class Pass:
 
 
 class Event(NamedTuple):
-    """What happened to a gradient. filled, cleared: the value's last ones before. function: the one it happened in."""
+    """An event of a gradient. filled, cleared: the value's last ones before it. function: where it happened."""
 
     number: int
     place: Place | None
@@ -131,7 +131,7 @@ class Event(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What was seen of a script. names: its tensors at the end. used: those whose gradient it read or stepped with."""
+    """The record of a script. names: its tensors at the end. used: those whose gradient it read or stepped with."""
 
     steps: list[Step]
     passes: list[Pass]
@@ -140,7 +140,7 @@ class Record(NamedTuple):
 
 
 class Recorder:
-    """Notes what a script does. What a framework must answer of its tensors and nodes is that of our own here."""
+    """Notes what a script does. Subclasses for other frameworks override the first group of methods."""
 
     def __init__(self, variables: dict[str, Any]) -> None:
         self.variables = variables
@@ -159,7 +159,7 @@ class Recorder:
         """Return a context in which it records."""
         return self
 
-    # -- what a framework answers ------------------------------------------------------------------------
+    # -- access to tensors and nodes --------------------------------------------------------------------
 
     tensor_type: Any = Tensor
 
@@ -192,7 +192,7 @@ class Recorder:
         node.origin = origin
 
     def hook(self, node: Any, hook: Callable) -> None:
-        """Have a hook called after a node ran, in place of an earlier one."""
+        """Call a hook after a node ran; it replaces an earlier one."""
         node.hook_table.post[id(self)] = hook
 
     # -- values and steps ---------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class Recorder:
         return value if reference is not None and reference() is x else None
 
     def value(self, x: Any) -> Value:
-        """Return the value of a tensor; one that is new came from outside, or from a function that was not seen."""
+        """Return the value of a tensor; a new one came from outside, or from a function that was not recorded."""
         value = self.find(x)
         if value is None:
             value = self.new_value(x, None, self.made_at.get(self.address(x)) or users_chain())
@@ -265,10 +265,10 @@ class Recorder:
     def keep(self, step: Step) -> None:
         self.steps.append(step)
         if len(self.steps) > MOST_STEPS:
-            self.steps.popleft().inputs = ()  # else all that was ever computed would be kept
+            self.steps.popleft().inputs = ()  # so that earlier values are freed
 
     def set_origins(self, node: Any, step: Step, operands: tuple) -> list[Value]:
-        """Note the step that made a node, and the nodes between it and others; return the values that these made."""
+        """Note the step that made a node and its unknown parents; return the values of the known nodes above them."""
         waiting, sources = [node], []
         while waiting:
             node = waiting.pop()
@@ -286,7 +286,7 @@ class Recorder:
     # -- gradients ------------------------------------------------------------------------------------------
 
     def take_note(self, kind: str, x: Any, gradient: Any = None) -> None:
-        """Note an event of a tensor: read, look, step and clear of its gradient; freeze; optimizer, which takes it."""
+        """Note an event of a tensor: its gradient is read, looked at, stepped with, cleared; freeze; optimizer."""
         value, line = self.value(x), users_chain(1)
         if gradient is not None:
             self.owners[self.address(gradient)] = value
@@ -303,7 +303,7 @@ class Recorder:
                 self.value(other).name = name
 
     def changed(self, x: Any) -> None:
-        """Note that memory was changed in place: a gradient may have been cleared that way."""
+        """Note that a tensor was changed in place: this may have cleared a gradient."""
         value = self.owners.get(self.address(x))
         if value is not None and size_of(self.array(x)).state == "zero":
             value.events["clear"] = self.event(value)
@@ -313,7 +313,7 @@ class Recorder:
         return Event(next(self.count), place, size, value.filled, value.events.get("clear"), function)
 
     def follow(self, kind: str, roots: Iterable[Any], targets: Iterable[Any] = ()) -> None:
-        """Note that backward or grad starts, and put a hook on every node that it may run."""
+        """Note that backward or grad starts, and hook every node that it may run."""
         self.note_locals()
         starts = [x for x in roots if isinstance(x, self.tensor_type)]
         wanted = tuple([self.value(x) for x in targets if isinstance(x, self.tensor_type)])
@@ -364,7 +364,7 @@ class Recorder:
         return hook
 
     def describe(self, operands: tuple, sent: np.ndarray, received: list, bad: bool) -> Note | None:
-        """Return the operand that a node sent an array for: at the first bad element, or its range."""
+        """Return the operand that a node sent a gradient to: its first bad element, or its range."""
         numbers = [x for x in operands if self.array(x).dtype.kind in "fc"]
         alike = [x for x in numbers if self.array(x).shape == sent.shape] or numbers
         if not alike or not (array := self.array(alike[0])).size:
@@ -381,13 +381,13 @@ class Recorder:
     # -- names ----------------------------------------------------------------------------------------------
 
     def note_locals(self) -> None:
-        """Keep the variables of the script's functions that are running."""
+        """Keep the local variables of the script's functions that are running."""
         for frame in users_frames():
             if frame.f_code.co_name != "<module>":
                 self.locals.update({k: x for k, x in frame.f_locals.items() if not k.startswith((".", "__"))})
 
     def names(self) -> Iterator[tuple[str, Any]]:
-        """Yield tensors by name: of the script, then of its functions; parameters of a module by their path."""
+        """Yield tensors by name: global ones, then local ones; a module's parameters by path."""
         for name, x in [*self.variables.items(), *self.locals.items()]:
             if isinstance(name, str) and not name.startswith("__"):
                 yield from self.named(name, x)
@@ -409,7 +409,7 @@ class Recorder:
     is_module = staticmethod(is_module)
 
     def finish(self) -> Record:
-        """Return what was seen, with the gradients as they are at the end."""
+        """Return the record, with the final gradients."""
         names: dict[str, Value] = {}
         for name, x in self.names():
             names.setdefault(name, self.value(x))
@@ -439,7 +439,7 @@ def is_finite(size: Size) -> bool:
 
 def size_of(x: np.ndarray) -> Size:
     if not x.size:
-        return Size("ok", 1.0)  # what selected nothing sends the zeros
+        return Size("ok", 1.0)  # the cause of zeros is the empty selection, not this
     numbers = np.abs(x) if x.dtype.kind == "c" else x
     low, high = float(numbers.min()), float(numbers.max())
     most = max(-low, high)
@@ -450,7 +450,7 @@ def size_of(x: np.ndarray) -> Size:
 
 
 def flatten(x: Any, depth: int = 4) -> Iterator[Any]:
-    """Yield what operands hold: tensors, numbers and arrays in lists, tuples, dicts and slices."""
+    """Yield the tensors, numbers and arrays inside lists, tuples, dicts and slices."""
     if isinstance(x, slice):
         x = (x.start, x.stop, x.step)
     if isinstance(x, list | tuple | dict) and depth:
@@ -461,7 +461,7 @@ def flatten(x: Any, depth: int = 4) -> Iterator[Any]:
 
 
 class OwnRecorder(Recorder, Mode, Observer):
-    """Records from our own engine: operations as a mode, what leaves the graph as an observer."""
+    """Records gradcli's engine: operations as a mode, events outside the graph as an observer."""
 
     @contextlib.contextmanager
     def following(self) -> Iterator[None]:

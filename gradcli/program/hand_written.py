@@ -1,4 +1,4 @@
-"""Derivatives that are written by hand as what is claimed: plain arrays in, whatever the function is made of."""
+"""Claims of derivatives that are written by hand, as functions of plain arrays."""
 
 from __future__ import annotations
 
@@ -32,22 +32,19 @@ from .detect_framework import engine_of
 
 MOST_ELEMENTS = 2_000  # elements of a function that works element by element: its Jacobian has their square
 ELEMENTWISE = "if f works element by element, --elementwise (elementwise=True in a declaration) takes that shape"
-UNCHANGED_UNITS = 1000  # so many rounding units of an output are no change of it
+UNCHANGED_UNITS = 1000  # changes of an output by up to this many rounding units count as zero
 
 
 class HandWritten(Claim):
-    """A plain function of arrays, called positionally in the order of `at`, and a gradient or a vjp beside it.
+    """A function of arrays and its grad, vjp or jvp, all called positionally in the order of `at`.
 
-    grad(*arrays): an array for one input, else a tuple in order or a dict by name; vjp(cotangent, *arrays)
-    likewise; jvp(tangents, *arrays): the product with a tuple of tangents, one per array in order, as an array like
-    the output. elementwise: f works element by element on inputs of one shape and numbers, and grad returns the
-    derivative of each element of the output, in the output's shape.
+    grad(*arrays): an array for one input, else a tuple in order or a dict by name. vjp(cotangent, *arrays): the same.
+    jvp(tangents, *arrays): an array like the output, for a tuple with one tangent per array. elementwise: f works
+    element by element on numbers and inputs of one shape, and grad returns one derivative per element of the output.
     """
 
-    place: Callable[[np.ndarray], np.ndarray] = staticmethod(
-        np.ndarray.copy
-    )  # where in memory the functions find their arrays
-    written = ""  # what a function changed that it was given
+    place: Callable[[np.ndarray], np.ndarray] = staticmethod(np.ndarray.copy)  # copies arrays for the functions
+    written = ""  # which argument a function changed
 
     def __init__(
         self,
@@ -72,7 +69,7 @@ class HandWritten(Claim):
     def call(
         self, function: Callable, arrays: Arrays, what: str, *before: Any, cotangent: np.ndarray | None = None
     ) -> Any:
-        """Call on copies of the cotangent and the arrays; note which it changes. Raises CallError when it raises."""
+        """Call on copies of the cotangent and the arrays; note which it changes. Raises CallError if it raises."""
         given = [*([] if cotangent is None else [cotangent]), *arrays.values()]
         copies = [self.place(x) if x.ndim else x[()] for x in given]
         with np.errstate(all="ignore"), failing_as(what):
@@ -85,26 +82,24 @@ class HandWritten(Claim):
         return result
 
     def as_called(self) -> Iterator[Difference]:
-        """Yield whether the functions write into what they are given, or depend on where it lies in memory."""
+        """Yield whether the functions change their arguments, or depend on their memory layout."""
         if self.written:
             yield Difference("writes-into", self.written)
             return
         usual = self.answers()
         narrow = any(x.dtype.itemsize < np.dtype(float).itemsize for x in usual.values())
         there = functools.partial(compare, "layout", {**usual, **self.at}, usual)
-        if any(True for _ in there(self.answers, narrow, "", "")):  # it differs in any case
+        if any(True for _ in there(self.answers, narrow, "", "")):  # results differ between equal calls
             return
         for layout, place in LAYOUTS.items():
             self.place = place
-            with contextlib.suppress(CallError):  # it may refuse such an array, aloud
-                answers = self.answers()
-                yield from there(
-                    functools.partial(dict, answers), narrow, f"where arrays are {layout}", "where they are in C order"
-                )
+            with contextlib.suppress(CallError):  # refusing a layout with an error is right
+                answers = functools.partial(dict, self.answers())
+                yield from there(answers, narrow, f"where arrays are {layout}", "where they are in C order")
             self.place = np.ndarray.copy
 
     def answers(self) -> dict[str, np.ndarray]:
-        """Return the function's value and what is claimed, by name."""
+        """Return the value and the claimed derivative, or a product with it, by name."""
         out = self.value(self.at)
         found = {"the value": out}
         if self.backward is not None:
@@ -129,7 +124,7 @@ class HandWritten(Claim):
         return {name: fit(parts[name], out, name) for name in self.wrt}
 
     def diagonal(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
-        """Return the Jacobian of which a derivative per element is the diagonal. Raises WrongShapeError."""
+        """Return the Jacobian with one derivative per element on its diagonal. Raises WrongShapeError."""
         raw, x = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), self.at[name]
         if raw.shape not in ((), out.shape):  # a number is the derivative of every element
             wanted = f"element by element it must have the output's shape {out.shape}"
@@ -141,9 +136,9 @@ class HandWritten(Claim):
         return self.fit_shape(whole.reshape(out.shape + x.shape), out, name)
 
     def refuse_mixing(self, arrays: Arrays, out: np.ndarray) -> None:
-        """Raise NotElementwiseError for inputs of another shape, and where an element changes another one's output.
+        """Raise NotElementwiseError for inputs of another shape, and if an element changes another element's output.
 
-        Elements whose numbers have a bit are moved at once, then those without: any two are apart in some bit.
+        For each bit, the elements whose index has it are moved, then the others: any two indices differ in some bit.
         """
         for name in self.wrt:
             if self.at[name].ndim and self.at[name].shape != out.shape:
@@ -160,7 +155,7 @@ class HandWritten(Claim):
             mixed = {n: np.where(moved, beside[n], x) if x.shape == out.shape else x for n, x in arrays.items()}
             try:
                 there = self.value(mixed)
-            except CallError:  # beside the point it may have no value
+            except CallError:  # f may be undefined there
                 continue
             changed = ~moved & (np.abs(there - out) > room) if there.shape == out.shape else ~moved
             if changed.any():
@@ -170,7 +165,7 @@ class HandWritten(Claim):
         self.seen_apart = True
 
     def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
-        """Return a gradient in the shape output.shape + input.shape; of complex outputs, real and imaginary parts.
+        """Return a gradient with shape output.shape + input.shape; for complex outputs, real and imaginary parts.
 
         Raises WrongShapeError, and CallError for complex outputs of complex inputs, which have no single derivative.
         """
@@ -193,7 +188,7 @@ class HandWritten(Claim):
         return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
 
     def note_type(self, raw: np.ndarray, name: str) -> None:
-        """Note a derivative that comes in a type of fewer digits than its input has: it is judged by these."""
+        """Note a derivative in a type with fewer digits than its input; the tolerance follows that type."""
         given = self.at[name].dtype
         if raw.dtype.kind not in "fc" or raw.real.dtype.itemsize >= given.type(0).real.dtype.itemsize:
             return
@@ -263,7 +258,7 @@ class HandWritten(Claim):
 
 
 def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
-    """Return the two functions that one is which returns (value, gradient)."""
+    """Split a function that returns (value, gradient) into two."""
 
     def part(which: int) -> Callable:
         @functools.wraps(f)
@@ -280,9 +275,9 @@ def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
 
 
 def with_cache(forward: Callable, backward: Callable, names: Sequence[str]) -> tuple[Callable, Callable]:
-    """Return f and its backward of a forward that may return (out, cache), where backward takes (cotangent, cache).
+    """Return f and its vjp from forward(*inputs), which may return (out, cache), and backward(cotangent, cache).
 
-    Backward takes a cache if it has fewer parameters than inputs of these names, or others.
+    Backward takes a cache if its only other parameter is not the input.
     """
     try:
         parameters = list(inspect.signature(backward).parameters)[1:]
@@ -314,7 +309,7 @@ def claim_by_hand(
     wrt: Sequence[str] | None,
     elementwise: bool = False,
 ) -> HandWritten:
-    """Return a function with derivatives by hand, of which a framework runs some, on arrays flattened from the rest."""
+    """Return the claim of derivatives by hand; nested and framework arguments are flattened to plain arrays."""
     if (backward := claims.get("vjp")) is not None:
         f, pull = with_cache(f, backward, list(at))
         claims = {**claims, "vjp": pull}
@@ -334,7 +329,7 @@ def claim_by_hand(
 
 
 class Flattened:
-    """A function of arrays in order that calls another on its own kind of arguments. role: f, grad, vjp or jvp."""
+    """Calls a function of nested or framework arguments on plain arrays. role: f, grad, vjp or jvp."""
 
     def __init__(self, function: Callable, arguments: Arguments, role: str):
         self.function, self.arguments, self.role = function, arguments, role
@@ -352,7 +347,7 @@ class Flattened:
         return self.flat(self.run(before, leaves))
 
     def run(self, before: tuple, leaves: dict[str, Any]) -> Any:
-        """Call the function on plain arrays, or from where those are refused on the framework's."""
+        """Call the function on plain arrays, or on the framework's if it refuses those."""
         if self.engine is None:
             return self.attempt(before, leaves, lambda x: x)
         from .elsewhere.framework import adapter_of
@@ -379,7 +374,7 @@ class Flattened:
         return self.function(first, *filled.values())
 
     def flat(self, result: Any) -> Any:
-        """Return a result with arrays of NumPy; gradients as a dict by path where the arguments are nested."""
+        """Return a result with NumPy arrays; gradients of nested arguments as a dict by path."""
         if self.role in ("f", "jvp"):
             array = as_array(result)
             return result if array is None else array
@@ -387,7 +382,7 @@ class Flattened:
         nested = list(self.arguments.arrays) != names
         if nested:
             whole = result if isinstance(result, tuple) and len(result) <= len(names) else (result,)
-            if len(whole) < len(names):  # those with numbers to differentiate
+            if len(whole) < len(names):  # gradients only of arguments with floating-point numbers
                 holding = [name for name in names if any(is_under(p, name) for p in self.arguments.arrays)]
                 names = holding if len(whole) == len(holding) else names
             if isinstance(result, dict) and result.keys() <= set(names):
@@ -399,6 +394,6 @@ class Flattened:
 
 
 def plain_part(x: Any) -> Any:
-    """Return an array of any framework as one of NumPy; anything else as it is."""
+    """Return an array of any framework as a NumPy array; anything else as it is."""
     array = as_array(x) if hasattr(x, "shape") else None
     return x if array is None else array

@@ -1,8 +1,8 @@
-"""Functions that run somewhere else: in another framework, another process, a server, a library of C.
+"""Functions that run elsewhere: in another framework, another process, a server, a C library.
 
-A kind of address is a line of KINDS (`program/target.py`) and the module of that name; its `open_address` returns what
-makes the function there from values of its inputs. A framework is a line of FRAMEWORKS
-(`program/detect_framework.py`) and the module of that name with an `Adapter`.
+A kind of address has a line in KINDS (`program/target.py`) and a module of that name, whose `open_address` returns a
+function from input values to a Claim. A framework has a line in FRAMEWORKS (`program/detect_framework.py`) and a
+module of that name with an `Adapter`.
 """
 
-ANSWER_SECONDS = 60.0  # how long one answer may take, unless --timeout says it
+ANSWER_SECONDS = 60.0  # the time limit of one answer, without --timeout

@@ -16,7 +16,7 @@ from .framework import FrameworkCall, join_real
 
 
 class Adapter(FrameworkCall):
-    """A call in HIPS autograd: reverse and forward mode by its core, on a tuple of all inputs."""
+    """A call in HIPS autograd: reverse mode by make_vjp, forward mode by make_jvp, on a tuple of all inputs."""
 
     engine = "autograd"
 
@@ -50,12 +50,12 @@ class Adapter(FrameworkCall):
 
 
 def leaf(x: np.ndarray) -> Any:
-    """Return an array of its own; a number where it has no axes."""
+    """Return a copy of an array, or a NumPy scalar if it has no axes."""
     return np.array(x) if np.ndim(x) else np.asarray(x)[()]
 
 
 def is_float_box(x: Any) -> bool:
-    """Return whether something is an array of floating-point or complex numbers, or a box that holds one."""
+    """Report whether something is an array of floating-point or complex numbers, or a box with one."""
     raw = x
     while hasattr(raw, "_value"):
         raw = raw._value

@@ -28,7 +28,7 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 
 
 class Fmu(Claim):
-    """A model's outputs, and its fmi2GetDirectionalDerivative; inputs without a value keep that of the model."""
+    """A model's outputs and its fmi2GetDirectionalDerivative. Inputs without a value keep the model's default."""
 
     capabilities = Capabilities(jvp=True, costly=True)
 

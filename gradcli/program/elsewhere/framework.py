@@ -1,4 +1,4 @@
-"""Functions of PyTorch, JAX and HIPS autograd: what the three have in common, and the choice among them."""
+"""The common part of the adapters for PyTorch, JAX and HIPS autograd, and the choice among them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ..arguments import (
     Path,
     annotation_name,
     as_array,
-    as_declared,
     as_whole,
+    bind,
     by_path,
     call_with,
     default_arrays,
@@ -28,7 +28,6 @@ from ..arguments import (
     is_under,
     is_whole,
     layout_of,
-    missing_values,
     named_parameters,
 )
 from ..claim import Arrays, CallError, Capabilities, Claim, failing_as, free_name, point_beside
@@ -38,11 +37,10 @@ SINGLE_UNIT = 2.0**-24
 
 
 class FrameworkCall(Claim):
-    """A call of a function in the language of a framework.
+    """A call of a function of a framework.
 
-    It runs in double precision, and its derivative is claimed in that of `dtype`. In a type of few digits (SHORT) the
-    values are in that type, too. Outputs of several arrays are flattened and joined; complex ones become pairs along a
-    last axis.
+    Values are computed in double precision, the claimed derivative in `dtype`. With a short type (SHORT), values are
+    in that type, too. Several outputs are flattened and joined; complex numbers become pairs along a last axis.
     """
 
     engine = ""
@@ -63,7 +61,7 @@ class FrameworkCall(Claim):
         self.single = single
         self.budget.claim_calls = 1
         self.forward_mode: bool | None = None
-        how = ": its derivative in float32, beside values in float64" if single else " in float64"
+        how = ": derivative in float32, values in float64" if single else " in float64"
         how = how if self.short is None else f" in {self.short}"
         self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
         unit = SINGLE_UNIT if self.settle() and single else None
@@ -78,13 +76,13 @@ class FrameworkCall(Claim):
         )
 
     def short_types(self) -> Iterator[tuple[float, str]]:
-        """Yield rounding unit and name of the types of at most two bytes that the function computes in."""
+        """Yield rounding unit and name of each type of at most two bytes that the function computes in."""
         yield from ()
 
     def settle(self) -> bool:
-        """Run once; return whether the function takes double precision, else use single. Raises CallError."""
+        """Report whether the function takes double precision; if not, use single. Raises CallError."""
         try:
-            with contextlib.suppress(CallError):  # what is kept of a first call is then of another point
+            with contextlib.suppress(CallError):  # at another point, so that caching of the first call shows up
                 self.value(point_beside(self.at))
                 return True
             self.value(self.at)
@@ -101,11 +99,11 @@ class FrameworkCall(Claim):
             return False
 
     def goes_backward(self) -> bool:
-        """Return whether the framework's reverse mode goes through the function."""
+        """Report whether the framework's reverse mode supports the function."""
         return True
 
     def goes_forward(self) -> bool:
-        """Return whether the framework's forward mode goes through the function; a call budget is not spent on it."""
+        """Report whether the framework's forward mode supports the function; with a call budget, it is not tried."""
         if self.budget.allowed is not None and self.goes_backward():
             return False
         if self.forward_mode is None:
@@ -121,7 +119,7 @@ class FrameworkCall(Claim):
         return self.forward_mode
 
     def claimed(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """Return arrays in the type in which the derivative is claimed."""
+        """Return arrays in the type of the claimed derivative."""
         return {name: to_single(x) if self.single else np.asarray(x) for name, x in arrays.items()}
 
     def evaluate(self, arrays: Arrays) -> np.ndarray | None:
@@ -159,7 +157,6 @@ class FrameworkCall(Claim):
     def of(
         cls, function: Any, given: Mapping[str, Any], title: str, dtype: str | None, wrt: Sequence[str] | None = None
     ) -> FrameworkCall:
-        """Return the call of a function with arguments by name."""
         return cls(function, Arguments(given, wrt), title, dtype=dtype)
 
     @contextlib.contextmanager
@@ -168,34 +165,34 @@ class FrameworkCall(Claim):
             yield
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
-        """Return what the function returns for the framework's arrays by path."""
+        """Call the function on the framework's arrays by path."""
         return call_with(self.function, self.filled(leaves))
 
     def filled(self, leaves: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments with leaves in place of inputs, all floating-point numbers in the short type, if any."""
+        """Return the arguments with leaves in place of inputs, floating-point numbers in the short type, if any."""
         short = {name: self.shortened(x) for name, x in leaves.items()}
         return self.arguments.fill_in(short, lambda x: self.shortened(self.array(x)))
 
     def shortened(self, x: Any) -> Any:
-        """Return an array in the short type, connected to it; without one, and of whole numbers, as it is."""
+        """Convert an array of floating-point numbers to the short type, if any, by a differentiable operation."""
         return x
 
     def note_layout(
         self, result: Any, arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bool], word: str = "array"
     ) -> list[Any]:
-        """Return the arrays found in an output; note which they are. Raises CallError for none."""
+        """Note the layout of the arrays in an output, and return them. Raises CallError if there are none."""
         if not arrays:
             raise CallError(f"{self.title} returned {type(result).__name__}, and no {word} of real numbers")
         self.layout = layout_of(arrays, is_complex)
         return [x for _, x in arrays]
 
     def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
-        """Return a context in which the framework computes in single or in double precision."""
+        """Return a context in which the framework's default precision is single (narrow) or double."""
         return contextlib.nullcontext()
 
     @classmethod
     def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
-        """Return a function's named parameters, and its inputs beside them; None where it does not tell."""
+        """Return a function's named parameters, and the names of its other inputs; None if they are unknown."""
         try:
             return named_parameters(function, title), []
         except (TypeError, ValueError):
@@ -222,7 +219,7 @@ class FrameworkCall(Claim):
         raise NotImplementedError
 
     def product(self, *given: Any) -> tuple:
-        """Return the products with a cotangent, the last that is given, at inputs in order: to be differentiated."""
+        """Return the products with a cotangent, the last argument, for inputs in order; differentiable."""
         raise NotImplementedError
 
     def pull_function(self, cotangent: np.ndarray) -> FrameworkCall:
@@ -234,7 +231,7 @@ class FrameworkCall(Claim):
 
 
 def join_real(parts: Sequence[Any], xp: Any) -> Any:
-    """Return arrays as one real array, by a module with NumPy's names; complex numbers become pairs."""
+    """Join arrays to one real array; complex numbers become pairs. xp: a module with NumPy's names."""
     pairs = [xp.stack([xp.real(x), xp.imag(x)], -1) if xp.iscomplexobj(x) else x for x in parts]
     return pairs[0] if len(pairs) == 1 else xp.concatenate([xp.reshape(x, (-1,)) for x in pairs])
 
@@ -269,7 +266,10 @@ def framework_call(
     wrt: Sequence[str] | None = None,
     dtype: str | None = None,
 ) -> FrameworkCall:
-    """Return a call of anything with arguments by name as a framework runs it; numbers outside `wrt` stay fixed."""
+    """Return the call of a function with arguments by name in a framework; numbers outside `wrt` stay fixed.
+
+    If it fails, whole numbers are passed as integers, one argument after another.
+    """
     adapter = adapter_of(engine)
 
     def made(whole: Sequence[str]) -> FrameworkCall:
@@ -291,7 +291,7 @@ def framework_call(
 
 
 def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """Return arguments in the order of parameters, those annotated as whole numbers as such. Raises GradcliError."""
+    """Return arguments in the order of parameters, with integers for whole numbers. Raises GradcliError."""
     signature = adapter_of(engine).signature(function, title)
     if signature is None:
         return by_path(given)
@@ -302,10 +302,5 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
     }
     names = [p.name for p in parameters]
     check_known(given, [*names, *others], "value")
-    given = as_declared(parameters, {**default_arrays(parameters, given), **given}, function)
-    missing = [p.name for p in parameters if p.name not in given and p.default is p.empty]
-    if missing:
-        raise missing_values(title, missing)
     whole = {p.name for p in parameters if annotation_name(p.annotation) in WHOLE or type(p.default) is int}
-    known = [n for n in [*names, *others] if n in given]
-    return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in known}
+    return bind(function, parameters, {**default_arrays(parameters, given), **given}, title, whole, others)

@@ -1,7 +1,7 @@
 """Evaluates a shared library or a Functional Mock-up Unit for another process, by JSON lines on standard streams.
 
-It imports nothing of gradcli, and is executed as a file, so that what foreign code breaks is this process alone. What
-that prints goes to standard error.
+It runs as a separate file that does not import gradcli, so that foreign code can crash only this process. Its prints
+go to standard error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Library:
         self.functions = ctypes.CDLL(path)
 
     def call(self, request):
-        """Return the result of a call and the arrays after it; arguments are [type, value], a list is an array."""
+        """Return the result of a call and its arrays afterwards; arguments are [type, value], with lists as arrays."""
         function = getattr(self.functions, request["function"])
         function.restype = None if request["returns"] == "void" else c_type(request["returns"])
         arguments, arrays = [], []
@@ -39,10 +39,10 @@ class Library:
 
 
 class Model:
-    """A model that stays in initialization mode. folder: where its binaries are unpacked.
+    """A model that stays in initialization mode. folder: for its unpacked binaries.
 
-    There FMI 2.0 (section 2.1.6) lets inputs and parameters be set, and outputs and directional derivatives be asked,
-    at one instant.
+    In that mode, FMI 2.0 (section 2.1.6) allows to set inputs and parameters, and to get outputs and directional
+    derivatives, at one instant.
     """
 
     def __init__(self, path, folder):
@@ -67,7 +67,7 @@ class Model:
         self.references = {v.name: v.valueReference for v in description.modelVariables if v.type == "Real"}
 
     def describe(self, _):
-        """Return the inputs and parameters with their values, the outputs, and whether there are derivatives."""
+        """Return inputs and parameters with their values, the outputs, and whether it has derivatives."""
         real = [v for v in self.description.modelVariables if v.type == "Real"]
         inputs = [v.name for v in real if v.causality == "input"]
         inputs += [v.name for v in real if v.causality == "parameter"]
@@ -91,7 +91,7 @@ class Model:
 
 
 def main(kind, *place):
-    """Answer every line; after an error with a library or model that is opened anew."""
+    """Answer every line; after an error, reopen the library or model."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     host = None

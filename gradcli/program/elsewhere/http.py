@@ -1,4 +1,4 @@
-"""Servers that speak JSON over one kept connection."""
+"""HTTP servers that answer with JSON, over one persistent connection."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..claim import CallError, GoneError
 from .process import MOST_BYTES, error_text, shorten_answer
 
 CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
-"""What a kept connection raises when the server has closed it in the meantime."""
+"""Errors of a persistent connection that the server has closed."""
 NOT_THE_MODEL = (401, 403, 404, 405, 407, 502, 503, 504)
-"""Statuses that come from what stands before a model: at no other point it will be another."""
+"""Statuses from a proxy or login in front of the model: another point would get the same."""
 
 
 class Server:
@@ -27,9 +27,9 @@ class Server:
             parts = urlsplit(address)
             port = parts.port
         except ValueError as error:
-            raise GradcliError(f"{address} is no address: {error}") from None
+            raise GradcliError(f"{address} is not an address: {error}") from None
         if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
-            raise GradcliError(f"{address} is no address of a model", hint="write http://HOST:PORT/MODEL")
+            raise GradcliError(f"{address} is not the address of a model", hint="write http://HOST:PORT/MODEL")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self.place = f"{parts.scheme}://{parts.netloc}"
         self.path, _, self.model = parts.path.rpartition("/")
@@ -38,8 +38,8 @@ class Server:
         self.connection: http.client.HTTPConnection | None = None
 
     def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Return the JSON that a request is answered with: a POST of a body, or a GET. Raises CallError."""
-        if self.owner != os.getpid():  # a forked process must not speak on its parent's connection
+        """Send a POST with a body, or a GET; return the answer's JSON. Raises CallError and GoneError."""
+        if self.owner != os.getpid():  # a forked process must not use its parent's connection
             self.connection, self.owner = None, os.getpid()
         kept = self.connection is not None
         where = f"{self.place}{self.path}/{path}"
@@ -64,7 +64,7 @@ class Server:
         return read_answer(where, status, text)
 
     def exchange(self, path: str, body: dict[str, Any] | None) -> tuple[int, str, str | None]:
-        """Return status, text and Location of the answer to a request."""
+        """Send a request; return status, text and Location of the answer."""
         if self.connection is None:
             self.connection = self.open()
         headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body is not None else {})}
@@ -83,7 +83,7 @@ class Server:
 
 
 def read_answer(where: str, status: int, text: str) -> Any:
-    """Return the JSON of an answer. Raises CallError for a status that is no success, and for other text."""
+    """Return the JSON of an answer. Raises CallError for other text, and for statuses other than 200."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -93,5 +93,5 @@ def read_answer(where: str, status: int, text: str) -> Any:
         message = f"{where}: status {status}: {error_text(said)}"
         raise (GoneError if status in NOT_THE_MODEL else CallError)(message)
     if answer is None:
-        raise CallError(f"{where}: the answer is no JSON: {shorten_answer(text)}")
+        raise CallError(f"{where}: the answer is not JSON: {shorten_answer(text)}")
     return answer

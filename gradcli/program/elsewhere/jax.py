@@ -15,21 +15,21 @@ from ..as_called import Difference, compare
 from ..claim import Arrays, CallError, point_beside
 from .framework import FrameworkCall, join_real, to_double
 
-CALLS_AS_WRITTEN = 4  # calls after which a function is compiled; the comparison calls it four times more
-DERIVATIVES_AS_WRITTEN = 16  # the same for derivatives without loops; few right ones need more, and compiling is slow
-COMPARISON = 5  # calls of a comparison: two at each of two points, and one that is traced
-SPARE = 10 * COMPARISON  # calls that a budget must have left for a comparison
-ROUNDINGS = 1024.0  # rounding units by which compiled code may differ: it adds and multiplies in another order
-MOST_UNIT = 1e-7  # types of few digits are compiled only if they agree as float32 does
+CALLS_AS_WRITTEN = 4  # calls before a function is compiled; the comparison calls it four times more
+DERIVATIVES_AS_WRITTEN = 16  # the same for derivatives without loops: few checks need more, and compiling is slow
+COMPARISON = 5  # calls of a comparison: two at each of two points, and one to trace
+SPARE = 10 * COMPARISON  # a comparison needs a budget with this many calls left
+ROUNDINGS = 1024.0  # rounding units by which compiled code may differ: it sums in another order
+MOST_UNIT = 1e-7  # the largest rounding unit in this comparison, for types shorter than float32
 LOOPS = {"while", "scan", "cond"}  # primitives that JAX compiles anew in each call unless the caller is compiled
 
 Linearized = tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]
 
 
 class Choice:
-    """Functions as written, and compiled instead as soon as that is known to change no value.
+    """Functions as written, replaced by compiled ones after some calls if those give the same values.
 
-    run: returns what the functions give at a point. wait: calls before they are compiled.
+    run: calls the functions at a point. wait: the number of calls before they are compiled.
     """
 
     def __init__(self, written: Sequence[Callable], run: Callable[[Sequence[Callable], Any], Any], wait: int):
@@ -37,10 +37,10 @@ class Choice:
         self.chosen = written
 
     def compile(self, at: Arrays) -> None:
-        """Choose the compiled functions if they agree with those as written, at a point and at one beside it."""
+        """Choose the compiled functions if they agree with those as written, at a point and at one near it."""
         compiled = [jax.jit(function) for function in self.written]
         points = [as_jax(at), as_jax(point_beside(at))]
-        with contextlib.suppress(Exception):  # the code needs values, or raises beside the point
+        with contextlib.suppress(Exception):  # the code cannot be traced, or raises near the point
             once, again, other = ([self.run(f, x) for x in points] for f in (self.written, self.written, compiled))
             if same(once, again, 0.0) and same(once, other, ROUNDINGS):
                 self.chosen = compiled
@@ -67,7 +67,7 @@ class Adapter(FrameworkCall):
         return x.astype(self.short) if self.short and jnp.issubdtype(x.dtype, jnp.floating) else x
 
     def choose(self, choice: Choice, at: Arrays) -> Sequence[Callable]:
-        """Return the functions to call; a comparison counts as calls, and is left out if a budget is short."""
+        """Return the functions to call. A comparison counts as calls, and needs enough of the budget."""
         if choice.wait == 0 and self.budget.left >= SPARE:
             self.budget.made += COMPARISON
             choice.compile(at)
@@ -113,7 +113,7 @@ class Adapter(FrameworkCall):
         return lambda *xs: self.join_result(self.result(dict(zip(names, xs, strict=True))))
 
     def goes_backward(self) -> bool:
-        """Return whether reverse mode goes through the function: it does not go through most while loops."""
+        """Report whether reverse mode supports the function: most while loops prevent it."""
         if self.reverse_mode is None:
             self.reverse_mode = True
             if any(equation.primitive.name == "while" for equation in self.equations):
@@ -125,7 +125,7 @@ class Adapter(FrameworkCall):
 
     @functools.cached_property
     def equations(self) -> list[Any]:
-        """What the function computes, equation by equation; nothing where it cannot be traced."""
+        """The equations of the function's jaxpr; empty if it cannot be traced."""
         at = self.claimed(self.at)
         with contextlib.suppress(Exception), self.running("", self.single):
             traced = jax.make_jaxpr(self.function_of(list(at)))(*map(jnp.asarray, at.values()))
@@ -142,7 +142,7 @@ class Adapter(FrameworkCall):
         return linearized(self.choose(self.reverse_by, at), at)
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
-        """Return it as written: code that keeps values of a call runs only when it is not compiled."""
+        """Return it without compiling: only then does code that caches values of a call run."""
         at = self.claimed(arrays)
         self.budget.made += 2
         with self.running("the backward pass of ", self.is_narrow(at)):
@@ -165,7 +165,7 @@ class Adapter(FrameworkCall):
         return join_real(self.note_layout(result, inexact, jnp.iscomplexobj), jnp)
 
     def as_called(self) -> Iterator[Difference]:
-        """Yield how gradients differ of an output that is used alone: a rule may get symbolic zeros for the rest."""
+        """Yield how gradients of an output differ if it is used alone: a rule may get symbolic zeros for the others."""
         rules = {"custom_vjp_call", "custom_vjp_call_jaxpr"}
         if len(self.layout) < 2 or not any(equation.primitive.name in rules for equation in self.equations):
             return
@@ -192,7 +192,7 @@ class Adapter(FrameworkCall):
 
 
 def linearized(functions: Sequence[Callable], at: Arrays) -> Linearized:
-    """Return what jax.vjp, and the application of its result, give at a point."""
+    """Return the output and the pullback at a point. functions: jax.vjp, and the application of its result."""
     record, pull = functions
     out, vjp = record(as_jax(at))
 
@@ -208,13 +208,13 @@ def as_jax(arrays: Arrays) -> dict[str, Any]:
 
 
 def drawn(like: Any) -> Any:
-    """Return random numbers of an array's shape and type, the same ones each time."""
+    """Return random numbers in an array's shape and type, the same in each call."""
     real, imaginary = np.random.default_rng(0).standard_normal((2, *like.shape))
     return jnp.asarray(real + 1j * imaginary if jnp.iscomplexobj(like) else real, like.dtype)
 
 
 def same(first: Any, second: Any, units: float) -> bool:
-    """Whether trees have equal arrays, up to rounding units of each entry and one of the largest."""
+    """Report whether trees have equal arrays, up to `units` of each element and one unit of the largest."""
 
     def alike(x: np.ndarray, y: np.ndarray) -> bool:
         if units == 0 or x.shape != y.shape:
@@ -228,7 +228,7 @@ def same(first: Any, second: Any, units: float) -> bool:
 
 
 def enable_x64(wanted: bool) -> contextlib.AbstractContextManager:
-    """Return a context with or without 64 bits, by the name that this version of JAX has for it."""
+    """Return a context with or without 64-bit types; older versions of JAX have it in jax.experimental."""
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(wanted)
     from jax.experimental import enable_x64 as older
@@ -246,6 +246,6 @@ def equations_in(jaxpr: Any) -> Iterator[Any]:
 
 
 def key_of(step: Any) -> int | str:
-    """Return an index, a key or a name on the way to a leaf."""
+    """Return the index, key or name in a step of a tree path."""
     key = next(getattr(step, name) for name in ("key", "idx", "name") if hasattr(step, name))
     return key if isinstance(key, int) else str(key)

@@ -1,6 +1,7 @@
-"""Functions of shared libraries, by the lines of their C header.
+"""Functions of shared libraries, described by their declarations in C.
 
-Names of derivatives follow Tapenade (xb, xd), Enzyme (dx) and the habits x_b, x_bar, x_dot and grad_x.
+Parameters of derivatives are recognized by names as in Tapenade (xb, xd) and Enzyme (dx), and by x_b, x_bar, x_dot and
+grad_x.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ INTEGER_TYPES = {
     "size_t": "size_t", "ssize_t": "ssize_t", "ptrdiff_t": "ssize_t",
     "int32_t": "int32", "int64_t": "int64", "uint32_t": "uint32", "uint64_t": "uint64",
 }  # fmt: skip
-"""Types of whole numbers, and what ctypes calls them (c_int and so on)."""
+"""Integer types in C, and their names in ctypes (without c_)."""
 REAL_TYPES = {"double": "float64", "float": "float32"}
 RESULT_TYPES = {"void": "void", **INTEGER_TYPES, **REAL_TYPES}
 DECLARATION = re.compile(r"\s*(?P<returns>[\w\s*]*?[\s*])(?P<name>[A-Za-z_]\w*)\s*\((?P<rest>.*)\)\s*;?\s*\Z", re.S)
@@ -44,14 +45,14 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 
 
 def split_address(text: str) -> tuple[str, str]:
-    """Return path and declaration of LIB.so:DECLARATION."""
+    """Split LIB.so:DECLARATION."""
     match = KINDS["library"].match(text)
     assert match is not None
     return match["path"], match["declaration"]
 
 
 class Parameter(NamedTuple):
-    """kind: whole, number, input (const double *) or output (double *); type: as NumPy or ctypes call it."""
+    """kind: whole, number, input (const double *) or output (double *). type: its name in NumPy or ctypes."""
 
     name: str
     kind: str
@@ -59,7 +60,7 @@ class Parameter(NamedTuple):
 
 
 class Declaration(NamedTuple):
-    """A function: returns is a type as NumPy or ctypes call it, or void."""
+    """A function. returns: the type's name in NumPy or ctypes, or void."""
 
     name: str
     returns: str
@@ -69,7 +70,7 @@ class Declaration(NamedTuple):
 def read_declaration(text: str) -> Declaration:
     match = DECLARATION.match(text)
     if not match:
-        message = f"'{text}' is no declaration of a C function"
+        message = f"'{text}' is not a declaration of a C function"
         raise GradcliError(message, hint="write the line of the header: 'double f(int n, const double *x)'")
     returns = plain_type(match["returns"])
     if returns not in RESULT_TYPES:
@@ -90,27 +91,27 @@ def read_parameter(word: str, text: str) -> Parameter:
         raise GradcliError(f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name")
     kind, is_array = plain_type(match["type"]), bool(match["star"] or match["length"])
     if (match["star"] and match["length"]) or match["length"].count("[") > 1 or (is_array and kind not in REAL_TYPES):
-        raise GradcliError(f"'{text}': '{word}' is no array of double or float")
+        raise GradcliError(f"'{text}': '{word}' is not an array of double or float")
     if kind in REAL_TYPES:
         is_input = bool(re.search(r"\bconst\b", match["type"]))
         return Parameter(match["name"], ("input" if is_input else "output") if is_array else "number", REAL_TYPES[kind])
     if kind not in INTEGER_TYPES:
-        raise GradcliError(f"'{text}': '{word}' has a type that is not known: {kind}")
+        raise GradcliError(f"'{text}': '{word}' has an unknown type: {kind}")
     return Parameter(match["name"], "whole", INTEGER_TYPES[kind])
 
 
 def plain_type(words: str) -> str:
-    """Return a type without what does not matter here: `const long int` is long."""
+    """Return a type without qualifiers: `const long int` is long."""
     return " ".join(QUALIFIERS.sub(" ", words).split()).removesuffix(" int")
 
 
 REVERSE = ("{}_b", "{}b", "{}_bar", "{}bar", "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "{}_g")
-"""What the cotangent or the gradient of {} is called."""
-FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")  # what the tangent of {} is called
+"""Names of the cotangent or the gradient of {}."""
+FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")  # of the tangent
 
 
 class Library(Claim):
-    """A C function and derivatives from its library; integers are sizes, or given by name. process: what calls it."""
+    """A C function and derivatives from its library; integers are sizes, unless given. process: runs the library."""
 
     def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, request: Request):
         self.f = read_declaration(declaration)
@@ -118,7 +119,7 @@ class Library(Claim):
         self.grad, self.back, self.forward = (text and read_declaration(text) for text in given)
         self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
         self.capabilities = Capabilities(vjp=bool(self.grad or self.back), jvp=bool(self.forward), costly=True)
-        # numbers, const arrays, and others that a value is given for
+        # inputs are numbers, const arrays, and other arrays with a given value
         names = [p.name for p in self.f.parameters if p.kind != "whole" and (p.kind != "output" or p.name in inputs)]
         super().__init__(f"{path}:{self.f.name}", self.points(names, inputs))
         whole = [p.name for p in self.f.parameters if p.kind == "whole"]
@@ -134,7 +135,7 @@ class Library(Claim):
             self.roles(function)
 
     def points(self, names: list[str], inputs: Arrays) -> dict[str, np.ndarray]:
-        """Return the inputs in the types of the declaration. Raises GradcliError for missing and unknown ones."""
+        """Return the inputs in their declared types. Raises GradcliError for missing and unknown ones."""
         known = [p.name for p in self.f.parameters]
         for name in inputs:
             if name not in known:
@@ -157,7 +158,7 @@ class Library(Claim):
         return points
 
     def output_of(self, out: str | None) -> Parameter:
-        """Return the parameter that is the output, or what is returned, under the function's name."""
+        """Return the parameter that is the output; a returned number has the function's name."""
         written = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.at]
         candidates = written
         if self.f.returns in REAL_TYPES.values():
@@ -182,12 +183,12 @@ class Library(Claim):
         for function in self.derivatives:
             roles = self.roles(function)
             if any(p.kind == "number" and roles[p.name] in mine for p in function.parameters if p.kind != "whole"):
-                return ()  # the function writes one number, which a derivative takes by value
+                return ()  # one number: a derivative takes it by value
         message = f"{self.f.name}: the size of '{self.result.name}' cannot be known"
         raise GradcliError(message, hint=f"give it: --shape {self.result.name}=3")
 
     def sizes(self, function: Declaration) -> dict[str, int]:
-        """Return the values of a function's integers. Raises GradcliError for one that cannot be known."""
+        """Return the values of a function's integers. Raises GradcliError for an unknown one."""
         arrays = [p.name for p in self.f.parameters if p.name in self.at and p.kind != "number"]
         sizes: dict[str, int] = {}
         of_first = False
@@ -208,10 +209,10 @@ class Library(Claim):
         return sizes
 
     def roles(self, function: Declaration) -> dict[str, str]:
-        """Return what each array and number of a derivative stands for, by its name.
+        """Return the role of each array and number of a derivative, by name.
 
-        `x` is the input x, or the value of the output; `x'` is what belongs to it: a gradient, cotangent or tangent.
-        Raises GradcliError for names that tell nothing.
+        The role `x` is the value of an input or the output; `x'` is its gradient, cotangent or tangent. Raises
+        GradcliError for a name without a recognizable role.
         """
         known, habits = [*self.at, self.result.name], FORWARD if function is self.forward else REVERSE
         parameters = [p for p in function.parameters if p.kind != "whole"]
@@ -225,7 +226,7 @@ class Library(Claim):
                 roles.update(zip(free, wanted, strict=True))
         if open_ := [name for name, role in roles.items() if not role]:
             hint = f"name it after an input or the output: {self.wrt[0]}_b, d{self.wrt[0]} or grad_{self.wrt[0]}"
-            raise GradcliError(f"{function.name}: what '{open_[0]}' stands for is not clear", hint=hint)
+            raise GradcliError(f"{function.name}: the role of '{open_[0]}' is not clear", hint=hint)
         returned = back if function.returns in REAL_TYPES.values() and len(back) == 1 else []
         wanted = [name for name in back if name in self.wrt or name == self.result.name]
         if lacking := [name for name in wanted if f"{name}'" not in roles.values() and name not in returned]:
@@ -233,13 +234,13 @@ class Library(Claim):
         return roles
 
     def sides(self, function: Declaration) -> tuple[list[str], list[str]]:
-        """Return what a derivative takes products with, and what it gives derivatives of, by name."""
+        """Return the names of the vectors that a derivative takes, and of those that it returns."""
         if function is self.forward:
             return list(self.at), [self.result.name]
         return ([] if function is self.grad else [self.result.name]), list(self.at)
 
     def call(self, function: Declaration, values: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:
-        """Return what a function returns, and its arrays as they are after the call. Raises CallError."""
+        """Call a function; return its result, and its arrays after the call. Raises CallError."""
         given = {**self.sizes(function), **values}
         arguments = [[p.type, as_argument(p, given[p.name])] for p in function.parameters]
         request = {"function": function.name, "returns": function.returns, "arguments": arguments}
@@ -247,7 +248,7 @@ class Library(Claim):
         if "error" in answer:
             raise CallError(f"{self.title}: {answer['error']}")
         if function.returns not in ("void", *REAL_TYPES.values()) and answer["returned"]:
-            raise CallError(f"{function.name} returned {answer['returned']}, which is no success")
+            raise CallError(f"{function.name} returned the error code {answer['returned']}")
         arrays = [p for p in function.parameters if p.kind in ("input", "output")]
         after = {p.name: np.array(x, p.type) for p, x in zip(arrays, answer["arrays"], strict=True)}
         return answer["returned"], after
@@ -261,7 +262,7 @@ class Library(Claim):
         return after[self.result.name].reshape(self.result_shape)
 
     def derivative(self, function: Declaration, arrays: Arrays, given: Arrays) -> dict[str, np.ndarray]:
-        """Return what a derivative gives, by the names of what it belongs to; given: cotangents or tangents."""
+        """Return the results of a derivative by input or output name. given: cotangents or tangents."""
         roles, (_, back), values = self.roles(function), self.sides(function), {}
         shapes = {**{name: x.shape for name, x in self.at.items()}, self.result.name: self.result_shape}
         if function is self.grad:
@@ -295,14 +296,14 @@ class Library(Claim):
 
 
 def as_argument(p: Parameter, x: Any) -> Any:
-    """Return what is passed for a parameter, as JSON has it; arrays as they lie in memory."""
+    """Return a value for JSON, with arrays flattened."""
     if p.kind == "whole":
         return x
     raw = np.asarray(x, p.type)
     if p.kind != "number":
         return raw.reshape(-1).tolist()
     if raw.size != 1:
-        message = f"'{p.name}' is declared as one number, and stands for {raw.size}"
+        message = f"'{p.name}' is declared as one number, but has {raw.size} elements"
         raise GradcliError(message, hint=f"declare it as an array: const double *{p.name}", kind="shape")
     return raw.item()
 

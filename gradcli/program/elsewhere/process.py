@@ -1,4 +1,4 @@
-"""Processes that answer lines of JSON."""
+"""Processes that answer requests by lines of JSON."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ..claim import GoneError
 
 MOST_BYTES = 1 << 29  # the longest answer
 HOST = os.path.join(os.path.dirname(__file__), "host.py")
-LINES_KEPT = 8  # lines of what a process printed that are shown when it dies
-MOST_SHOWN = 1 << 16  # bytes on standard error after which a line is handed on even if it goes on
+LINES_KEPT = 8  # printed lines that the error shows if the process dies
+MOST_SHOWN = 1 << 16  # longer lines on standard error are printed in parts
 LATE_SECONDS, REQUESTS_WATCHED = 0.01, 8
-"""Seconds to wait for a second answer to a request, and for how many requests, unless there was one."""
-GRACE_SECONDS = 0.5  # seconds to wait for what a process printed, and for its end, when its standard output has ended
+"""Seconds to wait for a second answer to a request, and the number of requests after which that stops."""
+GRACE_SECONDS = 0.5  # seconds to wait for the end of a process and its last prints, after its standard output ended
 
 
 class Process:
-    """A process that is sent one JSON object a line, and answers each with one.
+    """A process that reads one JSON object per line, and answers each with one.
 
-    Started when it is first asked, and anew after its end. Other lines that it prints go to standard error. Requests
-    carry an id: an answer with another one is no answer to the last of them. timeout: seconds that one answer may
-    take. holds: what lasts as long as this.
+    It starts with the first request, and again after its end. Other lines that it prints go to standard error.
+    Requests carry an id; answers with another id are ignored. timeout: seconds for one answer. holds: an object that
+    must live as long as this one.
     """
 
     holds: Any = None
@@ -47,7 +47,7 @@ class Process:
         self.surplus = False
 
     def ask(self, method: str, body: dict[str, Any]) -> Any:
-        """Return the answer to a method. Raises GoneError when the process dies or takes too long."""
+        """Return the answer to a method. Raises GoneError if the process dies or takes too long."""
         process = self.start()
         self.drop_surplus(process)
         self.number += 1
@@ -63,9 +63,9 @@ class Process:
         raise GoneError(self.describe_end(f"no answer to {method} within {self.timeout:g} seconds (--timeout)"))
 
     def exchange(self, process: Any, seconds: float, line: bytes = b"") -> Any:
-        """Write a line, and read until there is an answer; None where standard output ends or the time is over.
+        """Write a line, and read until there is an answer; return None if standard output ends or time is up.
 
-        In no seconds, what is there already is read.
+        With 0 seconds, read only what is there already.
         """
         limit, pipes = time.monotonic() + seconds, (process.stdout, process.stderr)
         with selectors.DefaultSelector() as selector:
@@ -94,14 +94,14 @@ class Process:
         return None
 
     def drop_surplus(self, process: Any) -> None:
-        """Take in what came after the last answer, waiting shortly at first: it must not answer the next request."""
+        """Drop further answers to the last request, so that they do not answer the next; wait for them at first."""
         watched = self.surplus or self.asked <= REQUESTS_WATCHED
         while self.asked and self.exchange(process, LATE_SECONDS if watched else 0) is not None:
             self.surplus = True
             print(f"{self.title}: more than one answer to a request; the first counts", file=sys.stderr)
 
     def start(self) -> Any:
-        """Return the running process; start it when there is none, or when it belongs to the parent of this one."""
+        """Return the running process; start it if there is none, or if it belongs to the parent of this process."""
         if self.running is not None and self.owner == os.getpid() and self.running.poll() is None:
             return self.running
         self.close()
@@ -123,7 +123,7 @@ class Process:
         return process
 
     def read(self, fd: int) -> Any:
-        """Return the answer when it is complete, else None; forget a pipe that has ended. Raises GoneError."""
+        """Return an answer if it is complete; forget a pipe that has ended. Raises GoneError."""
         assert self.running is not None and self.running.stdout is not None
         answers = fd == self.running.stdout.fileno()
         data, rest = os.read(fd, 1 << 20), self.rest[fd]
@@ -154,13 +154,13 @@ class Process:
         return answer
 
     def show(self, line: bytearray) -> None:
-        """Hand a line that is no answer on to standard error, and keep it for messages."""
+        """Print a line that is not an answer to standard error, and keep it for messages."""
         text = line.decode("utf-8", "replace").rstrip("\r")
         self.printed.append(shorten_answer(text))
         print(visible(text), file=sys.stderr, flush=True)
 
     def await_end(self, process: Any, method: str) -> str:
-        """Return how a process ended; take in what it still printed."""
+        """Describe how a process ended; read its last prints."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
         self.exchange(process, GRACE_SECONDS)
@@ -184,12 +184,12 @@ class Process:
 
 
 def host_words(kind: str, path: str, *more: str) -> list[str]:
-    """Return the words that start a process of ours for foreign code in a file."""
+    """Return the command that runs foreign code in host.py."""
     return [sys.executable, "-I", HOST, kind, os.path.abspath(path), *more]
 
 
 def object_in(line: bytearray) -> dict[str, Any] | None:
-    """Return the JSON object that a line is; None for other lines."""
+    """Return the JSON object in a line; None for other lines."""
     if not line.lstrip().startswith(b"{"):
         return None
     try:
@@ -200,7 +200,7 @@ def object_in(line: bytearray) -> dict[str, Any] | None:
 
 
 def end(process: Any, owner: int) -> None:
-    """Close the pipes to a process and end it; a forked process only closes its copies of them."""
+    """Close the pipes to a process and end it; in a forked process, close only its copies of the pipes."""
     for pipe in (process.stdin, process.stdout, process.stderr):
         with contextlib.suppress(OSError):
             pipe.close()

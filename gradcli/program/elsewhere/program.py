@@ -1,4 +1,4 @@
-"""A function that runs somewhere else as a program: what it gives stands as one node in gradcli's graph."""
+"""A function that runs elsewhere as a program: one node in gradcli's graph."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .framework import FrameworkCall, adapter_of, framework_arguments, framework
 
 
 class ElsewhereProgram(Program):
-    """A program whose value and derivative come from elsewhere: make(given, out, wrt) returns the function there."""
+    """A program whose value and derivative come from elsewhere. make(given, out, wrt): returns its Claim."""
 
     def __init__(self, make: Callable[..., Claim], title: str, names: Sequence[str] | None = None):
         self.make, self.title, self.known = make, title, names
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
-        """Ask for the value; the products follow when backward, or forward mode, comes to it."""
-        wanted = list(wrt or ()) or None  # what gives a value alone is made in the same way
+        """Get the value; backward or forward mode gets the products later."""
+        wanted = list(wrt or ()) or None  # an empty wrt asks for the value only
         call = self.make(given, out, wanted)
         if wrt != () and not (call.capabilities.pull or call.capabilities.push):
-            hint = "'gradcli eval' gives its value, and gradcheck --grad checks a derivative that is beside it"
+            hint = "'gradcli eval' prints its value; gradcheck --grad checks a derivative from elsewhere"
             raise GradcliError(f"{call.title} gives no derivative", hint=hint)
         unknown = [name for name in wanted or () if not any(is_under(path, name) for path in call.at)]
         check_known(unknown, call.at, "--wrt")
@@ -45,7 +45,7 @@ class ElsewhereProgram(Program):
 
 
 class Call(Function):
-    """One call elsewhere, of Tensors for some of its inputs."""
+    """One call elsewhere, with Tensors for some of its inputs."""
 
     @staticmethod
     def forward(ctx: Any, call: Claim, names: list[str], *xs: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class Call(Function):
 
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Any:
-        """Return the products that it gives; as calls elsewhere where they are to be differentiated themselves."""
+        """Return the products; as calls elsewhere if they are to be differentiated again."""
         capabilities = ctx.call.capabilities
         if not (state.grad and capabilities.second and capabilities.pull):
             return products(ctx, cotangent)
@@ -77,7 +77,6 @@ class Call(Function):
 
 @functools.partial(once_differentiable, message="what runs elsewhere gives first derivatives only")
 def products(ctx: Any, cotangent: Tensor) -> tuple:
-    """Return the products of a cotangent with the derivative that a call gives."""
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
     arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
     results = call.pull(arrays, raw) if call.capabilities.pull else by_columns(call, arrays, raw)

@@ -1,6 +1,6 @@
-"""Tesseracts behind HTTP: inputs and outputs by name, products with the derivative where the server has them.
+"""Tesseracts over HTTP: inputs and outputs by name, and products with the derivative if the server has them.
 
-Source: the OpenAPI document that each of them serves, and https://docs.pasteurlabs.ai/projects/tesseract-core.
+Source: the OpenAPI document of each server, and https://docs.pasteurlabs.ai/projects/tesseract-core.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ APPLY, VJP, JVP = "/apply", "/vector_jacobian_product", "/jacobian_vector_produc
 
 
 class Tesseract(Claim):
-    """A Tesseract; several differentiable outputs are laid end to end.
+    """A Tesseract; several differentiable outputs are joined.
 
-    Inputs inside of others have dotted names (material.stiffness), those in lists a number (layers[0].w), as outputs
-    have. paths: what the server calls the inputs that it differentiates.
+    Nested inputs and outputs have names such as material.stiffness and layers[0].w. paths: the server's names of the
+    inputs that it differentiates.
     """
 
     def __init__(self, title: str, server: Server, inputs: Arrays, request: Request):
@@ -34,7 +34,7 @@ class Tesseract(Claim):
         document = server.ask("openapi.json")
         paths = document.get("paths") if isinstance(document, dict) else None
         if not isinstance(paths, dict) or APPLY not in paths:
-            raise CallError(f"{title} is no Tesseract: its openapi.json names no /apply")
+            raise CallError(f"{title} is not a Tesseract: its openapi.json has no /apply")
         self.capabilities = Capabilities(vjp=VJP in paths, jvp=JVP in paths, costly=True)
         if VJP not in paths and JVP not in paths:
             raise CallError(f"{title} gives no derivative: it has neither {VJP} nor {JVP}")
@@ -54,7 +54,7 @@ class Tesseract(Claim):
         self.shapes: dict[str, tuple[int, ...]] = {}
 
     def choose(self, known: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
-        """Return the inputs to differentiate. Raises GradcliError for one that cannot be."""
+        """Return the inputs to differentiate. Raises GradcliError for one that the server does not differentiate."""
         names = list(self.paths)
         for name in wrt or ():
             if name not in names:
@@ -67,7 +67,7 @@ class Tesseract(Claim):
         return names if wrt is None else list(wrt)
 
     def refuse_unknown(self, schema: Mapping[str, Any]) -> None:
-        """Raise GradcliError for inputs that the schema lacks, and for those without a value."""
+        """Raise GradcliError for inputs that are not in the schema, and for required ones without a value."""
         properties, required = object_at(schema, "properties"), schema.get("required")
         if not properties:
             return
@@ -79,7 +79,7 @@ class Tesseract(Claim):
             raise missing_values(self.title, missing)
 
     def apply(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the outputs as the server gives them; see from the first what there is."""
+        """Return the server's outputs; the first answer determines their names and shapes."""
         self.budget.made += 1
         answer = self.document(APPLY, {"inputs": self.nest(arrays)})
         if not self.shapes:
@@ -95,18 +95,18 @@ class Tesseract(Claim):
         return unknown_name(f"--out: {self.title} has no '{self.out}'", str(self.out), known, "its outputs are")
 
     def nest(self, arrays: Arrays) -> dict[str, Any]:
-        """Return inputs by name as objects and lists; those without a derivative may be plain numbers."""
+        """Nest inputs by name; those without a derivative are sent as plain numbers."""
         return by_path({name: encode(x) if name in self.paths else x.tolist() for name, x in arrays.items()})
 
     def document(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return an answer that is an object. Raises CallError."""
         answer = self.connection.ask(path[1:], body)
         if not isinstance(answer, dict):
-            raise CallError(f"{path}: the answer is no object: {shorten_answer(answer)}")
+            raise CallError(f"{path}: the answer is not an object: {shorten_answer(answer)}")
         return answer
 
     def join_result(self, answer: Mapping[str, Any]) -> np.ndarray:
-        """Return outputs by name as one array: the only one in its shape, several end to end."""
+        """Return outputs as one array: a single one in its shape, several flattened and joined."""
         parts = [decode(at_path(answer, name), name) for name in self.outputs]
         for name, part in zip(self.outputs, parts, strict=True):
             if part.shape != self.shapes[name]:
@@ -136,7 +136,7 @@ class Tesseract(Claim):
 
 
 def differentiable(schemas: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return what a schema can be differentiated by: shape and type by name, where it tells them."""
+    """Return the differentiable arrays of a schema by name, with shape and type if it has them."""
     listed = object_at(schemas, name).get("differentiable_arrays", {})
     if isinstance(listed, dict):
         return dict(listed)
@@ -144,7 +144,7 @@ def differentiable(schemas: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def object_at(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the object under a key, an empty one where there is none."""
+    """Return the object under a key, or an empty one."""
     inner = document.get(key)
     return inner if isinstance(inner, dict) else {}
 
@@ -173,11 +173,11 @@ def decode(document: Any, what: str) -> np.ndarray:
             return np.frombuffer(base64.b64decode(data["buffer"]), dtype).reshape(document["shape"])
         return np.array(data["buffer"], dtype).reshape(document["shape"])
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise CallError(f"{what} is no array: {shorten_answer(document)}") from None
+        raise CallError(f"{what} is not an array: {shorten_answer(document)}") from None
 
 
 def at_path(document: Mapping[str, Any], path: str) -> Any:
-    """Return what stands under a path, as one key or inside objects and lists. Raises CallError."""
+    """Return the value at a path, which may be one key or lead into objects and lists. Raises CallError."""
     if path in document:
         return document[path]
     inner: Any = document
@@ -190,12 +190,12 @@ def at_path(document: Mapping[str, Any], path: str) -> Any:
 
 
 def own_name(path: str) -> str:
-    """Return a server's path as our name: layers.[0].{w} is layers[0].w."""
+    """Return gradcli's name for a server's path: layers[0].w for layers.[0].{w}."""
     return re.sub(r"\{(.+?)\}", r"\1", path.replace(".[", "["))
 
 
 def input_outline(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """Return an input's path and outline; None without. Schemas have layers.[].w for lists, layers.{}.w for objects."""
+    """Return an input's path and outline, if known. Schemas write layers.[].w for lists, layers.{}.w for objects."""
     parts = steps_of(name)
     for template, outline in known.items():
         words = template.split(".")

@@ -1,4 +1,4 @@
-"""Functions, custom Functions and modules of PyTorch, and what it computes on the way."""
+"""Functions, custom Functions, operators and modules of PyTorch."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ from ..claim import Arrays, CallError, Claim
 from ..detect_framework import reachable_from
 from ..user_code import place_of_return
 from .framework import FrameworkCall
-from .torch_calls import as_given, differences, functions_in, is_torch_float, nodes_of, operator_behind, tensor
+from .torch_calls import (
+    as_given,
+    differences,
+    functions_in,
+    gradients,
+    is_torch_float,
+    nodes_of,
+    operator_behind,
+    tensor,
+)
 
 
 class TypesComputed(TorchFunctionMode):
-    """A context that notes the types of all tensors that are computed within, also inside of custom Functions."""
+    """A context that notes the types of all tensors computed in it, also in custom Functions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +49,7 @@ class TypesComputed(TorchFunctionMode):
 OPERATORS = (torch._library.custom_ops.CustomOpDef, torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 SINGLE_TYPES = (torch.float32, torch.complex64)
 SMALL_INPUTS = 10_000
-"""Elements up to which several threads cost more than they bring: 9 ms instead of 60 us on a busy machine."""
+"""Below this many elements one thread is used: several took 9 ms instead of 60 us on a busy machine."""
 
 
 class Adapter(FrameworkCall):
@@ -110,7 +119,7 @@ class Adapter(FrameworkCall):
         return as_given(tensor(x).requires_grad_()) if self.records else tensor(x)
 
     def record(self, at: Arrays, chosen: Collection[str] | None = None) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """Return leaves, of which the chosen ones require grad, and the joined output with its graph."""
+        """Return leaves, which require grad if chosen [all], and the joined output with its graph."""
         with torch.enable_grad():
             leaves = {n: tensor(x).requires_grad_(chosen is None or n in chosen) for n, x in at.items()}
             return leaves, self.join_result(self.result({name: as_given(x) for name, x in leaves.items()}))
@@ -124,52 +133,31 @@ class Adapter(FrameworkCall):
 
     def linearize(self, at: Arrays) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
         leaves, out = self.record(at)
-        if not out.requires_grad:
-            return tensor_data(out), lambda cotangent: {name: np.zeros_like(x) for name, x in at.items()}
-
-        def back(cotangent: np.ndarray) -> dict[str, np.ndarray]:
-            seed = torch.from_numpy(np.array(cotangent)).to(out.dtype).reshape(out.shape)
-            xs = list(leaves.values())
-            try:
-                grads = torch.autograd.grad(out, xs, seed, retain_graph=True, allow_unused=True)
-            except RuntimeError as error:
-                if "use_reentrant" not in str(error):  # torch.utils.checkpoint of old, which knows backward alone
-                    raise
-                for x in xs:
-                    x.grad = None
-                out.backward(seed, retain_graph=True)
-                grads = tuple(x.grad for x in xs)
-            return {n: np.zeros_like(at[n]) if g is None else tensor_data(g) for n, g in zip(at, grads, strict=True)}
-
-        return tensor_data(out), back
+        return tensor_data(out), functools.partial(pull, leaves, out)
 
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         at = self.claimed(arrays)
         self.budget.made += 1
         with self.running("the backward pass of ", self.is_narrow(at)):
             leaves, out = self.record(at, names)
-            if not functions_in(out.grad_fn):
-                return None
-            seed = torch.from_numpy(np.array(cotangent)).to(out.dtype).reshape(out.shape)
-            grads = torch.autograd.grad(out, [leaves[n] for n in names], seed, allow_unused=True)
-        return {n: np.zeros_like(at[n]) if g is None else tensor_data(g) for n, g in zip(names, grads, strict=True)}
+            return pull({n: leaves[n] for n in names}, out, cotangent) if functions_in(out.grad_fn) else None
 
     @functools.cached_property
     def drops_tangents(self) -> bool:
-        """Whether part of the function was made by torch.compile, or is an operator with a backward alone."""
+        """Whether forward mode silently ignores part of the function: what torch.compile made, and operators."""
         functions = functions_in(self.record(self.at)[1].grad_fn)
         return any(f.__name__ == "CompiledFunction" or operator_behind(f) for f in functions)
 
     def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         from torch.autograd import forward_ad
 
-        if self.drops_tangents:  # without a word
-            raise NotImplementedError("forward mode does not go through what torch.compile made, or an operator")
+        if self.drops_tangents:
+            raise NotImplementedError("forward mode does not support code from torch.compile, or an operator")
         with forward_ad.dual_level():
             duals = {n: forward_ad.make_dual(self.as_argument(x), tensor(tangents[n])) for n, x in at.items()}
             out = self.join_result(self.result(duals))
             tangent = forward_ad.unpack_dual(out).tangent
-            return np.zeros(tuple(out.shape), tensor_data(out).dtype) if tangent is None else tensor_data(tangent)
+            return np.zeros_like(tensor_data(out)) if tangent is None else tensor_data(tangent)
 
     def lacks_forward(self, error: BaseException) -> bool:
         text = str(error).lower()
@@ -196,9 +184,8 @@ class Adapter(FrameworkCall):
             seed = given[-1].reshape(out.shape).to(out.dtype)
             grads = torch.autograd.grad(out, xs, seed, create_graph=True, allow_unused=True)
             nodes = (node for g in grads if g is not None for node in nodes_of(g.grad_fn))
-            if any(type(node).__name__ == "Error" for node in nodes):  # nothing leads on from it
-                what = "a function that was marked with @once_differentiable"
-                raise RuntimeError(f"trying to differentiate twice {what}")
+            if any(type(node).__name__ == "Error" for node in nodes):
+                raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
             return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
 
     def as_called(self) -> Iterator[Difference]:
@@ -213,6 +200,24 @@ class Adapter(FrameworkCall):
                 dtype = "float32" if self.single and self.short is None else None
                 part = Adapter.of(function, given, title, dtype)
                 yield part, functools.partial("the first wrong part is {}: {}".format, title, place)
+
+
+def pull(leaves: Mapping[str, torch.Tensor], out: torch.Tensor, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the products of a cotangent by reverse mode, by leaf."""
+    xs = list(leaves.values())
+    if not out.requires_grad:
+        return gradients(leaves, [None] * len(xs))
+    seed = tensor(cotangent).to(out.dtype).reshape(out.shape)
+    try:
+        grads = torch.autograd.grad(out, xs, seed, retain_graph=True, allow_unused=True)
+    except RuntimeError as error:
+        if "use_reentrant" not in str(error):  # older forms of torch.utils.checkpoint support backward only
+            raise
+        for x in xs:
+            x.grad = None
+        out.backward(seed, retain_graph=True)
+        grads = tuple(x.grad for x in xs)
+    return gradients(leaves, grads)
 
 
 class ModuleCall(Adapter):
@@ -250,8 +255,7 @@ class ModuleCall(Adapter):
 
 
 def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
-    """Return (Function or module, arguments, name, place) for what one run calls, innermost and earliest first."""
-
+    """Return (function or module, arguments, name, place) of the calls in one run, innermost and earliest first."""
     recorded = functions_in(call.record(call.at)[1].grad_fn)
     functions = {f.forward.__code__: f for f in recorded if hasattr(f.forward, "__code__")}
     calls: list[tuple[Any, tuple, str, str]] = []
@@ -269,7 +273,7 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
             if (operator := operator_behind(function)) is not None:
                 function, backward = operator
                 title = f"backward of {function}"
-                values.pop()  # what PyTorch passes on to itself
+                values.pop()  # PyTorch's own argument
             calls.append((function, tuple(map(detach_argument, values)), title, place_of_return(backward)))
 
     def note(name: str) -> Callable:
@@ -294,12 +298,12 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
 
 
 def forward_of(module: Any) -> Callable:
-    """Return the forward that a module's inputs are named by; a compiled one has it from what was compiled."""
+    """Return the forward with the names of a module's inputs; a compiled module has them in its original."""
     return getattr(module, "_orig_mod", module).forward
 
 
 def as_callable(function: Any, title: str) -> Any:
-    """Return a Function or an operator as a function, a class of modules as a module. Raises CallError."""
+    """Return a function for a Function or operator, a module for a class of modules. Raises CallError."""
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
         return as_function(function)
     if isinstance(function, OPERATORS):
@@ -322,26 +326,24 @@ def has_setup(function: Any) -> bool:
 
 def as_function(function: Any) -> Callable:
     parameters = list(inspect.signature(function.forward).parameters.values())
-    parameters = parameters if has_setup(function) else parameters[1:]
-
-    def call(*args: Any) -> Any:
-        return function.apply(*args)
-
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return call
+    return with_parameters(function.apply, parameters if has_setup(function) else parameters[1:])
 
 
 def as_operator(operator: Any) -> Callable:
-    """Return an operator of torch.library as a function of what its schema names."""
+    """Return an operator of torch.library as a function with the arguments of its schema."""
     operator = getattr(operator, "_opoverload", operator)
     operator = getattr(operator, "default", operator)  # of a packet of overloads
     named = operator._schema.arguments
+    call: Any = with_parameters(operator, [as_parameter(x) for x in named])
+    call.constants = [x.name for x in named if "Tensor" not in str(x.type)]
+    return call
 
+
+def with_parameters(function: Callable, parameters: Sequence[inspect.Parameter]) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
-        return operator(*args, **kwargs)
+        return function(*args, **kwargs)
 
-    call.__signature__ = inspect.Signature([as_parameter(x) for x in named])  # type: ignore[attr-defined]
-    call.constants = [x.name for x in named if "Tensor" not in str(x.type)]  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return call
 
 

@@ -1,11 +1,11 @@
-"""Calls of PyTorch's custom rules as programs make them: other layouts, outputs left unused, backward run twice."""
+"""Call PyTorch's custom rules as programs do: in other memory layouts, with unused outputs, with a second backward."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ Layout = Callable[[str, torch.Tensor], torch.Tensor]
 
 
 class Recorded:
-    """One forward pass of a call, whose backward passes may be many. layout: makes what f is given, by name."""
+    """One forward pass of a call, for several backward passes. layout: changes the layout of an input, by name."""
 
     def __init__(self, call: FrameworkCall, layout: Layout = lambda _, x: as_given(x)):
         self.wrt = [name for name in call.at if name in call.wrt]
@@ -38,7 +38,7 @@ class Recorded:
         self.kept = {n: x.detach().clone() for n, x in self.given.items()}
         self.changed = [n for n in self.wrt if self.given[n].grad_fn is not before[n][1]]
         self.written = [n for n in self.wrt if n not in self.changed and not same(self.kept[n], before[n][0])]
-        # what a function changed is no longer its input, and equal elements may share a gradient in any way
+        # the gradient of a changed input or of expanded elements is that of its leaf
         whole = [n for n in self.wrt if n not in self.changed and same(before[n][0], leaves[n])]
         self.inputs = [(self.given if n in whole else leaves)[n] for n in self.wrt]
 
@@ -48,24 +48,22 @@ class Recorded:
 
     @property
     def has_rules(self) -> bool:
-        """Whether custom Functions and operators are part of it, other than those that PyTorch itself defines."""
+        """Whether it contains custom Functions or operators that PyTorch itself does not define."""
         functions = [function for out in self.outs for function in functions_in(out.grad_fn)]
         return any(not f.__module__.startswith("torch.") or operator_behind(f) for f in functions)
 
     def pull(self, cotangents: Cotangents) -> list[torch.Tensor | None]:
-        """Return the gradients of the inputs; an output with None is not used."""
-        outs, given = zip(
-            *((out, g) for out, g in zip(self.outs, cotangents, strict=True) if g is not None), strict=True
-        )
+        """Return the gradients of the inputs; an output whose cotangent is None is not used."""
+        used = [(out, g) for out, g in zip(self.outs, cotangents, strict=True) if g is not None]
+        outs, given = zip(*used, strict=True)
         return list(torch.autograd.grad(outs, self.inputs, given, retain_graph=True, allow_unused=True))
 
     def arrays(self, cotangents: Cotangents) -> Grads:
-        triples = zip(self.wrt, self.inputs, self.pull(cotangents), strict=True)
-        return {name: tensor_data(torch.zeros_like(x) if g is None else g) for name, x, g in triples}
+        return gradients(dict(zip(self.wrt, self.inputs, strict=True)), self.pull(cotangents))
 
 
 def differences(call: FrameworkCall) -> Iterator[Difference]:
-    """Yield the first way of calling in which the rules of a call give something else."""
+    """Yield the first difference between ways of calling the rules of a call."""
     with call.running("", call.single):
         try:
             ways = Ways(call)
@@ -78,7 +76,7 @@ def differences(call: FrameworkCall) -> Iterator[Difference]:
 
 
 class Ways:
-    """The ways to call the rules of a call. first: the gradients of random cotangents."""
+    """The ways to call the rules of a call. first: the gradients for random cotangents."""
 
     def __init__(self, call: FrameworkCall):
         self.call, self.record = call, Recorded(call)
@@ -115,13 +113,9 @@ class Ways:
 
     def cotangents_seen(self) -> Iterator[Difference]:
         for grads in (self.call.seen or ({}, ()))[1]:
-            if [x.shape for x in self.cotangents] == [
-                x.shape if g is None else g.shape for x, g in zip(self.cotangents, grads, strict=False)
-            ]:
-                some = [
-                    g if g is None else laid_out_like(g.to(x.dtype), g)
-                    for x, g in zip(self.cotangents, grads, strict=True)
-                ]
+            pairs = list(zip(self.cotangents, grads, strict=False))
+            if len(pairs) == len(self.cotangents) and all(g is None or g.shape == x.shape for x, g in pairs):
+                some = [g if g is None else laid_out_like(g.to(x.dtype), g) for x, g in pairs]
                 yield from self.with_cotangents(some, "where it is called as in the run")
 
     def unused_outputs(self) -> Iterator[Difference]:
@@ -133,7 +127,7 @@ class Ways:
             yield from self.with_cotangents(some, f"where {names} alone {'is' if len(used) == 1 else 'are'} used")
 
     def with_cotangents(self, some: Cotangents, here: str) -> Iterator[Difference]:
-        """Yield how gradients differ from those of contiguous cotangents, zeros in place of None."""
+        """Yield how gradients differ from those for contiguous cotangents, with zeros for None."""
         usual = [torch.zeros_like(x) if g is None else plain(g) for x, g in zip(self.cotangents, some, strict=True)]
         rule, there = ("unused-output", "zeros") if any(g is None for g in some) else ("layout", "contiguous ones")
         expected = self.record.arrays(usual)
@@ -153,7 +147,7 @@ class Ways:
         yield from self.with_inputs(layout, "where the input lies in memory as in the run")
 
     def with_inputs(self, layout: Layout, here: str) -> Iterator[Difference]:
-        """Yield how values and gradients differ where inputs have another layout."""
+        """Yield how values and gradients differ for inputs in another layout."""
         call, record = self.call, self.record
         if isinstance(call.function, torch.nn.Module) or record.changed:
             return
@@ -164,7 +158,7 @@ class Ways:
             equal = all(map(same, other.given.values(), record.given.values()))
             usual = record if equal else Recorded(call, lambda n, x: plain(layout(n, x)))
             expected = self.first if equal else usual.arrays(self.cotangents)
-        except Exception:  # the forward pass refuses such an input, aloud
+        except Exception:  # refusing a layout with an error is right
             return
         yield from self.compare("layout", usual.values, lambda: other.values, here, CONTIGUOUS)
         yield from self.compare("layout", expected, lambda: other.arrays(self.cotangents), here, CONTIGUOUS)
@@ -201,7 +195,7 @@ LAYOUTS = {
     "transposed": transposed,
     "a slice with steps of 2 and an offset": sliced,
 }
-"""Ways to put a tensor in memory, as programs do by sum, mean, transposition, slices and unbind."""
+"""Memory layouts of tensors in programs: by sum, mean, transposition, slices and unbind."""
 
 
 def plain(x: torch.Tensor) -> torch.Tensor:
@@ -210,7 +204,7 @@ def plain(x: torch.Tensor) -> torch.Tensor:
 
 
 def laid_out_like(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """Return a tensor in another one's layout, which it may repeat along an axis."""
+    """Return a copy of a tensor in another one's layout, which may have strides of 0."""
     once = tuple(slice(1) if step == 0 else slice(None) for step in like.stride())
     size = like.storage_offset() + 1 + sum((n - 1) * step for n, step in zip(like.shape, like.stride(), strict=True))
     memory = x.new_full((max(size, 1),), FILLING)
@@ -224,6 +218,12 @@ def same(x: torch.Tensor, y: torch.Tensor) -> bool:
 
 def same_layout(x: torch.Tensor, y: torch.Tensor) -> bool:
     return (x.stride(), x.storage_offset()) == (y.stride(), y.storage_offset())
+
+
+def gradients(inputs: Mapping[str, torch.Tensor], grads: Iterable[torch.Tensor | None]) -> Grads:
+    """Return gradients as arrays by name, with zeros for None."""
+    triples = ((name, x, g) for (name, x), g in zip(inputs.items(), grads, strict=True))
+    return {name: tensor_data(torch.zeros_like(x) if g is None else g) for name, x, g in triples}
 
 
 def functions_in(node: Any) -> list[Any]:
@@ -242,7 +242,7 @@ def nodes_of(node: Any) -> Iterator[Any]:
 
 
 def operator_behind(function: Any) -> tuple[Any, Callable] | None:
-    """Return an operator and its backward, of the Function that PyTorch makes for it; None of any other Function."""
+    """Return the operator and its backward for a Function that PyTorch made for an operator, else None."""
     if not function.__name__.startswith("GeneratedBackwardFor_"):
         return None
     inside = inspect.getclosurevars(function.backward).nonlocals
@@ -250,12 +250,12 @@ def operator_behind(function: Any) -> tuple[Any, Callable] | None:
 
 
 def as_given(x: torch.Tensor) -> torch.Tensor:
-    """Return a leaf as the function gets it: a copy in the graph, which it may change in place."""
+    """Return a copy of a leaf in the graph, which the function may change in place."""
     return x.clone() if x.is_leaf else x
 
 
 def tensor(x: np.ndarray) -> torch.Tensor:
-    """Return an array as a tensor of its own."""
+    """Return a copy of an array as a tensor."""
     return torch.from_numpy(np.array(x))
 
 

@@ -1,4 +1,4 @@
-"""Records what a script does with PyTorch: a TorchFunctionMode sees each operation, also those that leave the graph."""
+"""Record what a script does with PyTorch: a TorchFunctionMode sees all operations, also those outside the graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIMIZERS = os.path.dirname(torch.optim.__file__) + os.sep
 
 
 class TorchRecorder(Recorder, TorchFunctionMode):
-    """Records what PyTorch's functions are given and what they return."""
+    """Records the arguments and results of PyTorch's functions."""
 
     tensor_type = torch.Tensor
 
@@ -28,7 +28,7 @@ class TorchRecorder(Recorder, TorchFunctionMode):
         Recorder.__init__(self, variables)
         TorchFunctionMode.__init__(self)
 
-    # -- what PyTorch answers of its tensors and nodes -----------------------------------------------------------
+    # -- access to tensors and nodes ------------------------------------------------------------------------------
 
     def array(self, x: Any) -> np.ndarray:
         x = x.detach()
@@ -38,7 +38,7 @@ class TorchRecorder(Recorder, TorchFunctionMode):
             x = x.coalesce().values() if x.is_sparse else x
             x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
             return x.resolve_conj().resolve_neg().cpu().numpy()
-        return np.zeros(0)  # under vmap, and where torch.compile traces, there are no numbers
+        return np.zeros(0)  # under vmap and torch.compile, tensors have no numbers
 
     def address(self, x: Any) -> Any:
         try:
@@ -68,7 +68,7 @@ class TorchRecorder(Recorder, TorchFunctionMode):
 
     is_module = staticmethod(lambda x: isinstance(x, torch.nn.Module))
 
-    # -- what PyTorch calls ----------------------------------------------------------------------------------------
+    # -- called by PyTorch ----------------------------------------------------------------------------------------
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs, name = kwargs or {}, getattr(func, "__name__", str(func))
@@ -85,7 +85,7 @@ class TorchRecorder(Recorder, TorchFunctionMode):
         if attribute == "is_leaf" and in_optimizer and code.co_name == "add_param_group":
             self.take_note("optimizer", args[0])
         if in_optimizer and code.co_name != "zero_grad":
-            return func(*args, **kwargs)  # what an optimizer does to parameters in place is not data of the script
+            return func(*args, **kwargs)  # updates by an optimizer are not operations of the script
         if name in ("backward", "grad") and getattr(func, "__module__", "").startswith(
             ("torch.autograd", "torch._ten")
         ):
@@ -98,7 +98,7 @@ class TorchRecorder(Recorder, TorchFunctionMode):
             self.take_note("freeze", args[0])
             return func(*args, **kwargs)
         recorded = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
-        for x in (*args, *kwargs.values()):  # before a change in place gives it another node
+        for x in (*args, *kwargs.values()):  # an operation in place may give it another node
             if isinstance(x, torch.Tensor):
                 self.value(x)
         result = func(*args, **kwargs)

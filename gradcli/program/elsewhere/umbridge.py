@@ -1,4 +1,4 @@
-"""Models that speak UM-Bridge 1.0, over HTTP or as lines of JSON with a process.
+"""UM-Bridge 1.0 models, over HTTP or by lines of JSON with a process.
 
 Source: Seelinger et al., "UM-Bridge: Uncertainty quantification and modeling bridge", JOSS 8 (2023), and
 https://um-bridge-benchmarks.readthedocs.io/en/docs/umbridge/protocol.html.
@@ -23,7 +23,7 @@ from .process import Process, error_text, shorten_answer
 
 
 def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
-    """Return what makes the model of a process or a server; a server without a model's name is a Tesseract."""
+    """Connect to a process or server; without a model's name, the server is a Tesseract. Raises GradcliError."""
     seconds = request.timeout or ANSWER_SECONDS
     connection: Any = None
     if text.startswith("cmd:"):
@@ -46,14 +46,14 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
     try:
         config = json.loads("{}" if request.config is None else request.config)
     except (ValueError, RecursionError) as error:
-        raise GradcliError(f"--config is no JSON: {error}") from None
+        raise GradcliError(f"--config is not valid JSON: {error}") from None
     if not isinstance(config, dict):
-        raise GradcliError("--config is no JSON object", hint="for example --config '{\"level\": 2}'")
+        raise GradcliError("--config is not a JSON object", hint="for example --config '{\"level\": 2}'")
     return lambda inputs: UmBridge(text, connection, inputs, config, request)
 
 
 class RefusedError(CallError):
-    """The model answered that it cannot do what it was asked."""
+    """The model answered with an error."""
 
 
 class UmBridge(Claim):
@@ -79,7 +79,7 @@ class UmBridge(Claim):
         self.chosen = [i for i, name in enumerate(names) if request.out in (None, name)]
 
     def part(self, method: str, body: dict[str, Any], key: str, kind: type, config: bool = True) -> Any:
-        """Return what the answer to a method holds under a key. Raises CallError."""
+        """Return an entry of the answer to a method. kind: its type. Raises CallError."""
         whole = {"name": getattr(self.connection, "model", ""), **body, **({"config": self.config} if config else {})}
         answer = self.connection.ask(method, whole)
         if isinstance(answer, dict) and "error" in answer:
@@ -89,14 +89,14 @@ class UmBridge(Claim):
         return answer[key]
 
     def support(self) -> Mapping[str, Any]:
-        """Return which methods the model has; of one that refuses to tell, Gradient is tried."""
+        """Return the methods that the model supports; assume Gradient if it does not say."""
         try:
             return self.part("ModelInfo", {}, "support", dict, config=False)
         except RefusedError:
             return {"Gradient": True}
 
     def sizes(self, method: str, key: str) -> list[int] | None:
-        """Return the lengths of the inputs or outputs; None for a model that does not tell them."""
+        """Return the lengths of the inputs or outputs; None if the model does not say."""
         try:
             return [int(n) for n in self.part(method, {}, key, list)]
         except (CallError, TypeError, ValueError, OverflowError):
@@ -118,7 +118,7 @@ class UmBridge(Claim):
         return np.concatenate([parts[i] for i in self.chosen])
 
     def sum(self, method: str, key: str, arrays: Arrays, terms: Sequence[tuple[int, str, np.ndarray]]) -> np.ndarray:
-        """Return the sum of products, each with the derivative of one output with respect to one input."""
+        """Return the sum of products. terms: output number, input name and vector of each."""
         products = []
         for out, name, vector in terms:
             body = {"outWrt": out, "inWrt": self.names.index(name), "input": self.vectors(arrays), key: vector.tolist()}
@@ -138,7 +138,7 @@ class UmBridge(Claim):
 
 
 def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[str, np.ndarray]:
-    """Return the inputs x0, x1, ... as vectors in their order. Raises GradcliError for others than there are."""
+    """Return the inputs x0, x1, ... as vectors in order. Raises GradcliError for missing and unknown ones."""
     count = len(inputs) if sizes is None else len(sizes)
     names = [f"x{i}" for i in range(count)]
     for name in inputs:
@@ -167,5 +167,5 @@ def vector_of_numbers(numbers: Any, what: str) -> np.ndarray:
     except (TypeError, ValueError, OverflowError):
         x = None
     if x is None or x.ndim != 1:
-        raise CallError(f"{what} is no vector of numbers: {shorten_answer(numbers)}")
+        raise CallError(f"{what} is not a vector of numbers: {shorten_answer(numbers)}")
     return x
