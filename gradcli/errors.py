@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import accumulate
 
@@ -229,8 +229,12 @@ def unknown_name(message: str, name: str, known: Iterable[str], listed: str, spa
 def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
     """Raise GradcliError for a name that the program does not have."""
     known = list(known)
+    refuse_unknown(names, known, f"{option}: the program has no", "the names are" if known else "it has no names")
+
+
+def refuse_unknown(names: Iterable[str], known: Collection[str], what: str, listed: str) -> None:
+    """Raise GradcliError for a name that is not known. what: the message before it. listed: as in unknown_name."""
     there = set(known)
     for name in names:
         if name not in there:
-            listed = "the names are" if known else "it has no names"
-            raise unknown_name(f"{option}: the program has no '{name}'", name, known, listed)
+            raise unknown_name(f"{what} '{name}'", name, known, listed)

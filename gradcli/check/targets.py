@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EXIT_TARGET, GradcliError, check_known, did_you_mean
+from ..errors import EXIT_TARGET, GradcliError, check_known, refuse_unknown
 from ..lang.limits import MAX_TEXT, Bound, enforce
 from ..program.arguments import (
     WHOLE,
@@ -134,10 +134,7 @@ def arguments_of(f: Callable, given: Mapping[str, Any], title: str, wrt: Sequenc
     names = [p.name for p in parameters]
     if not names:
         raise GradcliError(f"{title} has no parameters, so there is nothing to check", kind="name")
-    for name in given:
-        if name not in names:
-            advice = did_you_mean(name, names) or f"its parameters are {', '.join(names)}"
-            raise GradcliError(f"{title} has no parameter '{name}'", hint=advice, kind="name")
+    refuse_unknown(given, names, f"{title} has no parameter", "its parameters are")
     whole = {p.name for p in parameters if takes_whole(p.annotation)}
     defaults = {n: x for n, x in default_arrays(parameters, given).items() if n in wrt or not given}
     return bind(f, parameters, {**defaults, **given}, title, whole, more=", or --shape {}=3,4")

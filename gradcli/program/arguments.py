@@ -118,7 +118,6 @@ class OutputPart(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of real numbers."""
         return math.prod(self.shape) * (2 if self.pairs else 1)
 
 

@@ -88,8 +88,6 @@ class Capabilities:
 
 @dataclass
 class CallBudget:
-    """Counts the calls of a function and limits them."""
-
     made: int = 0
     allowed: int | None = None  # None: no limit
     claim_calls: int = 0  # how often one claimed product calls the function itself
@@ -190,7 +188,6 @@ class Claim:
         return None
 
     def value(self, arrays: Arrays) -> np.ndarray:
-        """Return f at arrays by name."""
         self.budget.require(1)
         out = np.array(plain_array(self.evaluate(arrays), self.title))
         self.shape = out.shape
@@ -342,7 +339,6 @@ def callable_name(function: Any) -> str:
 
 
 def point_beside(at: Arrays) -> dict[str, np.ndarray]:
-    """Return a point at some distance from another."""
     return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError, check_known, did_you_mean, unknown_name
+from ..errors import GradcliError, check_known, did_you_mean, refuse_unknown
 from ..lang import tree
 from ..lang.evaluate import CONSTRUCTORS, Evaluator, find_function, lift_number, not_called
 from ..lang.limits import CONSTANTS
@@ -104,8 +104,7 @@ class ExpressionProgram(Program):
                 if one and len(name) == 1:
                     hint = f"'{one}' is one name; a product needs *: {'*'.join(one)}"
                     raise GradcliError(f"the program has no input '{name}'", hint=hint, kind="name")
-                listed = "its inputs are" if names else "it has none"
-                raise unknown_name(f"the program has no input '{name}'", name, names, listed)
+                refuse_unknown([name], names, "the program has no input", "its inputs are" if names else "it has none")
         if missing := self.missing(given):
             raise self.missing_error(missing, given, self.free_names(given))
 

@@ -156,7 +156,6 @@ class Recorder:
         self.named_at: Any = None
 
     def following(self) -> Any:
-        """Return a context in which it records."""
         return self
 
     # -- access to tensors and nodes --------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import GradcliError, unknown_name
+from ..errors import GradcliError, refuse_unknown, unknown_name
 from ..lang import tree
 from ..lang.evaluate import Evaluator, lift_number
 from ..lang.limits import CONSTANTS, as_written
@@ -73,9 +73,7 @@ class FormulaProgram:
         if len(parsed.statements) > 1 or parsed.statements[0].target is not None:
             raise GradcliError(f"--{option} {text}: a formula is one expression", kind="syntax")
         for name in names:
-            if name not in self.inputs:
-                message = f"--{option} {name}=...: the program has no input '{name}'"
-                raise unknown_name(message, name, self.inputs, "its inputs are")
+            refuse_unknown([name], self.inputs, f"--{option} {name}=...: the program has no input", "its inputs are")
         if len(names) > 1 and option != "hess":
             raise GradcliError(f"--{option} is by one input, not by {' and '.join(names)}")
         by, value = names or tuple(self.request.wrt or self.inputs), parsed.statements[0].value
@@ -100,7 +98,6 @@ class FormulaProgram:
         return ("v",) if option == "vjp" else ()
 
     def run(self, leaves: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Return the output and all named values as Tensors."""
         evaluator = Evaluator(self.program.parsed, self.request)
         return lift_number(evaluator.run(leaves, self.request.out)), evaluator.names
 

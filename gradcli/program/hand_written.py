@@ -60,7 +60,7 @@ class HandWritten(Claim):
         super().__init__(callable_name(f), at, wrt)
         self.check_wrt()
         self.elementwise, self.seen_apart = elementwise, False
-        self.f, self.grad, self.backward, self.ahead = f, grad, vjp, jvp
+        self.f, self.grad, self.vjp_fn, self.jvp_fn = f, grad, vjp, jvp
         self.functions = tuple(function for function in (f, grad, vjp, jvp) if function is not None)
         self.capabilities = Capabilities(vjp=vjp is not None, jvp=jvp is not None)
         if grad is None and vjp is None:
@@ -94,7 +94,7 @@ class HandWritten(Claim):
         for layout, place in LAYOUTS.items():
             self.place = place
             with contextlib.suppress(CallError):  # refusing a layout with an error is right
-                answers = functools.partial(dict, self.answers())
+                answers: Callable[[], Arrays] = functools.partial(dict, self.answers())
                 yield from there(answers, narrow, f"where arrays are {layout}", "where they are in C order")
             self.place = np.ndarray.copy
 
@@ -102,7 +102,7 @@ class HandWritten(Claim):
         """Return the value and the claimed derivative, or a product with it, by name."""
         out = self.value(self.at)
         found = {"the value": out}
-        if self.backward is not None:
+        if self.vjp_fn is not None:
             cotangent = np.random.default_rng(0).standard_normal(out.shape).astype(out.dtype)
             found |= self.vjp(self.at, cotangent)
         elif self.grad is not None:
@@ -114,7 +114,7 @@ class HandWritten(Claim):
         return self.call(self.f, arrays, self.title)
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray] | None:
-        if self.grad is None or self.backward is not None:
+        if self.grad is None or self.vjp_fn is not None:
             return None
         out, what = self.output(arrays), callable_name(self.grad)
         if self.elementwise:
@@ -199,11 +199,11 @@ class HandWritten(Claim):
             self.notes = (*self.notes, note)
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
-        assert self.ahead is not None
-        what = callable_name(self.ahead)
+        assert self.jvp_fn is not None
+        what = callable_name(self.jvp_fn)
         zeros = {n: np.zeros_like(x, dtype=x.dtype if x.dtype.kind in "fc" else np.float64) for n, x in arrays.items()}
         given = tuple(x.copy() if x.ndim else x[()] for x in (tangents.get(name, zeros[name]) for name in arrays))
-        raw = plain_array(self.call(self.ahead, arrays, what, given), what)
+        raw = plain_array(self.call(self.jvp_fn, arrays, what, given), what)
         shape = self.value(arrays).shape if self.shape is None else self.shape
         if raw.shape != shape:
             advice = "its first argument is a tuple of tangents, one per argument"
@@ -211,9 +211,9 @@ class HandWritten(Claim):
         return raw
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-        assert self.backward is not None
-        what, products = callable_name(self.backward), {}
-        parts = self.parts_of(self.call(self.backward, arrays, what, cotangent=cotangent), what)
+        assert self.vjp_fn is not None
+        what, products = callable_name(self.vjp_fn), {}
+        parts = self.parts_of(self.call(self.vjp_fn, arrays, what, cotangent=cotangent), what)
         for name in self.wrt:
             x = self.at[name]
             raw = plain_array(parts[name], f"{what} for '{name}'")
@@ -394,6 +394,5 @@ class Flattened:
 
 
 def plain_part(x: Any) -> Any:
-    """Return an array of any framework as a NumPy array; anything else as it is."""
     array = as_array(x) if hasattr(x, "shape") else None
     return x if array is None else array

@@ -34,8 +34,6 @@ def is_list(value: Any, form: str) -> bool:
 
 
 class Project(NamedTuple):
-    """A pyproject.toml and its [tool.gradcli]."""
-
     path: str
     settings: dict[str, Any]
 

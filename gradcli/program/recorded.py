@@ -91,7 +91,6 @@ class Traced(Claim):
         return np.array(out._data)
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
-        """Return the tensor for an input, or for a stack of it."""
         return tensor(x)
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray]:
@@ -140,7 +139,6 @@ class Traced(Claim):
         return np.zeros_like(out._data) if pushed is None else np.asarray(pushed)
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
-        """Yield every call of a custom function, in order."""
         calls = Calls()
         with observing(calls):
             self.record_call(self.at)

@@ -176,7 +176,6 @@ def is_users(file: str) -> bool:
 
 
 def users_frames(trace: Any) -> list[Any]:
-    """Return the frames of a traceback that are in the user's files."""
     import traceback
 
     frames = [frame for frame in traceback.extract_tb(trace) if is_users(frame.filename)]

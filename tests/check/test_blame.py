@@ -1,6 +1,5 @@
 """Which custom function is to blame, and rules of other frameworks that are not vouched for."""
 
-
 import numpy as np
 import pytest
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GradcliError, need_extra, unknown_name
+from ...errors import GradcliError, need_extra, refuse_unknown
 from ...request import Request
 from ..arguments import OutputPart
 from ..claim import Arrays, CallError, Capabilities, Claim
@@ -38,14 +38,11 @@ class Fmu(Claim):
         own, outputs = description["inputs"], description["outputs"]
         if not description["derivatives"]:
             raise CallError(f"{title} gives no derivative: it does not provide directional derivatives")
-        for name in inputs:
-            if name not in own:
-                raise unknown_name(f"{title} has no input '{name}'", name, own, "its inputs and parameters are")
+        refuse_unknown(inputs, own, f"{title} has no input", "its inputs and parameters are")
         if not inputs:
             words = " ".join(f"{name}={value:g}" for name, value in own.items())
             raise GradcliError(f"{title} needs a value for an input", hint=f"its own are: {words}", kind="name")
-        if out is not None and out not in outputs:
-            raise unknown_name(f"--out: {title} has no '{out}'", out, outputs, "its outputs are")
+        refuse_unknown([] if out is None else [out], outputs, f"--out: {title} has no", "its outputs are")
         super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
         self.wrt = [name for name in self.at if wrt is None or name in wrt]
         self.outputs = outputs if out is None else [out]

@@ -99,7 +99,6 @@ class FrameworkCall(Claim):
             return False
 
     def goes_backward(self) -> bool:
-        """Report whether the framework's reverse mode supports the function."""
         return True
 
     def goes_forward(self) -> bool:
@@ -119,7 +118,6 @@ class FrameworkCall(Claim):
         return self.forward_mode
 
     def claimed(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """Return arrays in the type of the claimed derivative."""
         return {name: to_single(x) if self.single else np.asarray(x) for name, x in arrays.items()}
 
     def evaluate(self, arrays: Arrays) -> np.ndarray | None:

@@ -64,7 +64,6 @@ class Server:
         return read_answer(where, status, text)
 
     def exchange(self, path: str, body: dict[str, Any] | None) -> tuple[int, str, str | None]:
-        """Send a request; return status, text and Location of the answer."""
         if self.connection is None:
             self.connection = self.open()
         headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body is not None else {})}

@@ -246,6 +246,5 @@ def equations_in(jaxpr: Any) -> Iterator[Any]:
 
 
 def key_of(step: Any) -> int | str:
-    """Return the index, key or name in a step of a tree path."""
     key = next(getattr(step, name) for name in ("key", "idx", "name") if hasattr(step, name))
     return key if isinstance(key, int) else str(key)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import GradcliError, unknown_name
+from ...errors import GradcliError, refuse_unknown
 from ...request import Request
 from ..arguments import missing_values
 from ..claim import Arrays, CallError, Capabilities, Claim
@@ -45,7 +45,6 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 
 
 def split_address(text: str) -> tuple[str, str]:
-    """Split LIB.so:DECLARATION."""
     match = KINDS["library"].match(text)
     assert match is not None
     return match["path"], match["declaration"]
@@ -137,11 +136,8 @@ class Library(Claim):
     def points(self, names: list[str], inputs: Arrays) -> dict[str, np.ndarray]:
         """Return the inputs in their declared types. Raises GradcliError for missing and unknown ones."""
         known = [p.name for p in self.f.parameters]
-        for name in inputs:
-            if name not in known:
-                raise unknown_name(f"{self.f.name} has no parameter '{name}'", name, known, "its parameters are")
-        missing = [name for name in names if name not in inputs]
-        if missing:
+        refuse_unknown(inputs, known, f"{self.f.name} has no parameter", "its parameters are")
+        if missing := [name for name in names if name not in inputs]:
             raise missing_values(self.f.name, missing)
         if not names:
             hint = "add to the command line: x=1"

@@ -189,7 +189,6 @@ def host_words(kind: str, path: str, *more: str) -> list[str]:
 
 
 def object_in(line: bytearray) -> dict[str, Any] | None:
-    """Return the JSON object in a line; None for other lines."""
     if not line.lstrip().startswith(b"{"):
         return None
     try:

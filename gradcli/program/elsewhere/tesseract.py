@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GradcliError, unknown_name
+from ...errors import GradcliError, refuse_unknown, unknown_name
 from ...request import Request
 from ..arguments import by_path, missing_values, steps_of
 from ..claim import Arrays, CallError, Capabilities, Claim
@@ -72,10 +72,8 @@ class Tesseract(Claim):
         if not properties:
             return
         heads = {str(steps_of(name)[0]) for name in self.at}
-        for name in sorted(heads - set(properties)):
-            raise unknown_name(f"{self.title} has no input '{name}'", name, properties, "the inputs are")
-        missing = [name for name in (required if isinstance(required, list) else ()) if name not in heads]
-        if missing:
+        refuse_unknown(sorted(heads), properties, f"{self.title} has no input", "the inputs are")
+        if missing := [name for name in (required if isinstance(required, list) else ()) if name not in heads]:
             raise missing_values(self.title, missing)
 
     def apply(self, arrays: Arrays) -> dict[str, Any]:

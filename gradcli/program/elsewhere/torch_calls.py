@@ -199,7 +199,6 @@ LAYOUTS = {
 
 
 def plain(x: torch.Tensor) -> torch.Tensor:
-    """Return a contiguous copy."""
     return x.clone(memory_format=torch.contiguous_format)
 
 
@@ -255,7 +254,6 @@ def as_given(x: torch.Tensor) -> torch.Tensor:
 
 
 def tensor(x: np.ndarray) -> torch.Tensor:
-    """Return a copy of an array as a tensor."""
     return torch.from_numpy(np.array(x))
 
 
