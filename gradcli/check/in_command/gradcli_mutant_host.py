@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""Runs inside the user's command, in whatever Python that is: puts a mutant in a function's place, in memory alone.
+"""Runs inside the user's command, in its Python: replaces a function by a mutant, in memory only.
 
-It needs nothing but the standard library. The file GRADCLI_MUTATE names says which function is meant and what its
-mutants are; GRADCLI_MUTANT says which one is in force: a number, or `record` for the original, which notes its calls.
+It needs only the standard library. GRADCLI_MUTATE names a file with the function and its mutants; GRADCLI_MUTANT is
+the number of the mutant, or `record` for the original, whose calls are noted.
 """
 
 import atexit
@@ -20,8 +20,8 @@ import warnings
 
 POINTS = 20
 SECONDS = 20.0
-MOST_WRITTEN = 24  # elements of a call that are written out as a test
-CALLS = 25  # so many calls of the original are noted
+MOST_WRITTEN = 24  # elements of a call that a test may spell out
+CALLS = 25  # calls of the original that are noted
 
 
 class Job:
@@ -62,7 +62,7 @@ class Job:
 
 
 def start(at_end):
-    """Put what the environment asks for in force in a process of its own. at_end(f): has f called at its end."""
+    """Install the mutant of the environment variables. at_end(f): call f at the end of the process."""
     which = os.environ.get("GRADCLI_MUTANT")
     if which is None or Job.current is not None:
         return
@@ -75,7 +75,7 @@ def start(at_end):
 
 
 def wrap_loader(job, get_code):
-    """Return a loader's method that gives the mutant for the file, from no cache and into none."""
+    """Return a loader's get_code that compiles the mutant for the file, without any cache."""
 
     def call(self, fullname):
         path = self.get_filename(fullname)
@@ -85,7 +85,7 @@ def wrap_loader(job, get_code):
 
 
 def run_as_main(job):
-    """Where the file itself is the script that Python was started with, run the mutant in its place, and end."""
+    """If the file is the script of this process, run the mutant instead, and end the process."""
     words = getattr(sys, "orig_argv", [])[1:]
     place = next((i for i, word in enumerate(words) if not word.startswith("-")), None)
     if place is None or {"-m", "-c"} & {*words[:place]} or not job.is_target(os.path.abspath(words[place])):
@@ -114,12 +114,12 @@ def enter(values):
 
 
 def apply(x):
-    """Return a result of the function as the mutant in force has it."""
+    """Return the mutant's version of a result."""
     return change(x, Job.current.kind)
 
 
 def finish(job):
-    """Write what the recorded calls tell, for the process that started the command."""
+    """Write the measurements on the recorded calls, for the process that started the command."""
     report = {"loaded": job.loaded, "calls": job.count, "sizes": []}
     if job.calls:
         try:
@@ -133,7 +133,7 @@ def finish(job):
 
 
 def map_parts(change, x):
-    """Return lists, tuples and dicts with their parts changed, and anything else changed itself."""
+    """Apply a change to the parts of nested lists, tuples and dicts."""
     if type(x) in (list, tuple):
         return type(x)(map_parts(change, y) for y in x)
     if type(x) is dict:
@@ -151,7 +151,7 @@ def is_array(x):
 
 
 def change(x, kind):
-    """Return a result with its gradients changed. The number beside arrays in a tuple is the value: it stays."""
+    """Return a result with its gradients changed; a number that precedes arrays in a tuple is the value, and stays."""
     if isinstance(x, dict):
         return {key: change(y, kind) for key, y in x.items()}
     if isinstance(x, (tuple, list)):
@@ -194,7 +194,7 @@ def rearrange(x, word):
 
 
 def measure(job):
-    """Return for every mutant how far it is from the original, relative, at random points about the calls."""
+    """Return the relative difference of every mutant from the original, at random points near the calls."""
     import numpy
 
     rng, until = random.Random(0), time.perf_counter() + SECONDS
@@ -222,7 +222,7 @@ def measure(job):
 
 
 def function_with(job, code):
-    """Return the function with other code, beside the one that was called."""
+    """Return a copy of the function that was called, with other code."""
     owner = next(x for x in gc.get_referrers(job.code) if type(x) is types.FunctionType and x.__code__ is job.code)
     cells = dict(zip(owner.__code__.co_freevars, owner.__closure__ or (), strict=True))
     closure = tuple(cells[name] for name in code.co_freevars)
@@ -232,7 +232,7 @@ def function_with(job, code):
 
 
 def attempt(function, point):
-    """Return a tuple with what the function returns for arguments by name; None where it raises."""
+    """Return a tuple with the function's result for arguments by name; None if it raises."""
     import inspect
 
     bound = inspect.BoundArguments(inspect.signature(function), copy_arrays(point))
@@ -243,7 +243,7 @@ def attempt(function, point):
 
 
 def move_numbers(rng, x):
-    """Return floating-point numbers moved at random; anything else as it is."""
+    """Move floating-point numbers at random; return anything else as it is."""
     import numpy
 
     if isinstance(x, float):
@@ -267,7 +267,7 @@ def leaves(x):
 
 
 def as_numbers(x):
-    """Return something as a flat array of numbers of NumPy; None for what is none."""
+    """Return numbers as a flat NumPy array; None for anything else."""
     import numpy
 
     for convert in (numpy.asarray, lambda y: y.toarray(), lambda y: y.detach().numpy()):
@@ -281,7 +281,7 @@ def as_numbers(x):
 
 
 def distance(got, expected):
-    """Return how far two results are apart: the largest difference in an array beside its largest element."""
+    """Return the largest difference of two results, each relative to the largest element of its array."""
     import numpy
 
     ours, theirs = leaves(got), leaves(expected)
@@ -299,7 +299,7 @@ def distance(got, expected):
 
 
 def write_call(job, point, expected):
-    """Return the texts of a call and its result, where they are short, and numbers or texts; else None."""
+    """Return the texts of a call and its result if they are short, and numbers or strings; else None."""
     import inspect
 
     names, *others = inspect.getargs(job.code)
@@ -314,7 +314,7 @@ def write_call(job, point, expected):
 
 
 def text_of(x):
-    """Return Python's text of a number, a text, an array of numbers, or what is made of these. Raises ValueError."""
+    """Return Python's text of numbers, strings, arrays, and lists and tuples of these. Raises ValueError."""
     if isinstance(x, (tuple, list)):
         inner = ", ".join(map(text_of, x))
         return f"[{inner}]" if isinstance(x, list) else f"({inner},)"

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Runs inside the user's command: notes the calls of functions that have a derivative of their own in a framework."""
+"""Runs inside the user's command: notes the calls of functions with a custom derivative in a framework."""
 
 import contextlib
 import functools
@@ -9,15 +9,13 @@ import sys
 from gradcli_watch_importlib_bootstrap import Drawn, Use, Watch, copy_numbers, identify
 
 LARGE = 100_000
-"""Elements beyond which arguments of a framework's function are copied at calls number 1, 2, 4, 8, ... only."""
-
-
+"""Arguments with more elements are copied only at calls number 1, 2, 4, 8, ..."""
 MOST_GAP = 16
-"""How many times larger than a tensor the memory that it is a view of may be, to be copied with it."""
+"""A view is copied with its whole memory if that is at most this many times larger."""
 
 
 def note_framework(engine, role, function, named, args, wrt, result, **more):
-    """Note a call of a function that has a derivative of its own in a framework. named: what says where it stands."""
+    """Note a call of a function with a custom derivative. named: the function that gives file, line and name."""
     derivative = Watch.current.derivative(role, identify(named))
     derivative.calls += 1
     if any(wrt):
@@ -26,7 +24,7 @@ def note_framework(engine, role, function, named, args, wrt, result, **more):
 
 @contextlib.contextmanager
 def noting(role, named):
-    """Go on where a call cannot be noted, and note that."""
+    """Suppress errors of taking notes, and note the first one."""
     try:
         yield
     except Exception as error:
@@ -36,7 +34,7 @@ def noting(role, named):
 
 
 def is_due(function, sizes):
-    """Return whether the arguments of the next call are copied: all small ones, large ones ever more rarely."""
+    """Report whether to copy the arguments of the next call: always small ones, large ones more and more rarely."""
     if sum(sizes) <= LARGE:
         return True
     found = Watch.current.derivatives.get(identify(function)[0])
@@ -83,7 +81,7 @@ def watch_torch(module):
             nodes.pop().register_prehook(note_gradients)
 
     def copy_tensor(x):
-        """Return a copy of an argument with its layout in memory, or what it has while there are no values."""
+        """Return a copy of an argument in its memory layout, or `Drawn` if it has no values."""
         if not isinstance(x, torch.Tensor):
             return copy_numbers(x)
         if torch._C._functorch.is_functorch_wrapped_tensor(x) or hasattr(x, "fake_mode"):
@@ -97,19 +95,19 @@ def watch_torch(module):
 
 
 def rule_of(cls, args):
-    """Return a rule's role, its function, its backward and its arguments; None for a rule of PyTorch itself."""
+    """Return role, function, backward and arguments of a rule; None for PyTorch's own rules."""
     if cls.__module__.partition(".")[0] != "torch":
         return f"backward of {cls.__name__}", cls, cls, args
     if not cls.__name__.startswith("GeneratedBackwardFor_"):
         return None
-    inside = inspect.getclosurevars(cls.backward).nonlocals  # what an operator of torch.library has
+    inside = inspect.getclosurevars(cls.backward).nonlocals  # of an operator of torch.library
     if "op" not in inside or inside["info"]._backward_fn is None:
         return None
     return f"backward of {inside['op']}", inside["op"], inside["info"]._backward_fn, args[:-1]
 
 
 def watch_dynamo(module):
-    """Note the rules that torch.compile puts into a graph, without calling them."""
+    """Note the rules that torch.compile puts into a graph without calling them."""
     call_apply = module.AutogradFunctionVariable.call_apply
 
     @functools.wraps(call_apply)
@@ -163,7 +161,7 @@ def watched_rule(name, call):
 
 
 def concrete(x):
-    """Return the value of an argument that JAX differentiates; its shape alone where there is none, as in jit."""
+    """Return the value of an argument that JAX differentiates, or `Drawn` if it has none, as in jit."""
     import jax
 
     while isinstance(x, jax.core.Tracer):

@@ -1,9 +1,9 @@
 # mypy: ignore-errors
-"""Runs inside the user's command: notes the derivatives that it hands to solvers, and where they are used.
+"""Runs inside the user's command: notes the derivatives that it passes to solvers, and the points of their calls.
 
-It needs nothing but the standard library and what the command has loaded itself. At the end it has gradcli judge what
-was noted, in a fork, so that the command ends as ever. Its name has the two words by which Python's warnings know
-files whose frames they do not count: a warning keeps the line of the command that it is about.
+It needs only the standard library and what the command itself has loaded. At the end, gradcli checks the notes in a
+fork, so that the command ends as usual. The file's name contains "importlib" and "_bootstrap": Python's warnings skip
+the frames of such files, so a warning still names the line of the command.
 """
 
 import atexit
@@ -28,11 +28,11 @@ import warnings
 Entry = collections.namedtuple(
     "Entry", "name function claims place columns bands kinds nested", defaults=(0, "", (), {}, ())
 )
-"""A solver. function: the parameter that takes f. claims: of each parameter that takes a derivative, the one that it
-is the derivative of. place: which positional arguments of f are the point, an index or a slice. columns: the
-parameter that says that derivatives run down the columns. bands: those with which a derivative comes in bands. kinds:
-what parameters take other than the whole derivative: its product with a vector, that of weighted outputs, that of each
-element or column by itself, or a tuple of derivatives. nested: dicts that hold the claims, and f if it is not given.
+"""A solver. function: the parameter for f. claims: the parameters for derivatives, each with the parameter of the
+function that it differentiates. place: the positional arguments of f that are the point, an index or a slice. columns:
+the parameter that transposes derivatives. bands: the parameters that make a derivative banded. kinds: parameters that
+take something other than the whole derivative: its product with a vector, that of weighted outputs, that of each
+element or column, or a tuple of derivatives. nested: dicts with the claims, and with f if it is not given.
 """
 MINIMIZE = {"jac": "fun", "hess": "jac", "hessp": "jac"}
 SOLVERS = {
@@ -71,34 +71,34 @@ SOLVERS = {
     ),
 }
 PAIRED = ("fmin_l_bfgs_b", "fmin_tnc", "train")
-"""Solvers whose f returns value and gradient where neither a gradient nor an approximation is asked for; or, for
+"""Solvers whose f returns value and gradient if they get neither a gradient nor a request to approximate it; for
 boosting, gradient and second derivatives."""
 OLDEST = (3, 11)
-PATIENCE = 60.0  # seconds that judging may take in addition to what the run took
+PATIENCE = 60.0  # seconds for checking, in addition to the duration of the run
 
 Use = collections.namedtuple(
     "Use",
     "number kind function claim args place x value claimed columns base first wrt drawn seen",
     defaults=[None] * 10,
 )
-"""A use of a derivative. number: of the call. kind: how it is judged. function: what it is the derivative of. args: of
-the call; place: where the point stands in them; x: a copy of that. value, claimed: copies of what function (or base)
-and derivative gave in the run, None where that is not known. columns: whether it runs down the columns. base, first: of
-a second derivative f, and the entry of the first one. wrt: which arguments are differentiated. drawn: whether
-arguments had no values, and are `Drawn`. seen: the gradients of the outputs in the run, in their layouts."""
+"""A use of a derivative. number: of the call. kind: how to check it. function: the function that it differentiates.
+args: of the call. place: of the point in args. x: a copy of the point. value, claimed: copies of the results of
+function (or base) and derivative in the run, if known. columns: whether it is transposed. base, first: f and the entry of the
+first derivative, for a second derivative. wrt: which arguments are differentiated. drawn: whether arguments had no
+values, and are `Drawn`. seen: the gradients of the outputs in the run, in their memory layouts."""
 
 
 class Drawn:
-    """An argument that had no value in the run: its shape and the name of its type, by which the judge draws one."""
+    """An argument without a value in the run: its shape and the name of its type, to draw a value."""
 
     def __init__(self, x):
         self.shape, self.dtype = tuple(map(int, x.shape)), str(x.dtype).rpartition(".")[2]
 
 
 class Derivative:
-    """A derivative that the command uses, by what it is handed over as and where it is defined; and a few of its uses.
+    """A derivative that the command uses, and some of its uses.
 
-    Kept are the first use, the last, some between, and the last at which the solver's value had risen.
+    These are the first use, the last, some between, and the last one at which the solver's value had risen.
     """
 
     def __init__(self, role, name, file, line, points):
@@ -123,7 +123,7 @@ class Derivative:
                 self.middle, self.stride = self.middle[1::2], 2 * self.stride
 
     def uses(self, points):
-        """Return the uses to judge: each once, and of several at one point the first; one to draw if there are none."""
+        """Return the uses to check, one for each point; if there are none, one whose arguments are to be drawn."""
         if self.first is None:
             return [self.drawn] if self.drawn else []
         step = max(len(self.middle) // max(self.between, 1), 1)
@@ -133,7 +133,7 @@ class Derivative:
 
 
 class Watch:
-    """What is noted in this process. settings: what the command line says, for the judge."""
+    """The notes of this process. settings: from the command line, for the check."""
 
     current = None
 
@@ -141,33 +141,33 @@ class Watch:
         self.settings, self.points, self.derivatives, self.start = settings, settings["points"], {}, time.monotonic()
 
     def derivative(self, role, identity):
-        """Return the entry of a derivative, by what `identify` gave; two solvers share one."""
+        """Return the entry of a derivative by its result of `identify`; solvers share it."""
         key, file, line, name = identity
         found = self.derivatives.get(key)
         if found is None:
             judge_at_termination()
             atexit.unregister(judge_all)
-            atexit.register(judge_all)  # before the frameworks end their threads and forget their operators
+            atexit.register(judge_all)  # runs before the frameworks stop their threads and delete their operators
             found = self.derivatives[key] = Derivative(role, name, file, line, self.points)
         return found
 
 
 Noted = collections.namedtuple("Noted", "parameter identity claim kind function base of")
-"""A derivative in one call of a solver, as far as it is the same for all of its uses: see Use. parameter: what takes
-it; of: the parameter that takes what it is the derivative of."""
+"""A derivative in one call of a solver, with the fields of Use that all its uses share. parameter: the one that takes
+it. of: the parameter of the function that it differentiates."""
 
 
 def identify(function, part=0):
-    """Return a key, file, line and name of a derivative: a function, or a part of what one returns.
+    """Return a key, file, line and name of a derivative: a function, or a part of its result.
 
-    What a library wraps around the functions of its users is another derivative for each of them.
+    A library's wrapper is a different derivative for each user's function that it wraps.
     """
     key, file, line, name = place_of(function)
     return (key, part, held_by(function)), file, line, name
 
 
 def judge_at_termination():
-    """Judge what was noted also where SIGTERM ends the process, as it ends those of a multiprocessing.Pool."""
+    """Check the notes also if SIGTERM ends the process, as for workers of a multiprocessing.Pool."""
     with contextlib.suppress(ValueError):  # not in the main thread
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, judge_and_end)
@@ -180,7 +180,7 @@ def judge_and_end(number, _):
 
 
 def place_of(function):
-    """Return what tells a function from others, its file, line and name; without code, of the line that uses it."""
+    """Return a function's key, file, line and name; without Python code, file and line are those of the caller."""
     function = inspect.unwrap(function)
     while isinstance(function, functools.partial):
         function = inspect.unwrap(function.func)
@@ -197,7 +197,7 @@ def place_of(function):
 
 
 def held_by(function, depth=2):
-    """Return what tells functions of the same code apart: the functions, and the classes of the objects, they hold."""
+    """Return a key for functions of the same code: the functions, and the classes of the objects, that they hold."""
     function = inspect.unwrap(function)
     if inspect.isclass(function):
         return ()
@@ -216,7 +216,7 @@ def kind_of(x):
 
 
 def copy_numbers(x):
-    """Return a copy of a point or a result, as far as it is made of numbers."""
+    """Return a copy of a point or a result in which numbers and arrays are copied."""
     if isinstance(x, (tuple, list)):
         return type(x)(map(copy_numbers, x)) if type(x) in (tuple, list) else tuple(map(copy_numbers, x))
     return x.copy() if hasattr(x, "dtype") and hasattr(x, "copy") else x
@@ -229,7 +229,7 @@ def is_same(x, y):
 
 
 def is_same_use(use, other):
-    """Return whether two uses are one, or the same call of the same functions."""
+    """Report whether two uses are one, or equal calls of the same functions."""
     if use.number == other.number:
         return True
     with contextlib.suppress(Exception):
@@ -243,7 +243,7 @@ def is_same_use(use, other):
 
 
 class Handed:
-    """Stands in for a function that was handed to a solver; note(args, result) is called after each of its calls."""
+    """Replaces a function that was passed to a solver; calls note(args, kwargs, result) after each of its calls."""
 
     def __init__(self, function, note):
         with contextlib.suppress(Exception):
@@ -266,11 +266,11 @@ class Handed:
         return self
 
     def __reduce__(self):
-        return functools.partial, (self.__wrapped__,)  # another process has nothing to note
+        return functools.partial, (self.__wrapped__,)  # no notes in another process
 
 
 class Solve:
-    """One call of a solver, or one constraint in it: f, its last value, and the derivatives that go with it."""
+    """One call of a solver, or one constraint in it: f, its last value, and its derivatives."""
 
     def __init__(self, watch, role, f, place, columns=False):
         self.watch, self.role, self.f, self.place, self.columns = watch, role, f, place, columns
@@ -290,7 +290,7 @@ class Solve:
             self.waiting = None
 
     def note_parts(self, parts, args, kwargs, result):
-        """Note a call of f that returns its derivatives, too, in order."""
+        """Note a call of f that returns its value and its derivatives."""
         self.x, self.value = self.point(args), copy_numbers(result[0])
         for noted, element in zip(parts, result[1:], strict=False):
             self.note(noted, args, kwargs, element)
@@ -324,7 +324,7 @@ def is_function(x):
 
 
 def hand_over(watch, entry, given, ahead=()):
-    """Put what notes its calls in place of the functions in the arguments of a solver, by name.
+    """Replace the functions in the arguments of a solver, by name, by ones that note their calls.
 
     ahead: the objective and its derivative, which a solver calls before the functions of a constraint.
     """
@@ -387,7 +387,7 @@ def after(ahead, function):
 
 
 def watch_constraints(watch, constraints, ahead):
-    """Return constraints, a dict or an object each, that note the calls of their derivatives."""
+    """Return constraints (dicts or objects) that note the calls of their derivatives."""
     several = isinstance(constraints, (list, tuple))
     listed = constraints if several else [constraints]
     noted = [watch_constraint(watch, f"constraint {i}", x, ahead) for i, x in enumerate(listed)]
@@ -422,12 +422,12 @@ def watched_solver(module, entry, solver):
     @functools.wraps(solver)
     def call(*args, **kwargs):
         __tracebackhide__ = True
-        with contextlib.suppress(Exception):  # whatever is wrong with the arguments, the solver says it
+        with contextlib.suppress(Exception):  # the solver reports wrong arguments
             bound = signature.bind(*args, **kwargs)
             more = bound.arguments.pop(rest, {})
             given = {**bound.arguments, **more}
             caller = sys._getframe(1).f_globals.get("__name__", "")
-            if Watch.current is not None and caller.partition(".")[0] != library:  # which hands on what it was handed
+            if Watch.current is not None and caller.partition(".")[0] != library:  # it passes on its own arguments
                 hand_over(Watch.current, entry, given)
             bound.arguments.update({name: given[name] for name in bound.arguments})
             if more:
@@ -435,15 +435,15 @@ def watched_solver(module, entry, solver):
             args, kwargs = bound.args, bound.kwargs
         return solver(*args, **kwargs)
 
-    call.__module__ = module.__name__  # by which pickle finds it
+    call.__module__ = module.__name__  # for pickle
     return call
 
 
-PATCHES = dict.fromkeys(SOLVERS, watch_solvers)  # what is done to a module when the command has imported it
+PATCHES = dict.fromkeys(SOLVERS, watch_solvers)  # functions that patch a module after its import
 
 
 class Finder:
-    """Finds the modules of that table as ever, and has them changed once they are loaded."""
+    """Finds the modules in PATCHES by the other finders, and patches them after loading."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -464,14 +464,14 @@ class Finder:
 
 
 def start(at_end):
-    """Begin to note what a process does; at_end(f): has f called at its end, and at that of its forks."""
+    """Begin to take notes. at_end(f): call f at the end of the process, and of its forks."""
     import gradcli_watch_frameworks_importlib_bootstrap as frameworks
 
     PATCHES.update(frameworks.PATCHES)
     with open(os.environ["GRADCLI_WATCH"], encoding="utf-8") as file:
         settings = json.load(file)
     with contextlib.suppress(OSError), open(os.path.join(settings["folder"], "python"), "w"):
-        pass  # which tells that the command is one of Python
+        pass  # the file shows that the command ran Python
     Watch.current = Watch(settings)
     sys.meta_path.insert(0, Finder)
     at_end(judge_all)
@@ -480,7 +480,7 @@ def start(at_end):
 
 
 def show_error(shows, kind, error, trace):
-    """Show an error that ends the command without the frames of this file."""
+    """Show an error that ends the command, without the frames of this file."""
     with contextlib.suppress(Exception):
         frames, step = [], trace
         while step is not None:
@@ -494,17 +494,17 @@ def show_error(shows, kind, error, trace):
 
 
 def judge_all():
-    """Have what was noted judged in a fork that outlives this process; here and now where JAX's threads forbid it."""
+    """Check the notes in a fork that outlives this process, or in this process if JAX's threads forbid a fork."""
     watch = Watch.current
     if watch is None or not watch.derivatives:
         return
-    Watch.current = None  # what is judged is not noted again
+    Watch.current = None  # calls by the check are not noted
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
     path = os.path.join(watch.settings["folder"], f"report-{os.getpid()}-{time.monotonic_ns()}")
     report = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    fcntl.flock(report, fcntl.LOCK_EX)  # until the judge has ended, however it does
+    fcntl.flock(report, fcntl.LOCK_EX)  # until the check has ended in any way
     apart = "jax" not in sys.modules
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -530,7 +530,7 @@ def judge_all():
 
 
 def close_pipes(report):
-    """Close what others may wait for the end of: pipes and sockets that the command has open."""
+    """Close the command's pipes and sockets: others may wait for their end."""
     import stat
 
     for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
@@ -541,7 +541,7 @@ def close_pipes(report):
 
 
 def judge(watch, report):
-    """Load gradcli, from where the one that watches is, and let it judge; its reports are written one by one."""
+    """Load gradcli from the folder of the watching one, and write the reports of its checks one by one."""
     if sys.version_info < OLDEST:
         raise RuntimeError(f"this needs Python {'.'.join(map(str, OLDEST))} or later")
     if "gradcli" not in sys.modules:

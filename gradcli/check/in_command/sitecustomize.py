@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Found first by the Python of a user's command: loads what was asked for, after the sitecustomize that was there."""
+"""Python in the user's command imports this first: it runs the user's own sitecustomize, then loads GRADCLI_HOST."""
 
 import atexit
 import importlib
@@ -10,7 +10,7 @@ import sys
 
 
 def at_end(finish):
-    """Have a function called at the end of the process and of each of its forks, however they end."""
+    """Call a function at the end of the process and of each of its forks, however they end."""
     ended = set()
 
     def end_once():
@@ -25,7 +25,7 @@ def at_end(finish):
             leave(status)
 
     atexit.register(end_once)
-    os._exit = end_and_leave  # which forks of a command call
+    os._exit = end_and_leave  # forks end with it
     return end_once
 
 

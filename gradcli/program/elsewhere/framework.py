@@ -294,11 +294,8 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
     if signature is None:
         return by_path(given)
     parameters, others = signature
-    given = {
-        **by_path({n: x for n, x in given.items() if n not in others}),
-        **{n: given[n] for n in others if n in given},
-    }
-    names = [p.name for p in parameters]
-    check_known(given, [*names, *others], "value")
+    weights = {name: x for name, x in given.items() if name in others}  # their names may have dots
+    given = {**by_path({name: x for name, x in given.items() if name not in others}), **weights}
+    check_known(given, [*(p.name for p in parameters), *others], "value")
     whole = {p.name for p in parameters if annotation_name(p.annotation) in WHOLE or type(p.default) is int}
     return bind(function, parameters, {**default_arrays(parameters, given), **given}, title, whole, others)
