@@ -83,9 +83,9 @@ Use = collections.namedtuple(
 )
 """A use of a derivative. number: of the call. kind: how to check it. function: the function that it differentiates.
 args: of the call. place: of the point in args. x: a copy of the point. value, claimed: copies of the results of
-function (or base) and derivative in the run, if known. columns: whether it is transposed. base, first: f and the entry of the
-first derivative, for a second derivative. wrt: which arguments are differentiated. drawn: whether arguments had no
-values, and are `Drawn`. seen: the gradients of the outputs in the run, in their memory layouts."""
+function (or base) and derivative in the run, if known. columns: whether it is transposed. base, first: f and the entry
+of the first derivative, for a second derivative. wrt: which arguments are differentiated. drawn: whether arguments had
+no values, and are `Drawn`. seen: the gradients of the outputs in the run, in their memory layouts."""
 
 
 class Drawn:

@@ -142,15 +142,15 @@ ERRORS = [
     (answers(400, {"error": {"type": "InvalidInput", "message": "too hot"}}), "InvalidInput: too hot"),
     (answers(500, "the pump broke"), "status 500: the pump broke"),
     (answers(302, ""), "that is not followed"),
-    (answers(200, "<html>"), "is no JSON: <html>"),
+    (answers(200, "<html>"), "is not JSON: <html>"),
     (answers(200, {"outputs": [[1]]}), "no list 'output'"),
     (answers(200, {"output": [["a"]]}), "no vector of numbers"),
     (answers(200, {"output": [[1, 2]]}), "OutputSizes says [1]"),
     (answers(200, {"output": [1]}), "no vector of numbers"),
     (answers(404, "not here"), "status 404"),
-    (answers(200, "[" * 100_000), "is no JSON: [[["),
+    (answers(200, "[" * 100_000), "is not JSON: [[["),
     (answers(200, f'{{"output": [[{10**400}]]}}'), "no vector of numbers"),
-    (answers(200, f'{{"output": [[{"9" * 5000}]]}}'), "is no JSON"),
+    (answers(200, f'{{"output": [[{"9" * 5000}]]}}'), "is not JSON"),
     (umbridge(rosenbrock, None, ([2], [1])), "supports neither Gradient nor ApplyJacobian"),
     (umbridge(rosenbrock, None, ([2], [1]), name="other"), "ModelNotFound: Model forward not found!"),
 ]
@@ -375,9 +375,9 @@ def test_paths_through_lists_and_objects(factor, wrong):
 
 
 SPOILT = [
-    ({"paths": {"/predict": {}}}, "is no Tesseract"),
-    ({"paths": {"/apply": {}, "/vector_jacobian_product": {}}, "components": []}, "is no object"),
-    ({"paths": {"/apply": {}, "/vector_jacobian_product": {}}, "components": {"schemas": 1}}, "is no object"),
+    ({"paths": {"/predict": {}}}, "is not a Tesseract"),
+    ({"paths": {"/apply": {}, "/vector_jacobian_product": {}}, "components": []}, "is not an object"),
+    ({"paths": {"/apply": {}, "/vector_jacobian_product": {}}, "components": {"schemas": 1}}, "is not an object"),
 ]
 
 
