@@ -1,15 +1,15 @@
 """Notebooks: the graph of a tensor, backward step by step, and the cell magics of `%load_ext gradcli`.
 
-`gradcli.graph(y)` shows the graph that y was recorded in, `gradcli.trace(y)` backward from y. `%%grad` runs a cell and
-shows values, gradients and graph of what its last line gives, or of what it ran backward on. `%%gradcheck` checks what
-its cell declares:
+`gradcli.graph(y)` shows the graph of y, `gradcli.trace(y)` the steps of backward from y. `%%grad` runs a cell and shows
+values, gradients and graph of its last line, or of the tensor that it ran backward on. `%%gradcheck` runs the checks
+that its cell declares:
 
     %%gradcheck
     @gradcli.check(at={"x": [1.0, 2.0]}, grad=lambda x: 2 * x)
     def square(x):
         return (x**2).sum()
 
-The cell runs as any other, and its reports follow, as HTML where that can be seen.
+The cell runs like any other, and its reports follow, as HTML if possible.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def graph(output: Any) -> Graph:
-    """Return the graph that a tensor was recorded in; notebooks draw it. Raises RuntimeError where there is none."""
+    """Return the graph of a tensor; notebooks draw it. Raises RuntimeError if the tensor has none."""
     from .analysis.graph import describe_graph, recorded_run, variables
 
     if output._node is None:
@@ -52,26 +52,25 @@ def load_ipython_extension(shell: Any) -> None:
     """Give an IPython shell the magics; IPython calls this for `%load_ext gradcli`."""
 
     def grad(line: str, cell: str) -> None:
-        """Run a cell, and show values, gradients and graph of its result. Raises UsageError where it has none."""
+        """Run a cell, and show values, gradients and graph of its result. Raises UsageError if it has none."""
         from IPython.display import display
 
         from .show import Style, render
-        from .show.html import gradients_html
 
         found = differentiate_cell(shell, line, cell)
         if found is not None:
-            text = render(found[0], "tsv", Style())
-            display({"text/html": gradients_html(found[0]), "text/plain": text}, raw=True)
+            html, text = (render(found[0], form, Style()) for form in ("notebook", "tsv"))
+            display({"text/html": html, "text/plain": text}, raw=True)
             display(found[1])
 
     def gradcheck(line: str, cell: str) -> None:
-        """Run a cell, and show the reports on the checks that it declares. Raises UsageError where there are none."""
+        """Run a cell, and show the reports on the checks that it declares. Raises UsageError if it declares none."""
         from IPython.display import display
 
         from .show import Style, render
 
         summary = check_cell(shell, line, cell)
-        if summary is not None:  # as HTML where that can be seen, else as lines of text
+        if summary is not None:
             display({"text/html": summary._repr_html_(), "text/plain": render(summary, "tsv", Style())}, raw=True)
 
     shell.register_magic_function(grad, "cell")
@@ -79,7 +78,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def differentiate_cell(shell: Any, line: str, cell: str) -> tuple[Gradients, Graph] | None:
-    """Run a cell and return gradients and graph of its result; None where it raised. Raises UsageError."""
+    """Run a cell and return gradients and graph of its result; None if it raised. Raises UsageError."""
     from IPython.core.error import UsageError
 
     from .analysis.gradient import describe_input, run_backward
@@ -97,7 +96,7 @@ def differentiate_cell(shell: Any, line: str, cell: str) -> tuple[Gradients, Gra
         return None  # the shell has shown why
     output = None if passes else done.result
     if not passes and (not isinstance(output, Tensor) or output._node is None):
-        raise UsageError("%%grad: the last line of the cell gives no tensor that depends on one with requires_grad")
+        raise UsageError("%%grad: the cell's last line is not a tensor that depends on one with requires_grad")
     run = recorded_run(shell.user_ns, output)
     roots = passes[-1].roots if passes else [output._node]  # type: ignore[union-attr]
     reached = {id(node.variable) for node in reachable(roots) if node.leaf}
@@ -116,11 +115,11 @@ def differentiate_cell(shell: Any, line: str, cell: str) -> tuple[Gradients, Gra
 
 
 def check_cell(shell: Any, line: str, cell: str) -> CheckSummary | None:
-    """Run a cell and return the reports on its checks; None where it raised. Raises UsageError."""
+    """Run a cell and return the reports on its checks; None if it raised. Raises UsageError."""
     from IPython.core.error import UsageError
 
     if line.strip():
-        raise UsageError("%%gradcheck takes no options; those of a check stand in @gradcli.check(...)")
+        raise UsageError("%%gradcheck takes no options; pass those of a check to @gradcli.check(...)")
     from .check.declare import REGISTRY
     from .show.check_results import CheckSummary
 
@@ -131,5 +130,5 @@ def check_cell(shell: Any, line: str, cell: str) -> CheckSummary | None:
     if not checks:
         raise UsageError("this cell declares no checks: put @gradcli.check(at=..., grad=...) above a function")
     start = time.perf_counter()
-    reports = [replace(check.run(), file=None, line=None, replay=None) for check in checks]  # a cell is no file
+    reports = [replace(check.run(), file=None, line=None, replay=None) for check in checks]  # a cell is not a file
     return CheckSummary("notebook", tuple(reports), time.perf_counter() - start)

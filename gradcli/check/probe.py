@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..program.claim import OutOfCallsError
-from ..show.check_results import Evidence, InputCheck
+from ..show.check_results import Direction, Evidence, InputCheck
 from .estimate import FIRST, RATIO, WANTED, Estimate, Fit, estimate, fit
 from .rows import draw_signs
 from .sampler import Line
@@ -278,19 +278,19 @@ class Probe:
         numeric = f"{probed.slopes.value[j]:.9g} ± {probed.slopes.error[j]:.2g}"
         return f"along a random direction the claimed product is {probed.claimed[j]:.9g}, the numeric one {numeric}"
 
-    def products(self) -> tuple[tuple[float, float, float], ...]:
+    def directions(self) -> tuple[Direction, ...]:
         """Return claimed and numeric product and numeric error along each direction, at the furthest apart."""
         rows = []
         for p in self.probed:
             j = int(np.argmax(p.excess))
-            rows.append((float(p.claimed[j]), float(p.slopes.value[j]), float(p.slopes.error[j])))
+            rows.append(Direction(float(p.claimed[j]), float(p.slopes.value[j]), float(p.slopes.error[j])))
         return tuple(rows)
 
     def evidence(self, verdict: str) -> Evidence:
         flat, judgement = self.flat, self.judgement
         needed = self.calls_needed if verdict == "inconclusive" and self.out_of_calls else None
         closely = len(judgement.estimates) * len(flat.f0)
-        return Evidence(len(flat.f0) * flat.size, closely, flat.claim.budget.made, self.products(), needed)
+        return Evidence(len(flat.f0) * flat.size, closely, flat.claim.budget.made, self.directions(), needed)
 
     def limit_digits(self, item: InputCheck, k: int) -> InputCheck:
         """Return what was found for input k, with no more digits than the directions agree to.

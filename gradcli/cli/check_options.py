@@ -1,4 +1,4 @@
-"""Which checks a command line means, and how they are to be made."""
+"""The checks that a command line selects, and their options."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ..check.check import Check
 from ..check.targets import checks_of
 from ..errors import GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, enforce
-from ..request import Request
+from ..request import SHORT, Request
 from ..show.check_results import CheckReport
 from . import messages
 from .option_table import shapes_of
 from .options import Call, no_target
 
 VALUE = re.compile(r"@.|(?:\d+\.)*[^\W\d][\w.\[\]]*=[^=]")
-"""NAME=VALUE among the words of a command line, also 0.weight=VALUE; NAME==... is an expression."""
+"""NAME=VALUE, also 0.weight=VALUE; NAME==... is an expression."""
 
 FEW_TARGETS = 4
-"""Targets that a report names one by one."""
+"""A report names as many targets one by one."""
 
 
 def target_words(call: Call) -> list[str]:
-    """Return the words that are targets: the first one, unless there is -e, whatever it looks like."""
+    """Return the words that are targets. Without -e, the first one is, whatever it looks like."""
     first = () if call.inline else call.request.words[:1]
     return [*first, *(word for word in call.words if not VALUE.match(word))]
 
 
 def names_of_targets(call: Call) -> str:
-    """Return the targets as a report names them: the only one, a few, or how many."""
+    """Name the targets for a report: one, a few, or their number."""
     if call.request.expression is not None:
         return call.request.expression
     names = target_words(call)
@@ -40,7 +40,7 @@ def names_of_targets(call: Call) -> str:
 
 
 def select_checks(call: Call) -> list[Check | CheckReport]:
-    """Return the checks that the command line names; what could not be imported is always among them."""
+    """Return the checks that the command line selects, with reports on files that could not be imported."""
     targets = [call.as_target(text) for text in target_words(call)]
     if call.request.expression is not None:
         targets.insert(0, call.as_target(call.request.expression, inline=True))
@@ -52,9 +52,9 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
         check.bound = bound_of(check, call.request.timeout)
         check.arguments = f"-- {shlex.join(call.request.argv)}" if call.request.argv else ""
         if check.is_script and str(check.file).endswith(".py"):
-            messages.note(f"{check.file} declares no checks: it is run as a script, and its own gradient is checked")
+            messages.note(f"{check.file} declares no checks, so it runs as a script, and its own gradient is checked")
     if "samples" in call.request.named and not any(isinstance(c, Check) and c.random for c in checks):
-        raise GradcliError("--samples has no use here: the point is given", hint="--shape x=3 draws an input at random")
+        raise GradcliError("--samples needs an input that is drawn at random", hint="--shape x=3 draws one")
     pattern = call.request.keyword
     exact = any(c.name == pattern for c in checks if isinstance(c, Check))
     chosen = [
@@ -65,13 +65,13 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
         or (c.name == pattern if exact else pattern.lower() in f"{c.file}:{c.name}".lower())
     ]
     if not chosen:
-        raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows them", kind="name")
+        raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows their names", kind="name")
     return chosen
 
 
 def bound_of(check: Check, timeout: float | None) -> Bound | None:
-    """Return how long a check may take: --timeout, which elsewhere is the time of an answer, or some CPU a sample."""
-    if check.bounds_answers:
+    """Return the time limit of a check: --timeout, or CPU seconds per sample for programs of the language."""
+    if check.bounds_answers:  # --timeout bounds each answer
         return None
     if timeout is not None:
         return Bound(timeout)
@@ -80,27 +80,30 @@ def bound_of(check: Check, timeout: float | None) -> Bound | None:
 
 
 def request_of(call: Call) -> Request:
-    """Return the request with values, shapes, and the options that repeat a check."""
+    """Return the request with values, shapes, and the options that repeat a check. Raises GradcliError."""
     words = tuple(w for w in call.words if VALUE.match(w))
     values = call.values(words)
     shapes = shapes_of(call.request.shapes, call.request.max_elements, values)
     asked = call.request
     ways = ("grad", "value_and_grad", "vjp", "jvp")
+    if asked.dtype in SHORT and asked.reference is None:
+        hint = "add --reference NAME, the function that computes the same plainly"
+        raise GradcliError(f"--dtype {asked.dtype} needs --reference", hint=hint)
     claims = [way.replace("_", "-") for way in ways if getattr(asked, way) not in (None, False)]
     if len(claims) > 1 and claims != ["vjp", "jvp"]:
-        raise GradcliError(f"--{claims[0]} and --{claims[1]} go one at a time", hint="check one, then the other")
+        raise GradcliError(f"--{claims[0]} and --{claims[1]} cannot be combined", hint="check one, then the other")
     typed = {name: text for name, _, text in (w.partition("=") for w in words)}
-    show = "all" if call.output.form in ("csv", "html") else asked.show  # which hold every element
+    show = "all" if call.output.form in ("csv", "html") else asked.show  # these formats hold every element
     return asked._replace(values=values, shapes=shapes, typed=typed, repeated=repeated_options(), show=show)
 
 
 APART = """words expression format output precision color quiet verbose jobs junit list stop keyword
 allow_inconclusive exit_zero seed samples timeout show"""
-"""What a repeated check does not need: how it is shown and chosen, and what replay lines say otherwise."""
+"""Options that do not change what is checked, or that a replay line has anyway."""
 
 
 def repeated_options() -> str:
-    """Return the options given that change what is checked, as they would be typed again; shapes first."""
+    """Return the options that change what is checked, as typed; shapes first."""
     context, words = click.get_current_context(), []
     options = [p for p in context.command.params if isinstance(p, click.Option) and p.name not in APART.split()]
     for option in sorted(options, key=lambda option: option.name != "shapes"):

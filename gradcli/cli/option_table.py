@@ -1,7 +1,4 @@
-"""Options that commands share, each declared once, and what they accept: numbers, names, shapes.
-
-`import_completion` says what a shell may offer for them.
-"""
+"""Options that commands share, each declared once, and the numbers, names and shapes that they accept."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from ..request import DEFAULT_MAX_ELEMENTS, ENGINES, SHORT
 
 
 def import_completion(what: str) -> Callable:
-    """Return the completion of that name (in complete.py), to be imported when a shell asks."""
+    """Return the completion of this name in complete.py, which is imported when a shell asks."""
 
     def call(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
         from .complete import offer
@@ -30,11 +27,11 @@ def import_completion(what: str) -> Callable:
 
 
 MOST_COUNTED = 10**30
-"""More than any machine counts: the bound of limits that only the machine has."""
+"""A bound for counts that only the machine limits."""
 
 
 class Count(click.types.IntParamType):
-    """A whole number, also as 1e6, with a bound on either side, so that no count makes a command hang."""
+    """A whole number, also as 1e6, with bounds, so that no count makes a command hang."""
 
     def __init__(self, most: int, *, least: int = 1):
         self.min, self.max = least, most
@@ -45,7 +42,7 @@ class Count(click.types.IntParamType):
         except ValueError:
             short = re.fullmatch(r"(\d+)[eE]\+?(\d{1,2})", str(value))
             if short is None:
-                self.fail(f"{value!r} is no whole number", param, ctx)
+                self.fail(f"{value!r} is not a whole number", param, ctx)
             count = int(short[1]) * 10 ** int(short[2])
         if not self.min <= count <= self.max:
             bounds = f"from {self.min} to {self.max}" if self.max < MOST_COUNTED else f"{self.min} or more"
@@ -54,7 +51,7 @@ class Count(click.types.IntParamType):
 
 
 def as_finite(ctx: Any, param: Any, value: Any, positive: bool = False) -> float | None:
-    """Return a finite number, zero or more (more than zero if positive); None where none is given."""
+    """Return a finite number from 0 (above 0 if positive), or None."""
     if value is None:
         return None
     try:
@@ -62,7 +59,7 @@ def as_finite(ctx: Any, param: Any, value: Any, positive: bool = False) -> float
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or number < 0 or (positive and not number):
-        message = f"'{value}' is no finite number {'above 0' if positive else 'from 0 on'}"
+        message = f"'{value}' is not a finite number {'above 0' if positive else 'from 0'}"
         raise click.BadParameter(message, ctx, param)
     return number
 
@@ -71,18 +68,18 @@ as_positive = partial(as_finite, positive=True)
 
 
 def as_pass(ctx: Any, param: Any, text: str | None) -> int | None:
-    """Return the number of a run of backward, from 1, or 0 for `last`; None where none is given."""
+    """Return the number of a run of backward, from 1, 0 for `last`, or None."""
     if text is None:
         return None
     if text == "last":
         return 0
     if not (text.isascii() and text.isdecimal() and int(text)):
-        raise click.BadParameter(f"'{text}' is neither last nor a number from 1 on", ctx, param)
+        raise click.BadParameter(f"'{text}' is not last or a number from 1", ctx, param)
     return int(text)
 
 
 def as_name(ctx: Any, param: Any, given: Any) -> Any:
-    """Return the name that an option gives, or the names of a repeatable one, as a program's names are read."""
+    """Return the name or names of an option, normalized like the names of a program."""
     if given is None:
         return None
     return as_written(given) if isinstance(given, str) else tuple(as_written(name) for name in given)
@@ -95,22 +92,22 @@ def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
 
 
 def one_or_all(ctx: Any, param: Any, values: tuple[str, ...]) -> Any:
-    """Return the value of a repeatable option, all of several, None for none."""
+    """Return None, the value, or the tuple of several values of a repeatable option."""
     return values if len(values) > 1 else next(iter(values), None)
 
 
 def as_names(ctx: Any, param: Any, values: tuple[str, ...]) -> list[str] | None:
-    """Return comma-separated names, from one option or several; None where there is none."""
+    """Return comma-separated names of one option or several; None without the option."""
     if any(not text.strip(", ") for text in values):
         raise click.BadParameter("it names nothing", ctx, param)
     return [name.strip() for name in as_written(",".join(values)).split(",") if name.strip()] if values else None
 
 
 def as_share(ctx: Any, param: Any, text: str) -> tuple[int, int]:
-    """Return K and N of K/N: one of N equal shares, counted from 1."""
+    """Return K and N of K/N."""
     first, _, second = text.partition("/")
     if not (first.isdecimal() and second.isdecimal() and 1 <= int(first) <= int(second)):
-        raise click.BadParameter(f"'{text}' is no K/N with K from 1 to N, such as 3/16", ctx, param)
+        raise click.BadParameter(f"'{text}' is not K/N with K from 1 to N, such as 3/16", ctx, param)
     return int(first), int(second)
 
 
@@ -118,14 +115,14 @@ def as_delimiter(ctx: Any, param: Any, text: str | None) -> str | None:
     """Return the character that separates cells; a tab may be written \\t."""
     character = "\t" if text == "\\t" else text
     if character is not None and (len(character) != 1 or character.isalnum() or character in "+-._\"'\r\n"):
-        raise click.BadParameter(f"'{text}' cannot separate cells; it is one character, such as ';'", ctx, param)
+        raise click.BadParameter(f"'{text}' cannot separate cells; use one character such as ';'", ctx, param)
     return character
 
 
 def split_shapes(
     texts: tuple[str, ...], values: Container[str], symbolic: bool
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the text, name and lengths of each --shape. symbolic: whether lengths may be names. Raises GradcliError."""
+    """Yield the text, name and lengths of each --shape. symbolic: lengths may be names. Raises GradcliError."""
     known: set[str] = set()
     for text in texts:
         name, sign, lengths = text.partition("=")
@@ -147,7 +144,7 @@ def split_shapes(
 
 
 def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of --shape x=3,4 (x= for a single number) by name. Raises GradcliError, also for values."""
+    """Return the shapes of --shape x=3,4 (x= for a number) by name. Raises GradcliError, also for names with values."""
     shapes: dict[str, tuple[int, ...]] = {}
     for text, name, parts in split_shapes(texts, values, symbolic=False):
         if len(parts) > MOST_AXES:
@@ -156,17 +153,14 @@ def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dic
         if math.prod(shapes[name]) > limit:
             raise GradcliError(
                 f"--shape {text}: it would have {math.prod(shapes[name])} elements; the limit is {limit}",
-                hint="raise it with --max-elements if there is memory for it",
+                hint="raise it with --max-elements if there is enough memory",
                 kind="limit",
             )
     return shapes
 
 
 def dimensions_of(texts: tuple[str, ...], values: Mapping[str, Any]) -> dict[str, tuple[int | str, ...]]:
-    """Return the shapes of --shape A=m,n by name: lengths are numbers, or names for any. Values have shapes as well.
-
-    Raises GradcliError.
-    """
+    """Return the shapes of --shape A=m,n and of values by name; lengths are numbers or names. Raises GradcliError."""
     shapes: dict[str, tuple[int | str, ...]] = {}
     for text, name, parts in split_shapes(texts, values, symbolic=True):
         if len(parts) > 2:
@@ -179,13 +173,26 @@ def dimensions_of(texts: tuple[str, ...], values: Mapping[str, Any]) -> dict[str
     return shapes | given
 
 
+class Option(click.Option):
+    """An option that declares when it would be ignored, so that it can be refused (`check_uses`).
+
+    needs: options of which one has to be given. excludes: options that it cannot be combined with. targets: the kinds
+    of targets, formats: the formats that it is for; none means all.
+    """
+
+    def __init__(self, *words: Any, needs="", excludes="", targets="", formats="", **more: Any):
+        super().__init__(*words, **more)
+        self.needs, self.excludes = needs.split(), excludes.split()
+        self.targets, self.formats = targets.split(), formats.split()
+
+
 def option(
     usage: str, help: str, *, name: str | None = None, complete: str | None = None, choices: str = "", **more: Any
 ) -> Callable:
     """Return an option of click.
 
-    usage: as `--help` has it, "-o --output FILE"; without a metavar, choices or a type it is a flag. name: the
-    parameter's, where the flags do not say it. complete: the function of complete.py that says what a shell may offer.
+    usage: as in `--help`, "-o --output FILE"; a flag if there is no metavar, choice or type. name: of the parameter, if
+    it differs from the flag. complete: the function of complete.py for it. more: passed to `Option`.
     """
     words = usage.split()
     flags = [word for word in words if word.startswith("-")]
@@ -197,7 +204,7 @@ def option(
         more["is_flag"] = True
     if complete is not None:
         more["shell_complete"] = import_completion(complete)
-    return click.option(*flags, *([name] if name else []), help=help, **more)
+    return click.option(*flags, *([name] if name else []), cls=Option, help=help, **more)
 
 
 names_option = partial(option, multiple=True, callback=as_names)
@@ -207,109 +214,125 @@ file_option = partial(option, complete="files")
 claim_option = partial(option, multiple=True, callback=one_or_all, complete="complete_function")
 
 
+PYTHON = "script function checks"
+LOCAL = f"expression {PYTHON}"
+SHOWN = "table text latex json"
+"""Kinds of targets that run Python, and all that gradcli runs itself. Formats in which formulas are shown."""
+
 OPTIONS: dict[str, Callable] = {
     "expression": option(
-        "-e EXPR", "An inline expression, whatever it looks like.", name="expression", multiple=True, callback=once
+        "-e EXPR", "Use EXPR as an expression, whatever it looks like.", name="expression", multiple=True, callback=once
     ),
     "wrt": inputs_option("--wrt NAMES", "Differentiate with respect to these inputs only: x,y."),
-    "out": option("--out NAME", "The name whose value is the output.", callback=as_name, complete="names"),
-    "gradient": option("-g --gradient VALUE", "The gradient vector for an output that is no scalar.", complete="value"),
+    "out": option("--out NAME", "Use the value of this name as the output.", callback=as_name, complete="names"),
+    "gradient": option("-g --gradient VALUE", "Gradient vector for an output that is not a scalar.", complete="value"),
     "tangent": value_option(
-        "--tangent -t NAME=VALUE", "The direction, input by input; inputs left out stay fixed. Repeatable."
+        "--tangent -t NAME=VALUE", "Direction for an input; inputs left out stay fixed. Repeatable."
     ),
     "grad": claim_option(
         "--grad NAME|FORMULA",
-        "The gradient by hand: for FILE.py:f a function g(*arguments) of the same file; for an expression a formula, "
-        "x=FORMULA of several inputs (repeatable); of a C function: its declaration.",
+        "Gradient by hand. For FILE.py:f a function g(*arguments) of the same file; for an expression a formula, "
+        "x=FORMULA if there are several inputs (repeatable); for a C function its declaration.",
     ),
     "vjp": claim_option(
         "--vjp NAME|FORMULA",
-        "The backward pass by hand: b(cotangent, *arguments) in the same file, or a formula with v for the cotangent, "
-        "x=FORMULA of several inputs (repeatable); of a C function: its declaration.",
+        "Backward pass by hand. For FILE.py:f a function b(cotangent, *arguments) of the same file; for an expression "
+        "a formula with v for the cotangent, x=FORMULA if there are several inputs (repeatable); for a C function "
+        "its declaration.",
     ),
     "jvp": claim_option(
         "--jvp NAME|FORMULA",
-        "The forward derivative by hand: j(tangents, *arguments) in the same file, or a formula with v for the tangent "
-        "(v_x for that of x); alone or with --vjp; of a C function: its declaration.",
+        "Forward derivative by hand, alone or with --vjp. For FILE.py:f a function j(tangents, *arguments) of the "
+        "same file; for an expression a formula with v for the tangent (v_x for that of x); for a C function its "
+        "declaration.",
     ),
     "hess": value_option(
         "--hess x,y=FORMULA",
-        "Of an expression: a formula for the second derivatives by x and y, x=FORMULA by x twice. Repeatable.",
+        "Formula for the second derivatives by x and y; x=FORMULA for x twice. Repeatable.",
+        targets="expression script",
     ),
     **{
-        f"library_{name}": option(f"--{name} DECLARATION", f"Of a C function, {what} in its library.", name=name)
+        f"library_{name}": option(
+            f"--{name} DECLARATION", f"Declaration of {what} of a C function.", name=name, targets="library"
+        )
         for name, what in (("grad", "the gradient"), ("vjp", "the backward pass"), ("jvp", "the forward derivative"))
     },
     "value_and_grad": option(
-        "--value-and-grad", "The function returns (value, gradient), as for scipy.optimize.minimize(jac=True)."
+        "--value-and-grad",
+        "The function returns (value, gradient), as for scipy.optimize.minimize.",
+        targets="function checks",
     ),
     "elementwise": option(
         "--elementwise",
-        "The function works element by element; --grad returns the derivative of each, in the output's shape.",
+        "--grad returns the derivative of each element, in the output's shape.",
+        needs="grad value_and_grad",
     ),
     "shape": value_option(
         "--shape NAME=3,4",
-        "Draw this input at random, with this shape; of a C function's output: its shape. Repeatable.",
+        "Draw this input at random, with this shape. For a C function also the shape of its output. Repeatable.",
         name="shapes",
     ),
     "symbol_shape": value_option(
         "--shape NAME=3,4",
-        "Make this input an array of symbols, with this shape; with --matrix lengths may be names: A=m,n. Repeatable.",
+        "Make this input an array of symbols. With --matrix lengths may be names: A=m,n. Repeatable.",
         name="shapes",
     ),
     "samples": option(
-        "--samples K",
-        "How many random points to check, a million at most (1; of formulas 20, of --hess 5).",
-        type=Count(1_000_000),
+        "--samples K", "Check at K random points [1; 20 for formulas, 5 for --hess].", type=Count(1_000_000)
     ),
-    "order": option("--order N", "2: check second derivatives (gradgradcheck).", type=Count(2)),
+    "order": option("--order N", "2 checks second derivatives (gradgradcheck).", type=Count(2)),
     "fast": option("--fast", "Deprecated, without effect: every check probes random directions first."),
     "no_as_called": option("--no-as-called", "Do not call the rule in the other ways that programs call it."),
     "arg": option(
         "--arg NAME=JSON",
-        "Hold an argument of FILE.py:NAME constant: a number, a string, a list or an object. Repeatable.",
+        "Hold an argument of FILE.py:NAME constant. JSON is a number, a string, a list or an object. Repeatable.",
         name="arguments",
         multiple=True,
     ),
-    "calls": option("--calls N", "Call the function N times at most; say what that bought.", type=Count(1_000_000_000)),
-    "taylor": option("--taylor", "Judge by the Taylor remainder, and show its rates; with -o FILE.svg as a plot."),
+    "calls": option("--calls N", "Call the function at most N times.", type=Count(1_000_000_000)),
+    "taylor": option("--taylor", "Judge by the Taylor remainder, and show its rates. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Fixed relative tolerance, as in PyTorch.", callback=as_finite),
     "atol": option("--atol X", "Fixed absolute tolerance, as in PyTorch.", callback=as_finite),
     "eps": option("--eps X", "Fixed step of the differences, as in PyTorch.", callback=as_positive),
     "keyword": option(
-        "-k PATTERN", "Only the check of this name; if there is none, those with it in their name.", name="keyword"
+        "-k PATTERN", "Run the check of this name, else those with PATTERN in their name.", name="keyword"
     ),
     "show": option(
         "--show",
-        "all: every element, claimed and numeric, also of what is right (worst).",
+        "all reports every element, claimed and numeric, right ones too [worst].",
         choices="worst all",
         default="worst",
+        formats="table tsv csv json html",
     ),
     "list": option("--list", "List the checks and stop."),
     "stop": option("-x", "Stop at the first fail.", name="stop"),
-    "jobs": option("-j --jobs N", "Processes to run checks in (1).", type=Count(1000), default=1),
-    "junit": file_option("--junit FILE", "Also write a JUnit report."),
-    "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 when no check fails but some are inconclusive."),
+    "jobs": option("-j --jobs N", "Processes to run checks in [1].", type=Count(1000), default=1),
+    "junit": file_option("--junit FILE", "Also write a JUnit report.", excludes="list"),
+    "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 if no check fails but some are inconclusive."),
     "exit_zero": option("--exit-zero", "Exit with 0 whatever the verdicts are."),
-    "verify": file_option("--verify FILE", "Compare with this lock; exit 1 where a number is beyond both errors."),
+    "verify": file_option(
+        "--verify FILE", "Compare with this lock. Exit 1 if a number differs by more than both errors."
+    ),
     "search": option(
         "--search N",
-        "Also look among N points that people forget for one where the derivative is wrong, and shrink it.",
+        "Also try N edge-case points. The smallest one with a wrong derivative is reported.",
         type=Count(1_000_000, least=0),
     ),
     "save_points": file_option(
-        "--save-points FILE", "Try the points of FILE first, and add to it what --search finds."
+        "--save-points FILE", "Try the points of FILE first, and add those that --search finds."
     ),
-    "bisect": option("--bisect", "Exit codes for git bisect run: 125, skip, where no verdict can be had."),
-    "config": option("--config JSON", "The config object that an UM-Bridge model is called with."),
+    "bisect": option("--bisect", "Exit codes for git bisect run: 125 (skip) if there is no verdict."),
+    "config": option("--config JSON", "Config object for an UM-Bridge model.", targets="umbridge"),
     "mode": option(
-        "--mode", "Reverse or forward mode; auto takes the smaller side.", choices="auto rev fwd", default="auto"
+        "--mode", "Reverse or forward mode; auto takes the cheaper one [auto].", choices="auto rev fwd", default="auto"
     ),
-    "chunk_size": option("--chunk-size N", "Rows (columns) computed at once; all that fit.", type=Count(MOST_COUNTED)),
+    "chunk_size": option(
+        "--chunk-size N", "Rows or columns to compute at once [all that fit].", type=Count(MOST_COUNTED)
+    ),
     "sparse": option("--sparse", "Detect the sparsity and compute only as many products as it needs."),
     "hook": option(
         "--hook NAME=ACTION",
-        "Run ACTION on NAME's gradient: print, an expression in g, or FILE.py:function. For modules: net.f1=, "
+        "Run ACTION on NAME's gradient: print, a formula in g, or FILE.py:function. For modules: net.f1=, "
         "net.f1.forward=, net.f1.forward_pre=. Repeatable.",
         name="hooks",
         multiple=True,
@@ -317,116 +340,153 @@ OPTIONS: dict[str, Callable] = {
     ),
     "retain": option(
         "--retain NAME",
-        "Also report the gradient of this intermediate result.",
+        "Also report the gradient of this intermediate result. Repeatable.",
         multiple=True,
         callback=as_name,
         complete="names",
     ),
     "retain_all": option("--retain-all", "Report the gradients of all named results."),
     "columns": file_option(
-        "--columns FILE",
-        "Every column of this table with a heading that the program has as an input is its value; - is standard input.",
+        "--columns FILE", "Take inputs from the columns of this table, by heading; - is standard input."
     ),
-    "strict": option("--strict", "nan or infinity in the result is an error, with its place; exit 1."),
-    "value": option("--value", "In tab-separated lines (and CSV) the value comes first.", name="with_value"),
-    "dtype": option("--dtype", "The type of the inputs (float64).", choices="float32 float64 complex128"),
+    "strict": option("--strict", "Treat nan and infinity in the result as an error, with exit code 1."),
+    "value": option(
+        "--value",
+        "Put the value first in tab-separated lines and CSV.",
+        name="with_value",
+        formats="table tsv json latex npz csv",
+    ),
+    "dtype": option("--dtype", "Type of the inputs [float64].", choices="float32 float64 complex128", targets=LOCAL),
     "check_dtype": option(
         "--dtype",
-        "The type of the inputs (float64); the short ones with --reference.",
+        "Type of the inputs [float64]. bfloat16 and float16 need --reference.",
         choices=" ".join(["float32", "float64", "complex128", *SHORT]),
+        targets=LOCAL,
     ),
     "reference": option(
         "--reference NAME",
-        "Compare the derivative of FILE.py:NAME with that of another function of the file (or FILE.py:NAME), not with "
-        "values: for surrogate gradients, and with --dtype for kernels in few digits.",
+        "Compare with the derivative of this function instead of with values. NAME is in the same file, or "
+        "FILE.py:NAME. For surrogate gradients, and with --dtype for kernels in few digits.",
         complete="complete_function",
+        targets="function",
+        excludes="order calls taylor symbolic digits rtol atol eps show search save_points",
     ),
-    "seed": option("--seed N", "Seed of rand and randn (0).", type=Count(MOST_COUNTED, least=0), default=0),
+    "seed": option("--seed N", "Seed of rand and randn [0].", type=Count(MOST_COUNTED, least=0), default=0),
     "max_elements": option(
         "--max-elements N",
-        "The largest value a program may make (1e8 elements), with 2 GiB for all.",
+        "Largest number of elements of a value [1e8]. All values together have 2 GiB.",
         type=Count(MOST_COUNTED),
         default=DEFAULT_MAX_ELEMENTS,
     ),
-    "safe": option("--safe", "Never execute Python, processes or libraries: refuse them."),
-    "torch": option("--torch", "In Python files, let `import torch` mean gradcli's own engine."),
+    "safe": option("--safe", "Refuse to execute Python, processes and libraries."),
+    "torch": option("--torch", "Let `import torch` in Python files mean gradcli's own engine.", targets=PYTHON),
     "python": option(
         "--python PATH",
-        "The Python, or its environment, that runs Python targets (VIRTUAL_ENV, .venv, CONDA_PREFIX, gradcli's own).",
+        "Python, or its environment, for Python targets [VIRTUAL_ENV, .venv, CONDA_PREFIX, gradcli's own].",
         complete="files",
+        targets=PYTHON,
     ),
     "engine": option(
         "--engine",
-        "The engine that differentiates FILE.py:NAME (the framework that its code leads to); object: the file's own.",
+        "Engine that differentiates FILE.py:NAME [the framework it uses]. object is one of the file's own.",
         choices=" ".join(ENGINES),
+        targets="function checks",
+        excludes="grad vjp jvp value_and_grad",
     ),
-    "over": value_option("--over NAME=FROM:TO", "An input and its range, as the word x=-3:3 says it, too. Repeatable."),
-    "points": option("--points N", "Points along each input (200; 60 for a map).", type=Count(1000, least=2)),
-    "range_points": option("--points N", "Points (49).", type=Count(1000, least=2), default=49),
-    "plot": option("--plot", "Draw heat maps; with -o FILE.svg or .png, a picture."),
+    "over": value_option("--over NAME=FROM:TO", "An input and its range; the word x=-3:3 does the same. Repeatable."),
+    "points": option("--points N", "Points along each input [200; 60 for a map].", type=Count(1000, least=2)),
+    "range_points": option("--points N", "Points [49].", type=Count(1000, least=2), default=49),
+    "plot": option("--plot", "Draw heat maps. -o FILE.svg or .png writes a picture.", formats="table svg png"),
     "values": option("--values", "Show the value and the gradient of every result.", name="with_values"),
-    "direction": option("--direction", "Draw upwards (BT) or from left to right (LR) (BT).", choices="BT LR"),
+    "direction": option(
+        "--direction",
+        "Draw upwards (BT) or from left to right (LR) [BT].",
+        choices="BT LR",
+        formats="dot mermaid svg png",
+    ),
     "all": option("--all", "Draw every node, however many there are."),
-    "digits": option("--digits N", "Compute in high precision, with N digits.", type=Count(10_000)),
-    "value_digits": option("--digits N", "Evaluate with N digits, at --at or the values given.", type=Count(10_000)),
-    "symbolic": option("--symbolic", "Compare with sympy's formulas, and show them; exit 1 if they disagree."),
-    "check": option("--check", "Compare with independent answers: numeric, forward, 50 digits, symbolic."),
-    "max_symbols": option("--max-symbols N", "The most input elements (64).", type=Count(1_000_000), default=64),
+    "digits": option(
+        "--digits N",
+        "Compute in high precision, with N digits.",
+        type=Count(10_000),
+        excludes="dtype precision detect_anomaly retain retain_all symbolic check",
+    ),
+    "check_digits": option("--digits N", "Also compare with N-digit arithmetic.", type=Count(10_000), targets=LOCAL),
+    "value_digits": option(
+        "--digits N", "Evaluate with N digits, at --at or the values given.", type=Count(10_000), formats=SHOWN
+    ),
+    "symbolic": option(
+        "--symbolic",
+        "Compare with sympy's formulas, and show them. Exit 1 if they disagree.",
+        formats="table tsv json latex csv",
+    ),
+    "check_symbolic": option("--symbolic", "Also compare with sympy's formulas.", targets=LOCAL),
+    "check": option("--check", "Compare with numeric, forward, 50-digit and symbolic derivatives."),
+    "max_symbols": option(
+        "--max-symbols N", "Largest number of input elements [64].", type=Count(1_000_000), default=64
+    ),
     "timeout": option(
         "--timeout S",
-        "Seconds that all may take, in gradcheck each check or answer from elsewhere (formulas and digits: 20; a "
-        "program of the language: 30 of CPU; an answer: 60).",
+        "Time limit in seconds. For an expression [30 of CPU]; for formulas and digits [20]. In gradcheck for each "
+        "check, or for each answer from elsewhere [60].",
         callback=as_positive,
     ),
     "simplify": option("--simplify", "Simplify the formulas, within --timeout."),
-    "high_order": option("--order N", "Order of the derivatives (1).", type=Count(10), default=1),
-    "matrix": option("--matrix", "Derivatives in matrix form, for arrays of any size: --shape A=m,n --shape x=n."),
-    "symmetric": inputs_option("--symmetric NAMES", "With --matrix: these inputs are symmetric."),
-    "spd": inputs_option("--spd NAMES", "With --matrix: these inputs are symmetric and positive definite."),
-    "at": value_option("--at NAME=VALUE", "Evaluate the formulas there. Repeatable."),
-    "steps": option("--steps", "Show the chain rule, node by node."),
+    "high_order": option("--order N", "Order of the derivatives [1].", type=Count(10), default=1, formats=SHOWN),
+    "matrix": option(
+        "--matrix",
+        "Derivatives in matrix form, for arrays of any size: --shape A=m,n --shape x=n.",
+        formats="table text latex json python",
+        excludes="at digits simplify max_symbols gradient",
+    ),
+    "symmetric": inputs_option("--symmetric NAMES", "These inputs are symmetric (with --matrix).", needs="matrix"),
+    "spd": inputs_option(
+        "--spd NAMES", "These inputs are symmetric and positive definite (with --matrix).", needs="matrix"
+    ),
+    "at": value_option("--at NAME=VALUE", "Evaluate the formulas at this point. Repeatable.", formats=SHOWN),
+    "steps": option("--steps", "Show the chain rule, node by node.", formats=SHOWN, excludes="order gradient"),
     "only_pass": option(
-        "--pass N|last", "Of several runs of backward only this one, counted from 1.", name="only", callback=as_pass
+        "--pass N|last", "Show only this run of backward, counted from 1.", name="only", callback=as_pass
     ),
     "step": option("--step", "Wait for a key after each step: q ends, a shows all the rest."),
     "detect_anomaly": option("--detect-anomaly", "Name the first operation that makes a nan."),
     "outs": names_option(
         "--out NAMES",
-        "The name whose value is the output; of several, a,b, each gets columns of its own: a, d_a_x.",
+        "Use the value of this name as the output. Several, a,b, have columns of their own: a, d_a_x.",
         name="outs",
         complete="names",
     ),
-    "diag": option("--diag", "Also the second derivatives by the same input: d2_NAME."),
-    "keep": names_option("--keep COLUMNS", "Also hand on these columns: id,day."),
+    "diag": option("--diag", "Also compute second derivatives by the same input: d2_NAME."),
+    "keep": names_option("--keep COLUMNS", "Also copy these columns: id,day."),
     "no_keep": option("--no-keep", "Leave the inputs out of the result."),
     "delimiter": option(
         "--delimiter CHARACTER",
-        "What separates the cells of POINTS, where that is text: ';'. Decimal commas are read, unless it is a comma.",
+        "Separator of the cells of POINTS, such as ';'. Decimal commas are read, unless it is a comma.",
         callback=as_delimiter,
     ),
     "sweep_format": option(
         "-f --format",
-        "Write the table as csv or tsv, or print how it went, as json (by the ending of FILE; csv).",
+        "Write the table as csv or tsv [by the ending of FILE, else csv]. json prints a summary.",
         choices="csv tsv json",
     ),
-    "shard": option("--shard K/N", "Only the K-th of N equal shares of the rows.", default="1/1", callback=as_share),
-    "sweep_jobs": option("-j --jobs N", "Threads or processes that share the rows (1).", type=Count(1000)),
+    "shard": option("--shard K/N", "Compute the K-th of N equal shares of the rows.", default="1/1", callback=as_share),
+    "sweep_jobs": option("-j --jobs N", "Threads or processes that share the rows [1].", type=Count(1000)),
     "dask": option(
         "--dask ADDRESS",
-        "Run on the Dask cluster whose scheduler is there (tcp://HOST:PORT, or its FILE.json), or on one made "
-        "for it: local. The workers need gradcli, and must see the files.",
+        "Run on the Dask cluster of this scheduler: tcp://HOST:PORT, FILE.json, or local for a new one. The workers "
+        "need gradcli, and must see the files.",
     ),
-    "restart": option("--restart", "Begin anew, whatever is there of the output."),
+    "restart": option("--restart", "Start again, and discard what the output holds."),
     "sweep_output": file_option(
         "-o --output FILE",
-        "The table to write: .csv, .tsv or .parquet; - is standard output (-).",
+        "Table to write, .csv, .tsv or .parquet; - is standard output [-].",
         name="table",
         default="-",
     ),
     "json": option("--json", "The same as -f json.", name="format", flag_value="json"),
-    "output": file_option("-o --output FILE", "Write to FILE instead; - is standard output."),
+    "output": file_option("-o --output FILE", "Write to FILE; - is standard output."),
     "precision": option("--precision N", "Significant digits to print.", type=Count(50)),
-    "color": option("--color", "When to use colour (auto).", choices="auto always never", default="auto"),
+    "color": option("--color", "When to use colour [auto].", choices="auto always never", default="auto"),
     "quiet": option("-q --quiet", "No notes and warnings."),
     "verbose": option("-v --verbose", "More notes."),
 }

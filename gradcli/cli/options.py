@@ -1,4 +1,4 @@
-"""How a command is called: its options, those refused as they would do nothing, its target and values, its result."""
+"""How a command is called: its options, target, values and result."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -17,12 +16,12 @@ from click.core import ParameterSource
 from ..errors import EXIT_OK, GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
-from ..program.target import KINDS, Target, as_file, is_module, kind_of_address, load_program, project_files
-from ..request import SHORT, Request
-from ..show import ARRAYS, CODE, FORMATS
+from ..program.target import Target, as_file, is_module, kind_of_address, load_program, project_files
+from ..request import Request
+from ..show import ARRAYS
 from . import messages, output
 from .messages import Command, examples_of
-from .option_table import OPTIONS, import_completion
+from .option_table import OPTIONS, Option, import_completion
 from .output import Output
 
 if TYPE_CHECKING:
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def kind_of(text: str, command: str) -> str:
-    """Return what a target is, as far as its text and the files tell.
+    """Guess the kind of a target from its text and the files.
 
-    That is an expression, script, function, checks (declared, or a folder of them), or a kind of address.
+    It is expression, script, function, checks (a file that declares some, or a folder), or a kind of address.
     """
     if kind := kind_of_address(text):
         return kind
@@ -52,13 +51,10 @@ def kind_of(text: str, command: str) -> str:
 
 
 class Call:
-    """A command and what is asked of it: its target, values and output; held: what lasts until it is answered.
+    """A command with its request, target, values and output. held: contexts that end with the command."""
 
-    options: all that were given, by their names; form: the format of the output.
-    """
-
-    def __init__(self, request: Request, formats: tuple[str, ...], options: SimpleNamespace):
-        self.request, self.options, self.command = request, options, request.command
+    def __init__(self, request: Request, formats: tuple[str, ...]):
+        self.request, self.command = request, request.command
         self.output = Output(request, formats)
         self.form = self.output.form
         self.held = contextlib.ExitStack()
@@ -66,19 +62,14 @@ class Call:
 
     @functools.cached_property
     def kinds(self) -> set[str]:
-        """The kinds of the targets, as far as their text and the files tell."""
         words = [word for k, word in enumerate(self.request.words) if "=" not in word or (k == 0 and not self.inline)]
         return {*(kind_of(word, self.command) for word in words), *(["expression"] if self.inline else [])}
-
-    def has(self, *names: str) -> bool:
-        """Return whether one of these options is there, and not off."""
-        return any(getattr(self.options, name, None) for name in names)
 
     def is_any(self, *kinds: str) -> bool:
         return not self.kinds.isdisjoint(kinds)
 
     def use_project(self) -> None:
-        """Take what the user's project sets where the command line does not say it."""
+        """Use the settings of the user's project that the command line does not override."""
         asked = self.request
         if not any(project_files(asked.words)):
             return
@@ -87,16 +78,13 @@ class Call:
         project = project_of(asked.words)
         if project is None:
             return
-        settings = {key.replace("-", "_"): value for key, value in project.settings.items()}
-        for name in ("jobs", "timeout", "allow_inconclusive"):
-            if name in settings and name not in asked.named:
-                setattr(self.options, name, settings[name])
-        given = {name: getattr(self.options, name) for name in ("jobs", "timeout")}
+        set_there = {"jobs", "timeout"} & project.settings.keys() - asked.named
+        given = {name: project.settings[name] for name in set_there}
         words = asked.words or (() if self.inline else project.paths)
         self.request = asked._replace(**given, words=words, project=project)
 
     def move_to_project(self) -> None:
-        """Go on in the Python of the user's project, where that is another one and a target is Python."""
+        """Continue in the Python of the user's project, if that is another one and a target is Python."""
         asked = self.request
         if bound.own_process and not bound.guest and not asked.safe and self.is_any("script", "function", "checks"):
             from ..program.interpreter import choose, move
@@ -109,7 +97,7 @@ class Call:
 
     @contextlib.contextmanager
     def in_force(self) -> Iterator[None]:
-        """Let messages, numbers and what the user's code prints be as it was asked, while the command runs."""
+        """Apply the settings for messages, types and random numbers while the command runs."""
         asked, settings = self.request, messages.settings
         settings.color, settings.quiet, settings.verbose = asked.color, asked.quiet, asked.verbose
         if asked.verbose:
@@ -141,9 +129,9 @@ class Call:
         return self.as_target(text, inline=self.inline)
 
     def as_target(self, text: str, inline: bool = False) -> Target:
-        """Return a target with the settings of this call; what runs no Python is bounded in memory from now on.
+        """Return a target with the settings of this call, and bound the memory if it does not run Python.
 
-        Under --torch, `import torch` means this engine until the command ends, and has the type of the inputs.
+        With --torch, `import torch` means this engine until the command ends, with the type of the inputs.
         """
         target = Target(text, self.request, inline, sys.stdout)
         if target.is_language:
@@ -157,8 +145,8 @@ class Call:
         return target
 
     def bound(self, target: Target) -> Bound | None:
-        """Return how long a target may take: what --timeout says, else some CPU for a program of the language."""
-        if target.is_address:  # there --timeout is the time of one answer
+        """Return the time limit of a target: --timeout, else CPU seconds for a program of the language."""
+        if target.is_address:  # --timeout bounds each answer
             return None
         if self.request.timeout is not None:
             return Bound(self.request.timeout)
@@ -178,18 +166,18 @@ class Call:
         return program, {**self.columns, **values}
 
     def why(self, program: Program) -> str:
-        """Return the command that explains the gradients of a script; "" for any other program."""
+        """Return the command that explains the gradients of a script, "" for other programs."""
         words = ["gradcli", "why", *["--torch"] * self.request.torch, program.title]
         return " ".join(words) if program.is_script else ""
 
     def values(self, words: tuple[str, ...] | None = None) -> dict[str, Any]:
-        """Return the values given for the inputs, by words (or by others); exact ones in exact arithmetic."""
+        """Return the values that words (default: those of the call) and --arg give to inputs."""
         of_python = not self.inline and bool(self.request.words) and ".py:" in self.request.words[0]  # takes strings
         given = read_values(self.words if words is None else words, self.request, strings=of_python)
         return {**self.columns, **given, **read_json_values(self.request.arguments)}
 
     def read_columns(self, path: str, program: Program, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the columns of a file that are inputs without another value. Raises GradcliError."""
+        """Return the columns of a file that are inputs without a value. Raises GradcliError."""
         from ..lang.files import read_columns
 
         columns = {as_written(n): x for n, x in read_columns(path, self.request.max_elements).items()}
@@ -200,7 +188,7 @@ class Call:
             del columns[name]
         if not columns:
             raise GradcliError(
-                f"--columns has no use here: no column of {path} is an input without a value",
+                f"--columns: no column of {path} is an input without a value",
                 hint="leave out --columns, or the values of inputs that are columns",
             )
         for problem in (x for x in columns.values() if isinstance(x, GradcliError) and inputs is not None):
@@ -214,7 +202,7 @@ class Call:
         return self.request._replace(gradient=vector, hooks=self.hooks(), **more)
 
     def hooks(self) -> list[Hook]:
-        """Return the hooks of --hook NAME=ACTION. Raises GradcliError for a word that is none."""
+        """Return the hooks of --hook NAME=ACTION. Raises GradcliError."""
         hooks: list[Hook] = []
         for word in self.request.hooks:
             from ..program.hooks import Hook
@@ -229,137 +217,37 @@ class Call:
         return hooks
 
 
-class Rule(NamedTuple):
-    """When each of some options has a use, and what is said where it has none."""
-
-    options: str
-    useful: Callable[[Call], Any]
-    why: str
-    hint: str = ""
-
-
-BY_HAND = ("grad", "vjp", "jvp", "hess", "value_and_grad")
-RULES = (
-    Rule("engine", lambda c: c.is_any("function", "checks"), "it chooses what differentiates FILE.py:NAME"),
-    Rule(
-        "engine",
-        lambda c: not c.has("grad", "vjp", "jvp", "value_and_grad"),
-        "a derivative written by hand is judged by values alone",
-    ),
-    Rule(
-        "grad vjp jvp",
-        lambda c: c.command in ("gradcheck", "lock") or c.is_any("library"),
-        "it declares a derivative in C: LIB.so:DECLARATION",
-    ),
-    Rule(
-        "dtype",
-        lambda c: c.request.dtype not in SHORT or c.has("reference"),
-        "so few digits are judged by comparison with a reference",
-        "add --reference NAME, the function that computes the same plainly",
-    ),
-    Rule("reference", lambda c: c.is_any("function"), "it names what FILE.py:FUNCTION is compared with"),
-    Rule(
-        "order calls taylor symbolic digits rtol atol eps show search save_points",
-        lambda c: not c.has("reference"),
-        "--reference compares with another derivative, not with values",
-    ),
-    Rule("config", lambda c: c.is_any("umbridge"), "it is for UM-Bridge models: http://HOST:PORT/MODEL and cmd:"),
-    Rule("torch python", lambda c: c.is_any("script", "function", "checks"), "it is for Python files"),
-    Rule("dtype", lambda c: not c.kinds <= KINDS.keys(), "what runs elsewhere is given numbers of its own type"),
-    Rule(
-        "symbolic",
-        lambda c: c.command == "gradcheck" or FORMATS[c.form].formulas,
-        "{form} files hold no formulas",
-        "-f table, tsv, csv, json and latex show them",
-    ),
-    Rule("with_value", lambda c: c.form != "npy", "a .npy file holds one array", "write both with -o FILE.npz"),
-    Rule(
-        "plot",
-        lambda c: c.form in ("table", "svg", "png"),
-        "it draws, and {form} has no place for that",
-        "leave out -f, or write a picture: -o FILE.svg",
-    ),
-    Rule(
-        "show",
-        lambda c: c.options.show == "worst" or c.form in ("table", "tsv", "csv", "json", "html"),
-        "{form} shows what is wrong",
-        "-f table, tsv, csv, json and html show every element",
-    ),
-    Rule(
-        "gradient", lambda c: c.command != "graph" or c.has("with_values"), "a graph shows gradients with --values only"
-    ),
-    Rule(
-        "direction",
-        lambda c: c.form in ("dot", "mermaid", "svg", "png"),
-        "a {form} has no direction",
-        "draw a picture: -o FILE.svg",
-    ),
-    Rule("elementwise", lambda c: c.has("grad", "value_and_grad"), "it says what --grad returns", "add --grad NAME"),
-    Rule("value_and_grad", lambda c: not c.is_any(*KINDS), "it needs a function of a Python file: FILE.py:f"),
-    Rule(
-        "symbolic digits",
-        lambda c: c.command != "gradcheck" or c.is_any("expression", "script", "function", "checks"),
-        "what runs elsewhere takes neither symbols nor numbers of many digits",
-    ),
-    Rule(
-        "digits",
-        lambda c: not c.has(*BY_HAND),
-        "a derivative written by hand takes arrays, neither symbols nor numbers of many digits",
-    ),
-    Rule(
-        "symbolic",
-        lambda c: not c.has(*BY_HAND) or c.is_any("expression"),
-        "a derivative written by hand takes arrays, not symbols",
-    ),
-    Rule("hess", lambda c: c.is_any("expression", "script"), "it is a formula for an expression"),
-    Rule(
-        "at digits",
-        lambda c: c.command != "symbolic" or c.form not in CODE,
-        "a function in {form} is given its point where it is called",
-    ),
-    Rule(
-        "dtype precision detect_anomaly retain retain_all mode chunk_size sparse plot",
-        lambda c: c.command in ("gradcheck", "symbolic") or not c.has("digits"),
-        "--digits computes value and derivatives in a way of its own",
-    ),
-    Rule(
-        "order steps",
-        lambda c: c.command != "symbolic" or c.form not in CODE or (c.request.order == 1 and not c.request.steps),
-        "a function in {form} has first derivatives, and no steps",
-    ),
-    Rule(
-        "steps",
-        lambda c: c.request.order == 1 and c.request.gradient is None,
-        "it shows first derivatives of a single number",
-        "leave out --order and --gradient; --out chooses another output",
-    ),
-    Rule("matrix", lambda c: c.form != "c", "C has no matrices", "-f python writes NumPy"),
-    Rule("symmetric spd", lambda c: c.has("matrix"), "it is for formulas of matrices", "add --matrix"),
-    Rule(
-        "at digits simplify max_symbols gradient",
-        lambda c: c.command != "symbolic" or not c.has("matrix"),
-        "--matrix writes formulas for arrays of any size",
-    ),
-    Rule("junit", lambda c: not c.has("list"), "--list checks nothing, so there is no report"),
-    Rule(
-        "save_points",
-        lambda c: c.has("search") or os.path.exists(c.options.save_points),
-        "the file is not there, and nothing is looked for",
-        "--search 100 finds points to save",
-    ),
-)
+KIND_WORDS = {
+    "expression": "expressions",
+    "script": "scripts",
+    "function": "FILE.py:NAME",
+    "checks": "files of checks",
+    "library": "C libraries (LIB.so:DECLARATION)",
+    "umbridge": "UM-Bridge models",
+}
 
 
-def check_uses(call: Call) -> None:
-    """Raise GradcliError for the first option of the command line that would do nothing."""
-    command = click.get_current_context().command
-    flags = {str(p.name): max(p.opts, key=len) for p in command.params if isinstance(p, click.Option)}
-    for rule in RULES:
-        for option in rule.options.split():
-            if option in flags and option in call.request.named and not rule.useful(call):
-                flag, why = flags[option], rule.why.format(form=call.form)
-                hint = rule.hint or f"leave out {flag}"
-                raise GradcliError(f"{flag} has no use here: {why}", hint=hint)
+def check_uses(call: Call, options: dict[str, Any]) -> None:
+    """Raise GradcliError for the first option that would be ignored, by what the options declare."""
+    known = {str(p.name): p for p in click.get_current_context().command.params if isinstance(p, Option)}
+    flags = {name: max(option.opts, key=len) for name, option in known.items()}
+    for name, option in known.items():
+        if name not in call.request.named:
+            continue
+        flag, needed = flags[name], [other for other in option.needs if other in flags]
+        if option.targets and call.kinds and call.kinds.isdisjoint(option.targets):
+            *others, last = (KIND_WORDS[kind] for kind in option.targets)
+            words = f"{', '.join(others)} and {last}" if others else last
+            raise GradcliError(f"{flag} is for {words} only", hint=f"leave out {flag}")
+        if option.formats and call.form not in option.formats:
+            allowed = [form for form in option.formats if form in call.output.formats]
+            hint = f"use -f {' or '.join(allowed)}, or leave out {flag}"
+            raise GradcliError(f"{flag} has no effect with -f {call.form}", hint=hint)
+        if needed and not any(options[other] for other in needed):
+            raise GradcliError(f"{flag} needs {flags[needed[0]]}", hint=f"add {flags[needed[0]]}")
+        for other in option.excludes:
+            if other in call.request.named:
+                raise GradcliError(f"{flag} cannot be combined with {flags[other]}", hint="leave out one of them")
 
 
 def no_target() -> GradcliError:
@@ -374,19 +262,14 @@ def formulas_of(call: Call, program: Program) -> FormulaComparison:
 
 
 def add_check(call: Call, result: Any, *, symbolic: bool = False, order: int = 1) -> Any:
-    """Return a result with the report on its derivative, where --check asks for it.
-
-    It is held against numeric derivatives and forward mode, and 50 digits and formulas where there are such.
-    """
-    if not call.options.check:
-        return result
+    """Return a result with the report of --check: by numeric derivatives, forward mode, digits and formulas."""
     from ..check.check import Check
     from ..check.targets import checks_of
 
     more: dict[str, Any] = {"digits": 50, "symbolic": symbolic} if order == 1 else {"order": order}
     named = call.request.named | set(more)
     (check,) = checks_of([call.target()], call.request._replace(values=call.values(), shapes={}, named=named, **more))
-    return result._replace(witnesses=(check.run() if isinstance(check, Check) else check,))
+    return result._replace(check=check.run() if isinstance(check, Check) else check)
 
 
 COMMON = "expression dtype seed max_elements timeout safe torch python format json output precision color quiet verbose"
@@ -395,7 +278,7 @@ COMMON = "expression dtype seed max_elements timeout safe torch python format js
 
 def format_option(formats: tuple[str, ...]) -> Callable:
     return click.option(
-        "-f", "--format", type=click.Choice(formats), help="Output format (table on a terminal, tsv elsewhere)."
+        "-f", "--format", type=click.Choice(formats), help="Output format [table on a terminal, else tsv]."
     )
 
 
@@ -409,9 +292,9 @@ def target_command(
 ) -> Callable:
     """Make a function a command with a TARGET, NAME=VALUE words, the named options and the common ones.
 
-    examples: `Examples: one; another`. names, common: keys of OPTIONS. formats: the first is a terminal's, the
-    second a pipe's; `show` has tuples of the usual ones. metavar, complete: of the words. The function is called with
-    one Call. What it returns is shown.
+    examples: `Examples: one; another`. names, common: keys of OPTIONS. formats: the first is the default on a terminal,
+    the second in a pipe; `show` has tuples of the usual ones. metavar, complete: of the words. The function gets a
+    Call, and the options that are not fields of Request as keywords. Its result is shown.
     """
 
     def decorate(function: Callable) -> click.Command:
@@ -423,15 +306,16 @@ def target_command(
             asked = {name: value for name in Request._fields if (value := options.get(name)) is not None}
             asked["words"] = tuple(map(as_file, options["words"]))
             request = Request(command=str(context.info_name), named=named, argv=context.obj or (), **asked)
-            call = Call(request, formats, SimpleNamespace(**options))
-            check_uses(call)
+            call = Call(request, formats)
+            check_uses(call, options)
+            own = {name: value for name, value in options.items() if name not in Request._fields}
             if call.command == "gradcheck":
                 call.use_project()
             call.move_to_project()
             if call.form == "json" or "-" in (request.output, options.get("table")):
                 output.set_aside()
             with call.in_force():
-                return show_result(call.output, function(call), request.strict)
+                return show_result(call.output, function(call, **own), request.strict)
 
         command: Any = run
         for name in reversed([*names.split(), *common.split()]):
@@ -443,10 +327,9 @@ def target_command(
 
 
 def show_result(output: Output, result: Any, strict: bool = False) -> int:
-    """Show a result, say on standard error what else is to be known, and return the exit code.
+    """Show a result, with its notes and warnings on standard error, and return the exit code.
 
-    A command that showed its results by itself returns the code, or None. strict: a number that is not finite is an
-    error.
+    result: that code, or None, if the command has shown its results itself. strict: nan and infinity are errors.
     """
     if result is None or isinstance(result, int):
         return result or EXIT_OK
@@ -456,10 +339,9 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
             messages.note(f"{agreement.name}: {note}")
     if wrong := [item.name for item in getattr(result, "symbolic", ()) if not item.agrees]:
         messages.warn(f"the formulas and the engine disagree on {', '.join(wrong)}")
-    for report in getattr(result, "witnesses", ()) if output.form not in ("table", "json") else ():
-        from ..show.checks import headline
-
-        messages.note(f"check of {report.name}: {report.verdict}, {headline(report)}")
+    report = getattr(result, "check", None)
+    if report is not None and output.form not in ("table", "json"):
+        messages.note(f"check of {report.name}: {report.verdict}, {report.headline()}")
     for text in getattr(result, "notes", ()):
         messages.note(text)
     for name in getattr(result, "unused", ()):
@@ -485,7 +367,7 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
 
 
 def warn_of_nan(result: Any) -> None:
-    """Say where a result holds nan, and which operation made it, where that was looked for."""
+    """Warn about nan in a result: its place, and the operation that made it if --detect-anomaly asked for it."""
     from ..show.results import nan_in
 
     nan = nan_in(result)

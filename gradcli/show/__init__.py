@@ -1,4 +1,4 @@
-"""Results as data, and as text: a module for each kind of formats has their `WRITERS`."""
+"""Results as data, and as text: a module for each kind of format has their `WRITERS`."""
 
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -9,16 +9,14 @@ from ..errors import GradcliError
 class Format(NamedTuple):
     """What a format holds.
 
-    endings: of the names of files that ask for it. module: where its writer is. binary: whether it is no text for a
-    terminal. whole: whether every element is written, however many there are. formulas: whether it has a place for
-    them. streamed: whether one check of several is written when it is done.
+    endings: of files in it. module: of its writer. binary: not for a terminal. whole: every element is written,
+    however many there are. streamed: each check is written when it is done.
     """
 
     endings: tuple[str, ...] = ()
     module: str = "data"
     binary: bool = False
     whole: bool = False
-    formulas: bool = True
     streamed: bool = False
 
 
@@ -28,22 +26,24 @@ FORMATS = {
     "json": Format((".json",), whole=True),
     "csv": Format((".csv",), whole=True),
     "latex": Format((".tex",), "latex", whole=True),
-    "npz": Format((".npz",), binary=True, formulas=False),
-    "npy": Format((".npy",), binary=True, formulas=False),
+    "npz": Format((".npz",), binary=True),
+    "npy": Format((".npy",), binary=True),
     "raw": Format(whole=True),
     "text": Format(),
     "python": Format((".py",)),
     "c": Format((".c",)),
     "dot": Format((".dot", ".gv"), "dot"),
     "mermaid": Format((".mmd",), "dot"),
-    "svg": Format((".svg",), "picture", formulas=False),
-    "png": Format((".png",), "picture", binary=True, formulas=False),
+    "svg": Format((".svg",), "picture"),
+    "png": Format((".png",), "picture", binary=True),
     "html": Format((".html", ".htm"), "html"),
     "github": Format(module="reports", streamed=True),
     "sarif": Format((".sarif",), "reports"),
     "junit": Format(module="reports"),
     "concise": Format(module="reports", streamed=True),
     "gitlab": Format((".json",), "reports"),
+    "report": Format(module="table"),  # these two are for str() and notebooks, not for -f
+    "notebook": Format(module="html"),
 }
 TEXT = ("table", "tsv", "json")
 ARRAYS = (*TEXT, "latex", "npz", "npy", "csv")  # the formats that results made of arrays have
@@ -54,8 +54,8 @@ CODE = ("python", "c")  # the formats in which a formula is a function to be pas
 class Style(NamedTuple):
     """How to print.
 
-    precision: digits, None for all. unicode: whether more than ASCII may be used. size: columns and lines there are.
-    form: the format. whole: whether arrays are never elided, however long.
+    precision: digits, None for all. unicode: more than ASCII may be used. size: columns and lines. form: the format.
+    whole: never elide arrays.
     """
 
     precision: int | None = None
@@ -67,7 +67,7 @@ class Style(NamedTuple):
 
 
 def render(result: Any, form: str, style: Style) -> Any:
-    """Return a result as text (`table`: as something rich prints; `npz` and pictures: as bytes)."""
+    """Return a result as text; for `table` as something that rich prints, for `npz` and pictures as bytes."""
     writer = import_module(f"{__name__}.{FORMATS[form].module}").WRITERS[form]
     if isinstance(writer, dict):
         writer = writer.get(type(result))

@@ -1,21 +1,21 @@
 """Findings by name: what each means, an example, and how to fix it. `gradcli help RULE` prints a page.
 
-The table is causes.toml: whoever adds a kind of finding adds an entry there, in the group of the command that reports
-it. What `why` reports are such findings.
+The table is causes.toml. A new kind of finding, also one of `why`, gets an entry there, in the group of the command
+that reports it.
 """
 
 import functools
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import EXIT_FAIL, EXIT_OK
-from .results import Rows, fields
+from .results import Rows
 
 
 class Cause(NamedTuple):
-    """A finding; causes.toml says what its fields are."""
+    """A finding; causes.toml explains the fields."""
 
     name: str
     title: str
@@ -39,16 +39,20 @@ class Cause(NamedTuple):
 
 @functools.cache
 def causes() -> dict[str, Cause]:
-    """Return the table of causes by each of their names."""
+    """Return the table of causes, each under all of its names."""
     with open(Path(__file__).with_name("causes.toml"), "rb") as file:
         pages = [Cause(name, **entry) for name, entry in tomllib.load(file).items()]
     return {name: page for page in pages for name in (page.name, *page.also)}
 
 
 class Explained(NamedTuple):
-    """Why the gradient of one tensor is as it is. state: ok, none, zero, nan or inf. rule: a cause's name. code: the
-    line of the script. text: what happened there; of one that is fine, its size."""
+    """Why the gradient of one tensor is as it is.
 
+    state: ok, none, zero, nan or inf. rule: a cause's name. code: the line of the script. text: what happened there,
+    or the size of a gradient that is fine.
+    """
+
+    json = "name state rule file line text fix"
     name: str
     state: str
     rule: str | None = None
@@ -59,27 +63,19 @@ class Explained(NamedTuple):
     code: str = ""
     share: str = ""
 
-    def document(self) -> dict[str, Any]:
-        return fields(self, "name state rule file line text fix")
-
 
 class Explanation(NamedTuple):
-    """What `why` says of a script."""
+    """What `why` reports about a script."""
 
+    json = "gradients"
+    columns = tuple(Explained.json.split())
     target: str
     gradients: tuple[Explained, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("name", "state", "rule", "file", "line", "text", "fix")
 
     def rows(self) -> Rows:
         for item in self.gradients:
             line = "" if item.line is None else str(item.line)
             yield (item.name, item.state, item.rule or "", item.file or "", line, item.text, item.fix or "")
-
-    def document(self) -> dict[str, Any]:
-        return {"gradients": list(self.gradients)}
 
     @property
     def exit_code(self) -> int:

@@ -1,28 +1,34 @@
-"""What gradcheck finds out."""
+"""What gradcheck finds: reports, their parts, and the reason for a verdict in words."""
 
 import math
 import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Rows, fields, label, present
+from .results import Rows, label
 
 SHORT = {"": "", "re": "Re ", "im": "Im "}
+PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
+DIGITS = 12  # the digits that matter in a comparison
+
+
+def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
+    return PARTS[part] + label(name, index)
 
 
 class Element(NamedTuple):
-    """An element of a Jacobian: claimed, its reference, and the half-width of that one's interval.
+    """An element of a Jacobian: the claimed derivative, the numeric one, and the half-width of its interval.
 
-    output: the index of the output element, of several outputs after what leads to one; place: that of the input
-    element. sides: the left and the right derivative at a kink. output_part, part: which part of a complex output and
-    of a complex input ("re" or "im"). verdict: its own, where every element was asked for.
+    output: the index of the output element, after the path to one of several outputs; place: that of the input
+    element. sides: the left and the right derivative at a kink. output_part, part: "re" or "im" of a complex output
+    and of a complex input. verdict: that of this element, if every element was asked for.
     """
 
+    json = "output index=place analytic numeric numeric_error output_part? part? one_sided=sides? verdict?"
     output: tuple[int | str, ...]
     place: tuple[int, ...]
     analytic: Any
@@ -35,7 +41,7 @@ class Element(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """Claimed over numeric, where that is known not to be zero."""
+        """Claimed over numeric; None if the numeric derivative may be zero."""
         known = np.isfinite(self.numeric) and abs(self.numeric) > self.numeric_error
         return float(self.analytic / self.numeric) if known else None
 
@@ -45,24 +51,19 @@ class Element(NamedTuple):
         return (self.analytic, self.numeric, self.numeric_error, ratio, self.verdict)
 
     def name(self, of: str) -> str:
-        """Return what the element is called, with the output's where that is no plain number."""
+        """Name the element of an input, with the output's element unless the output is a plain number."""
         place = SHORT[self.part] + label(of, self.place)
         if not (self.output or self.output_part):
             return place
         return f"d {SHORT[self.output_part]}{label('out', self.output)}/d {place}"
-
-    def document(self) -> dict[str, Any]:
-        numbers = {"output": self.output, "index": self.place, **fields(self, "analytic numeric numeric_error")}
-        more = present(output_part=self.output_part, part=self.part, one_sided=self.sides, verdict=self.verdict)
-        return {**numbers, **more}
 
 
 class Elements(NamedTuple):
     """Every element of one input's block of the Jacobian, as real numbers: arrays of shape (rows, columns).
 
     rows, columns: the index and the part ("", "re" or "im") of the output element and of the input element of each.
-    numeric, error: the reference and the half-width of its interval. verdicts: pass, fail, inconclusive, or hidden
-    below the function's own rounding.
+    numeric, error: the numeric derivative and the half-width of its interval. verdicts: pass, fail, inconclusive, or
+    hidden for elements below the function's rounding.
     """
 
     rows: tuple[tuple[tuple[int | str, ...], str], ...]
@@ -79,9 +80,9 @@ class Elements(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A function beside the point, along one element of an input.
+    """A function near the point, along one element of an input.
 
-    x: values of the element, value: those of the output element there; at: the point, and the function's value there.
+    x: values of the element; value: those of the output element; at: the point, and the function's value at it.
     """
 
     x: np.ndarray
@@ -90,9 +91,9 @@ class Line(NamedTuple):
 
 
 class ElementCounts(NamedTuple):
-    """How many elements of the Jacobian for one input are wrong, and how many could not be decided.
+    """How many elements of the Jacobian for one input are wrong, and how many are undecided.
 
-    sampled: how many were estimated by themselves; of the others, directions say how far they may be off.
+    sampled: how many were estimated by themselves; random directions bound the error of the others.
     """
 
     wrong: int
@@ -104,9 +105,8 @@ class ElementCounts(NamedTuple):
 class Accuracy(NamedTuple):
     """How accurate a derivative is in few digits, compared with a reference in float64.
 
-    error, own: the root mean square of its errors and of those of the reference in the same type, in ulps of the
-    derivative's size; largest: the largest error. bias: how much larger it is on average, relative, with its standard
-    error.
+    error, own: root mean square errors of the derivative and of the reference in the same type, in ulps of the
+    derivative's size; largest: the largest error. bias, bias_error: relative mean error and its standard error.
     """
 
     dtype: str
@@ -122,22 +122,22 @@ class Accuracy(NamedTuple):
         errors = f"rms error {self.error:.2g} ulps of {self.dtype}{own}"
         return f"{errors}; largest {self.largest:.2g}; bias {self.bias:+.2g} ± {self.bias_error:.1g}"
 
-    def document(self) -> dict[str, Any]:
-        return self._asdict()
-
 
 @dataclass(frozen=True, eq=False)
 class InputCheck:
     """What was found for one input.
 
-    resolution: the relative error above which any element would have been called wrong; None where no derivative
-    is known to be other than zero; of_largest: the same relative to the largest derivative. hidden: how many elements
-    are below the function's own rounding, so that they are neither right nor wrong; hidden_below: how large they may
-    be without being seen. counts: of all elements, where each was looked at. Where every element was asked for:
-    elements, all of them; point, the input's value; line, the function along the worst element. accuracy: where the
-    derivative of another function is compared with.
+    resolution: the smallest relative error that would have failed in any element; None if all derivatives may be zero.
+    of_largest: the same relative to the largest derivative. hidden: how many elements are below the function's
+    rounding, so that they are neither right nor wrong; hidden_below: how large these may be without being seen.
+    counts: of all elements, if each was estimated. accuracy: of a check against a reference. If every element was
+    asked for: elements; point, the input's value; line, the function along the worst element.
     """
 
+    json = (
+        "verdict max_abs_error max_rel_error digits~2 resolution not_decidable=hidden counts worst accuracy? "
+        "elements=every_element?"
+    )
     name: str
     shape: tuple[int, ...]
     verdict: str
@@ -156,34 +156,43 @@ class InputCheck:
     accuracy: Accuracy | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a pass that says nothing. Raises ValueError."""
+        """Raise ValueError for a pass with an unbounded error."""
         if self.verdict == "pass":
             error = 0.0 if self.worst is None else self.worst.numeric_error
             if not math.isfinite(error) or not math.isfinite(self.resolution or 0.0):
                 raise ValueError(f"'{self.name}' cannot pass with an error of {error} and {self.resolution}")
 
     def rows(self) -> Iterator[Element]:
-        """Yield all elements, where they were asked for, the input's fastest."""
+        """Yield all elements if they were asked for, the input's index fastest."""
         if (every := self.elements) is not None:
             yield from (every.element(j, i) for j in range(len(every.rows)) for i in range(len(every.columns)))
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "verdict": self.verdict,
-            "max_abs_error": float(self.max_abs_error),
-            "max_rel_error": float(self.max_rel_error),
-            "digits": round(self.digits, 2),
-            "resolution": self.resolution,
-            "not_decidable": self.hidden,
-            **fields(self, "counts worst"),
-            **present(accuracy=self.accuracy),
-            **({} if self.elements is None else {"elements": list(self.rows())}),
-        }
+    @property
+    def every_element(self) -> list[Element] | None:
+        return None if self.elements is None else list(self.rows())
+
+    def worst_text(self, precision: int | None = None) -> str:
+        """Describe the worst element: its name, claimed and numeric derivative, and the error of that."""
+        worst = self.worst
+        if worst is None:
+            return ""
+        place = label_part(self.name, worst.place, worst.part)
+        if worst.output or worst.output_part:
+            out = f"out{list(worst.output)}" if worst.output else "out"
+            place = f"d {PARTS[worst.output_part]}{out}/d {place}"
+        digits = precision or DIGITS
+        claimed = f"{place}: claimed {float(worst.analytic):.{digits}g}"
+        if worst.sides is not None:
+            low, high = sorted(worst.sides)
+            return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
+        word = "numeric" if self.accuracy is None else "reference"
+        return f"{claimed}, {word} {float(worst.numeric):.{digits}g} ± {worst.numeric_error:.2g}"
 
 
 class Finding(NamedTuple):
-    """Part of a diagnosis. kind: a stable word such as sign, factor, transposed; text: the evidence in a line."""
+    """Part of a diagnosis. kind: a stable word such as sign, factor, transposed; text: the evidence in one line."""
 
+    json = "rule kind text input"
     kind: str
     text: str
     input: str | None = None
@@ -197,43 +206,40 @@ class Finding(NamedTuple):
     def named(self) -> str:
         return f"{self.text} [{self.rule}]"
 
-    def document(self) -> dict[str, Any]:
-        return fields(self, "rule kind text input")
+
+class Direction(NamedTuple):
+    """The claimed and the numeric derivative along a random direction, and the error of the numeric one."""
+
+    analytic: float
+    numeric: float
+    numeric_error: float
 
 
 class Evidence(NamedTuple):
     """What a verdict rests on.
 
-    elements: of the Jacobian; closely: how many of them were looked at closely; points: at how many the function was
-    called. directions: claimed and numeric products along random directions, with the numeric error, where these were
-    looked at instead of elements. needed: how many calls would decide what a budget or noise left open.
+    elements: of the Jacobian; closely: how many of them were estimated alone; points: at how many the function was
+    called; directions: those probed instead of elements. needed: the calls that would decide what is undecided for
+    lack of calls.
     """
 
+    json = "elements closely points directions? calls_needed=needed?"
     elements: int
     closely: int
     points: int
-    directions: tuple[tuple[float, float, float], ...] = ()
+    directions: tuple[Direction, ...] = ()
     needed: int | None = None
-
-    def document(self) -> dict[str, Any]:
-        words = ("analytic", "numeric", "numeric_error")
-        directions = [dict(zip(words, row, strict=True)) for row in self.directions]
-        counts = fields(self, "elements closely points")
-        return {**counts, **present(directions=directions, calls_needed=self.needed)}
 
 
 class FoundPoint(NamedTuple):
-    """A point at which a derivative is wrong: arrays by input, and the line that declares a check there."""
+    """A point at which a derivative is wrong: arrays by input, and the line that declares a check at it."""
 
-    at: Mapping[str, Any]
+    at: Mapping[str, np.ndarray]
     line: str
-
-    def document(self) -> dict[str, Any]:
-        return {"at": {name: np.asarray(x) for name, x in self.at.items()}, "line": self.line}
 
 
 class TaylorRow(NamedTuple):
-    """A step, the Taylor remainder there, its rate from the step before, and whether rounding spoils it."""
+    """A step, its Taylor remainder, the rate since the step before, and whether rounding spoils it."""
 
     step: float
     remainder: float
@@ -242,28 +248,38 @@ class TaylorRow(NamedTuple):
 
 
 class Taylor(NamedTuple):
-    """How a Taylor remainder falls with the step: 2 where the derivative is right, None where rounding hides it."""
+    """How a Taylor remainder falls with the step: rate 2 if the derivative is right, None if rounding hides it."""
 
+    json = "rate rows"
     rows: tuple[TaylorRow, ...]
     rate: float | None
 
-    def document(self) -> dict[str, Any]:
-        return fields(self, "rate rows")
+
+AS_CALLED = ("layout", "unused-output", "second-backward", "writes-into")
+"""Findings about a rule that is called in other ways than a check calls it."""
+WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree", "other value", "partial gradients", *AS_CALLED)
+"""Findings about a derivative as a whole, even if every element agrees with its numeric value."""
+UNEQUAL = 10.0
+"""The resolutions of the smallest and of the largest element are both reported if their ratio is larger."""
 
 
 @dataclass(frozen=True, eq=False)
 class CheckReport:
     """The verdict on the derivative of one function at one point (or the worst of several).
 
-    verdict: pass, fail, inconclusive, error, accepted where the project accepts what was found, or skipped for a file
-    that asks for it. message: the reason in a line.
-    notes: what else was seen. replay: a command line that repeats the check. witnesses: independent values by name,
-    with the digits to which they agree with the derivative. blame: which custom function is wrong, and where;
-    claimed_at: where a derivative by hand is defined. error: what the checked function raised; trace: the user's
-    own frames in it. hint: what to do. found: the point that a search found. Where every element was asked for: source,
-    the function's text; claim_sources, that of the derivative by hand, where it stands elsewhere: where, and its text.
+    verdict: pass, fail, inconclusive, error, accepted if the project accepts the findings, or skipped if the file asks
+    for it. message: the reason in one line. notes: other observations. replay: a command line that repeats the check.
+    witnesses: names of cross-checks, with the digits to which they agree with the derivative. blame: the custom
+    function that is wrong, and its place; claimed_at: file and line of a derivative written by hand. error: what the
+    checked function raised; trace: the user's frames in it. hint: what to do. found: the point that a search found.
+    If every element was asked for: source, the function's text; claim_sources: places and texts of derivatives written
+    by hand in other functions.
     """
 
+    json = (
+        "name file line verdict seconds~4 inputs{} diagnosis message notes replay blame trace hint evidence "
+        "witnesses=agreeing_digits taylor? found?"
+    )
     name: str
     file: str | None
     line: int | None
@@ -278,7 +294,7 @@ class CheckReport:
     blame: str | None = None
     claimed_at: tuple[str, int] | None = None
     error: Exception | None = None
-    trace: str = ""
+    trace: str | None = None
     hint: str | None = None
     evidence: Evidence | None = None
     found: FoundPoint | None = None
@@ -287,7 +303,7 @@ class CheckReport:
     claim_sources: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a pass with an input that did not. Raises ValueError."""
+        """Raise ValueError for a pass with an input that did not pass."""
         if self.verdict == "pass" and any(item.verdict != "pass" for item in self.inputs):
             raise ValueError(f"{self.name} cannot pass: an input did not")
 
@@ -297,7 +313,7 @@ class CheckReport:
 
     @property
     def wrong_at(self) -> tuple[str | None, int | None]:
-        """File and line of what is wrong: the part to blame, the derivative by hand, or what was checked."""
+        """File and line of what is wrong: the part to blame, the derivative by hand, or the checked function."""
         found = re.search(r": ([^\n]+):(\d+)(\n|$)", self.blame or "")
         if found is not None:
             return os.path.relpath(found[1]), int(found[2])
@@ -307,14 +323,14 @@ class CheckReport:
 
     @property
     def rule(self) -> str:
-        """The name of the first finding, else of the verdict."""
+        """The name of the first finding, else one that follows from the verdict."""
         if self.diagnosis:
             return self.diagnosis[0].rule
         return {"fail": "wrong-derivative", "inconclusive": "undecided"}.get(self.verdict, self.verdict)
 
     @property
     def resolution(self) -> float:
-        """The largest resolution of an input: a relative error above it would have been seen in any."""
+        """The largest resolution of an input: a larger relative error would have been seen in any of them."""
         return max((item.resolution or 0.0 for item in self.inputs), default=0.0)
 
     def __bool__(self) -> bool:
@@ -322,26 +338,71 @@ class CheckReport:
 
     def __str__(self) -> str:
         """Return the text that the command prints."""
-        from . import Style
-        from .table import again_text, check_text
+        from . import Style, render
 
-        return "\n".join(text.plain for text in [check_text(self, Style()), *again_text(self)])
+        return render(self, "report", Style())
 
     def show(self) -> None:
-        """Print the report, with the table of elements where every element was asked for."""
+        """Print the report, with the table of elements if every element was asked for."""
         from rich import print
 
-        from . import Style
-        from .table import render_checkreport
+        from . import Style, render
 
-        print(render_checkreport(self, Style()))
+        print(render(self, "table", Style()))
+
+    def agreement(self) -> str:
+        """Say what a pass means: to how many digits the derivative agrees, and which error would have been seen."""
+        along = self.evidence is not None and bool(self.evidence.directions)
+        items = [item for item in self.inputs if along or item.worst is not None]
+        if not items:
+            return "nothing to check: there are no elements"
+        known = [item for item in items if item.resolution is not None]
+        if not known and along:
+            return "the derivative is zero along random directions"
+        if not known:
+            error = max(item.worst.numeric_error for item in items if item.worst is not None)
+            return self.notes[0] if self.notes else f"the derivative is zero to within {error:.1g}"
+        seen = max(item.resolution or 0.0 for item in known)
+        digits = f"{min(item.digits for item in known):.1f} digits agree"
+        if along:
+            return (
+                f"{digits} along random directions; in any element, an error above {seen:.1g} of the largest slope "
+                "would have been seen"
+            )
+        largest = max(item.of_largest or 0.0 for item in known)
+        if seen > UNEQUAL * largest > 0:
+            return (
+                f"{digits}; errors above {largest:.1g} of the largest slope would have been seen, in the smallest "
+                f"elements above {seen:.1g} relative"
+            )
+        return f"{digits}; an error above {seen:.1g} relative would have been seen"
+
+    def headline(self, precision: int | None = None) -> str:
+        """Return the reason for the verdict in one line, with numbers of `precision` digits."""
+        order = {"fail": 0, "inconclusive": 1, "pass": 2}
+        items = sorted(self.inputs, key=lambda item: (order.get(item.verdict, 3), -item.max_rel_error))
+        worst = items[0].worst if items else None
+        if items and items[0].accuracy is not None:
+            failed = self.verdict == "fail"
+            return f"{items[0].worst_text(precision or 4)}; {self.message}" if failed else self.message
+        if self.verdict == "pass":
+            return f"{self.agreement()}; {self.message}" if self.message else self.agreement()
+        reason = self.diagnosis[0].kind if self.diagnosis else ""
+        if (
+            self.verdict not in ("fail", "accepted")
+            or worst is None
+            or not (items[0].verdict == "fail" or reason not in WHOLE)
+        ):
+            return self.message or "no reason was given"
+        text = items[0].worst_text(precision)
+        if worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
+            return text
+        return f"{text} (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
 
     def lines(self) -> Rows:
-        """Return the check: verdict, name, file, line, seconds, reason; then steps and elements, where wanted."""
-        from .checks import headline
-
+        """Return the check (verdict, name, file, line, seconds, reason), then Taylor steps and elements, if any."""
         place = (self.file or "", str(self.line or ""), f"{self.seconds:.3f}")
-        yield (self.verdict, self.name, *place, partial(headline, self))
+        yield (self.verdict, self.name, *place, self.headline)
         for row in self.taylor.rows if self.taylor is not None else ():
             rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
             yield ("taylor", self.name, repr(row.step), repr(row.remainder), rate)
@@ -349,7 +410,7 @@ class CheckReport:
             yield from (("element", self.name, row.name(item.name), *row.cells) for row in item.rows())
 
     def rows(self) -> Rows:
-        """Return every element; of a check without any one row."""
+        """Return every element, or one row for a check without elements."""
         head = (self.name, self.file or "", str(self.line or ""))
         for name, row in ((item.name, row) for item in self.inputs for row in item.rows()):
             output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
@@ -357,23 +418,14 @@ class CheckReport:
         if not any(True for item in self.inputs for _ in item.rows()):
             yield (*head, *[""] * 9, self.verdict, self.message)
 
-    def document(self) -> dict[str, Any]:
-        return {
-            **fields(self, "name file line verdict"),
-            "seconds": round(self.seconds, 4),
-            "inputs": {item.name: item for item in self.inputs},
-            **fields(self, "diagnosis message notes replay"),
-            "blame": self.blame or None,
-            "trace": self.trace or None,
-            **fields(self, "hint evidence"),
-            "witnesses": {name: round(digits, 2) for name, digits in self.witnesses},
-            **present(taylor=self.taylor, found=self.found),
-        }
+    @property
+    def agreeing_digits(self) -> dict[str, float]:
+        return {name: round(digits, 2) for name, digits in self.witnesses}
 
     def _repr_html_(self) -> str:
-        from .html import details_of, fragment
+        from . import Style, render
 
-        return fragment(details_of(self))
+        return render(self, "notebook", Style())
 
 
 COUNTED = {
@@ -386,14 +438,15 @@ COUNTED = {
 class CheckSummary(NamedTuple):
     """All checks of a run.
 
-    seconds: of the checks; whole: with imports, where that is known. told: whether the reports were shown one by one.
+    seconds: of the checks; whole: with imports, if known. shown: the reports were shown one by one before.
     """
 
+    json = "checks summary"
     target: str
     checks: tuple[CheckReport, ...]
     seconds: float
     whole: float = 0.0
-    told: bool = False
+    shown: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -401,45 +454,46 @@ class CheckSummary(NamedTuple):
         return (*place, "claimed", "numeric", "error", "ratio", "verdict", "message")
 
     @property
-    def untold(self) -> tuple[CheckReport, ...]:
-        return () if self.told else self.checks
+    def not_shown(self) -> tuple[CheckReport, ...]:
+        return () if self.shown else self.checks
 
     def lines(self) -> Rows:
-        return (line for check in self.untold for line in check.lines())
+        return (line for check in self.not_shown for line in check.lines())
 
     def rows(self) -> Rows:
         return (row for check in self.checks for row in check.rows())
 
-    def document(self) -> dict[str, Any]:
+    @property
+    def summary(self) -> dict[str, float]:
         counts = {word: self.count(verdict) for word, verdict in COUNTED.items()}
-        summary = {**counts, "seconds": round(self.seconds, 4)}
-        return {"checks": self.checks, "summary": summary}
+        return {**counts, "seconds": round(self.seconds, 4)}
 
     def count(self, verdict: str) -> int:
         return sum(check.verdict == verdict for check in self.checks)
 
     def _repr_html_(self) -> str:
-        from .html import summary_html
+        from . import Style, render
 
-        return summary_html(self)
+        return render(self, "notebook", Style())
+
+
+class ListedCheck(NamedTuple):
+    name: str
+    file: str | None
+    line: int | None
 
 
 class CheckList(NamedTuple):
-    """The checks that a command line chose: name, file and line each."""
+    """The checks that a command line selects."""
 
+    json = "checks"
+    columns = ("check", "file", "line")
     target: str
-    checks: tuple[tuple[str, str | None, int | None], ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("check", "file", "line")
+    checks: tuple[ListedCheck, ...]
 
     def lines(self) -> Rows:
-        """Return a line per check: FILE:LINE, name; the name alone where there is no file."""
+        """Return a line per check: FILE:LINE, if there is a file, and the name."""
         return ((*([f"{file}:{line or ''}"] if file else []), name) for name, file, line in self.checks)
 
     def rows(self) -> Rows:
         return ((name, file or "", str(line or "")) for name, file, line in self.checks)
-
-    def document(self) -> dict[str, Any]:
-        return {"checks": [dict(zip(("name", "file", "line"), check, strict=True)) for check in self.checks]}

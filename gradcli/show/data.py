@@ -1,4 +1,4 @@
-"""Formats that programs read, one function each for all results: tsv, csv, text, code, json, npz and npy."""
+"""Formats for programs, one function each for all results: tsv, csv, text, code, json, npz and npy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from .. import __version__
 from ..errors import GradcliError, visible
 from . import Style
-from .results import SCHEMA, Rows, dense_arrays, document_of_lines, fields, rows_of
+from .results import SCHEMA, Rows, dense_arrays, document_of, document_of_lines, rows_of
 
-NONE = "none"  # what is written for a gradient that is None
+NONE = "none"  # a gradient that is None
 
 
 def shape_text(shape: tuple[int | str, ...], scalar: str = "scalar") -> str:
@@ -22,7 +22,7 @@ def shape_text(shape: tuple[int | str, ...], scalar: str = "scalar") -> str:
 
 
 def number(x: Any, precision: int | None = None) -> str:
-    """Return a number so that it reads back equal, or with so many significant digits; complex ones as 1.5+2.0j."""
+    """Write a number so that it reads back equal, or with `precision` significant digits; complex ones as 1.5+2.0j."""
     if x is None:
         return NONE
     if isinstance(x, complex | np.complexfloating):
@@ -36,7 +36,7 @@ def number(x: Any, precision: int | None = None) -> str:
 
 
 def write_cells(rows: Rows, precision: int | None, clean: Callable[[str], str]) -> Iterator[list[str]]:
-    """Yield rows as text. clean: what makes text of the user's safe."""
+    """Yield rows as text. clean: makes the user's text safe."""
 
     def write(x: Any) -> str:
         if isinstance(x, np.ndarray):
@@ -78,7 +78,7 @@ def write_raw(result: Any, style: Style) -> str:
 
 
 def write_text(result: Any, style: Style) -> str:
-    """Return formulas a line each; without Unicode, local derivatives are written with del, others with d."""
+    """Return a formula per line; without Unicode, ∂ is written as del."""
     text = "".join("\t".join(row) + "\n" for row in result.rows())
     return text if style.unicode else text.replace("∂", "del ")
 
@@ -88,24 +88,24 @@ def write_code(result: Any, style: Style) -> str:
 
 
 def write_json(result: Any, style: Style) -> str:
-    """Return the result's document on a line; of a lock, for git to compare, one per check."""
+    """Return the result's document on one line; that of a lock has one line per check, so that git can compare it."""
     head = {"schema": SCHEMA, "command": style.command, "target": getattr(result, "target", ""), "version": __version__}
-    document = as_plain_data({**head, **result.document()}, style.precision)
+    document = as_plain_data({**head, **document_of(result)}, style.precision)
     key = getattr(result, "on_lines", None)
     return document_of_lines(document, key, document.pop(key)) if key else json_line(document)
 
 
 def as_plain_data(x: Any, precision: int | None = None) -> Any:
-    """Return what JSON has: arrays as nested lists, those of one number as it; nan and the infinities as strings.
+    """Convert to JSON's types: arrays to nested lists (or a number), parts of results to their documents.
 
-    Parts of results are what they say of themselves, or else their fields.
+    nan and infinities become strings.
     """
     if x is None or isinstance(x, str | bool | int):
         return x
     if isinstance(x, Mapping):
         return {key: as_plain_data(item, precision) for key, item in x.items()}
-    if hasattr(x, "document") or hasattr(x, "_asdict"):
-        return as_plain_data(x.document() if hasattr(x, "document") else x._asdict(), precision)
+    if hasattr(x, "json") or hasattr(x, "_fields"):
+        return as_plain_data(document_of(x), precision)
     if isinstance(x, list | tuple):
         return [as_plain_data(item, precision) for item in x]
     if not isinstance(x, np.ndarray):
@@ -141,13 +141,13 @@ def json_line(document: Any) -> str:
 
 
 def error_document(problem: GradcliError) -> str:
-    span = problem.span and {**fields(problem.span, "start end line column text"), "file": problem.span.origin}
-    more = {"span": span, "hint": problem.hint, "exit": problem.exit_code}
-    return json_line({"error": {**fields(problem, "kind message"), **more}})
+    span = problem.span and document_of(problem.span, "start end line column text file=origin")
+    document = document_of(problem, "kind message span hint exit=exit_code") | {"span": span}
+    return json_line({"error": document})
 
 
 def write_npz(result: Any, style: Style) -> bytes:
-    """Return derivatives by name, and the value as `value` if nothing else is called so.
+    """Return derivatives by name, and the value as `value` if no input has that name.
 
     A sparse Jacobian has scipy's format, inputs side by side.
     """
@@ -165,7 +165,7 @@ def write_npz(result: Any, style: Style) -> bytes:
 
 
 def write_npy(result: Any, style: Style) -> bytes:
-    """Return the one array that a result holds. Raises GradcliError where there are others, or none."""
+    """Return the one array that a result holds. Raises GradcliError if it holds none or several."""
     whole = getattr(result, "whole", None)
     arrays = dense_arrays(result) if whole is None else {"hessian": whole}
     if len(arrays) != 1:

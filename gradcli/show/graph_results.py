@@ -1,4 +1,4 @@
-"""What `graph`, `trace`, `plot` and `eval` find out: the recorded graph, backward's walk through it, curves."""
+"""Results of `graph`, `trace`, `plot` and `eval`: the recorded graph, the steps of backward, curves."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Block, Rows, fields, own_block, point_to_why, present
+from .results import Block, Rows, document_of, own_block, point_to_why
 
 
 class GraphNode(NamedTuple):
     """One recorded operation, one leaf, or several operations folded into one.
 
     kind: leaf, intermediate, output or folded. op: the name of the operation, such as MulBackward0. name: the program's
-    name for the result, where it has one; label: what others' formulas call it. formula: what it computed. inputs: the
-    numbers of the nodes that gradients flow to next. scope: the path of the module it was made in, outermost first.
-    value, grad: where they were asked for. operations: how many it stands for.
+    name for the result, if any; label: its name in the formulas of others. inputs: the numbers of the nodes that
+    gradients flow to next. scope: the path of the module that made it, outermost first. value, grad: if asked for.
+    operations: how many were folded into it.
     """
 
+    json = "id=number kind op name formula shape dtype inputs file line hooks scope operations=folded?"
     number: int
     kind: str
     op: str
@@ -35,18 +36,18 @@ class GraphNode(NamedTuple):
     operations: int = 1
     label: str = ""
 
-    def document(self, values: bool) -> dict[str, Any]:
-        names = "kind op name formula shape dtype inputs file line hooks scope"
-        names += " operations" * (self.operations > 1) + " value grad" * values
-        return {"id": self.number, **fields(self, names)}
+    @property
+    def folded(self) -> int | None:
+        return self.operations if self.operations > 1 else None
 
 
 class Graph(NamedTuple):
-    """A recorded graph, nodes in the order they were made.
+    """A recorded graph, with nodes in the order they were made.
 
-    outputs: the numbers of the nodes backward starts at. direction: of pictures, BT (upwards) or LR (to the right).
+    outputs: the numbers of the nodes that backward starts at. direction: of pictures, BT (upwards) or LR (rightwards).
     """
 
+    json = "outputs nodes=documents"
     target: str
     nodes: tuple[GraphNode, ...]
     outputs: tuple[int, ...]
@@ -57,26 +58,25 @@ class Graph(NamedTuple):
         return as_text(self)
 
     def _repr_svg_(self) -> str:
-        """Return the graph drawn, as notebooks show it."""
-        from . import Style
-        from .layers import render_svg
+        from . import Style, render
 
-        return render_svg(self, Style()).decode().partition("\n")[2]  # without the head of a file
+        return render(self, "notebook", Style())
 
     def rows(self) -> Rows:
-        """Return a row per node; with values also value and gradient, as JSON."""
+        """Return a row per node; with `values` also value and gradient, as JSON."""
         for node in self.nodes:
             shape, inputs = (",".join(map(str, numbers or ())) for numbers in (node.shape, node.inputs))
             more = ["null" if x is None else x for x in (node.value, node.grad) if self.values]
             line = str(node.line or "")
             yield (str(node.number), node.kind, node.op, node.name or "", node.formula, shape, inputs, line, *more)
 
-    def document(self) -> dict[str, Any]:
-        return {"outputs": self.outputs, "nodes": [node.document(self.values) for node in self.nodes]}
+    @property
+    def documents(self) -> list[dict[str, Any]]:
+        return [document_of(node, GraphNode.json + " value grad" * self.values) for node in self.nodes]
 
 
 def as_text(result: Any) -> str:
-    """Return a result as a plain prompt shows it."""
+    """Return a result as Python's prompt shows it."""
     from . import Style, render
 
     return render(result, "tsv", Style(6)).rstrip("\n")
@@ -85,11 +85,12 @@ def as_text(result: Any) -> str:
 class Flow(NamedTuple):
     """What one step of backward sends to one operand.
 
-    to: the operand's label. slope: the local derivative in symbols, such as d(sin(y))/dy, and formula: what it is,
-    cos(y); for rules that are no formula, their description. local: its numbers, None where there is no such array.
-    grad: what is sent. total: what the operand has received in all, None unless something was there before.
+    to: the operand's label. slope: the local derivative in symbols, such as d(sin(y))/dy; formula: its value, cos(y),
+    or a description of a rule that is not a formula. local: its numbers; None if there is no such array. grad: what is
+    sent. total: what the operand has received so far; None if this is the first.
     """
 
+    json = "to derivative=slope rule=formula local grad total=received"
     to: str
     slope: str
     formula: str
@@ -97,14 +98,13 @@ class Flow(NamedTuple):
     grad: np.ndarray
     total: np.ndarray | None = None
 
-    def document(self) -> dict[str, Any]:
-        total = self.grad if self.total is None else self.total
-        names = {"to": self.to, "derivative": self.slope, "rule": self.formula}
-        return {**names, "local": self.local, "grad": self.grad, "total": total}
+    @property
+    def received(self) -> np.ndarray:
+        return self.grad if self.total is None else self.total
 
 
 class HookCall(NamedTuple):
-    """A hook that ran: its name, the gradient it was given, and what it left (the same where it only looked)."""
+    """A hook that ran: its name, and the gradient before and after it."""
 
     name: str
     before: np.ndarray
@@ -114,10 +114,11 @@ class HookCall(NamedTuple):
 class Step(NamedTuple):
     """One step of backward: a node, the gradient that came in (after the hooks), and what it sent on.
 
-    incoming: None for an operation with several outputs. leaf: whether `.grad` of a leaf was added to; then before
-    it holds. captured: whether the gradient was returned instead, by autograd.grad.
+    incoming: None for an operation with several outputs. leaf: the step accumulated into `.grad`, from before to after.
+    captured: autograd.grad returned the gradient instead.
     """
 
+    json = "step=number op label formula line incoming hooks grad=accumulated? sends?"
     number: int
     op: str
     label: str
@@ -132,7 +133,7 @@ class Step(NamedTuple):
     captured: bool = False
 
     def rows(self) -> Rows:
-        """Return what is sent: operation, result, receiver and number; the receiver of a leaf's last is its .grad."""
+        """Return what is sent: step, operation, result, receiver and number. A leaf sends its total to its .grad."""
         sent = [(flow.to, flow.grad) for flow in self.flows]
         if self.leaf and self.incoming is not None:
             sent.append((f"{self.label}.grad", self.incoming if self.after is None else self.after))
@@ -140,15 +141,17 @@ class Step(NamedTuple):
             rows = own_block(to, "", array).rows()
             yield from ((str(self.number), self.op, self.label, *cells) for cells in rows)
 
-    def document(self) -> dict[str, Any]:
-        head = {"step": self.number, **fields(self, "op label formula line incoming hooks")}
-        if self.leaf:
-            return {**head, "grad": {"before": self.before, "after": self.after}}
-        return {**head, "sends": self.flows}
+    @property
+    def accumulated(self) -> dict[str, Any] | None:
+        return {"before": self.before, "after": self.after} if self.leaf else None
+
+    @property
+    def sends(self) -> list[Flow] | None:
+        return None if self.leaf else [*self.flows]
 
 
 class Computed(NamedTuple):
-    """A line of the forward part: a label, the formula that made it (empty for inputs), and its value."""
+    """A line of the forward part: a label, its formula (empty for inputs), and its value."""
 
     label: str
     formula: str
@@ -156,10 +159,7 @@ class Computed(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """One run of backward, from an output.
-
-    kind: backward or grad, as called. output: the label of what it started from. line: of the call, in a script.
-    """
+    """One run of backward. kind: backward or grad, as called. output: the label of its start. line: of the call."""
 
     kind: str
     output: str
@@ -171,10 +171,11 @@ class Pass(NamedTuple):
 class Trace(NamedTuple):
     """The runs of backward of a program, or one of them.
 
-    first: the number of the first one here. total: how many there were. bounded: whether a table may stop before the
-    end, with a hint. why: the command that explains gradients of a script.
+    first: the number of the first one here. total: how many there were. bounded: a table may stop before the end, with
+    a hint. why: the command that explains gradients of a script.
     """
 
+    json = "passes=numbered"
     target: str
     passes: tuple[Pass, ...]
     first: int = 1
@@ -191,7 +192,7 @@ class Trace(NamedTuple):
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        """Return the page that steps through backward, in a frame of its own, as notebooks show it."""
+        """Return the page that steps through backward, in a frame of its own."""
         from html import escape
 
         from . import Style, render
@@ -203,28 +204,28 @@ class Trace(NamedTuple):
         for i, run in enumerate(self.passes, self.first):
             yield from ((str(i), *cells) for step in run.steps for cells in step.rows())
 
-    def document(self) -> dict[str, Any]:
-        return {"passes": [{"pass": i, **run._asdict()} for i, run in enumerate(self.passes, self.first)]}
+    @property
+    def numbered(self) -> list[dict[str, Any]]:
+        return [{"pass": i, **run._asdict()} for i, run in enumerate(self.passes, self.first)]
 
 
 class Break(NamedTuple):
     """A place where a curve is not smooth: a kink, a jump or a pole. sides: x, value, slope just before and after."""
 
+    json = "kind at"
     kind: str
     at: float
     sides: tuple[tuple[float, float, float], ...]
 
-    def document(self) -> dict[str, Any]:
-        return fields(self, "kind at")
-
 
 class Sampled(NamedTuple):
-    """A function along one input or over two: value and each slope have a place for each point of the axes.
+    """A function along one input or over two. Value and slopes have an axis for each input.
 
-    axes: the points of each input. slopes: the derivatives, in the order of the axes. nan where there is no value.
+    axes: the points of each input. slopes: the derivatives, in the order of the axes. nan means that there is no value.
     breaks: of a function along one input.
     """
 
+    json = "over=axes value derivative? output? breaks?"
     target: str
     axes: dict[str, np.ndarray]
     value: np.ndarray
@@ -233,18 +234,16 @@ class Sampled(NamedTuple):
     breaks: tuple[Break, ...] = ()
 
     @property
+    def derivative(self) -> dict[str, np.ndarray]:
+        return dict(zip(self.axes, self.slopes, strict=False))
+
+    @property
     def columns(self) -> tuple[str, ...]:
-        return (*self.axes, "value", *(f"d_{name}" for name, _ in zip(self.axes, self.slopes, strict=False)))
+        return (*self.axes, "value", *(f"d_{name}" for name in self.derivative))
 
     def rows(self) -> Rows:
         places = np.meshgrid(*self.axes.values(), indexing="ij")
         return zip(*(x.ravel() for x in (*places, self.value, *self.slopes)), strict=True)
-
-    def document(self) -> dict[str, Any]:
-        """Return the points of the axes; value and derivatives have a row for each point of the first."""
-        slopes = dict(zip(self.axes, self.slopes, strict=False))
-        more = present(derivative=slopes, output=self.output, breaks=self.breaks)
-        return {"over": self.axes, "value": self.value, **more}
 
 
 class Tabulated(Sampled):

@@ -1,32 +1,28 @@
-"""Pages of one file that fetches nothing: checks with the pictures of them, and backward, stepped through with keys.
+"""Pages in one file that fetches nothing: checks with pictures, and the steps of backward beside the graph.
 
-A check has a row, and of what did not pass all elements, maps, the function and both slopes. A step of backward
-stands next to the graph.
+Each check has a row; one that did not pass also has all its elements, maps, and the function with both slopes.
 """
 
 from __future__ import annotations
 
-from html import escape as escape_html
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..errors import visible
 from . import Style
-from .check_results import CheckList, CheckReport, CheckSummary, Element, Elements, InputCheck, Line
-from .checks import DIGITS, basis, headline, label_part, summary_line, worst_text
+from .check_results import CheckList, CheckReport, CheckSummary, Elements, InputCheck, label_part
+from .checks import basis, summary_line
 from .data import NONE, shape_text
 from .dot import nest_values
-from .graph_results import Pass, Trace
-from .layers import draw_layers, text_width
+from .graph_results import Graph, Pass, Trace
 from .reports import relative_path
 from .results import Gradients
+from .svg import draw_steps, escape, heat_maps, line_plot, render_in_notebook
 from .trace import Words, array_on_a_line, forward_lines, pass_heading, step_lines
 
 
 def template(name: str) -> str:
-    """Return a file that stands next to this one, without the end of its last line."""
+    """Return the text of a file in this folder, without its last line end."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8").rstrip("\n")
 
 
@@ -34,23 +30,19 @@ STYLE = template("page.css")
 MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "error": "!", "accepted": "~", "skipped": "-"}
 
 
-def escape(text: Any) -> str:
-    return escape_html(visible(str(text)), quote=True)
-
-
 def page(title: str, body: str, style: str = "", script: str = "") -> str:
-    """Return a page, which may fetch nothing, whatever a name in it says."""
+    """Return a page. Its policy forbids to fetch anything."""
     script = f"<script>{script}</script>" if script else ""
     return template("page.html").format(title=escape(title), style=f"{STYLE}\n{style}", body=body, script=script) + "\n"
 
 
 def fragment(body: str) -> str:
-    """Return what a notebook shows of an object: a piece of a page with its style."""
+    """Return a piece of a page with its style, for a notebook."""
     return f'<div class="gradcli"><style>{STYLE}</style>\n{body}\n</div>'
 
 
 def scroll(inside: str, label: str, kind: str = "wide") -> str:
-    """Return something wide in a box that the keyboard can scroll."""
+    """Wrap a wide element in a box that the keyboard can scroll."""
     return f'<div class="{kind}" tabindex="0" role="region" aria-label="{escape(label)}">{inside}</div>'
 
 
@@ -59,7 +51,7 @@ def code(text: str) -> str:
 
 
 def table(headings: list[str], rows: list[tuple[str, list[str]]], numeric: set[int]) -> str:
-    """Return a table. rows: the class of each, and its cells, which are markup; numeric: columns of numbers."""
+    """Return a table. rows: the class of each, and its cells as markup; numeric: columns of numbers."""
 
     def cells(items: list[str], tag: str) -> str:
         looks = [of_class("number" if i in numeric else "") for i in range(len(items))]
@@ -74,118 +66,8 @@ def of_class(name: str) -> str:
     return f' class="{name}"' if name else ""
 
 
-MOST_SHOWN = 100  # elements of an array that a table of gradients shows whole
-MOST_CELLS = 64  # cells of a map along one side; of larger arrays a cell shows the worst of several elements
-WIDTH, HEIGHT = 328, 220  # of a plot, in pixels: as wide as the narrowest screen has room for
-LEFT, TOP, RIGHT, BOTTOM = 70, 10, WIDTH - 10, HEIGHT - 40
-SLOPES = (("var(--first)", "", "──"), ("var(--second)", "6 4", "╌╌"))
-"""Colour, dashes and key of the numeric and of the claimed slope."""
-POSITIVE, NEGATIVE = "#d9761a", "#2f6fd0"
-
-
-class Frame:
-    """Coordinates of a plot: numbers as pixels."""
-
-    def __init__(self, line: Line):
-        finite = line.value[np.isfinite(line.value)]
-        low, high = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
-        pad = 0.15 * (high - low) or max(abs(high), 1.0)
-        self.first, self.last, self.low, self.high = line.x[0], line.x[-1], low - pad, high + pad
-
-    def point(self, x: float, y: float) -> str:
-        across = LEFT + (x - self.first) / (self.last - self.first) * (RIGHT - LEFT)
-        up = BOTTOM - (y - self.low) / (self.high - self.low) * (BOTTOM - TOP)
-        return f"{across:.1f} {np.clip(up, -1e5, 1e5):.1f}"
-
-    def path(self, x: np.ndarray, y: np.ndarray) -> str:
-        text, letter = "", "M"
-        for a, b in zip(x, y, strict=True):
-            known = np.isfinite(b)
-            text += f"{letter}{self.point(a, b)}" if known else ""
-            letter = "L" if known else "M"
-        return text
-
-
-def slopes_of(worst: Element) -> list[tuple[str, float, float]]:
-    """Return the numeric slope, at a kink the two beside it, and the claimed one: text, slope left and right."""
-    numeric, claimed = float(np.real(worst.numeric)), float(np.real(worst.analytic))
-    text, sides = f"numeric slope {numeric:.{DIGITS}g}", (numeric, numeric)
-    if worst.sides is not None:
-        sides = worst.sides
-        text = f"slopes {sides[0]:.{DIGITS}g} and {sides[1]:.{DIGITS}g} at a kink"
-    return [(text, *sides), (f"claimed slope {claimed:.{DIGITS}g}", claimed, claimed)]
-
-
-def line_plot(name: str, line: Line, worst: Element) -> str:
-    """Return the function along the worst element, with the claimed and the numeric slope through the point."""
-    plot, (x, y), ends = Frame(line), line.at, line.x[[0, -1]]
-    drawn = [f'<path d="{plot.path(line.x, line.value)}" fill="none" stroke="var(--ink)" stroke-width="1.5"/>']
-    keys, texts = [], []
-    for (colour, dashes, key), (text, left, right) in zip(SLOPES, slopes_of(worst), strict=True):
-        heights = np.array([y + left * (ends[0] - x), y, y + right * (ends[1] - x)])
-        path = plot.path(np.array([ends[0], x, ends[1]]), heights)
-        drawn.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>')
-        texts.append(text)
-        keys.append(f'<span style="color: {colour}">{key} {escape(text)}</span>; ')
-    drawn.append(f'<path d="M{plot.point(*line.at)}h0" stroke="var(--ink)" stroke-width="8" stroke-linecap="round"/>')
-    element = label_part(name, worst.place, worst.part)
-    frame = f'x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}"'
-    labels = [
-        (LEFT, BOTTOM + 16, "start", f"{line.x[0]:.4g}"),
-        (RIGHT, BOTTOM + 16, "end", f"{line.x[-1]:.4g}"),
-        ((LEFT + RIGHT) / 2, BOTTOM + 32, "middle", escape(element)),
-        (LEFT - 6, TOP + 10, "end", f"{plot.high:.4g}"),
-        (LEFT - 6, BOTTOM, "end", f"{plot.low:.4g}"),
-    ]
-    about = escape(f"the function along {element}, with the {' and the '.join(texts)}")
-    return (
-        f'<figure><svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" aria-label="{about}">'
-        f'<rect {frame} fill="none" stroke="var(--line)"/>'
-        f'<svg {frame} viewBox="{LEFT} {TOP} {RIGHT - LEFT} {BOTTOM - TOP}">{"".join(drawn)}</svg>'
-        + "".join(f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>' for x, y, anchor, text in labels)
-        + f"</svg>\n<figcaption>{''.join(keys)}the function itself in the colour of the text</figcaption></figure>"
-    )
-
-
-def heat_maps(inputs: tuple[int, ...], every: Elements) -> str:
-    """Return maps of the claimed and the numeric derivative, wrong elements framed. inputs: the input's shape."""
-    shape = every.claimed.shape
-    own = shape[0] == 1 and len(inputs) > 1 and np.prod(inputs) == shape[1]
-    shape = (inputs[0], shape[1] // inputs[0]) if own else shape
-    claimed, numeric, verdicts = (x.reshape(shape) for x in (every.claimed, every.numeric, every.verdicts))
-    sizes = np.abs([claimed, numeric])
-    largest = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
-    maps = [heat_map(name, x, largest, verdicts) for name, x in (("claimed", claimed), ("numeric", numeric))]
-    rows = "the input's rows" if own else "a row for each output element"
-    return (
-        f'<div class="maps">{"".join(maps)}</div>\n<p class="dim">Orange is positive, blue negative, the strongest '
-        f"±{largest:.4g}; {rows}; framed elements are wrong.</p>"
-    )
-
-
-def heat_map(name: str, values: np.ndarray, largest: float, verdicts: np.ndarray) -> str:
-    steps = [max(1, -(-n // MOST_CELLS)) for n in values.shape]
-    rows, columns = (-(-n // step) for n, step in zip(values.shape, steps, strict=True))
-    size = max(4, min(28, 260 // columns))
-    cells = []
-    for i, j in np.ndindex(rows, columns):
-        part = np.s_[i * steps[0] : (i + 1) * steps[0], j * steps[1] : (j + 1) * steps[1]]
-        wrong = verdicts[part] == "fail"
-        block = values[part][wrong] if wrong.any() else values[part].ravel()
-        x = block[np.argmax(np.abs(np.nan_to_num(block, nan=np.inf)))]
-        colour = "var(--soft)" if x == 0 else "var(--error)" if not np.isfinite(x) else POSITIVE if x > 0 else NEGATIVE
-        share = max(min(abs(x) / largest, 1.0), 0.04) if np.isfinite(x) and x else 1.0
-        frame = 'stroke="var(--fail)" stroke-width="2"' if wrong.any() else 'stroke="var(--line)" stroke-width="0.5"'
-        place = f'x="{j * size + 1}" y="{i * size + 1}" width="{size - 2}" height="{size - 2}"'
-        cells.append(f'<rect {place} fill="{colour}" fill-opacity="{share:.2f}" {frame}/>')
-    width, height = columns * size, rows * size
-    about = f"{name}: {values.shape[0]} by {values.shape[1]} elements; the table below has the numbers"
-    picture = f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
-    caption = f"<figcaption>{name}</figcaption>"
-    return f'<figure>{picture} aria-label="{escape(about)}">{"".join(cells)}</svg>{caption}</figure>'
-
-
-MOST_ROWS = 5000  # elements of one input beyond which the table has the worst ones only
+MOST_SHOWN = 100  # larger arrays are elided in a table of gradients
+MOST_ROWS = 5000  # of inputs with more elements, the table has the worst ones only
 
 
 def render_checklist(result: CheckList, style: Style) -> str:
@@ -206,13 +88,13 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
     return page(f"gradcheck {result.target}: {summary_line(result)}", "\n".join(body))
 
 
-def summary_html(result: CheckSummary) -> str:
+def summary_html(result: CheckSummary, style: Style) -> str:
     details = [details_of(check) for check in result.checks if check.verdict != "pass"]
     return fragment("\n".join([f"<p>{escape(summary_line(result))}</p>", summary_table(result, False), *details]))
 
 
-def gradients_html(result: Gradients) -> str:
-    """Return a table of the inputs, their values and gradients, as notebooks show it."""
+def gradients_html(result: Gradients, style: Style) -> str:
+    """Return a table of the inputs, their values and gradients."""
 
     def cell(x: np.ndarray | None) -> str:
         return escape(NONE if x is None else nest_values(x, 6, None if x.size <= MOST_SHOWN else 4))
@@ -223,13 +105,13 @@ def gradients_html(result: Gradients) -> str:
 
 
 def place_text(file: str | None, line: int | None) -> str:
-    """Return where something is: below the current folder, or by its whole path."""
+    """Return FILE:LINE, with the path relative to the current folder if it is inside."""
     path = file if not file or file.startswith("<") else relative_path(file)
     return "" if not path else f"{path}:{line}" if line else path
 
 
 def breakable(path: str) -> str:
-    """Return a path as markup that may be broken between its folders."""
+    """Return a path as markup that may be broken at slashes."""
     return escape(path).replace("/", "/<wbr>")
 
 
@@ -243,7 +125,7 @@ def summary_table(result: CheckSummary, linked: bool = True) -> str:
         name = escape(check.name)
         if linked and check.verdict != "pass":
             name = f'<a href="#check{i}">{name}</a>'
-        place, reason = breakable(place_text(check.file, check.line)), escape(headline(check))
+        place, reason = breakable(place_text(check.file, check.line)), escape(check.headline())
         rows.append(("", [verdict_text(check.verdict), name, place, f"{check.seconds:.3f} s", reason]))
     return scroll(table(["verdict", "check", "place", "time", "reason"], rows, {3}), "all checks", "wide stack")
 
@@ -253,7 +135,7 @@ def details_of(check: CheckReport) -> str:
     place = place_text(check.file, check.line)
     facts = [part for part in (place, basis(check)) if part]
     parts.append(f'<p class="dim">{escape("; ".join(facts))}</p>' if facts else "")
-    parts.append(f"<p>{escape(headline(check))}</p>")
+    parts.append(f"<p>{escape(check.headline())}</p>")
     findings = [f"<li><strong>{escape(f.rule)}</strong>: {escape(f.text)}</li>" for f in check.diagnosis]
     parts.append(f"<h3>Diagnosis</h3>\n<ul>{''.join(findings)}</ul>" if findings else "")
     parts += [f'<p class="dim">note: {escape(note)}</p>' for note in check.notes]
@@ -274,11 +156,11 @@ def details_of(check: CheckReport) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def input_part(item: InputCheck, told: bool) -> str:
-    """Return what was found for one input: its line, maps and table. told: whether its worst element was named."""
+def input_part(item: InputCheck, alone: bool) -> str:
+    """Return what was found for one input: plot, maps and table. alone: the headline names its worst element."""
     shape = shape_text(item.shape, "a number")
     parts = [f"<h3>{verdict_text(item.verdict)} {escape(item.name)} <span class='dim'>{shape}</span></h3>"]
-    parts.append(f"<p>{escape(worst_text(item))}</p>" if item.worst is not None and not told else "")
+    parts.append(f"<p>{escape(item.worst_text())}</p>" if item.worst is not None and not alone else "")
     if item.verdict != "pass" and item.line is not None and item.worst is not None:
         parts.append(line_plot(item.name, item.line, item.worst))
     if item.verdict != "pass" and item.elements is not None and item.elements.claimed.size:
@@ -287,7 +169,7 @@ def input_part(item: InputCheck, told: bool) -> str:
 
 
 def element_table(item: InputCheck, every: Elements) -> str:
-    """Return a table of the elements, wrong ones marked; of very many the worst."""
+    """Return a table of the elements, or of the worst of very many, with wrong ones marked."""
     count = every.claimed.size
     with np.errstate(all="ignore"):
         ratios = (every.claimed / every.numeric).ravel()
@@ -313,13 +195,12 @@ def element_table(item: InputCheck, every: Elements) -> str:
     return f"<details{opened}><summary>{caption}</summary>{scroll(body, caption, 'wide long stack elements')}</details>"
 
 
-MOST_DRAWN = 300  # nodes beyond which there is no picture
-SHORT = 26  # the longest line of a box, in characters
+MOST_DRAWN = 300  # larger graphs are not drawn
 LOOK = f"\n{template('trace.css')}\n"
 
 
 def render_trace(result: Trace, style: Style) -> str:
-    """Return a page: without scripts all steps below each other, with them one at a time."""
+    """Return a page that shows all steps, or one at a time if scripts run."""
     several = len(result.passes) > 1
     body = [f"<header><h1>backward through {escape(result.target)}</h1></header>", "<main>", template("trace_bar.html")]
     passes = [parts_of(run, i, style) for i, run in enumerate(result.passes, 1)]
@@ -340,7 +221,7 @@ def markup(lines: list[list[Words]]) -> str:
 
 
 def parts_of(run: Pass, number: int, style: Style) -> tuple[str, list[str]]:
-    """Return the graph of a pass and its steps. Ids are numbers: names of the program's are text only."""
+    """Return the graph of a pass and its steps. Ids are numbers, so that no name of the program gets into them."""
     labels = [each.label for each in run.steps]
     labels += [flow.to for each in run.steps for flow in each.flows]
     ids = {label: f"p{number}n{i}" for i, label in enumerate(dict.fromkeys(labels))}
@@ -355,7 +236,7 @@ def parts_of(run: Pass, number: int, style: Style) -> tuple[str, list[str]]:
 
 
 def draw_pass(run: Pass, ids: dict[str, str], style: Style) -> str:
-    """Return the graph of a pass, each box with the gradient that it gets."""
+    """Draw the graph of a pass, each box with its gradient."""
     below: dict[str, list[str]] = {label: [] for label in ids}
     gradients: dict[str, str] = {}
     for each in run.steps:
@@ -371,34 +252,15 @@ def draw_pass(run: Pass, ids: dict[str, str], style: Style) -> str:
         head = f"{label} = {formulas[label]}" if formulas.get(label) else label
         lines = [head, values.get(label, ""), gradients.get(label, "")]
         boxes[label] = (name, lines, "leaf" if label in leaves else "")
-    return drawing(boxes, below, f"the graph of {run.output}; the steps below say the same in words")
+    return draw_steps(boxes, below, f"the graph of {run.output}; the steps below describe it in words")
 
 
-def drawing(boxes: dict, below: dict, about: str) -> str:
-    """Return a graph as SVG. boxes: for each node its id, lines of text (the last one its gradient) and class."""
-    boxes = {
-        node: (name, [x if len(x) <= SHORT else x[: SHORT - 1] + "…" for x in lines], look)
-        for node, (name, lines, look) in boxes.items()
-    }
-    layers = draw_layers({node: text_width(lines) for node, (_, lines, _) in boxes.items()}, below)
-    parts = [
-        f'<path class="edge" id="{boxes[top][0]}{boxes[bottom][0]}" d="{edge.path}"/>'
-        for (top, bottom), edge in layers.edges.items()
-    ]
-    for node, (name, lines, look) in boxes.items():
-        x, y, width = layers.boxes[node]
-        middle = f'x="{x:.1f}" text-anchor="middle"'
-        texts = "".join(
-            f'<text {middle} y="{y - 12 + 16 * i:.1f}"{of_class("grad" if i == 2 else "")}>{escape(line)}</text>'
-            for i, line in enumerate(lines)
-            if line
-        )
-        corner = f'x="{x - width / 2:.1f}" y="{y - layers.height / 2:.1f}"'
-        rect = f'<rect class="box" {corner} width="{width:.1f}" height="{layers.height}" rx="4"/>'
-        parts.append(f'<g id="{name}" class="{look}">{rect}{texts}</g>')
-    width, height = layers.size
-    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    return f'<svg {size} role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
-
-
-WRITERS = {"html": {CheckList: render_checklist, CheckSummary: render_checksummary, Trace: render_trace}}
+WRITERS = {
+    "html": {CheckList: render_checklist, CheckSummary: render_checksummary, Trace: render_trace},
+    "notebook": {
+        CheckReport: lambda result, _: fragment(details_of(result)),
+        CheckSummary: summary_html,
+        Gradients: gradients_html,
+        Graph: render_in_notebook,
+    },
+}

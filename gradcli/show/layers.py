@@ -1,4 +1,4 @@
-"""Graphs drawn in layers, operands below what was computed from them, with few crossings: for pages, and as SVG.
+"""The layout of graphs in layers: operands below their results, with few crossings.
 
 Sugiyama, Tagawa and Toda (1981): layers by longest paths, long edges through empty places, barycentres.
 """
@@ -8,22 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
-from xml.sax.saxutils import escape
 
 from ..errors import GradcliError, visible
 from . import Style
-from .dot import FILLS, HOOKED, box_text
+from .dot import box_text
 from .graph_results import Graph, GraphNode
 
 Point = tuple[float, float]
 Node = Any
 BETWEEN, GAP, HEIGHT, LETTER = 42, 24, 54, 7.4
-"""Pixels between layers and between neighbours, of a box, and of a letter."""
+"""In pixels: between layers, between neighbours, height of a box, width of a letter."""
 SWEEPS = 6
 
 
 class Edge(NamedTuple):
-    """Where an edge starts, below a box, and Bézier curves to the top of another: two controls and an end."""
+    """The start of an edge, below a box, and Bézier curves to the top of another: two controls and an end each."""
 
     start: Point
     curves: list[tuple[Point, Point, Point]]
@@ -36,7 +35,7 @@ class Edge(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """Where boxes stand (their middle and their width), their height, the edges, and the size of the whole."""
+    """The boxes (middle and width), their height, the edges, and the size of the whole."""
 
     boxes: dict[Node, tuple[float, float, float]]
     height: float
@@ -49,12 +48,12 @@ def text_width(lines: Sequence[str]) -> float:
 
 
 def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node]], height: float = HEIGHT) -> Drawing:
-    """Return a drawing. widths: of each node, tops first; below: the operands of each; height: of all boxes."""
-    depth = dict.fromkeys(widths, 0)  # the longest way down from a top: the nodes come in an order of the graph
+    """Lay out a graph. widths: of each node, tops first; below: the operands of each; height: of all boxes."""
+    depth = dict.fromkeys(widths, 0)  # the longest path from a top: nodes come in topological order
     for node in widths:
         for operand in below.get(node, ()):
             depth[operand] = max(depth[operand], depth[node] + 1)
-    first: dict[Any, int] = {}  # what depends on the program's first leaf is on the left
+    first: dict[Any, int] = {}  # nodes that depend on the program's first leaf are on the left
     for i, node in enumerate(reversed(widths)):
         first[node] = min((first.get(operand, i) for operand in below.get(node, ())), default=i)
     rows: list[list[Any]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
@@ -75,7 +74,7 @@ def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node
 
 
 def order_rows(rows: list[list[Any]], links: list[tuple[Any, Any]]) -> None:
-    """Sort each layer by the middle of its neighbours in the layer above, then in the one below, several times."""
+    """Sort each layer by the mean place of its neighbours above, then below, several times."""
     upper: dict[Any, list[Any]] = {}
     lower: dict[Any, list[Any]] = {}
     for top, bottom in links:
@@ -127,14 +126,13 @@ def edge_through(points: list[Point], height: float) -> Edge:
 
 MOST_DRAWN = 500  # nodes beyond which only Graphviz draws a graph
 LINE = 16  # pixels of a line of text
-STROKE = "#666666"
 
 
 def lay_out(result: Graph, style: Style) -> tuple[list[tuple[GraphNode, list[str]]], Drawing]:
-    """Return a graph's nodes with the lines of their boxes, and where all stands. Raises GradcliError for too many."""
+    """Return a graph's nodes with the lines of their boxes, and its layout. Raises GradcliError for too many nodes."""
     if len(result.nodes) > MOST_DRAWN:
         raise GradcliError(
-            f"{len(result.nodes)} nodes are drawn by Graphviz only, whose program 'dot' is not installed",
+            f"a graph of {len(result.nodes)} nodes needs Graphviz, whose program 'dot' is not installed",
             hint="install the package graphviz of your system, leave out --all, or use -f dot",
         )
     nodes = [(node, [*box_text(node, style).split("\n"), *node.scope[-1:]]) for node in reversed(result.nodes)]
@@ -150,7 +148,7 @@ def lay_out(result: Graph, style: Style) -> tuple[list[tuple[GraphNode, list[str
 
 
 def turn(drawing: Drawing, width: float) -> Drawing:
-    """Return a drawing whose boxes were drawn lying on their side, turned so that operands are on the left."""
+    """Turn a drawing by 90 degrees, so that operands are on the left. width: of the boxes."""
     right = drawing.size[1]
 
     def turned(point: Point) -> Point:
@@ -163,31 +161,3 @@ def turn(drawing: Drawing, width: float) -> Drawing:
     }
     height = next((size for _, _, size in drawing.boxes.values()), drawing.height)
     return Drawing(boxes, height, edges, drawing.size[::-1])
-
-
-def render_svg(result: Graph, style: Style) -> bytes:
-    nodes, drawing = lay_out(result, style)
-    height = drawing.height
-    size = 'width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}"'.format(*drawing.size)
-    parts = [
-        '<?xml version="1.0" encoding="utf-8"?>',
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" font-size="12">',
-        f"<title>{escape(visible(result.target))}</title>",
-        '<rect width="100%" height="100%" fill="white"/>',
-    ]
-    for edge in drawing.edges.values():
-        x, y = edge.start
-        parts.append(f'<path d="{edge.path}" fill="none" stroke="{STROKE}"/>')
-        head = "l-4 9h8z" if result.direction == "BT" else "l-9 -4v8z"
-        parts.append(f'<path d="M{x:.1f} {y:.1f}{head}" fill="{STROKE}"/>')
-    for node, lines in nodes:
-        x, y, width = drawing.boxes[node.number]
-        stroke, corner = HOOKED if node.hooks else STROKE, 14 if node.kind == "leaf" else 3
-        parts.append(
-            f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height}" '
-            f'rx="{corner}" fill="{FILLS[node.kind]}" stroke="{stroke}"/>'
-        )
-        for i, line in enumerate(lines):
-            place = y + (i - len(lines) / 2) * LINE + 12
-            parts.append(f'<text x="{x:.1f}" y="{place:.1f}" text-anchor="middle">{escape(line)}</text>')
-    return ("\n".join([*parts, "</svg>"]) + "\n").encode()

@@ -1,4 +1,4 @@
-"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz or, where it is not installed, in layers of our own."""
+"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz or, without it, by our own layout."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from .check_results import CheckSummary
 from .data import number
 from .dot import FILLS, HOOKED, run_graphviz
 from .graph_results import Graph, Sampled
-from .layers import STROKE, lay_out, render_svg
+from .layers import lay_out
 from .plot import LARGEST, extent, notes_of, with_breaks
 from .results import Jacobian, label
 from .study_results import Precision
+from .svg import STROKE
+from .svg import render_graph as render_svg
 
 MOST_TICKS = 12
-"""Labels along a side of a Jacobian, and the longest sides of one whose numbers are written."""
+"""Labels along a side of a Jacobian; numbers are written into one with no longer side."""
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 
 
 def figure(size: tuple[float, float] = (7.0, 5.0), layout: str = "constrained") -> Any:
-    """Return an empty figure of so many inches. Raises GradcliError where matplotlib is not installed."""
+    """Return an empty figure. size: in inches. Raises GradcliError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -56,8 +58,7 @@ def draw_graph(result: Graph, style: Style) -> bytes:
         from matplotlib.path import Path
     except ImportError:
         raise GradcliError(
-            "a graph is drawn as PNG by Graphviz, whose program 'dot' is not installed, or else by matplotlib, "
-            "which is not either",
+            "a graph as PNG needs Graphviz (its program 'dot') or matplotlib, and neither is installed",
             hint="install the package graphviz of your system, or pip install matplotlib (the extra gradcli[plot]); "
             "-o FILE.svg needs neither",
         ) from None
@@ -81,7 +82,7 @@ def draw_graph(result: Graph, style: Style) -> bytes:
 
 
 def plain_text(text: str) -> str:
-    """Return text in which matplotlib sees no formula."""
+    """Escape $, which would start a formula in matplotlib."""
     return visible(text).replace("$", r"\$")
 
 
@@ -134,8 +135,8 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
         if not spoilt.all():
             for power, look, means in ((2, ":", "right"), (1, "--", "wrong")):
                 ideal = sizes[~spoilt][0] * (steps / steps[~spoilt][0]) ** power
-                told = None if k else f"slope {power}: {means}"
-                axes.loglog(steps, ideal, look, color="gray", alpha=0.6, label=told)
+                legend = None if k else f"slope {power}: {means}"
+                axes.loglog(steps, ideal, look, color="gray", alpha=0.6, label=legend)
     axes.set(xlabel="step h", ylabel=plain_text("|f(x + h d) - f(x) - h g.d|"))
     axes.grid(alpha=0.3)
     if drawn:

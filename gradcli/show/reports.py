@@ -1,4 +1,4 @@
-"""Checks as CI and editors read them: GitHub's annotations, GitLab's code quality, JUnit XML, SARIF 2.1.0, lines."""
+"""Checks for CI and editors: GitHub annotations, GitLab code quality, JUnit XML, SARIF 2.1.0, lines."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def annotate_check(check: CheckReport, style: Style) -> str:
 
 
 def annotate_checks(result: CheckSummary, style: Style) -> str:
-    counts = "" if result.told else summary_line(result) + "\n"
-    return "".join(annotate_check(check, style) for check in result.untold) + counts
+    counts = "" if result.shown else summary_line(result) + "\n"
+    return "".join(annotate_check(check, style) for check in result.not_shown) + counts
 
 
 def write_concise(check: CheckReport, style: Style) -> str:
-    """Return FILE:LINE:COLUMN: error: TEXT [RULE], as compilers have it; nothing of a check that passed."""
+    """Return FILE:LINE:COLUMN: error: TEXT [RULE], as compilers do; "" for a check that passed."""
     if check.verdict not in LEVELS:
         return ""
     place = check.name
@@ -54,11 +54,11 @@ def write_concise(check: CheckReport, style: Style) -> str:
 
 
 def write_concise_lines(result: CheckSummary, style: Style) -> str:
-    return "".join(write_concise(check, style) for check in result.untold)
+    return "".join(write_concise(check, style) for check in result.not_shown)
 
 
 def one_line(check: CheckReport, style: Style) -> str:
-    """Return the name of a check, the reason for its verdict, and what is known of the mistake."""
+    """Return the name of a check, the reason for its verdict, and its findings."""
     first, *others = reasons(check, style.precision)
     parts = [first, *(check.blame or "").splitlines()[:1], *others]
     return " ".join(f"{check.name}: {'; '.join(parts)}".split())
@@ -83,13 +83,13 @@ def write_gitlab(result: CheckSummary, style: Style) -> str:
 
 
 def relative_path(file: str) -> str:
-    """Return a file's path below the current folder; of any other its whole path."""
+    """Return a path relative to the current folder if it is inside, else an absolute one."""
     path = Path(os.path.abspath(file))
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def fingerprint_of(check: CheckReport) -> str:
-    """Return what a check is known by from run to run: its file and its name, not its line."""
+    """Return an id that stays from run to run: of the file and the name, not of the line."""
     return hashlib.sha256(f"{check.file or ''}\0{check.name}".encode(errors="backslashreplace")).hexdigest()[:32]
 
 
@@ -97,7 +97,7 @@ FORBIDDEN = dict.fromkeys({*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} -
 
 
 def write_junit(result: CheckSummary, style: Style) -> str:
-    """Return one test case per check; inconclusive ones count as skipped, too."""
+    """Return one test case per check; inconclusive ones count as skipped."""
     skipped = result.count("inconclusive") + result.count("skipped")
     counts = {"tests": len(result.checks), "failures": result.count("fail"), "errors": result.count("error")}
     texts = {name: str(count) for name, count in {**counts, "skipped": skipped}.items()}

@@ -1,17 +1,21 @@
-"""Results, as immutable data: gradients, products, Jacobians, Hessians, sweeps.
+"""Results as immutable data: gradients, products, Jacobians, Hessians, sweeps.
 
-Named tuples rather than dataclasses, and no postponed annotations, each of which a named tuple would compile: both
-cost a short command more than its gradient. A result says `document`, what `--json` has of it
-behind the common head, with plain ndarrays and parts of results in it, and where it is a table `columns` and `rows`: a
-cell is text, a number, None for a gradient that is none, a pair of names (text joins them with a slash, CSV has a
-column for each), or a function of the digits wanted that returns text. `lines`: rows for a shell, where these are
-others than those of CSV. `arrays`: its derivatives, for NumPy's formats and the search for nan, and for rows where it
-has no others. It may also have an `exit_code`, and what is said on standard error: `notes`, `unused`, `detached`,
-`anomaly`, `symbolic` and `witnesses`. Tables whose numbers are never cut are those of `Output.numbers_of`.
+These are named tuples, and annotations are not postponed: dataclasses, and annotations that a named tuple has to
+compile, cost a short command more than its gradient. A result may declare:
+
+- `json`: the fields of its JSON document (see `document_of`).
+- `columns` and `rows`: a table. A cell is text, a number, None for a gradient that is None, a pair of names (text joins
+  them with a slash, CSV has a column for each), or a function from digits to text. `lines` are the rows for a shell,
+  if they differ from those of CSV.
+- `arrays`: its derivatives, for NumPy's formats, the search for nan, and rows if it has no `rows`.
+- `exit_code`, and what goes to standard error: `notes`, `unused`, `detached`, `anomaly`, `symbolic` and `check`.
 """
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +27,12 @@ Rows = Iterable[Sequence[Any]]
 
 
 def label(name: str, index: Sequence[int | str]) -> str:
-    """Return the name of an element: x, x[2], x[0,1]."""
+    """Name an element: x, x[2], x[0,1]."""
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
 def labels(name: str, shape: tuple[int, ...]) -> list[str]:
-    """Return the names of an array's elements, the last axis fastest."""
+    """Name all elements of an array, the last axis fastest."""
     if not shape:
         return [name]
     return [f"{name}[{','.join(index)}]" for index in itertools.product(*([*map(str, range(n))] for n in shape))]
@@ -37,8 +41,9 @@ def labels(name: str, shape: tuple[int, ...]) -> list[str]:
 class Block(NamedTuple):
     """An array of a result.
 
-    key: its name among the others, x or x/y. words: what it is. array: dense, sparse, or None for a gradient that is
-    none; of many digits, text. axes: what its axes belong to, name and shape: an input, or an output and an input.
+    key: its name among the others, x or x/y. words: what it is. array: dense, sparse, None for a gradient that is
+    None, or text for numbers of many digits. axes: name and shape of what its axes belong to: an input, or an output
+    and an input.
     """
 
     key: str
@@ -52,18 +57,18 @@ class Block(NamedTuple):
 
     @property
     def elements(self) -> np.ndarray:
-        """The elements as an array, of a sparse one those that are stored; none of None."""
+        """The elements as an array: the stored ones of a sparse array, empty for None."""
         return self.array.data if self.is_sparse else np.zeros(0) if self.array is None else self.array
 
     def label(self, index: Sequence[int]) -> str:
-        """Return the name of one of the elements: x[1], out[0]/x[1]."""
+        """Name one element: x[1], out[0]/x[1]."""
         if self.is_sparse:
             return f"row {self.array.row[index[0]]}, column {self.array.col[index[0]]}"
         rest = iter(index)
         return "/".join(label(name, [*itertools.islice(rest, len(shape))]) for name, shape in self.axes)
 
     def rows(self, symbolic: tuple[Any, ...] = ()) -> Rows:
-        """Return name and number of every element, the last axis fastest; with formulas, the element's as well."""
+        """Return name, number and, if there are formulas, formula of every element, the last axis fastest."""
         every = [labels(*owner) for owner in self.axes]
         names: Iterable[Any] = itertools.product(*every) if len(every) > 1 else every[0]
         if self.is_sparse:
@@ -77,12 +82,12 @@ class Block(NamedTuple):
 
 
 def own_block(name: str, words: str, x: np.ndarray | None) -> Block:
-    """Return the block of an array that has the shape of what it is called after."""
+    """Return the block of an array whose axes are those of the input or output that it is named after."""
     return Block(name, words, x, ((name, () if x is None else x.shape),))
 
 
 def rows_of(result: Any) -> Rows:
-    """Return a result's rows, without any of its own those of all elements; the value's first, where it is wanted."""
+    """Return a result's own rows, else one for each element, after those of the value if `with_value` is set."""
     if hasattr(result, "rows"):
         return result.rows()
     value = getattr(result, "with_value", False) and result.value is not None
@@ -96,7 +101,7 @@ def value_block(result: Any, name: str = "") -> Block:
 
 
 def document_of_lines(head: Mapping[str, Any], key: str, entries: Iterable[Mapping[str, Any]]) -> str:
-    """Return a document of JSON whose entries have a line each, for git to compare."""
+    """Return a JSON document with one entry per line, so that git can compare them."""
     import json
 
     start = json.dumps(head, ensure_ascii=False)[:-1]
@@ -104,46 +109,53 @@ def document_of_lines(head: Mapping[str, Any], key: str, entries: Iterable[Mappi
     return visible(f'{start}, "{key}": [\n' + ",\n".join(rows) + "\n]}\n")
 
 
-def present(**parts: Any) -> dict[str, Any]:
-    """Return the parts that there are: neither None nor empty."""
-    return {name: part for name, part in parts.items() if part not in (None, "", (), [], {})}
+FIELD = re.compile(r"(\*?)(\w+)(?:=([\w.]+))?({})?(?:~(\d))?(\??)")
 
 
-def fields(part: Any, names: str) -> dict[str, Any]:
-    """Return attributes by name: `names` has these between blanks."""
-    return {name: getattr(part, name) for name in names.split()}
+@cache
+def declared_fields(declaration: str) -> list[tuple[Any, ...]]:
+    """Return splice, key, reader, whether by name, digits and whether optional, of each field."""
+    found = [FIELD.fullmatch(word).groups() for word in declaration.split()]  # type: ignore[union-attr]
+    return [(splice, key, attrgetter(path or key), *marks) for splice, key, path, *marks in found]
 
 
-def value_document(result: Any, **parts: Any) -> dict[str, Any]:
-    """Return the value of the output, some parts, and what else there is to say of a result of arrays."""
-    value = None if result.value is None else np.asarray(result.value)
-    more = present(
-        output=result.output,
-        retained=getattr(result, "retained", {}),
-        unused=getattr(result, "unused", ()),
-        symbolic={item.name: item for item in getattr(result, "symbolic", ())},
-        check=next(iter(getattr(result, "witnesses", ())), None),
-    )
-    return {"value": value, **parts, **more}
+def document_of(part: Any, declaration: str | None = None) -> dict[str, Any]:
+    """Return the JSON document of a result, or of a part of one, with values as they are.
+
+    Its `json` declares the fields; without it, a named tuple has all of its fields. A declaration is words: `key`, or
+    `key=attribute` if the attribute has another name. Behind it, `{}` makes named items a mapping, `~4` rounds to 4
+    decimals, and `?` leaves out None and what is empty. `*attribute` stands for the fields of that part.
+    """
+    declaration = declaration or getattr(part, "json", None) or " ".join(part._fields)
+    document: dict[str, Any] = {}
+    for splice, key, read, by_name, digits, optional in declared_fields(declaration):
+        value = read(part)
+        if splice:
+            document |= document_of(value)
+        elif not optional or not (value is None or value in ("", (), {})):
+            value = {item.name: item for item in value} if by_name else value
+            document[key] = round(value, int(digits)) if digits else value
+    return document
 
 
 VERDICT_CODES = {"fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_INCONCLUSIVE}
 
 
 def exit_code_of(result: Any) -> int:
-    """Return a result's exit code: its own, or of what formulas, or else a check, say, where that was asked for."""
+    """Return the exit code of a result: its own, else that of a disagreement with formulas or of its check."""
     if hasattr(result, "exit_code"):
         return result.exit_code
     if not all(item.agrees for item in getattr(result, "symbolic", ())):
         return EXIT_FAIL
-    return next((VERDICT_CODES.get(report.verdict, EXIT_OK) for report in getattr(result, "witnesses", ())), EXIT_OK)
+    check = getattr(result, "check", None)
+    return EXIT_OK if check is None else VERDICT_CODES.get(check.verdict, EXIT_OK)
 
 
 class InputGradient(NamedTuple):
     """One input: its value, and the gradient of the output with respect to it, of the same shape.
 
-    grad: None for a leaf of a script that backward never reached, or whose `.grad` the script cleared. note: what
-    is to be said of the value, where the script has changed it since.
+    grad: None for a leaf of a script that backward never reached, or whose `.grad` the script cleared. note: says that
+    the script has changed the value since.
     """
 
     name: str
@@ -159,21 +171,20 @@ class InputGradient(NamedTuple):
 class Gradients(NamedTuple):
     """The value of an output (None when a script ran backward itself) and its gradients.
 
-    retained: the gradients of intermediate results by name. output: the output's name, where it has one. symbolic
-    and witnesses: what formulas and other independent answers say, input by input, where that was asked for.
-    anomaly: which operation made a nan, and where, once that was looked for.
-    why: the command that explains gradients of a script. detached: whether the output depends on no input at all.
-    with_value: whether formats that leave the value out are
-    to have it. summary: whether the arrays are too many to be shown.
+    retained: the gradients of intermediate results by name. output: its name, if any. symbolic: the formulas of each
+    input (--symbolic). check: the report of --check. detached: the output depends on no input. with_value: put the
+    value into formats that leave it out. summary: show sizes, not elements. anomaly: the operation that made a nan,
+    and its place, if that was asked for. why: the command that explains gradients of a script.
     """
 
+    json = "value grad output? retained? symbolic{}? check?"
     target: str
     value: np.ndarray | None
     inputs: tuple[InputGradient, ...]
     retained: dict[str, np.ndarray | None]
     output: str | None = None
     symbolic: tuple[Any, ...] = ()
-    witnesses: tuple[Any, ...] = ()
+    check: Any = None
     detached: bool = False
     with_value: bool = False
     summary: bool = False
@@ -181,29 +192,28 @@ class Gradients(NamedTuple):
     why: str = ""
 
     @property
-    def arrays(self) -> tuple[Block, ...]:
-        every = {**{item.name: item.grad for item in self.inputs}, **self.retained}
-        return tuple(own_block(name, f"the gradient of {name}", x) for name, x in every.items())
+    def grad(self) -> dict[str, np.ndarray | None]:
+        return {item.name: item.grad for item in self.inputs}
 
-    def document(self) -> dict[str, Any]:
-        return value_document(self, grad={item.name: item.grad for item in self.inputs})
+    @property
+    def arrays(self) -> tuple[Block, ...]:
+        every = self.grad | self.retained
+        return tuple(own_block(name, f"the gradient of {name}", x) for name, x in every.items())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What there is to say of a script that has moved on, or leaves no gradient behind."""
-        return (*self._said_of_values, *point_to_why(self.why, {item.name: item.grad for item in self.inputs}))
-
-    @property
-    def _said_of_values(self) -> tuple[str, ...]:
-        if texts := dict.fromkeys(item.note for item in self.inputs if item.note):
-            return tuple(f"{', '.join(x.name for x in self.inputs if x.note == text)}: {text}" for text in texts)
-        if self.value is not None or any(item.grad is not None for item in self.inputs):
-            return ()
-        return ("every .grad is none at the end of the script; 'gradcli trace --pass last' shows its last backward",)
+        """Notes on values that the script has changed since, and on gradients that are missing, zero or nan."""
+        texts = dict.fromkeys(item.note for item in self.inputs if item.note)
+        notes = [f"{', '.join(x.name for x in self.inputs if x.note == text)}: {text}" for text in texts]
+        if not notes and self.value is None and all(item.grad is None for item in self.inputs):
+            notes = [
+                "every .grad is none at the end of the script; 'gradcli trace --pass last' shows its last backward"
+            ]
+        return (*notes, *point_to_why(self.why, self.grad))
 
 
 def point_to_why(command: str, gradients: Mapping[str, np.ndarray | None]) -> tuple[str, ...]:
-    """Return a note on gradients that are None, zero or nan: the command that finds the cause, "" for none."""
+    """Return a note with the command that explains gradients that are None, zero or nan, if there are any."""
     odd = [
         name
         for name, x in gradients.items()
@@ -216,14 +226,12 @@ def point_to_why(command: str, gradients: Mapping[str, np.ndarray | None]) -> tu
 
 
 class Value(NamedTuple):
-    """The value of an output, and the output's name, where it has one."""
+    """The value of an output, and the output's name, if any."""
 
+    json = "value output?"
     target: str
     value: np.ndarray
     output: str | None = None
-
-    def document(self) -> dict[str, Any]:
-        return value_document(self)
 
     @property
     def arrays(self) -> tuple[Block, ...]:
@@ -231,14 +239,15 @@ class Value(NamedTuple):
 
 
 class Jacobian(NamedTuple):
-    """The value of an output, its inputs' values, and its Jacobian block by block. output: its name, where it has one.
+    """The value of an output, its inputs' values, and its Jacobian block by block. output: its name, if any.
 
     blocks: by input, of shape output.shape + input.shape, or a scipy.sparse array of shape (output.size, input.size).
-    products: how many products a sparse one took. unused: inputs that the output does not depend on. symbolic: what
-    formulas say of each block, and witnesses: the report of a check, where these were asked for. drawn: whether heat
-    maps are wanted instead of numbers.
+    products: how many products a sparse one took. unused: inputs that the output does not depend on. symbolic: the
+    formulas of each block (--symbolic). drawn: show heat maps instead of numbers. check: the report of --check.
     """
 
+    json = "value jacobian products? output? unused? symbolic{}? check?"
+    columns = ("output", "input", "value")
     target: str
     value: np.ndarray
     inputs: dict[str, np.ndarray]
@@ -248,11 +257,7 @@ class Jacobian(NamedTuple):
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
     drawn: bool = False
-    witnesses: tuple[Any, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("output", "input", "value")
+    check: Any = None
 
     @property
     def is_dense(self) -> bool:
@@ -265,12 +270,9 @@ class Jacobian(NamedTuple):
         inputs = {name: (name, x.shape) for name, x in self.inputs.items()}
         return tuple(Block(name, f"the block of {name}", x, (output, inputs[name])) for name, x in blocks.items())
 
-    def document(self) -> dict[str, Any]:
-        blocks = {
-            name: x if isinstance(x, np.ndarray) else {"shape": x.shape, "row": x.row, "col": x.col, "data": x.data}
-            for name, _, x, _ in self.arrays
-        }
-        return value_document(self, jacobian=blocks, **present(products=self.products))
+    @property
+    def jacobian(self) -> dict[str, Any]:
+        return {b.key: document_of(b.array, "shape row col data") if b.is_sparse else b.array for b in self.arrays}
 
 
 class Hessian(NamedTuple):
@@ -279,6 +281,8 @@ class Hessian(NamedTuple):
     blocks: for inputs a and b, blocks[a][b] has shape a.shape + b.shape.
     """
 
+    json = "value hessian=blocks output? unused? symbolic{}?"
+    columns = ("first", "second", "value")
     target: str
     value: np.ndarray
     inputs: dict[str, np.ndarray]
@@ -286,10 +290,6 @@ class Hessian(NamedTuple):
     output: str | None = None
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("first", "second", "value")
 
     @property
     def arrays(self) -> tuple[Block, ...]:
@@ -300,12 +300,9 @@ class Hessian(NamedTuple):
             for other, x in row.items()
         )
 
-    def document(self) -> dict[str, Any]:
-        return value_document(self, hessian=self.blocks)
-
     @property
     def whole(self) -> np.ndarray | None:
-        """The Hessian as one matrix, where there are several inputs and all are single numbers."""
+        """The Hessian as one matrix, if there are several inputs and all are single numbers."""
         if len(self.inputs) < 2 or any(x.ndim for x in self.inputs.values()):
             return None
         return np.array([list(row.values()) for row in self.blocks.values()])
@@ -324,32 +321,34 @@ class Products(NamedTuple):
     parts: dict[str, np.ndarray]
     output: str | None = None
     unused: tuple[str, ...] = ()
-    witnesses: tuple[Any, ...] = ()
+    check: Any = None
 
     @property
     def arrays(self) -> tuple[Block, ...]:
         return tuple(own_block(name, f"the {self.kind} for {name}", x) for name, x in self.parts.items())
 
-    def document(self) -> dict[str, Any]:
-        product = next(iter(self.parts.values())) if self.kind == "jvp" else self.parts
-        return value_document(self, **{self.kind: product})
+    @property
+    def json(self) -> str:
+        return f"value {self.kind}=product output? unused? check?"
+
+    @property
+    def product(self) -> Any:
+        return next(iter(self.parts.values())) if self.kind == "jvp" else self.parts
 
 
 class Swept(NamedTuple):
-    """How many rows were done, how many of them are not finite, in which time, and where they are."""
+    """How many rows were computed, how many of them are not finite, in how many seconds, and the table's file."""
 
+    json = "target rows not_finite seconds~4 output"
     target: str
     rows: int
     not_finite: int
     seconds: float
     output: str
 
-    def document(self) -> dict[str, Any]:
-        return {**self._asdict(), "seconds": round(self.seconds, 4)}
-
 
 def nan_in(result: Any) -> str | None:
-    """Return where a result first holds nan, in words; None where it does not."""
+    """Say where a result first holds nan; None if it does not."""
     for what, _, where, _ in places(result, np.isnan):
         at = f" first {'in' if where.startswith('row ') else 'at'} {where}" if what.startswith("the block") else ""
         return f"{what} holds nan{at}"
@@ -357,19 +356,19 @@ def nan_in(result: Any) -> str | None:
 
 
 def check_finite(result: Any) -> None:
-    """Raise GradcliError, with exit code 1, for a result with nan or infinity in it, and say where."""
+    """Raise GradcliError, with exit code 1, if a result holds nan or infinity."""
     for what, place, where, number in places(result, lambda numbers: ~np.isfinite(numbers)):
         more = f"not finite: {where} is {number}" if place or "/" in where else number
         raise GradcliError(f"{what} is {more}", kind="value", exit_code=EXIT_FAIL)
 
 
 def places(result: Any, wanted: Callable[[np.ndarray], np.ndarray]) -> Iterator[tuple[str, list[int], str, Any]]:
-    """Yield the first wanted number of each array of a result: of what it is, its place, that in words, itself."""
+    """Yield the first wanted number of each array of a result: the array in words, its index, its name, the number."""
     if not hasattr(result, "arrays"):
         return
     for block in (value_block(result), *result.arrays):
         numbers = block.elements
-        if numbers.dtype.kind in "OU":  # text of many digits, of which none is too large or too small to be finite
+        if numbers.dtype.kind in "OU":  # text of many digits, which has a larger range than floats
             finite = (np.nan if "nan" in x else np.inf if "inf" in x else 0.0 for x in numbers.ravel())
             numbers = np.fromiter(finite, float).reshape(numbers.shape)
         for place in np.argwhere(wanted(numbers))[:1].tolist():
@@ -377,6 +376,6 @@ def places(result: Any, wanted: Callable[[np.ndarray], np.ndarray]) -> Iterator[
 
 
 def dense_arrays(result: Any) -> dict[str, np.ndarray]:
-    """Return the derivatives of a result by name; sparse ones, text and those that are none are left out."""
+    """Return the derivatives of a result by name, without sparse ones, text and None."""
     arrays = {block.key: block.array for block in getattr(result, "arrays", ())}
     return {name: x for name, x in arrays.items() if isinstance(x, np.ndarray) and x.dtype.kind not in "OU"}

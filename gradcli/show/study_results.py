@@ -1,4 +1,4 @@
-"""What formulas, digits, locks, mutants and watched commands find out, and functions of the table."""
+"""Results about formulas, digits, locks, mutants and watched commands, and the functions of the language."""
 
 import re
 from collections.abc import Mapping
@@ -8,63 +8,64 @@ import numpy as np
 
 from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, visible
 from .check_results import CheckReport, CheckSummary
-from .results import Block, Rows, fields, label, own_block, present
+from .results import Block, Rows, document_of, label, own_block
 
 
 class Formula(NamedTuple):
     """A formula, in the expression language, in LaTeX, and as a terminal shows it over several lines."""
 
+    json = "text latex"
     text: str
     latex: str
     pretty: str = ""
 
-    def document(self) -> dict[str, str]:
-        return {"text": self.text, "latex": self.latex}
-
 
 class Derivative(NamedTuple):
-    """One derivative: with respect to what (x[0,1], or x/y for a mixed one), its formula, its value if asked for.
+    """One derivative: its variables (x[0,1], or x/y for a mixed one), its formula, and its value if asked for.
 
-    In matrix form: dims, its shape in names of dimensions; agreement: at how many random points, of which sizes, it was
-    held against the engine, and the largest error.
+    In matrix form: dims, its shape in names of dimensions; agreement: the number and the sizes of the random points at
+    which it was compared with the engine, and the largest error.
     """
 
+    json = "name *formula at=value? shape? agreement?"
     name: str
     formula: Formula
     value: str | None = None
     dims: tuple[int | str, ...] = ()
     agreement: dict[str, Any] | None = None
 
-    def document(self) -> dict[str, Any]:
-        held = {} if self.agreement is None else {"shape": self.dims, "agreement": self.agreement}
-        return {"name": self.name, **self.formula.document(), **present(at=self.value), **held}
+    @property
+    def shape(self) -> list[int | str] | None:
+        return None if self.agreement is None else [*self.dims]
 
 
 class FormulaMatrix(NamedTuple):
     """The derivatives as a matrix: the Jacobian of an output with several elements, or the Hessian of a number.
 
-    rows: the elements of the output, [0] and so on; of a Hessian, like columns, those of the inputs.
+    rows: the elements of the output, [0] and so on; for a Hessian the elements of the inputs, like columns.
     """
 
+    json = "kind rows columns entries=texts"
     kind: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     entries: tuple[tuple[Derivative, ...], ...]
 
-    def document(self) -> dict[str, Any]:
-        return {**self._asdict(), "entries": [[d.formula.text for d in row] for row in self.entries]}
+    @property
+    def texts(self) -> list[list[str]]:
+        return [[d.formula.text for d in row] for row in self.entries]
 
 
 class Formulas(NamedTuple):
     """The formula of an output and those of its derivatives.
 
-    value: labelled elements of the output. code: a function ready to be pasted, where a format asked for one.
-    steps: lines of the chain rule, as text and as LaTeX. output: the output's name, where it has one; function: what
-    formulas call it. single: whether it is a function of a single number. matrix: where there is one.
-    notes: what else there is to say. In matrix form, for arrays of any size: kind, gradient, jacobian or hessian;
-    shapes of the inputs, in names of dimensions.
+    value: labelled elements of the output. code: a function to paste, if the format is one. steps: lines of the chain
+    rule. output: its name, if any; function: its name in formulas. single: it is a function of a single number. In
+    matrix form, for arrays of any size: kind, gradient, jacobian or hessian; shapes: of the inputs, in names of
+    dimensions.
     """
 
+    json = "order kind? value derivatives shapes? output? matrix? steps?"
     target: str
     value: tuple[Derivative, ...]
     derivatives: tuple[Derivative, ...]
@@ -80,27 +81,19 @@ class Formulas(NamedTuple):
     shapes: Mapping[str, tuple[int | str, ...]] = {}
 
     def rows(self) -> Rows:
-        """Return name, formula and its value, if there is one, of every derivative; or the steps."""
+        """Return name, formula and value, if any, of every derivative; or the steps."""
         rows = ((d.name, d.formula.text, *([] if d.value is None else [d.value])) for d in self.derivatives)
         return ((step.text,) for step in self.steps) if self.steps else rows
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "order": self.order,
-            **present(kind=self.kind),
-            "value": self.value,
-            "derivatives": self.derivatives,
-            **present(shapes=self.shapes, output=self.output, matrix=self.matrix, steps=self.steps),
-        }
-
 
 class Agreement(NamedTuple):
-    """What a formula says of one input's gradient: text and value of each element, beside the engine's.
+    """A formula for one input's gradient, compared with the engine: text and value of each element.
 
-    agrees: whether all do. error: the largest absolute difference. notes: what there is to say about single points.
-    decided: False where rounding hides whether a number is right; such elements are no disagreement.
+    agrees: whether all elements agree. error: the largest absolute difference. notes: on single points. decided: False
+    if rounding hides whether an element is right; such elements count as agreeing.
     """
 
+    json = "text=texts latex value=values agrees decided max_abs_error=error"
     name: str
     texts: np.ndarray
     latex: np.ndarray
@@ -110,25 +103,17 @@ class Agreement(NamedTuple):
     notes: tuple[str, ...] = ()
     decided: bool = True
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "text": self.texts,
-            "latex": self.latex,
-            "value": self.values,
-            "agrees": self.agrees,
-            "decided": self.decided,
-            "max_abs_error": self.error,
-        }
-
 
 class LongNumbers(NamedTuple):
     """Values and derivatives in many digits, as text: only digits that are right.
 
-    digits: how many were asked for. value and the arrays of `parts` hold strings; value: None where a script runs
-    backward more than once; parts: label to array, where a label is an input's name; None for a leaf without gradient.
-    with_value: whether formats that leave the value out are to have it.
+    digits: how many were asked for. value: an array of strings, None if a script runs backward more than once. parts:
+    arrays of strings by input; None for a leaf without gradient. with_value: put the value into formats that leave it
+    out.
     """
 
+    json = "value=rounded_value grad=rounded_parts? output? digits=all_digits"
+    without = ("npz", "npy")
     target: str
     digits: int
     value: np.ndarray | None
@@ -137,18 +122,20 @@ class LongNumbers(NamedTuple):
     with_value: bool = False
 
     @property
-    def without(self) -> tuple[str, ...]:
-        return ("npz", "npy")
-
-    @property
     def arrays(self) -> tuple[Block, ...]:
         return tuple(own_block(name, f"the gradient for {name}", x) for name, x in self.parts.items())
 
-    def document(self) -> dict[str, Any]:
-        """Return rounded numbers where they always are, and their digits as strings."""
-        rounded = {name: round_digits(x) for name, x in self.parts.items()}
-        numbers = {"value": round_digits(self.value), **present(grad=rounded, output=self.output)}
-        return {**numbers, "digits": {"n": self.digits, "value": self.value, **present(grad=self.parts)}}
+    @property
+    def rounded_value(self) -> np.ndarray | None:
+        return round_digits(self.value)
+
+    @property
+    def rounded_parts(self) -> dict[str, Any]:
+        return {name: round_digits(x) for name, x in self.parts.items()}
+
+    @property
+    def all_digits(self) -> dict[str, Any]:
+        return document_of(self, "n=digits value grad=parts?")
 
 
 def round_digits(x: np.ndarray | None) -> np.ndarray | None:
@@ -160,11 +147,10 @@ def round_digits(x: np.ndarray | None) -> np.ndarray | None:
 class Loss(NamedTuple):
     """The operation that loses the digits of a value or of a gradient at a point.
 
-    of: "value" or the input whose gradient it is. kind: forward, or in backward the local rule of an operation
-    (backward) or the sum of what reaches a result along several ways (sum). formula: the operation in the program's
-    words; line: of the source, where it has several. before, after: digits of what went in and of what came out.
-    parts: the numbers that went in, result: what came out, right: what it should be; without parts where there are
-    many. ways: the operations from which the parts of a sum came.
+    of: "value" or the input whose gradient it is. kind: forward, backward (the local rule of an operation) or sum (of
+    the gradients that reach a result along several ways). formula: the operation in the program's words; line: of a
+    source of several lines. before, after: right digits of the operands and of the result. parts: the operands, unless
+    there are many; result, and right: the exact result. ways: the operations that the parts of a sum came from.
     """
 
     of: str
@@ -183,10 +169,11 @@ class Loss(NamedTuple):
 class Precision(NamedTuple):
     """Right digits of a value and its gradients along one input.
 
-    x: the points. full: the digits of the type. value, gradients by input: digits at each point, nan where there is
-    no value.
+    x: the points. full: the digits of the type. value, gradients by input: digits at each point, nan if there is no
+    value.
     """
 
+    json = "over full value gradient=gradients losses output?"
     target: str
     name: str
     x: np.ndarray
@@ -203,15 +190,9 @@ class Precision(NamedTuple):
     def rows(self) -> Rows:
         return zip(self.x, *self.curves.values(), strict=True)
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "over": {self.name: self.x},
-            "full": self.full,
-            "value": self.value,
-            "gradient": self.gradients,
-            "losses": self.losses,
-            **present(output=self.output),
-        }
+    @property
+    def over(self) -> dict[str, np.ndarray]:
+        return {self.name: self.x}
 
 
 GREEK = frozenset(
@@ -221,7 +202,7 @@ GREEK = frozenset(
 
 
 def symbol(name: str) -> str:
-    """Return a name as LaTeX: x_1 for x1, Greek letters by name, longer words upright."""
+    """Write a name as LaTeX: x_1 for x1, Greek letters by name, longer words upright."""
     match = re.fullmatch(r"([A-Za-z]+)_?(\d*)", name)
     if match is None:
         return r"\mathrm{" + re.sub(r"([#$%&_{}])", r"\\\1", visible(" ".join(name.split()))) + "}"
@@ -231,7 +212,7 @@ def symbol(name: str) -> str:
 
 
 def element_symbol(name: str) -> str:
-    """Return the name of an element, or of a number, as LaTeX: x_{0,1} for x[0,1]."""
+    """Write the name of an element, or of a number, as LaTeX: x_{0,1} for x[0,1]."""
     base, _, rest = name.partition("[")
     text, index = symbol(base), rest.rstrip("]")
     if not index:
@@ -240,7 +221,7 @@ def element_symbol(name: str) -> str:
 
 
 def bold_symbol(name: str) -> str:
-    """Return the name of a vector or matrix as LaTeX: \\mathbf{x}_{1} for x1, \\boldsymbol{\\theta} for theta."""
+    """Write the name of a vector or matrix as LaTeX: \\mathbf{x}_{1} for x1, \\boldsymbol{\\theta} for theta."""
     word, low, rest = symbol(name).partition("_{")
     if word.startswith(r"\mathrm{"):
         return r"\mathbf{" + word.removeprefix(r"\mathrm{") + low + rest
@@ -248,31 +229,27 @@ def bold_symbol(name: str) -> str:
 
 
 class Lock(NamedTuple):
-    """What a lock file holds.
+    """The content of a lock file.
 
-    settings: the words and options that chose the checks. libraries: the versions that computed. entries: plain data
-    per check, sorted: file, check, at, value, value_error, grad, error.
+    settings: the words and options that selected the checks. libraries: versions. entries: plain data per check,
+    sorted: file, check, at, value, value_error, grad, error.
     """
 
+    json = "settings libraries checks=entries"
+    on_lines = "checks"
     target: str
     settings: Mapping[str, Any]
     libraries: Mapping[str, str]
     entries: tuple[Mapping[str, Any], ...]
 
-    @property
-    def on_lines(self) -> str:
-        return "checks"
-
     def rows(self) -> Rows:
         return ((entry["check"], entry["file"]) for entry in self.entries)
-
-    def document(self) -> dict[str, Any]:
-        return {"settings": self.settings, "libraries": self.libraries, "checks": self.entries}
 
 
 class Difference(NamedTuple):
     """A number then and now, each with its error. input: whose gradient it is; None for the value."""
 
+    json = "input index=place locked locked_error now now_error"
     input: str | None
     place: tuple[int, ...]
     locked: Any
@@ -286,14 +263,11 @@ class Difference(NamedTuple):
         words = [f"{when} {complex(x) if np.iscomplexobj(x) else float(x)!r} ± {error:.2g}" for when, x, error in pairs]
         return f"{label(name, self.place)}: {', '.join(words)}"
 
-    def document(self) -> dict[str, Any]:
-        return {"input": self.input, "index": self.place, **dict(zip(self._fields[2:], self[2:], strict=True))}
-
 
 class Comparison(NamedTuple):
-    """One check beside its lock. verdict: same, changed, new, gone, or error with a message.
+    """One check compared with its lock. verdict: same, changed, new, gone, or error with a message.
 
-    worst: the number that is furthest out of its intervals, of a changed check; else the furthest from the locked.
+    worst: the number that is furthest outside its intervals; if nothing changed, the one furthest from its lock.
     """
 
     name: str
@@ -308,8 +282,9 @@ class Comparison(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """All checks beside their lock. libraries: what computed then and now, where versions differ."""
+    """All checks compared with their lock. libraries: those whose version differs, with both versions."""
 
+    json = "checks versions"
     target: str
     checks: tuple[Comparison, ...]
     libraries: tuple[tuple[str, str, str], ...]
@@ -317,9 +292,9 @@ class Verification(NamedTuple):
     def rows(self) -> Rows:
         return ((check.verdict, check.name, check.file or "", check.reason) for check in self.checks)
 
-    def document(self) -> dict[str, Any]:
-        versions = {name: {"locked": old, "now": new} for name, old, new in self.libraries}
-        return {"checks": self.checks, "versions": versions}
+    @property
+    def versions(self) -> dict[str, Any]:
+        return {name: {"locked": old, "now": new} for name, old, new in self.libraries}
 
     @property
     def exit_code(self) -> int:
@@ -327,7 +302,7 @@ class Verification(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What there is to do about checks without a line, and lines without a check."""
+        """Advice on checks without a line in the lock, and lines without a check."""
         stale = [f"{n} {word}" for word in ("new", "gone") if (n := self.count(word))]
         return (f"{' and '.join(stale)}: lock again to take that in",) if stale else ()
 
@@ -336,10 +311,10 @@ class Verification(NamedTuple):
 
 
 class MutantRun(NamedTuple):
-    """One wrong version: its name, how far off it is at random points, and whether the tests failed with it.
+    """One wrong version: its name, its error at random points, and whether the tests failed with it.
 
-    line: where its source was changed; None where its results were. test: Python that fails with it, for survivors
-    that are to be killed, where one can be written. timed_out: whether the tests had to be ended.
+    line: of the change in the source; None if the results were changed. test: Python code that fails with a survivor,
+    if it can be written. timed_out: whether the tests had to be terminated.
     """
 
     name: str
@@ -352,10 +327,13 @@ class MutantRun(NamedTuple):
 
 
 class Mutation(NamedTuple):
-    """All mutants of a function. at_least: the error from which on a survivor counts. equal: how many were left out,
-    as they gave the same values at random points. calls: how often the tests call the function.
+    """All mutants of a function.
+
+    at_least: survivors count if their error is larger. equal: how many were left out because they gave the same
+    values at random points. calls: how often the tests call the function.
     """
 
+    json = "mutants score smallest_noticed at_least equal calls seconds"
     target: str
     mutants: tuple[MutantRun, ...]
     at_least: float
@@ -367,9 +345,6 @@ class Mutation(NamedTuple):
         for run in self.mutants:
             error = "" if run.relative_error is None else repr(run.relative_error)
             yield ("killed" if run.killed else "survived", error, f"{run.seconds:.3f}", run.name)
-
-    def document(self) -> dict[str, Any]:
-        return fields(self, "mutants score smallest_noticed at_least equal calls seconds")
 
     @property
     def killed(self) -> int:
@@ -391,13 +366,14 @@ class Mutation(NamedTuple):
 
     @property
     def survivors(self) -> tuple[MutantRun, ...]:
-        """Those that are larger than `at_least` and were not noticed."""
+        """Mutants with an error above `at_least` that were not noticed."""
         return tuple(m for m in self.mutants if not m.killed and (m.relative_error or 0.0) > self.at_least * (1 + 1e-9))
 
 
 class WatchedDerivative(NamedTuple):
-    """A derivative that a command used: as what, its name, the points and calls of it, and the verdict."""
+    """A derivative that a command used: its role, name, number of points and calls, and the verdict."""
 
+    json = "*report role function=name points calls"
     role: str
     name: str
     points: int
@@ -409,41 +385,32 @@ class WatchedDerivative(NamedTuple):
         points, calls = ("1 point" if self.points == 1 else f"{self.points} points"), self.calls
         return f"{points} of {calls} call{'s' * (calls != 1)}"
 
-    def document(self) -> dict[str, Any]:
-        mine = {"role": self.role, "function": self.name, **fields(self, "points calls")}
-        return {**self.report.document(), **mine}
-
 
 class WatchSummary(NamedTuple):
-    """The derivatives that a command used. seconds: of judging them."""
+    """The derivatives that a command used. seconds: of checking them."""
 
+    json = "checks=derivatives summary=checks.summary"
+    columns = ("verdict", "role", "function", "file", "line", "points", "calls", "message")
     target: str
     derivatives: tuple[WatchedDerivative, ...]
     seconds: float
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return ("verdict", "role", "function", "file", "line", "points", "calls", "message")
-
-    @property
     def checks(self) -> CheckSummary:
-        """The same as checks, for formats that have no place for more."""
+        """The same as plain checks, for formats that show nothing about uses."""
         return CheckSummary(self.target, tuple(item.report for item in self.derivatives), self.seconds)
 
     def rows(self) -> Rows:
-        from .checks import headline
-
         for item in self.derivatives:
             report = item.report
             place = (report.file or "", str(report.line or ""), str(item.points), str(item.calls))
-            yield (report.verdict, item.role, item.name, *place, headline(report))
-
-    def document(self) -> dict[str, Any]:
-        return {**self.checks.document(), "checks": self.derivatives}
+            yield (report.verdict, item.role, item.name, *place, report.headline())
 
 
 class Operation(NamedTuple):
-    """A function of the table, described in text. Empty where there is nothing to say."""
+    """A function of the language, described in text. derivatives: an operand and a rule each."""
+
+    json = "name aliases kind signature doc derivatives=rules domain subgradient twin numpy"
 
     name: str
     aliases: tuple[str, ...]
@@ -456,15 +423,17 @@ class Operation(NamedTuple):
     twin: str
     numpy: tuple[str, ...]
 
+    @property
+    def rules(self) -> dict[str, str]:
+        return dict(self.derivatives)
+
 
 class Operations(NamedTuple):
-    """Functions of the table. full: whether everything about them is wanted, or one line each."""
+    """Functions of the language. full: show everything about them, not one line each."""
 
+    json = "ops=entries"
     entries: tuple[Operation, ...]
     full: bool = False
 
     def rows(self) -> Rows:
         return ((op.name, op.kind, "; ".join(f"{a}: {b}" for a, b in op.derivatives), op.doc) for op in self.entries)
-
-    def document(self) -> dict[str, Any]:
-        return {"ops": [{**op._asdict(), "derivatives": dict(op.derivatives)} for op in self.entries]}

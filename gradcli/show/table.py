@@ -1,4 +1,4 @@
-"""What a terminal shows: names, shapes, values and gradients, colour by sign, large arrays elided."""
+"""Results for a terminal: names, shapes, values and gradients, coloured by sign, large arrays elided."""
 
 from __future__ import annotations
 
@@ -165,9 +165,13 @@ def render_checklist(result: CheckList, style: Style) -> Text:
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> Group:
-    lines = [render_checkreport(check, style) for check in result.untold]
+    lines = [render_checkreport(check, style) for check in result.not_shown]
     look = "bold red" if result.count("fail") or result.count("error") else "bold green"
-    return Group(*lines, *([] if result.told else [Text(summary_line(result), style=look)]))
+    return Group(*lines, *([] if result.shown else [Text(summary_line(result), style=look)]))
+
+
+def report_text(result: CheckReport, style: Style) -> str:
+    return "\n".join(text.plain for text in [check_text(result, style), *again_text(result)])
 
 
 def render_checkreport(result: CheckReport, style: Style) -> Group:
@@ -192,7 +196,7 @@ def blocks_of(items: list[Any]) -> list[Any]:
 def more_of(result: Any, style: Style) -> list[Any]:
     symbolic = getattr(result, "symbolic", ())
     parts: list[Any] = [agreements(symbolic)] if symbolic else []
-    for report in getattr(result, "witnesses", ()):
+    if (report := getattr(result, "check", None)) is not None:
         parts += [Text(""), check_text(report, style)]
     return parts
 
@@ -356,5 +360,6 @@ WRITERS = {
         Graph: render_graph,
         Trace: render_trace,
         **STUDIES,
-    }
+    },
+    "report": {CheckReport: report_text},
 }

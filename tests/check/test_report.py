@@ -8,7 +8,6 @@ import pytest
 import gradcli
 from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
-from gradcli.show.checks import agreement, headline
 from tests.tape.build import function
 
 X = np.array([1.0, 2.0, 4.0])
@@ -48,7 +47,7 @@ def test_a_wrong_element_of_complex_numbers_is_named_by_its_part():
     report = check_gradient(lambda z: (abs(z) ** 2).sum(), at={"z": Z}, vjp=backward)
     assert report.inputs[0].worst[:2] == ((), (1,))
     assert (report.inputs[0].worst.analytic, report.inputs[0].worst.part) == (-4.0, "im")
-    assert headline(report).startswith("imaginary part of z[1]: claimed -4, numeric -2")
+    assert report.headline().startswith("imaginary part of z[1]: claimed -4, numeric -2")
     assert all("the imaginary part at index [1]" in finding.text for finding in report.diagnosis)
 
 
@@ -64,7 +63,7 @@ def test_a_wrong_row_of_complex_outputs_is_named_by_its_part(traced):
         report = check_gradient(lambda x: x + 3j * x, lambda x: np.diag([1 + 4j] * 3), {"x": X})
     worst = report.inputs[0].worst
     assert (worst.output_part, worst.output, worst.place) in {("im", (i,), (i,)) for i in range(3)}
-    assert headline(report).startswith(f"d imaginary part of out[{worst.place[0]}]/d x[{worst.place[0]}]: claimed 4")
+    assert report.headline().startswith(f"d imaginary part of out[{worst.place[0]}]/d x[{worst.place[0]}]: claimed 4")
 
 
 def test_wrong_imaginary_parts_are_told_together():
@@ -104,7 +103,7 @@ def test_a_pass_counts_elements_too_small_to_decide():
     x = np.r_[np.linspace(-1, 1, 9), 14.0]
     report = check_gradient(lambda x: np.tanh(x).sum(), lambda x: 1 / np.cosh(x) ** 2, at={"x": x})
     assert report.verdict == "pass"
-    said = re.search(r"an error above (.*) of the largest slope", str(agreement(report)))
+    said = re.search(r"an error above (.*) of the largest slope", report.agreement())
     assert float(said[1]) < 1e-7
     assert report.inputs[0].hidden == 1  # the slope at 14 is 2.8e-12, of a sum of about 1
     same = check_gradient(lambda x: np.tanh(x).sum(), lambda x: 1 / np.cosh(x) ** 2, at={"x": x[:9]})
@@ -186,4 +185,4 @@ def test_a_wrong_part_of_one_of_several_outputs_is_named(f, path, part):
     assert (report.verdict, worst.output, worst.output_part, worst.place) == ("fail", path, part, (2,))
     words = f"{'the imaginary part of ' if part else ''}out{list(path)}"
     assert any(words in finding.text for finding in report.diagnosis)
-    assert headline(report).startswith(f"d {'imaginary part of ' if part else ''}out{list(path)}/d x[2]: claimed 4, ")
+    assert report.headline().startswith(f"d {'imaginary part of ' if part else ''}out{list(path)}/d x[2]: claimed 4, ")

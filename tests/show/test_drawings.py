@@ -6,13 +6,13 @@ from gradcli.analysis.graph import graph_program
 from gradcli.program.target import Target, load_program
 from gradcli.request import Request
 from gradcli.show import Style
-from gradcli.show.layers import render_svg
+from gradcli.show.svg import render_graph
 
 
 def places(text, names, direction):
     """Return where the boxes of leaves are in a drawing."""
     result = graph_program(load_program(Target(text, inline=True)), dict.fromkeys(names, 2.0), Request())
-    drawn = render_svg(result._replace(direction=direction), Style()).decode()
+    drawn = render_graph(result._replace(direction=direction), Style()).decode()
     found = {name: (float(x), float(y)) for x, y, name in re.findall(r'<text x="(.*?)" y="(.*?)".*?>(.*?)<', drawn)}
     return [found[name] for name in names]
 

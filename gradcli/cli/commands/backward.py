@@ -1,4 +1,4 @@
-"""gradcli graph, trace and why: the recorded graph, backward's way through it, and where a gradient gets lost."""
+"""gradcli graph, trace and why: the recorded graph, the steps of backward, and where a gradient gets lost."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from ..output import Output
     "wrt out columns gradient hook values direction all",
     formats=(*TEXT, "dot", "mermaid", *PICTURES),
 )
-def graph(call: Call) -> Graph:
+def graph(call: Call, *, with_values: bool, all: bool, direction: str | None) -> Graph:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 
-    On a terminal it is a tree; a result that is used more than once is written out once. Graphs of more than 500
-    nodes are folded: the operations of one module, or of one line, become one node. -o FILE.svg and .png draw with
-    Graphviz where it is installed; without it, SVG needs nothing, and PNG needs matplotlib.
+    On a terminal it is a tree, in which a result that is used more than once is written out once. Graphs of more than
+    500 nodes are folded: the operations of one module, or of one line, become one node. -o FILE.svg and .png draw with
+    Graphviz if it is installed; without it, SVG needs nothing, and PNG needs matplotlib.
     """
     from ...analysis.graph import graph_program
 
     program, given = call.program()
-    options = call.options
-    result = graph_program(program, given, call.asked(), options.with_values, options.all)
-    return result._replace(direction=options.direction or "BT")
+    result = graph_program(program, given, call.asked(), with_values, all)
+    return result._replace(direction=direction or "BT")
 
 
 @target_command(
@@ -42,21 +41,23 @@ def graph(call: Call) -> Graph:
     "wrt out columns gradient hook only_pass step",
     formats=(*TEXT, "html"),
 )
-def trace(call: Call) -> Trace | None:
+def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
     """Show how backward runs through the graph of TARGET: one numbered step per node.
 
-    A step shows the operation, the gradient that comes in, the local derivative in symbols and in numbers, and what
-    each operand is sent; hooks and the accumulation into .grad are steps of the story too. -f html writes a page
-    that is stepped through with keys, beside the graph.
+    A step shows the operation, the gradient that comes in, the local derivative in symbols and in numbers, and the
+    gradient for each operand; hooks and the accumulation into .grad are shown, too. -f html writes a page with the
+    graph, which is stepped through with keys.
     """
     from ...analysis.trace import trace_program
 
     program, values = call.program()
-    result = trace_program(program, values, call.asked(), call.options.only)._replace(why=call.why(program))
-    if not call.options.step:
+    result = trace_program(program, values, call.asked(), only)._replace(why=call.why(program))
+    if not step:
         return result._replace(bounded=call.output.path is None)
     if call.form != "table" or not (messages.is_terminal(sys.stdin) and messages.is_terminal(output.results())):
-        raise GradcliError("--step needs a terminal to wait for a key", hint="leave it out, or run it in a terminal")
+        raise GradcliError(
+            "--step needs a terminal to wait for a key", hint="leave out --step, or run it in a terminal"
+        )
     step_through(call.output, result)
     return None
 
@@ -87,7 +88,7 @@ def why(call: Call) -> Explanation:
 
 
 def step_through(output: Output, result: Trace) -> None:
-    """Print a trace step by step; any key goes on, a shows the rest without waiting, q ends."""
+    """Print a trace step by step. Any key shows the next step, a the rest without waiting, q ends."""
     from ...show.trace import trace_lines
 
     messages.say("any key: the next step   a: all the rest   q: the end")

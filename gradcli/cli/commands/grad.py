@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...analysis.gradient import compute_gradient, first_nan
-from ...errors import GradcliError
 from ...request import Request
 from ...show.results import Gradients, nan_in
 from ..options import Call, add_check, formulas_of, target_command
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from ...show.study_results import LongNumbers
 
 SHOWN_WHOLE = 50
-"""A script's parameters with more elements than this are summed up on a terminal."""
+"""A terminal shows only the sizes of a script's parameters if they have more elements."""
 
 
 @target_command(
@@ -22,22 +21,20 @@ SHOWN_WHOLE = 50
     "wrt out columns strict value engine config library_grad library_vjp library_jvp arg gradient hook retain "
     "retain_all check symbolic digits max_symbols detect_anomaly",
 )
-def grad(call: Call) -> Gradients | LongNumbers:
+def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> Gradients | LongNumbers:
     """Print the value and the gradient of TARGET for every input."""
-    asked, options = call.request, call.options
+    asked = call.request
     program, values = call.program()
 
     def request() -> Request:
-        return call.asked(retain=None) if options.retain_all else call.asked()
+        return call.asked(retain=None) if retain_all else call.asked()
 
     if asked.digits:
         from ...analysis.precision import gradient_in_digits
 
-        if asked.symbolic or options.check:
-            raise GradcliError("--digits goes alone, without --symbolic and --check")
         return gradient_in_digits(program, call.values, request(), asked.digits)
     result = compute_gradient(program, values, request())
-    if options.detect_anomaly and not asked.strict and nan_in(result) is not None:
+    if detect_anomaly and not asked.strict and nan_in(result) is not None:
         result = result._replace(anomaly=first_nan(program, values, request()) or ("", None))
     count = sum(item.value.size for item in result.inputs)
     if program.is_script and count > SHOWN_WHOLE and asked.wrt is None:
@@ -48,4 +45,4 @@ def grad(call: Call) -> Gradients | LongNumbers:
         slopes = {item.name: item.slope for item in result.inputs}
         result = result._replace(symbolic=formulas.gradient(inputs, slopes))
     result = result._replace(why=call.why(program))
-    return add_check(call, result, symbolic=count <= asked.max_symbols)
+    return add_check(call, result, symbolic=count <= asked.max_symbols) if check else result

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...check.check import Check
 from ...check.workers import run_all
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError, visible
 from ...show import FORMATS, PICTURES, TEXT, Style, render
-from ...show.check_results import CheckList, CheckReport, CheckSummary
+from ...show.check_results import CheckList, CheckReport, CheckSummary, ListedCheck
 from ...show.checks import details, summary_line
 from .. import messages
 from ..check_options import names_of_targets, select_checks
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from ...check.search import SavedPoints
 
 EXIT_SKIP = 125
-"""What tells `git bisect run` that a revision can be called neither good nor bad."""
+"""The exit code by which `git bisect run` skips a revision."""
 
 
 @target_command(
@@ -29,77 +31,89 @@ EXIT_SKIP = 125
     "gradcli gradcheck grads.py:f --grad g --shape x=3; gradcli gradcheck tests/ -j 4 --junit report.xml; "
     "gradcli gradcheck tests/ -o report.html",
     "wrt out grad vjp jvp hess value_and_grad elementwise reference engine shape arg samples order fast calls "
-    "no_as_called taylor symbolic digits rtol atol eps show keyword list stop jobs search save_points config junit "
-    "allow_inconclusive exit_zero bisect",
+    "no_as_called taylor check_symbolic check_digits rtol atol eps show keyword list stop jobs search save_points "
+    "config junit allow_inconclusive exit_zero bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
     common=COMMON.replace("dtype", "check_dtype"),
 )
-def gradcheck(call: Call) -> int:
+def gradcheck(
+    call: Call,
+    *,
+    list: bool,
+    stop: bool,
+    junit: str | None,
+    save_points: str | None,
+    allow_inconclusive: bool,
+    exit_zero: bool,
+    bisect: bool,
+) -> int:
     """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
 
-    TARGET is an expression, FILE.py:FUNCTION (with --grad, --vjp or --jvp for a derivative written by hand; a
-    function of PyTorch, JAX or HIPS autograd is judged by the derivative that its framework gives), or files and
-    folders whose checks are declared with @gradcli.check. It may run elsewhere, too: http://HOST:PORT/MODEL
-    (UM-Bridge) or http://HOST:PORT (Tesseract), 'cmd:COMMAND', MODEL.fmu (FMI 2.0, with gradcli[fmu]), or
-    'LIB.so:DECLARATION' with a declaration for --grad or --vjp; then the derivative that it gives is checked. One
-    file without such checks is run as a script, and its own gradient checked; among several it is left out.
+    TARGET is an expression; FILE.py:FUNCTION, with --grad, --vjp or --jvp for a derivative written by hand, else with
+    the derivative of its framework (PyTorch, JAX or HIPS autograd); or files and folders that declare checks with
+    @gradcli.check. A single file without such checks is run as a script, and its own gradient is checked. TARGET may
+    also run elsewhere: http://HOST:PORT/MODEL (UM-Bridge), http://HOST:PORT (Tesseract), 'cmd:COMMAND', MODEL.fmu
+    (FMI 2.0, with gradcli[fmu]), or 'LIB.so:DECLARATION' with a declaration for --grad or --vjp; then the derivative
+    that it gives is checked.
 
-    Of an expression, --grad, --vjp, --jvp and --hess are formulas, in its inputs and names: --grad '2*x', or
-    --grad x=FORMULA for each of several inputs (or a list of all, in order). A gradient has the output's shape with
-    the input's behind it; of a complex output by a complex input it is the complex derivative, of a real one
-    dL/dRe + i dL/dIm. In --vjp the cotangent is v, in --jvp the tangent of x is v_x (of a single input also v).
-    --hess x,y=FORMULA is the block of second derivatives of a single number, held against the slopes of its
-    gradient, which is computed from values in many digits. Inputs without a value are drawn where the function is
-    finite (20 points, 5 for --hess, or --samples; --shape for arrays); then sympy is asked whether the formulas are
-    equal, and a wrong one gets a counterexample of small numbers.
+    For an expression, --grad, --vjp, --jvp and --hess take formulas that use its inputs and names: --grad '2*x', or
+    --grad x=FORMULA for each of several inputs (or a list of all, in order). The shape of a gradient is that of the
+    output, then that of the input. For a complex output and input it is the complex derivative; for a real output
+    dL/dRe + i dL/dIm. In --vjp the cotangent is v; in --jvp the tangent of x is v_x, or v if there is one input.
+    --hess x,y=FORMULA is the block of second derivatives of a single number; it is compared with the slopes of its
+    gradient, computed from values in many digits. Inputs without a value are drawn where the function is finite (20
+    points, 5 for --hess, or --samples; --shape for arrays). Then sympy checks whether the formulas are equal, and a
+    wrong one gets a counterexample of small numbers.
 
     With --reference, the derivative is compared with that of another function, computed in float64, instead of with
     values: for surrogate gradients, such as straight-through estimators. With --dtype bfloat16, float16 or float32 the
-    function runs in that type, at inputs rounded to it, and so does the reference: a derivative that is about as
-    accurate as the reference's own in that type passes.
+    function runs in that type, at inputs rounded to it, and so does the reference. A derivative passes if it is about
+    as accurate as the reference's own in that type.
 
-    Checks of Python run in processes of their own, so that one that crashes, exits or (with --timeout) does not
-    end is an error, and the others' verdicts are kept; what they leave running is ended. Where PyTorch or JAX is
-    loaded, only -j 2 does that. -f html writes a page: of what did not pass all elements, maps, and the function
-    with both slopes.
+    Checks of Python run in processes of their own, so that a check that crashes, exits or (with --timeout) does not end
+    is an error, and the verdicts of the others are kept; processes that it leaves are terminated. If PyTorch or JAX is
+    loaded, only -j 2 does that. -f html writes a page with all elements, maps, and the function with both slopes for
+    each check that did not pass.
     """
     began = time.perf_counter()
-    output, options = call.output, call.options
+    output = call.output
     output.check()
     if output.form in PICTURES and not call.request.taylor:
         raise GradcliError(f"gradcheck draws .{output.form} files with --taylor only")
-    for path in (options.junit, options.save_points):
+    for path in (junit, save_points):
         if path is not None:
             check_writable(path)
     try:
         checks = select_checks(call)
     except GradcliError as error:
-        if not options.bisect or error.kind == "usage":
+        if not bisect or error.kind == "usage":
             raise
         messages.report(error)
         return EXIT_SKIP
-    saved = saved_points(checks, options.save_points)
-    if options.list:
+    saved = None if save_points is None else use_points(checks, save_points, call.request.search)
+    if list:
         return list_checks(call, checks)
-    summary, interrupted = run_checks(call, checks, began)
+    summary, interrupted = run_checks(call, checks, began, stop)
     messages.summarize(summary_line(summary), not (summary.count("fail") or summary.count("error")))
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
         write_file(saved.path, text)
-    if options.junit:
-        write_file(options.junit, render(summary, "junit", Style()))
+    if junit:
+        write_file(junit, render(summary, "junit", Style()))
     if interrupted is not None:
         for name, known in interrupted:
             messages.say(f"{name}: interrupted; {known}")
         messages.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
         return EXIT_INTERRUPTED
-    code = 0 if options.exit_zero else exit_code(summary, options.allow_inconclusive)
-    return EXIT_SKIP if options.bisect and code in (EXIT_TARGET, EXIT_INCONCLUSIVE) else code
+    project = call.request.project
+    allowed = allow_inconclusive or (project is not None and project.settings.get("allow-inconclusive"))
+    code = 0 if exit_zero else exit_code(summary, bool(allowed))
+    return EXIT_SKIP if bisect and code in (EXIT_TARGET, EXIT_INCONCLUSIVE) else code
 
 
-def saved_points(checks: list[Check | CheckReport], path: str | None) -> SavedPoints | None:
-    """Give checks the points that a file has for them; return the file's content, None without a file."""
-    if path is None:
-        return None
+def use_points(checks: Sequence[Check | CheckReport], path: str, search: int) -> SavedPoints:
+    """Give checks the points that a file has for them, and return its content. Raises GradcliError."""
+    if not search and not os.path.exists(path):
+        raise GradcliError(f"--save-points: there is no file {path}", hint="--search 100 finds points to save")
     from ...check.search import SavedPoints
 
     saved = SavedPoints(path)
@@ -110,15 +124,14 @@ def saved_points(checks: list[Check | CheckReport], path: str | None) -> SavedPo
 
 
 def run_checks(
-    call: Call, checks: list[Check | CheckReport], began: float
+    call: Call, checks: Sequence[Check | CheckReport], began: float, stop: bool
 ) -> tuple[CheckSummary, list[tuple[str, str]] | None]:
-    """Run checks and show their reports in order; return all that were done.
+    """Run checks and show their reports in order, those of files that could not be imported first; return all reports.
 
-    With them comes what checks under way had found, where they were interrupted, with their names; else None. Files
-    that could not be imported come first. Of interrupted checks, those are shown that others held up. began: when the
-    command did.
+    The second value is None unless Ctrl-C interrupted the checks: then the names of those under way, and what they had
+    found. began: when the command did. stop: at the first fail.
     """
-    start, output, options = time.perf_counter(), call.output, call.options
+    start, output = time.perf_counter(), call.output
     streamed = FORMATS[output.form].streamed and output.path is None
     waiting = [c for c in checks if isinstance(c, Check)]
     reports = [c for c in checks if isinstance(c, CheckReport)]
@@ -141,7 +154,7 @@ def run_checks(
         output.show(report)
     try:
         progress.count()
-        running = run_all(waiting, jobs=options.jobs, stop_at_fail=options.stop, on_progress=on_progress)
+        running = run_all(waiting, jobs=call.request.jobs or 1, stop_at_fail=stop, on_progress=on_progress)
         for following, (place, report) in enumerate(running, 1):
             early[place], progress.done = report, following
             progress.known.pop(place, None)
@@ -153,14 +166,14 @@ def run_checks(
     show([early[place] for place in sorted(early)])
     now = time.perf_counter()
     summary = CheckSummary(names_of_targets(call), tuple(reports), now - start, now - began)
-    output.show(summary._replace(told=streamed))
+    output.show(summary._replace(shown=streamed))
     return summary, interrupted
 
 
-def list_checks(call: Call, checks: list[Check | CheckReport]) -> int:
-    """List checks; of files that could not be imported, tell why. Return the exit code."""
+def list_checks(call: Call, checks: Sequence[Check | CheckReport]) -> int:
+    """List checks, and say why files could not be imported. Return the exit code."""
     broken = [c for c in checks if isinstance(c, CheckReport)]
-    listed = tuple((c.name, c.file, c.line) for c in checks if c not in broken)
+    listed = tuple(ListedCheck(c.name, c.file, c.line) for c in checks if c not in broken)
     call.output.show(CheckList(names_of_targets(call), listed))
     for report in broken:
         if report.verdict == "skipped":
@@ -171,7 +184,7 @@ def list_checks(call: Call, checks: list[Check | CheckReport]) -> int:
 
 
 def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
-    """Return 1 for a fail, else 3 for an error, else 4 for what is inconclusive, else 0."""
+    """Return 1 for a fail, else 3 for an error, else 4 for an inconclusive check, else 0."""
     if summary.count("fail"):
         return EXIT_FAIL
     if summary.count("error"):
@@ -180,15 +193,15 @@ def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
 
 
 LONG = 1.0
-"""Seconds from which on a check is long."""
+"""Checks that take more seconds are long."""
 OFTEN = 0.1
 MANY = 5
 
 
 class Waiting:
-    """How far checks are, on standard error: one line that changes on a terminal, and nothing elsewhere.
+    """Progress of checks on standard error: one line that changes on a terminal, else nothing.
 
-    names: those of all checks. done: how many are. known: what checks under way have found so far, by number.
+    names: of all checks. done: how many are. known: what checks under way have found so far, by number.
     """
 
     def __init__(self, names: list[str]):
@@ -198,7 +211,7 @@ class Waiting:
         self.changes = messages.shows_progress()
 
     def report_progress(self, place: int, what: str, done: int, total: int, known: str = "") -> None:
-        """Show how far check number `place` is, where it has gone on for a while; note what it has found so far."""
+        """Show the progress of check number `place` if it takes long, and note what it has found so far."""
         if known:
             self.known[place] = known
         if known or not self.changes:

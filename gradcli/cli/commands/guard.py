@@ -1,4 +1,4 @@
-"""gradcli lock, mutate and watch: gradients guarded in a project, by a file, by its tests, and where they are used."""
+"""gradcli lock, mutate and watch: guard gradients by a file, by tests, and in the programs that use them."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
     formats=("table", "json", "tsv"),
     common=COMMON.replace("precision ", ""),
 )
-def lock(call: Call) -> Lock | Verification:
-    """Keep the gradients of declared checks in a file, and compare them with it later (--verify FILE).
+def lock(call: Call, *, verify: str | None) -> Lock | Verification:
+    """Write the gradients of declared checks to a file, and compare with it later (--verify FILE).
 
-    TARGET is what gradcheck takes. Each check has a line: file, name, point, value, gradient, and the errors of both.
-    An error is how uncertain a number is by rounding: five times the most that it changes when the inputs move by up
-    to two units of rounding, or that it scatters about a smooth curve close by, and 32 units of itself.
+    TARGET is as for gradcheck. Each check has a line: file, name, point, value, gradient, and the errors of both. The
+    error of a number is its uncertainty by rounding: 32 ulps, plus five times its largest change when the inputs move
+    by up to two ulps, or its scatter about a smooth curve nearby if that is larger.
 
-    With --verify, value and gradient are computed at the points of the file: same within the errors of then and now,
-    changed beyond them (exit code 1; both numbers and both errors are shown), new without a line, gone without a
-    check. Unless TARGET is given, it is that of the lock.
+    With --verify, value and gradient are computed at the points of the file. A check is same within both errors,
+    changed beyond them (exit code 1; both numbers and both errors are shown), new without a line in the file, and gone
+    if only the file has it. Without TARGET, the command uses that of the lock.
     """
     from ...check.lock import lock as lock_checks
     from ...check.lock import read_lock
@@ -51,7 +51,6 @@ def lock(call: Call) -> Lock | Verification:
     from ..check_options import select_checks
 
     call.output.check()
-    verify = call.options.verify
     if verify is None:
         checks = select_checks(call)
         return lock_checks(" ".join(call.request.words), checks, settings_of(call.request))
@@ -80,7 +79,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
     options |= {name: settings[name] for name in (*TARGET, *CLAIM) if name in settings}
     options["wrt"] = options["wrt"].split(",") if options["wrt"] else None
     options |= {name: tuple(options.get(name, ())) for name in ("words", "shapes")}
-    return Call(call.request._replace(**options), call.output.formats, call.options)
+    return Call(call.request._replace(**options), call.output.formats)
 
 
 @click.command(
@@ -91,13 +90,13 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 @click.argument("target", metavar="FILE.py:FUNCTION", shell_complete=import_completion("words"))
 @option(
     "--at-least X",
-    "Exit with 1 when a mutant survives whose relative error is larger (0.001).",
+    "Exit with 1 if a mutant with a larger relative error survives [0.001].",
     callback=as_finite,
     default="0.001",
 )
 @option(
     "--timeout S",
-    "Seconds for one run; a slower one counts as noticed (5 times a run without a mutant, 10 at least).",
+    "Time limit in seconds for a run; a slower one is noticed [5 times the run without a mutant, at least 10].",
     callback=as_positive,
 )
 @OPTIONS["python"]
@@ -107,14 +106,14 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 @OPTIONS["output"]
 @OPTIONS["color"]
 def mutate(target: str, at_least: float, timeout: float | None, python: str | None, quiet: bool, **shown: Any) -> int:
-    """Run the COMMAND after -- with wrong versions of a function, and tell which of them it notices.
+    """Run the COMMAND after -- with wrong versions of a function, and report which of them it notices.
 
-    The wrong versions: results times 1 + 10^-k for k = 1 to 12, with the other sign, zero, shifted by one,
+    The wrong versions (mutants): results times 1 + 10^-k for k = 1 to 12, with the other sign, zero, shifted by one,
     transposed, without the last element, with one element doubled; and the source with a term or factor dropped, a
-    sign, an index or a constant changed. Those that give the same values at 20 random points about the command's own
-    calls are left out. A command that fails with a mutant has killed it; without one it must pass.
+    sign, an index or a constant changed. Mutants that give the same values at 20 random points near those of the
+    command's calls are left out. A command that fails with a mutant has killed it; without one it must pass.
 
-    All happens in memory, no file changes; the command is run anew for each. Exit code 1: a mutant larger than
+    Mutants live in memory, no file changes; the command runs once for each. Exit code 1: a mutant with an error above
     --at-least survived.
     """
     from ...check.mutate import mutate as run_mutants
@@ -139,16 +138,16 @@ def progress(mutants: Sequence[Any]) -> Iterator[Any]:
 
 FORMATS = (*TEXT, "csv", "github", "junit", "sarif", "concise", "gitlab", "html")
 WITH_USES = ("table", "tsv", "csv", "json")
-"""The formats that say as what, and how often, a derivative was used; to the others it is a check."""
+"""The formats that show the role and the uses of a derivative; the others show a check."""
 
 
 @click.command(
     cls=Command,
     epilog="Examples: gradcli watch -- python fit.py; gradcli watch -f json -o report.json -- python fit.py",
 )
-@option("--points N", "At how many of its calls to judge each (3).", type=Count(1000), default=3)
+@option("--points N", "Check each at N of its calls [3].", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@option("--timeout S", "Seconds for one point of one derivative (30).", callback=as_positive, default="30")
+@option("--timeout S", "Time limit in seconds for a point of a derivative [30].", callback=as_positive, default="30")
 @OPTIONS["python"]
 @OPTIONS["allow_inconclusive"]
 @option("-q --quiet", "Print fails only.")
@@ -201,7 +200,7 @@ def watch(
     if printed.derivatives or not (run.interrupted or (quiet and output.form == "table")):
         output.show(printed if output.form in WITH_USES else printed.checks)
     if run.interrupted:
-        more = "there may be more derivatives than these" if summary.derivatives else "nothing was judged yet"
+        more = "there may be more derivatives than these" if summary.derivatives else "nothing was checked yet"
         messages.say(f"interrupted: {more}")
     if run.status or run.interrupted:
         return run.status or EXIT_INTERRUPTED

@@ -39,8 +39,8 @@ def schema(name: str | None, output: str | None) -> None:
 def help(topic: str | None, skill: bool) -> None:
     """Show the manual's page on TOPIC, a command or a subject; without TOPIC, list the topics.
 
-    TOPIC may also be the name of a finding, which stands in brackets in reports; `rules` lists these.
-    On a terminal the page is shown by man, where there is one; elsewhere as plain text.
+    TOPIC may also be the name of a finding, as in brackets in reports; `rules` lists these. On a terminal, man shows
+    the page if it is installed; else it is printed as plain text.
     """
     from ...files import find_pages, find_skill
     from ...show.mdoc import render_page
@@ -51,7 +51,7 @@ def help(topic: str | None, skill: bool) -> None:
         return
     pages = find_pages(COMMANDS)
     if not pages:
-        raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' tells of a command")
+        raise GradcliError("the manual was not installed", hint="'gradcli COMMAND --help' describes a command")
     shown = output_of("help", ("text",), format="text")
     if topic is None:
         shown.write("".join(f"{name}\t{title_of(path)}\n" for name, path in pages.items()))
@@ -66,7 +66,7 @@ def help(topic: str | None, skill: bool) -> None:
 
         hint = did_you_mean(topic, [*pages, *causes()]) or "'gradcli help' lists the topics"
         if topic in full_table():
-            hint = f"'gradcli ops {topic}' tells of the function"
+            hint = f"'gradcli ops {topic}' describes the function"
         raise GradcliError(f"the manual has no page '{topic}'", hint=hint, kind="name")
     if messages.is_terminal(output.results()) and show_by_man(path):
         return

@@ -1,7 +1,4 @@
-"""gradcli eval, plot and precision: what may be asked along a range of an input.
-
-A range is NAME=FROM:TO, among the words of a command line or after --over.
-"""
+"""gradcli eval, plot and precision, which take ranges of inputs: NAME=FROM:TO as a word or with --over."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ if TYPE_CHECKING:
     from ...show.study_results import LongNumbers, Precision
 
 POINTS = {1: 200, 2: 60}
-"""Points along each of so many inputs."""
+"""Points along each input, by the number of inputs."""
 RANGE = re.compile(r"[^=\[(@\"]*=[^=\[(@\"]*:")
-"""NAME=FROM:TO. A colon may also be part of an index, of the name of a file after @, or of a string."""
+"""NAME=FROM:TO. A colon may also be part of an index, of a file name after @, or of a string."""
 FARTHEST = 1e300
-"""The largest end of a range: beyond, the length of the range overflows."""
+"""The largest end of a range; the length of a longer range could overflow."""
 
 
 @target_command(
@@ -35,13 +32,13 @@ FARTHEST = 1e300
     "over points digits out engine columns strict",
     formats=(*ARRAYS, "raw"),
 )
-def eval(call: Call) -> Value | Tabulated | LongNumbers:
+def eval(call: Call, *, over: tuple[str, ...], points: int | None) -> Value | Tabulated | LongNumbers:
     """Print the value of TARGET; over ranges, x=FROM:TO, of one input or two: columns of the inputs and the value."""
     from ...analysis.gradient import compute_value
 
-    ranges, points, digits = take_ranges(call), call.options.points, call.options.digits
+    ranges, digits = take_ranges(call, over), call.request.digits
     if points and not ranges:
-        raise GradcliError("--points has no use here: no input has a range", hint="write NAME=FROM:TO, such as x=-3:3")
+        raise GradcliError("--points needs a range, and no input has one", hint="write NAME=FROM:TO, such as x=-3:3")
     if digits and ranges:
         raise GradcliError("--digits is for one point, and there is a range", hint="leave out one")
     program, values = call.program()
@@ -62,22 +59,22 @@ def eval(call: Call) -> Value | Tabulated | LongNumbers:
     "over points out columns",
     formats=(*TEXT, "csv", *PICTURES),
 )
-def plot(call: Call) -> Sampled:
+def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
     """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
 
-    A range is x=FROM:TO, also after --over; all other inputs keep the values given. On a terminal it is drawn with
+    A range is x=FROM:TO, also with --over; all other inputs keep the values given. On a terminal it is drawn with
     characters; -o FILE.svg or .png draws with matplotlib (pip install matplotlib). -f tsv prints columns: input, value,
-    derivative (two inputs: both, value, both derivatives). Where there is no value (nan, inf) there is a gap, and so at
-    poles and jumps; kinks are marked, and a line below says where all these are.
+    derivative (for two inputs: both, value, both derivatives). The curve has gaps at missing values (nan, inf), poles
+    and jumps; kinks are marked, and a line below lists all of them.
     """
     from ...analysis.plot import sample_plot
 
-    ranges = take_ranges(call)
+    ranges = take_ranges(call, over)
     call.target()
     if not ranges:
         raise GradcliError("plot needs a range of one input or two", hint="write NAME=FROM:TO, for example x=-3:3")
     program, values = call.program()
-    return sample_plot(program, values, ranges, call.options.points or POINTS[len(ranges)], call.request.out)
+    return sample_plot(program, values, ranges, points or POINTS[len(ranges)], call.request.out)
 
 
 @target_command(
@@ -86,11 +83,11 @@ def plot(call: Call) -> Sampled:
     "over wrt out range_points",
     formats=(*TEXT, *PICTURES),
 )
-def precision(call: Call) -> Precision:
+def precision(call: Call, *, over: tuple[str, ...], points: int) -> Precision:
     """Print how many digits of TARGET's value and gradient are right, along NAME=FROM:TO, or at NAME=VALUE.
 
-    Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. Where
-    more than a quarter of the digits is lost, the operation that loses them is named: one of the formula, or a sum of
+    Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. If more
+    than a quarter of the digits is lost, the report names the operation that loses them, in the formula or in
     backward. The points of a wide range grow by a factor. In a pipe: columns of the input, digits of the value,
     digits of each gradient.
     """
@@ -99,7 +96,7 @@ def precision(call: Call) -> Precision:
     call.output.check()
     target = call.target()
     call.bound_time(target)
-    ranges = take_ranges(call)
+    ranges = take_ranges(call, over)
     if call.request.input_dtype.kind == "c":
         raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64")
     values = call.values()
@@ -110,13 +107,13 @@ def precision(call: Call) -> Precision:
         raise GradcliError("precision needs one input with a range", hint="write NAME=FROM:TO, for example x=1e-12:1")
     program = load_program(target)
     ((name, (low, high)),) = ranges.items()
-    return measure_precision(program, values, (name, low, high), call.asked(), call.options.points)
+    return measure_precision(program, values, (name, low, high), call.asked(), points)
 
 
-def take_ranges(call: Call) -> dict[str, tuple[float, float]]:
-    """Take the ranges among the words of a call out of it, and return them and those after --over, by name."""
+def take_ranges(call: Call, over: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """Remove the ranges from the words of a call, and return them and those of --over, by name."""
     words = tuple(word for word in call.words if RANGE.match(word))
-    ranges = [parse_range(call, text, "") for text in words] + [parse_range(call, text) for text in call.options.over]
+    ranges = [parse_range(call, text, "") for text in words] + [parse_range(call, text) for text in over]
     found = dict(ranges)
     if len(found) < len(ranges):
         raise GradcliError("an input has two ranges", hint="leave out one")
@@ -128,7 +125,7 @@ def take_ranges(call: Call) -> dict[str, tuple[float, float]]:
 
 
 def parse_range(call: Call, text: str, option: str = "--over ") -> tuple[str, tuple[float, float]]:
-    """Return name and ends of NAME=FROM:TO. Raises GradcliError. option: what stands before it."""
+    """Return name and ends of NAME=FROM:TO. option: the flag before it, if any. Raises GradcliError."""
     name, ends = split_value(text)
     low, colon, high = ends.partition(":")
     if not colon or not low.strip() or not high.strip():
@@ -143,10 +140,7 @@ def parse_range(call: Call, text: str, option: str = "--over ") -> tuple[str, tu
 
 
 def bounds(low: Any, high: Any, text: str, point: bool = False) -> tuple[float, float]:
-    """Return the two ends of a range. text: how it was given. Raises GradcliError when they are none.
-
-    point: whether both ends may be the same.
-    """
+    """Return the two ends of a range. text: how it was given; point: both ends may be equal. Raises GradcliError."""
     ends = [np.asarray(x) for x in (low, high)]
     if any(x.size != 1 or x.dtype.kind not in "iuf" or not np.isfinite(x).all() for x in ends):
         raise GradcliError(f"{text}: both ends must be finite numbers", kind="value")

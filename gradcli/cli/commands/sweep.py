@@ -1,4 +1,4 @@
-"""gradcli run and sweep: a script, run and left alone, and a target at every row of a table."""
+"""gradcli run and sweep: run a script as it is, and compute a target at every row of a table."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def sweep(call: Call) -> Swept | None:
             messages.note(f"{points.title}: the commas in its numbers are read as decimal points")
         with Progress(plan.stop - plan.start) as progress:
             try:
-                result = run_sweep(plan, path, progress.tell, output.write)
+                result = run_sweep(plan, path, progress.update, output.write)
             except KeyboardInterrupt:
                 if os.path.isdir(plan.folder):
                     messages.note("the parts that are done are kept: the same command goes on from there")
@@ -84,16 +84,16 @@ def run(call: Call) -> None:
     stray = [word for word in words[1:] if "=" not in word]
     if not words or stray:
         raise GradcliError(
-            f"'{stray[0]}' is no NAME=VALUE" if stray else "no script given",
+            f"'{stray[0]}' is not NAME=VALUE" if stray else "no script given",
             hint=f"for example: gradcli run {words[0] if words else 'train.py'} -- {' '.join(stray) or '--epochs 3'}",
         )
     load_script(call.target()).execute(call.values())
 
 
 class Progress:
-    """Shows rows, rate, rows that are not finite, and the time that is left, while a block runs.
+    """Shows rows, rate, rows that are not finite, and the remaining time while a block runs.
 
-    On standard error where that is a terminal, and not with -q; elsewhere it shows nothing, and rich is not loaded.
+    Only if standard error is a terminal, and not with -q; else rich is not loaded.
     """
 
     def __init__(self, rows: int):
@@ -122,7 +122,7 @@ class Progress:
             self.bar.start()
         return self
 
-    def tell(self, rows: int, bad: int) -> None:
+    def update(self, rows: int, bad: int) -> None:
         self.bad += bad
         if self.bar is not None:
             self.bar.update(self.task, advance=rows, bad=self.bad)

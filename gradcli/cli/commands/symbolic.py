@@ -20,24 +20,24 @@ from ..options import COMMON, Call, target_command
     formats=("table", "text", "latex", *CODE, "json"),
     common=COMMON.replace("dtype ", ""),
 )
-def symbolic(call: Call) -> Formulas:
-    """Print the derivative of TARGET for every input as a formula, found by sympy.
+def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
+    """Print the derivative of TARGET for every input as a formula, by sympy.
 
     Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
-    value, or a shape as in --shape x=2,3. Where every input has a value, or with --at, the formulas are evaluated
-    there. Of an output with several elements it is the Jacobian, with --order 2 the Hessian. With -f python and -f c
-    the formulas come as a function.
+    value, or a shape as in --shape x=2,3. If every input has a value, or with --at, the formulas are evaluated at that
+    point. For an output with several elements the result is the Jacobian, with --order 2 the Hessian. -f python and
+    -f c write a function.
 
-    With --matrix it is formulas of vectors and matrices, for any size: shapes may have names (--shape A=m,n), and
-    inputs without a shape are numbers. Each formula is held against the engine at random sizes before it is printed.
+    With --matrix, the formulas are of vectors and matrices of any size: shapes may have names (--shape A=m,n), and
+    inputs without a shape are numbers. Each formula is compared with the engine at random sizes before it is printed.
     """
-    asked, form, at = call.request, call.form, call.options.at
-    if call.options.matrix:
+    asked, form = call.request, call.form
+    if matrix:
         from ...analysis.matrix_symbolic import matrix_formulas
 
         program, values = call.program()
         return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)
-    from ...analysis.symbolic import derive_formulas  # imports sympy, which takes none of the time that --timeout gives
+    from ...analysis.symbolic import derive_formulas  # importing sympy does not count for --timeout
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 
@@ -63,7 +63,7 @@ def symbolic(call: Call) -> Formulas:
     complete="functions",
 )
 def ops(call: Call) -> Operations:
-    """List the functions of the language with their derivatives, or tell all about those named."""
+    """List the functions of the language with their derivatives, or describe those named."""
     from ...lang.operations import describe
     from ...rules import full_table
     from ...rules.table import NAMES

@@ -18,7 +18,7 @@ from ..options import Call, add_check, formulas_of, target_command
     "max_symbols check plot",
     formats=(*ARRAYS, *PICTURES),
 )
-def jacobian(call: Call) -> Jacobian:
+def jacobian(call: Call, *, check: bool) -> Jacobian:
     """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
     program, values = call.program()
     asked, form = call.request, call.form
@@ -31,7 +31,7 @@ def jacobian(call: Call) -> Jacobian:
     if asked.symbolic:
         formulas = formulas_of(call, program)
         result = result._replace(symbolic=formulas.jacobian(result.inputs, result.blocks))
-    result = add_check(call, result)
+    result = add_check(call, result) if check else result
     return result._replace(drawn=asked.plot and form == "table")
 
 
@@ -54,28 +54,29 @@ def hessian(call: Call) -> Hessian:
     "Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'",
     "wrt out columns strict engine gradient config library_grad library_vjp library_jvp arg check",
 )
-def vjp(call: Call) -> Products:
+def vjp(call: Call, *, check: bool) -> Products:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
     program, values = call.program()
-    return add_check(call, compute_vjp(program, values, call.asked()))
+    result = compute_vjp(program, values, call.asked())
+    return add_check(call, result) if check else result
 
 
 @target_command(
     "Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1",
     "wrt out columns strict engine tangent config library_grad library_vjp library_jvp arg check",
 )
-def jvp(call: Call) -> Products:
+def jvp(call: Call, *, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the derivative of TARGET in the direction given by --tangent."""
     program, values = call.program()
-    tangent = read_values(call.options.tangent, call.request)
-    return add_check(call, compute_jvp(program, values, call.asked(), tangent))
+    result = compute_jvp(program, values, call.asked(), read_values(tangent, call.request))
+    return add_check(call, result) if check else result
 
 
 @target_command(
     "Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1", "wrt out columns strict engine tangent config arg check"
 )
-def hvp(call: Call) -> Products:
+def hvp(call: Call, *, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the product of the Hessian of TARGET with the vector given by --tangent."""
     program, values = call.program()
-    tangent = read_values(call.options.tangent, call.request)
-    return add_check(call, compute_hvp(program, values, call.asked(), tangent), order=2)
+    result = compute_hvp(program, values, call.asked(), read_values(tangent, call.request))
+    return add_check(call, result, order=2) if check else result

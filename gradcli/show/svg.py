@@ -1,0 +1,209 @@
+"""SVG: graphs, a function with its slopes, and maps of derivatives, as files and in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape as escape_html
+from typing import Any
+
+import numpy as np
+
+from ..errors import visible
+from . import Style
+from .check_results import DIGITS, Element, Elements, Line, label_part
+from .dot import FILLS, HOOKED
+from .graph_results import Graph
+from .layers import LINE, draw_layers, lay_out, text_width
+
+STROKE = "#666666"
+
+
+def escape(text: Any) -> str:
+    return escape_html(visible(str(text)), quote=True)
+
+
+def tag(name: str, content: str = "", **attributes: Any) -> str:
+    """Return an element. In names of attributes `_` is a hyphen, at their end nothing; floats have one decimal."""
+    texts = [
+        f' {key.rstrip("_").replace("_", "-")}="{f"{x:.1f}" if isinstance(x, float) else escape(x)}"'
+        for key, x in attributes.items()
+        if x != ""
+    ]
+    return f"<{name}{''.join(texts)}>{content}</{name}>" if content else f"<{name}{''.join(texts)}/>"
+
+
+def box(place: tuple[float, float, float], height: float, lines: Sequence[str], marks: str = "", **look: Any) -> str:
+    """Return a box with centred lines of text.
+
+    place: its middle and its width. marks: a class for the third line. look: attributes of the frame.
+    """
+    x, y, width = place
+    top = y - LINE * len(lines) / 2 + 12
+    texts = (
+        tag("text", escape(line), x=x, y=top + LINE * i, text_anchor="middle", class_=marks * (i == 2))
+        for i, line in enumerate(lines)
+        if line
+    )
+    frame = tag("rect", x=x - width / 2, y=y - height / 2, width=float(width), height=height, **look)
+    return frame + "".join(texts)
+
+
+def render_graph(result: Graph, style: Style) -> bytes:
+    nodes, drawing = lay_out(result, style)
+    width, height = (round(side) for side in drawing.size)
+    parts = [tag("title", escape(result.target)), tag("rect", width="100%", height="100%", fill="white")]
+    for edge in drawing.edges.values():
+        x, y = edge.start
+        head = "l-4 9h8z" if result.direction == "BT" else "l-9 -4v8z"
+        parts.append(tag("path", d=edge.path, fill="none", stroke=STROKE))
+        parts.append(tag("path", d=f"M{x:.1f} {y:.1f}{head}", fill=STROKE))
+    for node, lines in nodes:
+        stroke, corner = HOOKED if node.hooks else STROKE, 14 if node.kind == "leaf" else 3
+        place, fill = drawing.boxes[node.number], FILLS[node.kind]
+        parts.append(box(place, drawing.height, lines, rx=corner, fill=fill, stroke=stroke))
+    size = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
+    font = {"font_family": "monospace", "font_size": 12}
+    picture = tag("svg", "\n".join(["", *parts, ""]), xmlns="http://www.w3.org/2000/svg", **size, **font)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{picture}\n'.encode()
+
+
+def render_in_notebook(result: Graph, style: Style) -> str:
+    return render_graph(result, style).decode().partition("\n")[2]  # without the head of a file
+
+
+SHORT = 26  # the longest line of a box, in characters
+
+
+def draw_steps(boxes: Mapping[Any, tuple[str, list[str], str]], below: Mapping[Any, list[Any]], about: str) -> str:
+    """Draw the graph of a pass. boxes: id, three lines of text (the last one the gradient) and class of each node."""
+    boxes = {
+        node: (name, [x if len(x) <= SHORT else x[: SHORT - 1] + "…" for x in lines], look)
+        for node, (name, lines, look) in boxes.items()
+    }
+    drawing = draw_layers({node: text_width(lines) for node, (_, lines, _) in boxes.items()}, below)
+    parts = [
+        tag("path", class_="edge", id=boxes[top][0] + boxes[bottom][0], d=edge.path)
+        for (top, bottom), edge in drawing.edges.items()
+    ]
+    for node, (name, lines, look) in boxes.items():
+        inside = box(drawing.boxes[node], drawing.height, lines, "grad", class_="box", rx=4)
+        parts.append(tag("g", inside, id=name, class_=look))
+    return figure_svg(*drawing.size, "".join(parts), about)
+
+
+def figure_svg(width: float, height: float, inside: str, about: str) -> str:
+    """Return a drawing for a page. about: what it shows, for readers of text."""
+    size = {"width": round(width), "height": round(height), "viewBox": f"0 0 {width:.0f} {height:.0f}"}
+    return tag("svg", inside, **size, role="img", aria_label=about)
+
+
+WIDTH, HEIGHT = 328, 220  # of a plot, in pixels: as wide as the narrowest screen
+LEFT, TOP, RIGHT, BOTTOM = 70, 10, WIDTH - 10, HEIGHT - 40
+SLOPES = (("var(--first)", "", "──"), ("var(--second)", "6 4", "╌╌"))
+"""Colour, dashes and key of the numeric and of the claimed slope."""
+
+
+class Frame:
+    """Coordinates of a plot: numbers as pixels."""
+
+    def __init__(self, line: Line):
+        finite = line.value[np.isfinite(line.value)]
+        low, high = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
+        pad = 0.15 * (high - low) or max(abs(high), 1.0)
+        self.first, self.last, self.low, self.high = line.x[0], line.x[-1], low - pad, high + pad
+
+    def point(self, x: float, y: float) -> str:
+        across = LEFT + (x - self.first) / (self.last - self.first) * (RIGHT - LEFT)
+        up = BOTTOM - (y - self.low) / (self.high - self.low) * (BOTTOM - TOP)
+        return f"{across:.1f} {np.clip(up, -1e5, 1e5):.1f}"
+
+    def path(self, x: np.ndarray, y: np.ndarray) -> str:
+        text, letter = "", "M"
+        for a, b in zip(x, y, strict=True):
+            known = np.isfinite(b)
+            text += f"{letter}{self.point(a, b)}" if known else ""
+            letter = "L" if known else "M"
+        return text
+
+
+def slopes_of(worst: Element) -> list[tuple[str, float, float]]:
+    """Return the numeric slope (at a kink those on both sides) and the claimed one: text, slope left and right."""
+    numeric, claimed = float(np.real(worst.numeric)), float(np.real(worst.analytic))
+    text, sides = f"numeric slope {numeric:.{DIGITS}g}", (numeric, numeric)
+    if worst.sides is not None:
+        sides = worst.sides
+        text = f"slopes {sides[0]:.{DIGITS}g} and {sides[1]:.{DIGITS}g} at a kink"
+    return [(text, *sides), (f"claimed slope {claimed:.{DIGITS}g}", claimed, claimed)]
+
+
+def line_plot(name: str, line: Line, worst: Element) -> str:
+    """Plot the function along the worst element, with the claimed and the numeric slope through the point."""
+    plot, (x, y), ends = Frame(line), line.at, line.x[[0, -1]]
+    drawn = [tag("path", d=plot.path(line.x, line.value), fill="none", stroke="var(--ink)", stroke_width=1.5)]
+    keys, texts = [], []
+    for (colour, dashes, key), (text, left, right) in zip(SLOPES, slopes_of(worst), strict=True):
+        heights = np.array([y + left * (ends[0] - x), y, y + right * (ends[1] - x)])
+        path = plot.path(np.array([ends[0], x, ends[1]]), heights)
+        drawn.append(tag("path", d=path, fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dashes))
+        texts.append(text)
+        keys.append(f'<span style="color: {colour}">{key} {escape(text)}</span>; ')
+    point = f"M{plot.point(*line.at)}h0"
+    drawn.append(tag("path", d=point, stroke="var(--ink)", stroke_width=8, stroke_linecap="round"))
+    element = label_part(name, worst.place, worst.part)
+    frame = {"x": LEFT, "y": TOP, "width": RIGHT - LEFT, "height": BOTTOM - TOP}
+    labels = [
+        (LEFT, BOTTOM + 16, "start", f"{line.x[0]:.4g}"),
+        (RIGHT, BOTTOM + 16, "end", f"{line.x[-1]:.4g}"),
+        ((LEFT + RIGHT) / 2, BOTTOM + 32, "middle", escape(element)),
+        (LEFT - 6, TOP + 10, "end", f"{plot.high:.4g}"),
+        (LEFT - 6, BOTTOM, "end", f"{plot.low:.4g}"),
+    ]
+    parts = [
+        tag("rect", **frame, fill="none", stroke="var(--line)"),
+        tag("svg", "".join(drawn), **frame, viewBox=f"{LEFT} {TOP} {RIGHT - LEFT} {BOTTOM - TOP}"),
+        *(tag("text", text, x=x, y=y, text_anchor=anchor) for x, y, anchor, text in labels),
+    ]
+    about = f"the function along {element}, with the {' and the '.join(texts)}"
+    picture = figure_svg(WIDTH, HEIGHT, "".join(parts), about)
+    caption = f"<figcaption>{''.join(keys)}the function itself in the colour of the text</figcaption>"
+    return f"<figure>{picture}\n{caption}</figure>"
+
+
+MOST_CELLS = 64  # cells of a map along one side; of larger arrays a cell shows the worst of several elements
+POSITIVE, NEGATIVE = "#d9761a", "#2f6fd0"
+
+
+def heat_maps(inputs: tuple[int, ...], every: Elements) -> str:
+    """Map the claimed and the numeric derivative, with wrong elements framed. inputs: the input's shape."""
+    shape = every.claimed.shape
+    own = shape[0] == 1 and len(inputs) > 1 and np.prod(inputs) == shape[1]
+    shape = (inputs[0], shape[1] // inputs[0]) if own else shape
+    claimed, numeric, verdicts = (x.reshape(shape) for x in (every.claimed, every.numeric, every.verdicts))
+    sizes = np.abs([claimed, numeric])
+    largest = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
+    maps = [heat_map(name, x, largest, verdicts) for name, x in (("claimed", claimed), ("numeric", numeric))]
+    rows = "the input's rows" if own else "a row for each output element"
+    return (
+        f'<div class="maps">{"".join(maps)}</div>\n<p class="dim">Orange is positive, blue negative, the strongest '
+        f"±{largest:.4g}; {rows}; framed elements are wrong.</p>"
+    )
+
+
+def heat_map(name: str, values: np.ndarray, largest: float, verdicts: np.ndarray) -> str:
+    steps = [max(1, -(-n // MOST_CELLS)) for n in values.shape]
+    rows, columns = (-(-n // step) for n, step in zip(values.shape, steps, strict=True))
+    size = max(4, min(28, 260 // columns))
+    cells = []
+    for i, j in np.ndindex(rows, columns):
+        part = np.s_[i * steps[0] : (i + 1) * steps[0], j * steps[1] : (j + 1) * steps[1]]
+        wrong = verdicts[part] == "fail"
+        block = values[part][wrong] if wrong.any() else values[part].ravel()
+        x = block[np.argmax(np.abs(np.nan_to_num(block, nan=np.inf)))]
+        colour = "var(--soft)" if x == 0 else "var(--error)" if not np.isfinite(x) else POSITIVE if x > 0 else NEGATIVE
+        share = max(min(abs(x) / largest, 1.0), 0.04) if np.isfinite(x) and x else 1.0
+        stroke, thick = ("var(--fail)", 2) if wrong.any() else ("var(--line)", 0.5)
+        place = {"x": j * size + 1, "y": i * size + 1, "width": size - 2, "height": size - 2}
+        cells.append(tag("rect", **place, fill=colour, fill_opacity=f"{share:.2f}", stroke=stroke, stroke_width=thick))
+    about = f"{name}: {values.shape[0]} by {values.shape[1]} elements; the table below has the numbers"
+    picture = figure_svg(columns * size, rows * size, "".join(cells), about)
+    return f"<figure>{picture}<figcaption>{name}</figcaption></figure>"
