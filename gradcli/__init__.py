@@ -1,23 +1,22 @@
-"""gradcli: gradients on NumPy, with PyTorch's names, and a checker for gradients written by hand.
+"""gradcli: gradients on NumPy with PyTorch's names, and a checker for gradients written by hand.
 
-Every command is one line: argv -> Request -> Program -> (graph, transform, check) -> Result -> format -> output.
-Packages import only from those above them in this list; tests/test_layers.py checks the imports.
+Every command follows one path: argv -> Request -> Program -> (graph, transform, check) -> Result -> format -> output.
+A package imports only packages above it in this list; a test checks that.
 
-    errors, files      what goes wrong, and exit codes; files written whole or not at all
-    request            what a command line, or a declaration, asks: one record, read where it matters
-    show               apart from the order: what commands find out, as data, which any package may import, and as
-                       text, which only `cli` asks for; a function per format and type of result
+    errors, files      errors and exit codes; files that are written completely or not at all
+    request            what a command line, or a declaration, asks for: one record
+    show               results as data, which any package may import; formats, which only `cli` imports
     rules              the table of primitives: value, derivative, names, domain, samples; plain NumPy
     tape               the dynamic graph: tensors, nodes, recording, backward, hooks, in-place changes
     api                PyTorch's names and arguments over the table; linalg, fft and special
     func               transforms: vjp, jvp, Jacobians, Hessians, vmap, sparse Jacobians
-    nn, optim, utils   the modules, optimizers, schedules and data loaders that tutorials use
-    autograd           PyTorch's module of this name, which only gathers names
+    nn, optim, utils   the modules, optimizers, schedules and data loaders of tutorials
+    autograd           PyTorch's module of this name: it collects names of other packages
     lang               the expression language: parser, evaluator, values of the command line
-    exact              symbols and numbers of many digits, and the printing of formulas
-    program            expressions, scripts, functions, what runs elsewhere: run on any values; claimed derivatives
+    exact              symbols, numbers of many digits, and printing of formulas
+    program            expressions, scripts, functions, programs elsewhere; claimed derivatives
     analysis           gradients, products, formulas, digits and their loss, graphs, traces, curves and sweeps
-    check              numeric derivatives with their error, verdict, diagnosis, finding and running checks
+    check              numeric derivatives with their error, verdicts, diagnosis, finding and running checks
     cli                options, commands, output, messages, exit codes, completion
     schema             the schemas of --json (man/generate writes the manual from these and from the help)
 """
@@ -72,7 +71,7 @@ def _find(name: str) -> Any:
 
 
 def find_method(name: str) -> Any:
-    """Return the method of Tensors of this name beyond the core, None where there is none."""
+    """Return the method of Tensors of this name outside the core, or None."""
     return import_module(f"{__name__}.api").method(name)
 
 

@@ -1,7 +1,7 @@
 """`python -m gradcli`, and the `gradcli` script.
 
-The garbage collector is off until a command's modules are imported, and the process ends without tearing the
-interpreter down: both are noticeable in a command that runs for a tenth of a second.
+The garbage collector is off until a command's modules are imported, and the process ends without the interpreter's
+teardown: both are noticeable in a command that runs for a tenth of a second.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ def main() -> NoReturn:
         from .cli import output
 
         code = run_command_line()
-    except KeyboardInterrupt:  # before the command line was read, or after it was done
+    except KeyboardInterrupt:  # before the command line was read, or after it finished
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.write("interrupted\n")
         code = 130
-    except BaseException as error:  # what reports need was changed by the code that ran, such as Python's own modules
+    except BaseException as error:  # the code that ran has changed what reports need, such as Python's own modules
         if output is None:
             raise
         report_broken(error, output.results() if {"json", "--json"} & set(words) and not output.begun() else None)
@@ -37,18 +37,18 @@ def main() -> NoReturn:
 
 
 def end_by_sigterm() -> None:
-    """Let SIGTERM raise KeyboardInterrupt in this process, but not in those that it forks."""
+    """Let SIGTERM raise KeyboardInterrupt in this process, but not in its children."""
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 
-BROKEN = "the code that ran has left Python so that there is no result"
+BROKEN = "the code that ran has broken Python, so there is no result"
 
 
 def report_broken(error: BaseException, results: Any) -> None:
-    """Report an error with the least of means, and as a document of JSON where results are to be that."""
+    """Report an error without the rest of gradcli, as JSON too if the results are to be JSON."""
     text = f"error: {BROKEN}\n  {type(error).__name__}: {error}\n"
     os.write(2, text.encode(errors="backslashreplace"))
     if results is not None:
@@ -58,12 +58,12 @@ def report_broken(error: BaseException, results: Any) -> None:
 
 def flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(BaseException):  # the user's code may have put anything there
+        with contextlib.suppress(BaseException):  # the user's code may have replaced it
             stream.flush()
 
 
 def run_command_line() -> int:
-    """Run the command line, wait for threads that the user's code has started, and return the exit code."""
+    """Run the command line, wait for threads of the user's code, and return the exit code."""
     from .cli.main import main as run
     from .lang.limits import bound
 
@@ -80,7 +80,7 @@ def run_command_line() -> int:
 
 PURE = {"click", "rich", "sympy", "mpmath", "pygments", "markdown_it", "mdurl"}
 COMPILED = {"numpy", "scipy", "pyarrow"}
-"""Packages that gradcli lends to a project's Python, and those that it lends to one of its own version only."""
+"""Packages that gradcli lends to a project's Python, and those that it lends to the same version only."""
 
 
 class Lender:
@@ -96,13 +96,13 @@ class Lender:
 
 
 def lend(cache_tag: str, path: list[str]) -> None:
-    """Let this Python find what gradcli needs, behind its own packages, in the folders of the Python of that tag."""
+    """Let this Python find the packages that gradcli needs, after its own, in the folders of another Python."""
     same = cache_tag == sys.implementation.cache_tag
     sys.meta_path.append(Lender(PURE | COMPILED if same else PURE, path))
 
 
 def run_as_guest() -> NoReturn:
-    """Run in a project's Python, as gradcli in another one has asked by the first word: program/interpreter.py."""
+    """Run in a project's Python; another Python passes its folders as the first word (program/interpreter.py)."""
     import json
 
     here = os.path.dirname(os.path.abspath(__file__))

@@ -1,4 +1,4 @@
-"""What goes wrong, as data: message, place and advice. Only the command line prints and exits."""
+"""Errors as data: message, place and advice. Only the command line prints and exits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ EXIT_OK, EXIT_FAIL, EXIT_USAGE, EXIT_TARGET, EXIT_INCONCLUSIVE, EXIT_DEFECT, EXI
 
 @lru_cache(8)
 def line_starts(source: str) -> list[int]:
-    """Return where the lines of a source text begin. Kept, because all lines of a program may be asked for."""
+    """Return the offsets of lines; cached, because all lines of a program may be asked for."""
     return list(accumulate((len(line) + 1 for line in source.split("\n")), initial=0))
 
 
 class Span:
     """A place in a source text: characters `start` to `end` (exclusive) of `source`.
 
-    `origin` names the file that the text came from, or is None for text given on the command line.
+    origin: the file of the text, None for the command line.
     """
 
     __slots__ = ("end", "origin", "source", "start")
@@ -31,7 +31,7 @@ class Span:
 
     @property
     def line(self) -> int:
-        """The number of the line that holds `start`, from 1."""
+        """The line of `start`, from 1."""
         return bisect_right(line_starts(self.source), self.start)
 
     @property
@@ -47,36 +47,36 @@ class Span:
 
 
 def lines_of_file(path: str) -> list[str]:
-    """Return the lines of a file of source as it is now, none where it cannot be read."""
+    """Return the current lines of a source file, [] if it cannot be read."""
     import linecache
 
-    linecache.checkcache(path)  # the file may have been edited, or be another one: paths may be relative
+    linecache.checkcache(path)  # the file may have been edited, or a relative path may lead to another one
     return linecache.getlines(path)
 
 
 def add_advice(error: BaseException, advice: str) -> BaseException:
-    """Return an error with advice behind its message: the message itself stays as PyTorch's."""
+    """Add advice to an error as a note: the message itself stays as in PyTorch."""
     error.add_note(advice)
     return error
 
 
 MOST_QUOTED = 80
-"""Characters of a quoted piece of what the user gave that a message repeats; of longer ones, the first."""
+"""Longer quoted pieces of the user's input are cut in messages."""
 MOST_UNBROKEN = 1000
-"""Characters without a blank, such as a path or an expression, that a message repeats."""
+"""Longer pieces without a blank, such as a path or an expression, are cut in messages."""
 KEPT_CHARACTERS = 60
 OTHERS_WORDS = ("target", "defect")
-"""Kinds of errors whose message is not ours: it is repeated as it is."""
+"""Kinds of errors whose message is not ours and is repeated in full."""
 
 
 def shorten(text: str) -> str:
-    """Return a message or hint in which quoted pieces and pieces without blanks have a bounded length."""
+    """Cut long quoted pieces, and long pieces without blanks, of a message."""
     text = re.sub(r"(?<!\w)'([^'\n]*)'(?!\w)", lambda found: f"'{brief(found[1])}'", text)
     return re.sub(rf"\S{{{MOST_UNBROKEN - 1},}}[^\s:;,]", lambda found: brief(found[0]), text)
 
 
 def need_extra(package: str, extra: str, what: str) -> None:
-    """Raise GradcliError, which names the extra that brings it, where a package is not installed."""
+    """Raise GradcliError with the name of the extra if a package is not installed."""
     from importlib.util import find_spec
 
     if find_spec(package) is None:
@@ -86,15 +86,14 @@ def need_extra(package: str, extra: str, what: str) -> None:
 
 
 def brief(piece: str) -> str:
-    """Return a piece of what the user gave, or its beginning when it is long."""
     return piece if len(piece) <= MOST_QUOTED else f"{piece[:KEPT_CHARACTERS]}..."
 
 
 class GradcliError(Exception):
-    """Something the user can put right.
+    """An error that the user can correct.
 
-    kind: a stable word for programs (`syntax`, `name`, `shape`, `file`, `value`, `usage`, `target`). exit_code: what
-    the command line exits with. cause: what the user's code raised, and cause_line where: file and line.
+    kind: a stable word for programs (`syntax`, `name`, `shape`, `file`, `value`, `usage`, `target`). exit_code: of the
+    command line. cause: the exception of the user's code; cause_line: its file and line.
     """
 
     cause: BaseException | None = None
@@ -120,28 +119,28 @@ class GradcliError(Exception):
 
 
 class TargetError(GradcliError):
-    """Code that was to be run raised, ended itself, or gave something that is no answer."""
+    """The user's code raised, exited, or returned something unusable."""
 
     def __init__(self, message: str, hint: str | None = None):
         super().__init__(message, hint=hint, kind="target", exit_code=EXIT_TARGET)
 
 
 class TimeIsUp(BaseException):
-    """The time that something may take is over. No Exception, so that no code that runs then takes it for its own."""
+    """The time limit is reached. Not an Exception, so that the code that runs does not catch it."""
 
 
 ENDINGS = (KeyboardInterrupt, TimeIsUp)
-"""What ends a run, and is no error of the code that ran."""
+"""Exceptions that end a run and are not errors of the user's code."""
 
 
 class NotBatchableError(RuntimeError):
-    """Something asked for the numbers of a tensor that stands for many: vmap falls back to a loop."""
+    """The values of a batched tensor were asked for: vmap falls back to a loop."""
 
 
 def visible(text: str) -> str:
-    """Return text with the characters escaped that a terminal would obey: controls, and those of text direction.
+    """Escape the characters that a terminal would obey: controls, and those of text direction. Lines stay lines.
 
-    Lines stay lines. In JSON, which has no controls below the blank, the same escapes keep the meaning.
+    JSON keeps its meaning, because it has no control characters below the blank, and its escapes are the same.
     """
     return text if text.isprintable() else re.sub(r"[^ -~\n\t]", visible_character, text)
 
@@ -151,24 +150,24 @@ def visible_character(match: re.Match[str]) -> str:
 
     character = match[0]
     if character < " ":
-        return chr(0x2400 + ord(character))  # its picture
+        return chr(0x2400 + ord(character))  # a picture of it
     return escape(character) if category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") else character
 
 
 def escape(text: str) -> str:
-    """Return text as the escapes of JSON."""
+    """Escape text as in JSON."""
     units = text.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an exception as `Name: text`, even one whose text cannot be had."""
+    """Return `Name: text`, or the name alone if the exception cannot be converted to text."""
     text = text_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def text_of(value: object) -> str:
-    """Return a value as text, "" for one whose text cannot be had."""
+    """Convert to text; "" if that raises."""
     try:
         return str(value)
     except ENDINGS:
@@ -178,7 +177,7 @@ def text_of(value: object) -> str:
 
 
 def nearest(word: str, known, count: int = 1) -> list[str]:
-    """Return up to `count` members of `known` spelt most like `word`, best first."""
+    """Return up to `count` of the `known` names that are spelt most like `word`, best first."""
     from difflib import SequenceMatcher, get_close_matches
 
     known = [name for name in known if name != word]
@@ -201,11 +200,11 @@ THERE_INSTEAD = {
     **dict.fromkeys("Adadelta Adamax NAdam RAdam LBFGS".split(), "SGD, RMSprop, Adagrad, Adam and AdamW"),
     **dict.fromkeys("bernoulli multinomial normal poisson distributions".split(), "rand and randn"),
 }
-"""What gradcli has where it lacks names of PyTorch's that people know."""
+"""Alternatives to names of PyTorch that gradcli does not have."""
 
 
 def describe_missing(name: str, known) -> str:
-    """Say that gradcli has no such name of PyTorch's: what there is instead, and what checks code that needs it."""
+    """Say that gradcli lacks a name of PyTorch, with alternatives and the command that checks such code."""
     last = name.rpartition(".")[2]
     words = nearest(last, known, 3)
     advice = f"; nearest: {', '.join(words)}" if words else ""
@@ -215,19 +214,18 @@ def describe_missing(name: str, known) -> str:
 
 
 def did_you_mean(word: str, known) -> str | None:
-    """Return the phrase "did you mean 'x'?" for the nearest known word, or None."""
     names = nearest(word, known)
     return f"did you mean '{names[0]}'?" if names else None
 
 
 def unknown_name(message: str, name: str, known: Iterable[str], listed: str, span: Span | None = None) -> GradcliError:
-    """Return the error of a name that is none of those known; listed: what their list begins with in the hint."""
+    """Return the error for an unknown name. listed: how the list of known names begins in the hint."""
     hint = did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip()
     return GradcliError(message, span=span, hint=hint, kind="name")
 
 
 def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None:
-    """Raise GradcliError for a name that the program does not have."""
+    """Raise GradcliError for the first name that is not known."""
     known = list(known)
     refuse_unknown(names, known, f"{option}: the program has no", "the names are" if known else "it has no names")
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and where the pages of the manual are."""
+"""Files that are written completely or not at all, and the pages of the manual."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """Give a file that takes the place of another when the block ends well: where links lead, with its mode."""
+    """Yield a file that replaces another when the block ends without error: links are followed, the mode is kept."""
     target = os.path.realpath(path)
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".gradcli-")
     try:
@@ -26,15 +26,15 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
 
 def current_umask() -> int:
-    mask = os.umask(0)  # there is no other way to ask for it
+    mask = os.umask(0)  # the only way to read it
     os.umask(mask)
     return mask
 
 
 def find_pages(commands: Iterable[str]) -> dict[str, Path]:
-    """Return the manual's pages by topic: those beside the source, else those that were installed with the package.
+    """Return the manual's pages by topic: those next to the source, else the installed ones.
 
-    Those of commands come first, in their order, the others by name.
+    Pages of commands come first, in the given order, then the others by name.
     """
     from importlib import metadata
 
@@ -49,7 +49,7 @@ def find_pages(commands: Iterable[str]) -> dict[str, Path]:
 
 
 def find_skill() -> Path:
-    """Return the page for agents: the one beside the source, else the one that was installed with the package."""
+    """Return the page for agents: the one next to the source, else the installed one."""
     from importlib import metadata
 
     source = Path(__file__).parents[1] / ".github" / "SKILL.md"

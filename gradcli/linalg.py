@@ -50,7 +50,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def is_vector(a: Tensor, b: Tensor) -> bool:
-    """Return whether a right-hand side holds vectors rather than matrices."""
+    """Return whether a right-hand side holds vectors, not matrices."""
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
 
 
@@ -71,7 +71,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 
 def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """Return what singular values must exceed: absolutely, and relative to the largest one."""
+    """Return the absolute bound, and the one relative to the largest, that singular values must exceed."""
     absolute = 0.0 if atol is None else as_raw(atol)
     if rtol is None:
         usual = default_tolerance(A) if A.shape[-1] and A.shape[-2] else 0.0

@@ -34,9 +34,9 @@ def graph(output: Any) -> Graph:
 
 
 def trace(output: Any) -> Any:
-    """Return the steps of backward from a number that was recorded; notebooks show a page. No `.grad` changes.
+    """Return the steps of backward from a recorded number; notebooks show a page. No `.grad` changes.
 
-    For a matrix: the sum of its diagonal, as in PyTorch.
+    For a matrix, return the sum of its diagonal, as in PyTorch.
     """
     from .api.index import trace
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from .check.check import Check
     from .show.check_results import CheckReport
 
-FOLDERS = pytest.StashKey[Any]()  # where a session keeps what the files beside the checked ones are
+FOLDERS = pytest.StashKey[Any]()  # surroundings of the checked files, per session
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("gradcli", "gradients (gradcli)")
     for option, text in (
         ("--gradcheck", "run the checks declared with @gradcli.check in all Python files"),
-        ("--gradcheck-allow-inconclusive", "an inconclusive gradcheck is no failure"),
+        ("--gradcheck-allow-inconclusive", "an inconclusive gradcheck is not a failure"),
     ):
         group.addoption(option, action="store_true", help=text)
 
@@ -39,12 +39,12 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 class DeclaringFile(pytest.Module):
     """A file that may declare checks.
 
-    A test module, or a file named on the command line, is imported by pytest; any other as by `gradcli gradcheck`:
-    files of several folders may have one name, and find modules of one name beside them.
+    pytest imports test modules and files named on the command line. Others are imported as by `gradcli gradcheck`:
+    files in different folders may have the same name, and import modules of the same name.
     """
 
     def collect(self) -> Iterator[Any]:
-        """Yield the checks that the file declares, in order. Raises CollectError when it cannot be imported."""
+        """Yield the checks that the file declares, in order. Raises CollectError if it cannot be imported."""
         from .check.declare import REGISTRY
         from .check.targets import mentions_checks, same_file
 
@@ -57,7 +57,7 @@ class DeclaringFile(pytest.Module):
             surroundings = self.load()
         seen: dict[str, int] = {}
         for place, check in enumerate(REGISTRY):
-            # a check of a function from elsewhere belongs here, too, unless that file declares checks of its own
+            # a check of an imported function belongs here, unless its own file declares checks
             imported = place >= before and check.file is not None and not mentions_checks(check.file)
             if surroundings is not None and place >= before:
                 check.surroundings = surroundings
@@ -74,7 +74,7 @@ class DeclaringFile(pytest.Module):
         return self.session.isinitpath(self.path) or any(self.path.match(pattern) for pattern in patterns)
 
     def load(self) -> Any:
-        """Import the file and return its surroundings. Raises CollectError, or what skips the file."""
+        """Import the file and return its surroundings. Raises CollectError, or the exception that skips the file."""
         from .check.check import is_skip
         from .errors import GradcliError
         from .program.user_code import Folders
@@ -90,7 +90,7 @@ class DeclaringFile(pytest.Module):
 
 
 class UnprovenError(Exception):
-    """A check that did not pass. report: what was found."""
+    """A check that did not pass. report: its report."""
 
     def __init__(self, report: CheckReport):
         super().__init__(report.verdict)
@@ -120,7 +120,7 @@ class DeclaredCheck(pytest.Item):
         self.add_report_section("call", "gradcheck", str(report))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo, style: Any = None) -> Any:
-        """Return what `gradcli gradcheck` says of the check; the summary has its verdict and reason."""
+        """Return the report that `gradcli gradcheck` prints; the summary has its verdict and reason."""
         if not isinstance(excinfo.value, UnprovenError):
             return super().repr_failure(excinfo, style)
         from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback

@@ -1,29 +1,28 @@
-"""What a command line, or a declaration, asks: made once, handed whole to whoever reads a field of it."""
+"""The request: what a command line or a declaration asks for, in one record."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements says otherwise
+DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements overrides it
 
 ENGINES = ("torch", "jax", "autograd", "gradcli", "object")
-"""What may differentiate a function of a Python file: frameworks that have an adapter, our own, and one in the file."""
+"""Engines for functions of Python files: frameworks with an adapter, our own, and one in the file."""
 SHORT = ("bfloat16", "float16")
-"""Types of few digits, in which a derivative is compared with that of a reference (--reference)."""
+"""Types of few digits, checked against a reference (--reference)."""
 
 
 class Request(NamedTuple):
-    """The options of a command, by their names, and of a declared check; a field is read where it matters.
+    """The options of a command, or of a declared check.
 
-    command: which is called; words: what follows it; expression: -e; argv: what follows --; named: the options that
-    were given. values: the inputs' values by name; typed: as they were typed; shapes: of inputs that are drawn, and of
-    outputs; repeated: the options that repeat a check, as they would be typed. wrt, out: the inputs to differentiate
-    and the output that is meant. gradient: the vector for an output that is no scalar. hooks: in the order given.
-    retain: names of intermediate results whose gradient is wanted, None for all of them. grad, vjp, jvp: a derivative
-    that is claimed: a name in the target's file, a function, a declaration in C, formulas. hess: formulas for second
-    derivatives. reference: the function whose derivative is compared with. keyword: which checks. show: "all" where
-    every element is to be reported.
+    command: its name; words: what follows it; expression: -e; argv: what follows --; named: the options that were
+    given. values: of inputs, by name; typed: their texts; shapes: of inputs to draw, and of outputs; repeated: the
+    options that repeat a check, as typed. wrt, out: the inputs to differentiate, and the output. gradient: the vector
+    for an output that is not a scalar. hooks: in the order given. retain: intermediate results whose gradient is
+    reported, None for all. grad, vjp, jvp: the claimed derivative: a name in the target's file, a function, a
+    declaration in C, or formulas. hess: formulas for second derivatives. reference: the function to compare with.
+    keyword: selects checks. show: "all" reports every element.
     """
 
     command: str = "grad"
@@ -74,8 +73,8 @@ class Request(NamedTuple):
     symmetric: Sequence[str] = ()
     spd: Sequence[str] = ()
     max_symbols: int = 64
-    # a sweep: shard (3, 16) is the third of sixteen, table the file to write, dask the address of a scheduler,
-    # delimiter what separates the cells of its points
+    # a sweep: shard (3, 16) is the third of sixteen, table the output, dask the address of a scheduler, delimiter the
+    # separator of cells
     table: str = "-"
     outs: Sequence[str] | None = None
     diag: bool = False
@@ -97,7 +96,7 @@ class Request(NamedTuple):
     max_elements: int = DEFAULT_MAX_ELEMENTS
     timeout: float | None = None
     config: str | None = None
-    project: Any = None  # the Project whose settings hold
+    project: Any = None  # the Project whose settings apply
     # how it is shown
     plot: bool = False
     strict: bool = False
@@ -127,12 +126,12 @@ class Request(NamedTuple):
 
     @property
     def tolerances(self) -> tuple[float | None, ...] | None:
-        """(eps, atol, rtol) for PyTorch's rule; None where none is given."""
+        """(eps, atol, rtol) for PyTorch's rule; None if none is given."""
         given = (self.eps, self.atol, self.rtol)
         return None if given == (None, None, None) else given
 
     def over(self, declared: "Request") -> "Request":
-        """Return what a check declares, but for how checks are made where this request says it."""
+        """Return a declared request, with the options of this one that say how checks are made."""
         ours = {name: getattr(self, name) for name in HOW_CHECKED if name in self.named}
         return declared._replace(**ours, show=self.show, max_elements=self.max_elements, project=self.project)
 

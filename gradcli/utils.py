@@ -1,4 +1,4 @@
-"""Data sets, and loaders that go through them in batches, with the names of torch.utils.data."""
+"""Data sets and loaders with the names of torch.utils.data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TensorDataset(Dataset):
 
 
 class Subset(Dataset):
-    """The samples of a data set that have certain numbers."""
+    """The samples of a data set with the given indices."""
 
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset, self.indices = dataset, indices
@@ -55,7 +55,7 @@ class Subset(Dataset):
 
 
 def random_split(dataset: Any, lengths: Sequence[float]) -> list[Subset]:
-    """Return parts of the given lengths, or fractions that add up to 1, with samples drawn at random."""
+    """Split at random into parts of the given lengths, or fractions that add up to 1."""
     total = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = [math.floor(total * part) for part in lengths]
@@ -67,7 +67,7 @@ def random_split(dataset: Any, lengths: Sequence[float]) -> list[Subset]:
 
 
 def default_collate(batch: Sequence) -> Any:
-    """Return samples joined: tensors, arrays and numbers stacked, tuples and dicts part by part, others in a list."""
+    """Join samples: stack tensors, arrays and numbers, join tuples and dicts by part, list others."""
     first = batch[0]
     if isinstance(first, Tensor):
         return stack(list(batch))
@@ -84,7 +84,7 @@ def default_collate(batch: Sequence) -> Any:
 
 
 class DataLoader:
-    """Goes through a data set in batches, in this process: num_workers and pin_memory mean nothing here."""
+    """Iterates over a data set in batches, in this process: num_workers and pin_memory are ignored."""
 
     def __init__(
         self,

@@ -92,6 +92,8 @@ def request_of(call: Call) -> Request:
     claims = [way.replace("_", "-") for way in ways if getattr(asked, way) not in (None, False)]
     if len(claims) > 1 and claims != ["vjp", "jvp"]:
         raise GradcliError(f"--{claims[0]} and --{claims[1]} cannot be combined", hint="check one, then the other")
+    if claims and asked.symbolic and not call.is_any("expression"):
+        raise GradcliError(f"--{claims[0]} is a function of arrays, not symbols", hint="leave out --symbolic")
     typed = {name: text for name, _, text in (w.partition("=") for w in words)}
     show = "all" if call.output.form in ("csv", "html") else asked.show  # these formats hold every element
     return asked._replace(values=values, shapes=shapes, typed=typed, repeated=repeated_options(), show=show)

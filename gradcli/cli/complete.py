@@ -1,7 +1,7 @@
-"""What a shell may offer after TAB, and the scripts that ask for it. Files are parsed, never executed.
+"""Completion: what a shell offers after TAB, and the scripts that ask for it. Files are parsed, never executed.
 
-Names such as `x=`, `f.py:` and `A=@file` hold characters at which bash splits words, so every script hands over its
-line up to the cursor, and the words are found here, alike for all shells.
+Bash splits words at characters of names such as `x=`, `f.py:` and `A=@file`, so every script passes its line up to the
+cursor, and this module finds the words, in the same way for all shells.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 PIECE = re.compile(r"""\s+|'[^']*'|"(?:\\.|[^"\\])*"|(?P<open>['"].*)|\\.|.""", re.DOTALL)
-"""What a line of a shell is made of: blanks, quotes, a quote without an end, characters."""
+"""Parts of a shell line: blanks, quotes, an unclosed quote, characters."""
 CONTROL = re.compile(r"[\0-\x1f\x7f]")
-"""What no terminal shows, and shells take for the end of a value; names with it are not offered."""
+"""Control characters, which shells take for the end of a value; names with them are not offered."""
 UNSAFE = {"": r"(?!\A~)[^\w@%+=:,./-]", "'": "'", '"': r'["$`\\!]'}
-"""What bash would not take as it is, outside and inside quotes; a ~ in front is one that was typed (see `entries`)."""
+"""Characters that bash would interpret, outside and inside quotes; a leading ~ was typed (see `entries`)."""
 
 
 def item(value: str) -> CompletionItem:
-    """Return something to offer; what ends in = : or / is to be gone on with."""
+    """Return an offer; after one that ends in = : or / typing continues."""
     return CompletionItem(value, "more" if value.endswith(("=", ":", "/")) else "plain")
 
 
 def items(values: Iterable[str], incomplete: str, head: str = "") -> Items:
-    """Return the values that go on where the incomplete word stops, with a head in front."""
+    """Return the values that continue the incomplete word, each after `head`."""
     return [item(head + value) for value in values if (head + value).startswith(incomplete)]
 
 
 def entries(incomplete: str, endings: tuple[str, ...] = (), head: str = "") -> Items:
-    """Return folders, and files with one of the endings (all without any), beside the incomplete path.
+    """Return the folders, and files with one of the endings (default: all), that continue the incomplete path.
 
-    Where a name would be read as an option or as a home directory, it gets ./ in front.
+    A name that would be read as an option or as a home directory gets ./ in front.
     """
     folder, name = os.path.split(incomplete)
     items = []
@@ -66,7 +66,7 @@ def entries(incomplete: str, endings: tuple[str, ...] = (), head: str = "") -> I
 
 
 def array_files(incomplete: str, head: str = "") -> Items:
-    """Return what may follow the @ of a value: files of numbers, and the arrays in an .npz file."""
+    """Return files of numbers, and the arrays of an .npz file, for the @ of a value."""
     path, colon, _ = incomplete.partition(".npz:")
     if not colon:
         return entries(incomplete, ARRAY_FILES, head)
@@ -78,7 +78,7 @@ def array_files(incomplete: str, head: str = "") -> Items:
 
 
 def read_target(path: str) -> str:
-    """Return the text of a regular file (reading a pipe might never end)."""
+    """Return the text of a regular file; a pipe might never end."""
     from ..program.target import read_source
 
     path = os.path.expanduser(path)
@@ -88,7 +88,7 @@ def read_target(path: str) -> str:
 
 
 def definitions(path: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
-    """Yield the public functions and classes that a Python file defines at its top."""
+    """Yield the public functions and classes at the top level of a Python file."""
     for node in ast.parse(read_target(path)).body:
         if isinstance(node, DEFINITIONS) and not node.name.startswith("_"):
             yield node
@@ -100,7 +100,7 @@ def parameters(node: ast.FunctionDef, left_out: int = 0) -> list[str]:
 
 
 def inputs_of_definition(path: str, name: str) -> list[str]:
-    """Return the parameters of a function, or of a class's forward (without self or ctx)."""
+    """Return the parameters of a function, or of a class's forward without self or ctx."""
     for node in definitions(path):
         if node.name != name:
             continue
@@ -145,7 +145,7 @@ def names_here(ctx: click.Context) -> tuple[list[str], list[str]]:
 
 
 def targets(incomplete: str, folders: bool) -> Items:
-    """Return files that can be targets, and what a Python file defines."""
+    """Return files that can be targets, and the definitions of a Python file."""
     from ..program.target import split_name
 
     path, name = split_name(incomplete)
@@ -160,7 +160,7 @@ def targets(incomplete: str, folders: bool) -> Items:
 
 
 def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete a TARGET, then NAME=VALUE; gradcheck takes several targets and folders, sweep a table behind one."""
+    """Complete a TARGET, then NAME=VALUE. gradcheck takes several targets and folders, sweep a table after one."""
     given = ctx.params.get("words") or ()
     several = ctx.info_name == "gradcheck"
     if "=" in incomplete:
@@ -235,7 +235,7 @@ def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items
 
 
 def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Return what one of the functions above offers; nothing where it would raise."""
+    """Return the offers of one of the functions above, none if it raises."""
     try:
         return globals()[what](ctx, param, incomplete)
     except Exception:
@@ -262,9 +262,9 @@ def split_words(line: str) -> tuple[list[str], str]:
 
 
 def quote_text(text: str, quote: str) -> str:
-    """Write text for bash behind an open quote, or none, which is left for each character that it does not protect."""
+    """Write text for bash after an open quote, or none; it is closed around characters that it does not protect."""
     text = re.sub(UNSAFE[quote], lambda found: f"{quote}\\{found[0]}{quote}", text)
-    return text + quote if text.endswith(quote) else text  # readline closes the quote where none stands at the end
+    return text + quote if text.endswith(quote) else text  # readline closes a quote at the end
 
 
 class Complete(ShellComplete):
@@ -274,20 +274,20 @@ class Complete(ShellComplete):
         head = ""
         if incomplete.startswith("--") and "=" in incomplete:
             head = incomplete.partition("=")[0] + "="
-        elif args and re.match(r"-[^=]+\Z", args[-1]):  # a last option without its value would void the whole parse
+        elif args and re.match(r"-[^=]+\Z", args[-1]):  # a last option without its value would fail the whole parse
             args, incomplete = args[:-1], f"{args[-1]}={incomplete}"
         items = super().get_completions(args, incomplete)
         return [CompletionItem(head + item.value, item.type, item.help) for item in items]
 
     def complete(self) -> str:
-        """Return what is offered, each ended by a null."""
+        """Return the offers, each ended by a null."""
         words, _ = split_words(os.environ["COMP_LINE"])
         found = self.get_completions(words[1:-1], words[-1])
         return "".join(f"{self.format_completion(x)}\0" for x in found if not CONTROL.search(x.value))
 
 
 class Bash(Complete, BashComplete):
-    """bash: what is offered replaces the part after the last of its word breaks, and is quoted here."""
+    """bash: an offer replaces the part after the last word break, and is quoted here."""
 
     source_template = template("bash")
 
@@ -299,7 +299,7 @@ class Bash(Complete, BashComplete):
 
 
 class Zsh(Complete, ZshComplete):
-    """zsh: three parts each, the last one being what its list shows; it quotes by itself."""
+    """zsh: three parts each, the last one for its list; it quotes by itself."""
 
     source_template = template("zsh")
 
@@ -334,9 +334,9 @@ SHELLS: dict[str, type[Complete]] = {"bash": Bash, "zsh": Zsh, "fish": Fish}
 def completion(shell: str) -> None:
     """Print a completion script for SHELL: bash, zsh or fish.
 
-    Have it run by the shell's start-up file, as in the examples. Then TAB completes commands, options and their
-    choices, files, the functions of FILE.py:, the names of a program after --wrt, --out, --retain and --hook, and its
-    inputs as NAME=. Nothing is executed for that.
+    Run it in the shell's start-up file, as in the examples. Then TAB completes commands, options and their choices,
+    files, the functions of FILE.py:, the names of a program after --wrt, --out, --retain and --hook, and its inputs as
+    NAME=. Nothing is executed for that.
     """
     if shell not in SHELLS:
         raise unknown_name(f"there is no completion for '{shell}'", shell, SHELLS, "the shells are")
@@ -345,7 +345,7 @@ def completion(shell: str) -> None:
 
 
 def answer_shell(cli: click.Command, instruction: str) -> int:
-    """Print what a script asks for, SHELL_complete; whatever goes wrong, print nothing at all."""
+    """Print the offers that a script asks for by SHELL_complete; nothing if anything fails."""
     shell, _, _ = instruction.partition("_")
     try:
         answer: Any = SHELLS[shell](cli, {}, "gradcli", "").complete()

@@ -1,4 +1,4 @@
-"""The entry point: finds the command, and turns what goes wrong into a message and an exit code."""
+"""The entry point: finds the command, and turns exceptions into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ GROUPS = {
         "help": "A page of the manual.",
     },
 }
-"""The commands by what they are for, with what each gives."""
+"""The commands by purpose, with a line of help each."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 HOMES = {
     **dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "commands.transforms"),
@@ -77,12 +77,10 @@ HOMES = {
     "schema": "commands.help",
     "completion": "complete",
 }
-"""The modules of commands that have none of their own."""
+"""The modules of commands that share one."""
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module when the command is called."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -156,7 +154,7 @@ def main(argv: list[str] | None = None) -> int:
     warnings.showwarning = messages.show_warning  # type: ignore[assignment]
     if bound.own_process:
         sys.unraisablehook = threading.excepthook = messages.show_stray
-        # a call into a library that does not return in time is ended from a thread beside it
+        # a call into a library that does not return in time is ended from another thread
         deadline.give_up = lambda late: os._exit(fail(late.error(), "json" in formats))
     try:
         if len(formats) > 1:
@@ -182,12 +180,11 @@ INTERRUPTED = GradcliError("interrupted", kind="interrupted", exit_code=EXIT_INT
 
 
 def ended(how: str) -> GradcliError:
-    """Return the error for code that was to be run, and ended the run."""
     return TargetError(f"the code that was called {how}")
 
 
 def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
-    """Return anything that was raised as an error to report. What nobody foresaw is a defect."""
+    """Return any exception as an error to report; an unexpected one is a defect."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return INTERRUPTED
     if isinstance(error, GradcliError):
@@ -204,7 +201,7 @@ def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
         return GradcliError(f"{what}: {error.strerror or error}{where}", kind="file")
     from ..program.user_code import exit_text, raised_by_user, users_trace
 
-    if isinstance(error, SystemExit):  # click raises none: a hook or a backward has called exit
+    if isinstance(error, SystemExit):  # from a hook or a backward: click does not raise it
         return ended(exit_text(error.code))
     if not isinstance(error, Exception):
         return ended(f"raised {type(error).__name__}")
@@ -214,7 +211,7 @@ def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
 
 
 def usage_error(error: click.UsageError, words: list[str]) -> GradcliError:
-    """Return what click does not understand of a command line, with a hint of ours."""
+    """Return a usage error of click with our hint."""
     message, hint = shorten(error.format_message()), None
     command = error.ctx.command_path if error.ctx else "gradcli"
     typed = next((w for w in words if w.startswith("-") and not w.startswith("--") and set(w) & set("*/^+()")), None)
@@ -231,14 +228,14 @@ def usage_error(error: click.UsageError, words: list[str]) -> GradcliError:
 
 
 UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
-"""Errors of the system that have to do with writing."""
+"""Errors of the system about writing."""
 NAMES_OF_GRAD = "diff derivative deriv differentiate derive gradient d/dx".split()
 INSTEAD = {("gradcheck", "--jac"): "the claim is --grad", ("grad", "--vector"): "the gradient vector is -g VALUE"}
-"""What people know by other names: of `grad` itself, and of a command's option."""
+"""Other names for the command `grad`, and advice on options of other tools."""
 
 
 def defect(error: Exception) -> GradcliError:
-    """Return the report of a defect in gradcli itself, with its traceback."""
+    """Return the report of a defect in gradcli, with its traceback."""
     import platform
     import traceback
 
@@ -252,7 +249,7 @@ def defect(error: Exception) -> GradcliError:
 
 
 def fail(error: GradcliError, as_json: bool) -> int:
-    """Report an error, with --json on standard output as well unless results stand there, and return its exit code."""
+    """Report an error, with --json on standard output too unless results were begun, and return its exit code."""
     if as_json and not output.begun():
         from ..show.data import error_document
 

@@ -1,4 +1,4 @@
-"""What goes to standard error: errors with a caret, warnings and notes; and how `--help` prints."""
+"""Standard error: errors with a caret, warnings and notes; and the layout of `--help`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ RED, GREEN, YELLOW, CYAN, PLAIN = "\x1b[1;31m", "\x1b[1;32m", "\x1b[33m", "\x1b[
 
 
 class settings:  # noqa: N801 - a namespace
-    """How to report: colour (always, never, auto), whether only errors are wanted, whether more is.
+    """How to report: colour (always, never, auto), errors only (quiet), more notes (verbose).
 
-    stream: where, None for standard error as the user's code has left it. lost: whether something could not be said.
+    stream: the copy of standard error, or None for sys.stderr. lost: a message could not be written.
     """
 
     color = "auto"
@@ -30,7 +30,7 @@ class settings:  # noqa: N801 - a namespace
 
 
 def colourful(stream: Any) -> bool:
-    """Return whether a stream gets colours: --color, NO_COLOR, FORCE_COLOR, TERM, and whether it is a terminal."""
+    """Return whether a stream gets colours, by --color, NO_COLOR, FORCE_COLOR, TERM, and whether it is a terminal."""
     if settings.color != "auto":
         return settings.color == "always"
     if os.environ.get("NO_COLOR"):
@@ -48,16 +48,16 @@ def is_terminal(stream: Any) -> bool:
 
 
 def shows_progress() -> bool:
-    """Return whether standard error is a terminal whose line can be written anew, and notes are wanted."""
+    """Return whether standard error is a terminal that can rewrite a line, and notes are wanted."""
     return is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not settings.quiet
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of the system that say that something cannot be written where it was to be."""
+"""Errors of the system that mean that there is no room for output."""
 
 
 def say(text: str) -> None:
-    """Write a line to standard error; a closed one is no reason to fail, a full one is."""
+    """Write a line to standard error. Closed streams are ignored; a full one sets `lost`."""
     stream = settings.stream or sys.stderr
     try:
         stream.write(printable(text, stream) + "\n")
@@ -67,7 +67,7 @@ def say(text: str) -> None:
 
 
 def printable(text: str, stream: Any) -> str:
-    """Return text in characters that the stream can write: what it cannot is escaped as in JSON."""
+    """Return text with the characters escaped that a stream cannot write."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "gradcli.escape").decode(encoding)
 
@@ -76,7 +76,7 @@ codecs.register_error("gradcli.escape", lambda error: (escape(error.object[error
 
 
 def cell_len(text: str) -> int:
-    """Return how many columns of a terminal a text takes: wide characters of East Asia two, combining marks none."""
+    """Return the width of a text in columns: wide East Asian characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -85,7 +85,7 @@ def cell_len(text: str) -> int:
 
 
 def excerpt(span: Span, colour: bool) -> str:
-    """Return the source line of a span with carets under it; long lines are cut around it."""
+    """Return the source line of a span with carets under it; a long line is cut."""
     line, column = span.text, span.column - 1
     begin = max(0, column - 40) if len(line) > 100 else 0
     end = begin + 100
@@ -122,7 +122,7 @@ def warn(message: str, span: Span | None = None, hint: str | None = None) -> Non
 
 
 def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: Any) -> None:
-    """Print what Python's warnings say; the place only where it may be the user's code."""
+    """Print a warning of Python, with its place if that may be in the user's code."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     place = os.path.abspath(filename)
     ours = place.startswith(package + os.sep) or os.sep + "site-packages" + os.sep in place
@@ -130,7 +130,7 @@ def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: An
 
 
 def show_stray(raised: Any) -> None:
-    """Print what was raised where nobody could catch it: in a thread, a `__del__`, at exit."""
+    """Print an exception that nobody could catch: in a thread, a `__del__`, at exit."""
     from ..program.user_code import users_trace
 
     error = raised.exc_value
@@ -170,7 +170,7 @@ TARGET_OPTIONS = (
     "expression columns engine config arguments shapes dtype seed max_elements timeout safe torch python".split()
 )
 OUTPUT_OPTIONS = "strict with_value format table output precision color quiet verbose help h".split()
-"""What options are about, by their parameters: the target and its values, and the output; others are the command's."""
+"""Parameters that are about the target and its values, and about the output; others belong to the command."""
 
 
 def show_short_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -184,7 +184,7 @@ SHORT_HELP: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value":
 
 
 class Command(click.Command):
-    """A command whose help begins with its examples, one a line. They are in its epilog: `Examples: one; another`."""
+    """A command whose help begins with its examples, which its epilog holds: `Examples: one; another`."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
@@ -204,7 +204,7 @@ class Command(click.Command):
         return [*super().get_params(ctx), click.Option(["-h"], help="Show one line per option.", **SHORT_HELP)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options, those of the target, and those of the output; with -h a line for each."""
+        """Write the command's own options, those of the target, and those of the output; with -h one line each."""
         options = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
         output = [p for p in options if p.name in OUTPUT_OPTIONS or "--help" in p.opts]
         target = [p for p in options if p.name in TARGET_OPTIONS]

@@ -411,7 +411,13 @@ OPTIONS: dict[str, Callable] = {
         type=Count(10_000),
         excludes="dtype precision detect_anomaly retain retain_all symbolic check",
     ),
-    "check_digits": option("--digits N", "Also compare with N-digit arithmetic.", type=Count(10_000), targets=LOCAL),
+    "check_digits": option(
+        "--digits N",
+        "Also compare with N-digit arithmetic.",
+        type=Count(10_000),
+        targets=LOCAL,
+        excludes="grad vjp jvp hess value_and_grad",
+    ),
     "value_digits": option(
         "--digits N", "Evaluate with N digits, at --at or the values given.", type=Count(10_000), formats=SHOWN
     ),

@@ -227,6 +227,10 @@ KIND_WORDS = {
 }
 
 
+def join(words: list[str], last: str) -> str:
+    return f" {last} ".join([*([", ".join(words[:-1])] if words[1:] else []), words[-1]])
+
+
 def check_uses(call: Call, options: dict[str, Any]) -> None:
     """Raise GradcliError for the first option that would be ignored, by what the options declare."""
     known = {str(p.name): p for p in click.get_current_context().command.params if isinstance(p, Option)}
@@ -236,13 +240,12 @@ def check_uses(call: Call, options: dict[str, Any]) -> None:
             continue
         flag, needed = flags[name], [other for other in option.needs if other in flags]
         if option.targets and call.kinds and call.kinds.isdisjoint(option.targets):
-            *others, last = (KIND_WORDS[kind] for kind in option.targets)
-            words = f"{', '.join(others)} and {last}" if others else last
+            words = join([KIND_WORDS[kind] for kind in option.targets], "and")
             raise GradcliError(f"{flag} is for {words} only", hint=f"leave out {flag}")
         if option.formats and call.form not in option.formats:
-            allowed = [form for form in option.formats if form in call.output.formats]
-            hint = f"use -f {' or '.join(allowed)}, or leave out {flag}"
-            raise GradcliError(f"{flag} has no effect with -f {call.form}", hint=hint)
+            allowed = join([form for form in option.formats if form in call.output.formats], "or")
+            hint = f"use -f {allowed}, or leave out {flag}"
+            raise GradcliError(f"{flag} has no effect on {call.form} output", hint=hint)
         if needed and not any(options[other] for other in needed):
             raise GradcliError(f"{flag} needs {flags[needed[0]]}", hint=f"add {flags[needed[0]]}")
         for other in option.excludes:

@@ -1,4 +1,4 @@
-"""Where results go: a terminal, a pipe, or a file written whole; what the user's code prints does not touch them."""
+"""Where results go: a terminal, a pipe, or a file. What the user's code prints does not mix with them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from . import messages
 
 
 class NobodyReadsError(Exception):
-    """The pipe that standard output leads to was closed: no reason to fail."""
+    """The pipe that standard output leads to was closed, which is not an error."""
 
 
 class _Results:
     """Where results go.
 
-    stream: None for standard output itself. begun: whether some were written. aside: whether what else is printed goes
-    to standard error. folder: where files go.
+    stream: None for standard output itself. begun: some were written. aside: other output goes to standard error.
+    folder: that of relative file names.
     """
 
     stream: Any = None
@@ -35,8 +35,8 @@ class _Results:
 def claim() -> None:
     """Keep copies of standard output, for results, and of standard error, for messages: the user's code may close both.
 
-    A process that it forks has no part in the results. Files are written from the folder that the command was called
-    in, wherever the user's code goes; output to a standard stream that was closed before the start goes nowhere.
+    Its child processes cannot write results. File names are relative to the folder that the command was called in,
+    even if the user's code changes it. Output to a standard stream that was closed before the start is discarded.
     """
     release()
     with contextlib.suppress(OSError):
@@ -51,27 +51,27 @@ def claim() -> None:
 
 
 def copy_stream(stream: Any) -> Any:
-    """Return a stream to the same place, which stays whatever becomes of the first; None where it leads to none."""
+    """Return a second stream to the same place, which stays open if the first is closed; None if there is none."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         return open(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors)
     return None
 
 
 def set_aside() -> None:
-    """Let all that is written to standard output, but results, go to standard error."""
+    """Redirect what is written to standard output, except results, to standard error."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         _Results.aside = True
 
 
 def results_to_stderr() -> None:
-    """Let results go to standard error: standard output belongs to a command of the user's."""
+    """Write results to standard error: standard output belongs to the user's command."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(sys.stderr.fileno(), _Results.stream.fileno())
 
 
 def disown() -> None:
-    """Let what this process writes to the copies of standard streams go nowhere; messages go to standard error."""
+    """Discard what this process writes to the copies of standard streams; messages go to standard error."""
     discard(_Results.stream, messages.settings.stream)
     messages.settings.stream = None
 
@@ -87,7 +87,7 @@ def results() -> Any:
 
 
 def write(text: Any) -> None:
-    """Write a result, text or bytes, after what the user's code has printed so far. Raises NobodyReadsError."""
+    """Write a result, text or bytes, after the user's output so far. Raises NobodyReadsError."""
     flush()
     stream = results()
     _Results.begun = True
@@ -106,7 +106,7 @@ def begun() -> bool:
 
 
 def nobody_reads() -> bool:
-    """Return whether the results go to a pipe whose reader has gone."""
+    """Return whether results go to a pipe that nobody reads."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         poll = select.poll()
         poll.register(results(), 0)
@@ -120,20 +120,20 @@ def flush() -> None:
 
 
 def finish() -> None:
-    """Write out what the user's code has printed. Raises OSError where there is no room for it."""
+    """Flush what the user's code has printed. Raises OSError if there is no room for it."""
     try:
         sys.stdout.flush()
     except ENDINGS:
         raise
-    except BaseException as error:  # the user's code may have put anything there
+    except BaseException as error:  # the user's code may have replaced sys.stdout
         if isinstance(error, OSError) and error.errno in messages.FULL:
             raise
 
 
 def release() -> None:
-    """Give standard output back.
+    """Restore standard output.
 
-    A process that ends with the command does not: threads and what runs at exit would print behind the results.
+    A process that ends with the command does not: threads and exit functions would print after the results.
     """
     flush()
     with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -146,27 +146,26 @@ def release() -> None:
 
 
 def silence() -> None:
-    """Let nothing more be written to a pipe that nobody reads."""
+    """Discard further results, which nobody reads."""
     discard(_Results.stream, sys.stdout)
 
 
 LONGEST = 1000
 """The longest line of a table, in columns."""
 PLAIN = str.maketrans("…×·∂²", "~x*d2")
-"""What stands for the commonest characters where there is only ASCII, of the same width."""
+"""ASCII for the most common characters, of the same width."""
 FILE_SIZE = (100, 40)
-"""Columns and lines of a table in a file."""
 TEXT_ENDINGS = ("", ".txt", ".log", ".out", ".lock")
-"""Of files that may hold text of any kind; other endings say what is expected of a file."""
+"""Endings of files of any text; others imply a format."""
 TABLE = ("table", "text")
-"""The formats of a file without an ending of its own."""
+"""Formats without an ending of their own."""
 
 
 class Output:
-    """How a result is to be shown, as a request says it.
+    """How to show a result.
 
-    form: the format, as the ending of the file or -f says it; else `table` on a terminal and where something is drawn,
-    and the second of the command's formats elsewhere. path: a file, None for standard output.
+    form: the format, by the ending of the file or -f; else `table` on a terminal and with --plot, or the second of the
+    command's formats. path: a file, None for standard output.
     """
 
     def __init__(self, request: Request, formats: tuple[str, ...]):
@@ -180,7 +179,7 @@ class Output:
         unknown = named is None and form is None and len(formats) > 1 and kind not in TEXT_ENDINGS
         if unknown and not is_stream(self.path or ""):
             endings = [".txt", *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE)]
-            hint = f"the types are {', '.join(dict.fromkeys(endings))}; with -f any name will do"
+            hint = f"the types are {', '.join(dict.fromkeys(endings))}; with -f any name is allowed"
             raise GradcliError(f"-o {path}: unknown type of file '{kind}'", hint=hint, kind="file")
         if named is not None and named not in formats:
             raise GradcliError(f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}")
@@ -204,13 +203,13 @@ class Output:
 
     @property
     def unicode(self) -> bool:
-        """Whether standard output takes more than ASCII. LC_ALL=C says no, whatever Python makes of it."""
+        """Whether standard output takes more than ASCII. LC_ALL=C says no, whatever Python assumes."""
         if os.environ.get("LC_ALL") in ("C", "POSIX") and not os.environ.get("PYTHONIOENCODING"):
             return False
         return (getattr(results(), "encoding", None) or "").lower().startswith("utf")
 
     def show(self, result: Any) -> None:
-        whole = self.path is not None or self.form == "html"  # arrays have all elements in files and pages
+        whole = self.path is not None or self.form == "html"  # files and pages have all elements
         style = Style(self.precision, self.unicode, self.command, self.size, whole=whole)
         rendered = render(result, self.form, style)
         if self.form == "table":
@@ -220,7 +219,7 @@ class Output:
             note_what_is_hidden(result, rendered)
 
     def numbers_of(self, result: Any, style: Style) -> Any:
-        """Return a result's numbers, which are never cut, as something to render without the sentences beside them."""
+        """Return the numbers of a result, which are never cut, to be rendered without other text."""
         from ..show.results import Gradients, Hessian, Jacobian, Products
 
         if not isinstance(result, Gradients | Hessian | Jacobian | Products):
@@ -230,13 +229,13 @@ class Output:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and lines: the terminal's, or those of a file and of what is written whole."""
+        """Columns and lines: of the terminal, else those of a file."""
         return terminal_size() if self.path is None and not self.prints_all else FILE_SIZE
 
     def print_text(self, renderable: Any, whole: Any = None) -> str:
-        """Return what rich makes of a renderable for this terminal (or file) as text.
+        """Render with rich for this terminal or file.
 
-        whole: what must not be cut: lines become as long as it needs, even longer than the terminal is wide.
+        whole: a renderable that must not be cut, even if its lines are longer than the terminal is wide.
         """
         console = console_for(self.size[0], self.path is None and messages.colourful(results()))
         if whole is not None:
@@ -257,7 +256,7 @@ class Output:
 
 
 def output_of(command: str, formats: tuple[str, ...], **asked: Any) -> Output:
-    """Return the output of a command that has no TARGET, and let messages be as it was asked."""
+    """Return the output of a command without a TARGET, and apply its settings for messages."""
     request = Request(command=command, **asked)
     messages.settings.color, messages.settings.quiet = request.color, request.quiet
     shown = Output(request, formats)
@@ -266,7 +265,7 @@ def output_of(command: str, formats: tuple[str, ...], **asked: Any) -> Output:
 
 
 def note_what_is_hidden(result: Any, text: str) -> None:
-    """Say how many elements a table elides, if it does, and where all are."""
+    """Note the number of elements that a table elides, and the formats that have all."""
     from ..show.arrays import SHOWN_WHOLE
     from ..show.results import dense_arrays
 
@@ -277,7 +276,7 @@ def note_what_is_hidden(result: Any, text: str) -> None:
 
 
 def terminal_size() -> tuple[int, int]:
-    """Return columns and lines of the terminal: COLUMNS and LINES, else what it says, else 80 and 24."""
+    """Return columns and lines of the terminal: COLUMNS and LINES, else its size, else 80 and 24."""
     import shutil
 
     columns, lines = shutil.get_terminal_size((80, 24))
@@ -291,7 +290,7 @@ def console_for(width: int, colour: bool) -> Any:
     from rich.segment import Segment
 
     class Visible(Console):
-        """Shows control characters in what is printed, which are the user's, as pictures."""
+        """A console that shows control characters as pictures."""
 
         def render(self, *args: Any, **named: Any) -> Any:
             for segment in super().render(*args, **named):
@@ -310,14 +309,14 @@ def console_for(width: int, colour: bool) -> Any:
 
 
 def check_writable(path: str) -> None:
-    """Raise GradcliError where a file cannot be written, and say why."""
+    """Raise GradcliError if a file cannot be written."""
     if not path:
-        raise GradcliError("no name of a file to write", hint="for example -o result.json")
+        raise GradcliError("the name of the output file is empty", hint="for example -o result.json")
     folder, why = os.path.dirname(path) or ".", ""
     if os.path.isdir(path):
         why = "it is a directory"
     elif not os.path.isdir(folder):
-        why = f"there is no folder {os.path.abspath(folder)}"
+        why = f"no such folder {os.path.abspath(folder)}"
     elif not os.access(folder, os.W_OK) and not os.access(path, os.W_OK):
         why = "permission denied"
     if why:
@@ -325,7 +324,7 @@ def check_writable(path: str) -> None:
 
 
 def write_file(path: str, content: str | bytes) -> None:
-    """Write a file whole or not at all: to a temporary file beside it, then renamed over it.
+    """Write a file completely or not at all: to a temporary file, which is renamed.
 
     Devices and pipes, and names such as /dev/stdout, are written directly. Raises GradcliError.
     """
@@ -347,6 +346,6 @@ def write_file(path: str, content: str | bytes) -> None:
 
 
 def is_stream(path: str) -> bool:
-    """Return whether a path leads to something that is written to and not replaced."""
+    """Return whether a path leads to a device or a pipe, which is written to and not replaced."""
     device = os.path.abspath(path).startswith(("/dev/", "/proc/")) and not path.startswith("/dev/shm/")
     return device or (os.path.exists(path) and not os.path.isfile(path))

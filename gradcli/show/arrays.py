@@ -17,14 +17,14 @@ from .data import NONE, number, shape_text
 from .plot import SHADES, SHADES_PLAIN
 from .results import Block, labels
 
-SHOWN_WHOLE = 20  # elements up to which an array is never elided: lines that are too long are wrapped
+SHOWN_WHOLE = 20  # arrays with no more elements are never elided; their long lines are wrapped
 EDGE = 3  # elements shown at either end of an elided axis
-POSITIVE, NEGATIVE, COMPLEX = "color(28)", "color(63)", "color(30)"  # as far from white as from black
+POSITIVE, NEGATIVE, COMPLEX = "color(28)", "color(63)", "color(30)"  # readable on black and on white
 LONG = 8  # axes longer than this are elided
 
 
 def shade(x: Any, largest: float) -> str:
-    """Return the style of a number: its colour shows the sign, its weight the size beside the largest."""
+    """Return the style of a number: colour for its sign, weight for its size relative to the largest."""
     if isinstance(x, complex | np.complexfloating):
         return COMPLEX
     if not np.isfinite(x):
@@ -37,7 +37,7 @@ def shade(x: Any, largest: float) -> str:
 
 
 def shown_positions(length: int, edge: int | None) -> list[int | None]:
-    """Return the positions to show along an axis; None stands for those left out. edge: how many at either end."""
+    """Return the positions to show along an axis, None for a gap. edge: how many to show at either end."""
     if length <= (LONG if edge is None else 2 * edge + 1):
         return list(range(length))
     edge = edge or EDGE
@@ -51,9 +51,9 @@ def is_whole(array: np.ndarray, style: Style) -> bool:
 def array_text(
     array: np.ndarray | None, style: Style, coloured: bool, edge: int | None, width: int | None = None
 ) -> Text:
-    """Return an array as aligned, coloured text; three axes and more are shown slice by slice. None is `none`.
+    """Return an array as aligned, coloured text, slice by slice if it has more than two axes. None is `none`.
 
-    edge: how many elements to leave at either end of long axes. width: where lines are wrapped.
+    edge: how many elements to show at either end of long axes. width: where lines are wrapped.
     """
     if array is None:
         return Text(NONE, style="dim")
@@ -62,15 +62,15 @@ def array_text(
     return Text.assemble(*block(array, write, edges, width))
 
 
-Cell = tuple[str, str]  # a text, and its look
+Cell = tuple[str, str]  # a text and its style
 
 
 def cell_writer(array: np.ndarray, style: Style, coloured: bool = True) -> Callable[..., Cell]:
-    """Return what writes an element of an array at some indices, dots where one of them is None."""
+    """Return a function that writes the element at an index, or dots for an index with None."""
     finite = np.abs(array[np.isfinite(array)])
     largest = float(finite.max()) if finite.size else 0.0
     digits, dots = style.precision or 6, "…" if style.unicode else "..."
-    coloured &= not style.whole  # a file has no colours, and perhaps very many elements
+    coloured &= not style.whole  # files have no colours
 
     def write(*index: int | None) -> Cell:
         if None in index:
@@ -86,7 +86,7 @@ def block(
 ) -> list[Cell]:
     """Return an array as parts of a text: a number, a line, a matrix, or blocks of them.
 
-    edges: how many elements to leave at either end, of rows and along them. at: where in the whole array it stands.
+    edges: how many rows and columns to show at either end. at: the index of this part in the whole array.
     """
     axes = array.shape[len(at) :]
     if not axes:
@@ -129,7 +129,7 @@ def row_parts(cells: list[Cell], gap: str, width: int | None) -> list[Cell]:
 
 
 EDGES = (None, 3, 2, 1)
-"""How many elements to leave at either end of long axes, until a text fits; None for what is usual."""
+"""Elements to show at either end of long axes, tried until a text fits; None for the default."""
 
 
 def width_of(text: Text) -> int:
@@ -137,7 +137,7 @@ def width_of(text: Text) -> int:
 
 
 def elide_to_width(array: np.ndarray | None, style: Style, coloured: bool, width: int) -> Text:
-    """Return an array as text that is no wider than `width`, where wrapping or eliding can do that."""
+    """Return an array as text, wrapped or elided to `width` if possible."""
     text = Text()
     whole = array is not None and is_whole(array, style)
     for edge in EDGES[: 1 if whole else None]:
@@ -148,16 +148,13 @@ def elide_to_width(array: np.ndarray | None, style: Style, coloured: bool, width
 
 
 def plain_table(*headings: str | Column, look: str = "bold", gap: int = 2) -> Table:
-    """Return a table without lines, blanks between its columns; what is too long for a heading's is folded."""
+    """Return a table without lines; cells that are too long are folded."""
     columns = (Column(heading, overflow="fold") if isinstance(heading, str) else heading for heading in headings)
     return Table(*columns, box=None, header_style=look, pad_edge=False, padding=(0, gap, 0, 0))
 
 
 class Row(NamedTuple):
-    """A name, a shape, and arrays, each with whether it is coloured.
-
-    An array that is None is shown as none, a pair that is None not at all.
-    """
+    """A name, a shape, and pairs of an array (None shows as none) and whether it is coloured; None for no cell."""
 
     name: Text
     shape: tuple[int, ...]
@@ -165,7 +162,7 @@ class Row(NamedTuple):
 
 
 def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) -> list[Any]:
-    """Return a table of arrays by name; where it does not fit, the arrays stand below their name."""
+    """Return a table of arrays by name, or if it does not fit, a list with the arrays below their names."""
     shapes = [shape_text(row.shape) for row in rows]
     fixed = max([len(headings[0]), *(len(row.name) for row in rows)]) + max(map(len, [headings[1], *shapes])) + 2
     for edge in EDGES:
@@ -200,14 +197,14 @@ def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[st
 
 
 MAP_ROWS, MAP_COLUMNS = 12, 36
-LARGE = 24  # rows or columns from which on a matrix is shown as a heat map
+LARGE = 24  # matrices with more rows or columns are shown as a heat map
 
 
 def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: list[str] | None = None) -> Any:
-    """Return derivatives of an array as something rich prints.
+    """Return derivatives of an array as something that rich prints.
 
-    over: what the elements are, such as ∂y/∂x. drawn: a heat map is wanted, whatever its size. names: of the columns,
-    where they are not the elements of one input.
+    over: the title, such as ∂y/∂x. drawn: draw a heat map, whatever the size. names: of the columns, unless these are
+    the elements of one input.
     """
     (row_name, row_shape), (column_name, column_shape) = block.axes
     rows, columns = math.prod(row_shape), math.prod(column_shape)
@@ -223,7 +220,7 @@ def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: li
 
 
 def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Text:
-    """Return a matrix with the names of its rows and columns; long ones are elided, small ones never."""
+    """Return a matrix with names of rows and columns, elided if it is large."""
     write, whole = cell_writer(flat, style), is_whole(flat, style)
     down = shown_positions(len(rows), flat.size if whole else None)
     names = [write(None)[0] if i is None else rows[i] for i in down]
@@ -238,7 +235,7 @@ def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: S
         ]
         if left + sum(widths) + 2 * len(widths) <= style.size[0]:
             break
-    starts, used = [0], 0  # of groups of columns, which have room beside each other
+    starts, used = [0], 0  # of groups of columns that fit into the width
     for j, width in enumerate(widths if whole else ()):
         used += width + 2
         if used > style.size[0] - left and j > starts[-1]:
@@ -268,7 +265,7 @@ def summary(flat: np.ndarray, style: Style) -> Text:
 
 
 def heat_map(flat: np.ndarray, style: Style) -> Text:
-    """Return a picture: the largest modulus in each cell by its shade, the sign there by its colour."""
+    """Return a heat map: each cell shows the size of its largest element as a shade, and its sign as a colour."""
     rows, columns = (min(n, limit) for n, limit in zip(flat.shape, (MAP_ROWS, MAP_COLUMNS), strict=True))
     down = np.linspace(0, flat.shape[0], rows + 1).astype(int)
     across = np.linspace(0, flat.shape[1], columns + 1).astype(int)

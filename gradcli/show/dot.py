@@ -12,11 +12,11 @@ from . import Style
 from .data import number, shape_text
 from .graph_results import Graph, GraphNode
 
-SHORT = 22  # the longest value, in characters, that is shown whole
+SHORT = 22  # longer values are cut
 
 
 def title(node: GraphNode) -> str:
-    """Return what a node is: its name and its operation."""
+    """Return the name and the operation of a node."""
     if node.operations > 1:
         return f"{node.op}: {node.operations} operations ({node.formula})"
     if node.kind == "leaf":
@@ -25,7 +25,7 @@ def title(node: GraphNode) -> str:
 
 
 def shape_words(shape: tuple[int, ...] | None) -> str:
-    """Return a node's shape as pictures say it: shape 2, 2×3, nothing for a single number."""
+    """Return a node's shape for pictures: shape 2, 2×3, "" for a single number."""
     return f"shape {shape[0]}" if shape and len(shape) == 1 else shape_text(shape or (), "")
 
 
@@ -42,7 +42,7 @@ def cut_array(text: str, width: int) -> str:
 
 
 def nest_values(value: np.ndarray, digits: int, most: int | None = SHORT) -> str:
-    """Return an array in brackets. most: the elements of an axis to write, None for all."""
+    """Return an array in brackets. most: the number of elements of an axis to write, None for all."""
     if value.ndim == 0:
         return number(value[()] + 0.0, digits) if value.dtype.kind in "fc" else str(value[()])
     parts = [nest_values(item, digits, most) for item in value[:most]]
@@ -52,7 +52,7 @@ def nest_values(value: np.ndarray, digits: int, most: int | None = SHORT) -> str
 FILLS = {"leaf": "#d5e8d4", "intermediate": "#f5f5f5", "output": "#ffe6cc", "folded": "#dae8fc"}
 STROKES = {"leaf": "#82b366", "intermediate": "#999", "output": "#d79b00", "folded": "#6c8ebf"}
 HOOKED = "#b85450"
-"""The colours of nodes by kind, and of the frame of those that have hooks, in every picture of a graph."""
+"""Colours of nodes by kind, and of the frame of nodes with hooks, in all pictures of graphs."""
 FRAMES = {
     "leaf": 'shape=box, style="filled,rounded"',
     "intermediate": "shape=ellipse, style=filled",
@@ -81,7 +81,7 @@ Scope = tuple[str, ...]
 def nest_scopes(
     result: Graph, write: Callable[[GraphNode], str], begin: Callable[[int, Scope], list[str]], end: str
 ) -> list[str]:
-    """Return a line per node, those of a module between the lines at which its cluster begins and ends."""
+    """Return a line per node; those of a module are between the first and last line of its cluster."""
     groups: dict[Scope, list[GraphNode]] = {(): []}
     for node in result.nodes:
         for depth in range(len(node.scope) + 1):
@@ -99,7 +99,7 @@ def nest_scopes(
 
 
 def render_graph(result: Graph, style: Style) -> str:
-    """Return a digraph in which gradients flow upwards: operands below what was computed from them."""
+    """Return a digraph with operands below their results."""
 
     def write(node: GraphNode) -> str:
         looks = f'{FRAMES[node.kind]}, fillcolor="{FILLS[node.kind]}"'
@@ -140,7 +140,7 @@ def quote_mermaid(text: str) -> str:
 
 
 def render_mermaid(result: Graph, style: Style) -> str:
-    """Return a flowchart with operands below what was computed from them."""
+    """Return a flowchart with operands below their results."""
 
     def write(node: GraphNode) -> str:
         left, right = SHAPES[node.kind]

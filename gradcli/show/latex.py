@@ -16,7 +16,7 @@ from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, bol
 
 
 def value(x: Any, precision: int | None) -> str:
-    """Return a number as LaTeX; a formula, which is text, as it is."""
+    """Write a number as LaTeX; text, which is a formula, stays as it is."""
     if isinstance(x, str):
         return x
     text = number(x, precision)
@@ -27,7 +27,7 @@ def value(x: Any, precision: int | None) -> str:
 
 
 def array(x: np.ndarray | None, precision: int | None) -> str:
-    """Return an array as a number, a column or a matrix; higher ones slice by slice. None is told in words."""
+    """Write an array as a number, a column or a matrix, or slice by slice; None in words."""
     if x is None:
         return rf"\text{{{NONE}}}"
     if x.ndim == 0:
@@ -41,7 +41,7 @@ def array(x: np.ndarray | None, precision: int | None) -> str:
 
 
 def equations(result: Any, left: Callable[[Block], str], style: Style) -> str:
-    """Return an equation for each block of a result, with its formula before the numbers where there is one."""
+    """Return an equation for each block of a result: formula, if any, and numbers."""
 
     def write(block: Block, x: Any, precision: int | None) -> str:
         if len(block.axes) == 2:  # a row per output and a column per input element
@@ -69,7 +69,7 @@ def render_gradients(result: Gradients, style: Style) -> str:
 
 
 def names(name: str, shape: tuple[int, ...]) -> str:
-    """Return an array by the names of its elements: (x_{0}, x_{1})."""
+    """Write an array by the names of its elements: (x_{0}, x_{1})."""
     parts = [element_symbol(part) for part in labels(name, shape)]
     if len(parts) > 12:
         parts = [*parts[:3], r"\dots", parts[-1]]
@@ -77,13 +77,13 @@ def names(name: str, shape: tuple[int, ...]) -> str:
 
 
 def render_jacobian(result: Jacobian, style: Style) -> str:
-    """Return one equation per input, with the elements of output and input in the order of rows and columns."""
+    """Return one equation per input; rows and columns are the elements of output and input, in order."""
     output = names(result.output or "f", result.value.shape)
     return equations(result, lambda b: rf"\frac{{\partial {output}}}{{\partial {names(*b.axes[1])}}}", style)
 
 
 def render_hessian(result: Hessian, style: Style) -> str:
-    """Return one equation per pair of inputs; for numbers, one of the whole matrix."""
+    """Return one equation per pair of inputs, or one for the whole matrix if all are numbers."""
     output = symbol(result.output or "f")
     if result.whole is not None:
         names_of = list(result.blocks)
@@ -134,7 +134,7 @@ def formula_matrix(matrix: FormulaMatrix, function: str) -> str:
 
 
 def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
-    """Return the left side of a derivative: its name says what it is with respect to."""
+    """Return the left side of an equation for a derivative. name: its variables."""
     parts = name.split("/")
     power = f"^{{{len(parts)}}}" if len(parts) > 1 else ""
     counts = {part: parts.count(part) for part in parts}

@@ -1,4 +1,4 @@
-"""A page of the manual, written in mdoc, as plain text: the macros that our pages use, and no others."""
+"""Manual pages in mdoc as plain text, with only the macros that our pages use."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 import textwrap
 
 ESCAPES = {"e": "\\", "-": "-", "&": "", "(aq": "'", "(ha": "^", "(ti": "~", "(ga": "`", '"': '"'}
-WORDS = {"Ar", "Cm", "Em", "Ev", "Fl", "Li", "Op", "Pa", "Ql", "Sy", "Va", "Xr"}  # macros that stand in running text
-STEP = 5  # columns by which a section, and what is inside a list, is moved to the right
+WORDS = {"Ar", "Cm", "Em", "Ev", "Fl", "Li", "Op", "Pa", "Ql", "Sy", "Va", "Xr"}  # macros in running text
+STEP = 5  # indent of a section and of a list, in columns
 
 
 def render_page(source: str, width: int) -> str:
-    """Return a page as lines of at most width columns, but for what cannot be broken."""
+    """Return a page as lines of at most `width` columns, if they can be broken."""
     page = Page(min(max(width, 40), 100))
     for line in source.splitlines():
         if not line.startswith('.\\"'):  # a comment
@@ -21,9 +21,9 @@ def render_page(source: str, width: int) -> str:
 
 
 class Page:
-    """Lines so far, and words of the paragraph that is being read.
+    """Lines so far, and words of the current paragraph.
 
-    name: the page's, which `.Nm` alone stands for. lists: for each list around, whether it is compact.
+    name: the page's, for `.Nm` alone. lists: for each enclosing list, whether it is compact.
     """
 
     def __init__(self, width: int):
@@ -72,7 +72,7 @@ class Page:
                 self.words.append(expand(f"{macro} {rest}") if macro else unescape(rest))
 
     def flush(self, blank: bool = False) -> None:
-        """Write the paragraph, if there is one. blank: whether an empty line follows."""
+        """Write the paragraph, if any. blank: an empty line follows."""
         text, left = " ".join(self.words), " " * self.indent
         if text:
             lines = textwrap.wrap(text, self.width - len(left), break_on_hyphens=False)
@@ -101,6 +101,6 @@ def expand(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return what roff prints for text with escapes."""
+    """Replace the escapes of roff."""
     text = re.sub(r"\\\[u([0-9A-F]{4,6})\]", lambda code: chr(int(code[1], 16)), text)
     return re.sub(r"\\(\(..|.)", lambda escape: ESCAPES.get(escape[1], escape[1]), text)

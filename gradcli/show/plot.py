@@ -1,4 +1,4 @@
-"""Plots for a terminal: curves and maps, in braille dots or in stars where there is only ASCII."""
+"""Plots for a terminal: curves and maps, in braille dots, or in stars if there is only ASCII."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from rich.text import Text
 from . import Style
 from .graph_results import Sampled
 
-SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"  # cells from empty to full, also with only ASCII
+SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"  # cells from empty to full
 BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-LARGEST = 1e300  # from here on numbers are as infinite in a picture: the lengths between them would overflow
+LARGEST = 1e300  # larger numbers count as infinite: distances between them would overflow
 
 
 class Canvas:
-    """A picture of dots: with Unicode 2 across and 4 down in each character, else one."""
+    """A picture of dots: 2 by 4 in each character with Unicode, else one."""
 
     def __init__(self, columns: int, rows: int, unicode: bool):
         self.across, self.down = (2, 4) if unicode else (1, 1)
         self.dots = np.zeros((rows * self.down, columns * self.across), bool)
 
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """Draw from one point to another. Both have coordinates from 0 to 1, upwards; beyond that it is cut off."""
+        """Draw a line between two points with coordinates from 0 to 1, upwards; the rest is cut off."""
         height, width = (n - 1 for n in self.dots.shape)
-        if not np.isfinite([*start, *end]).all():  # so far away that its place overflows
+        if not np.isfinite([*start, *end]).all():  # so far away that its position overflows
             return
         first, last = clip_line(start, end)
         if not 0 <= first <= last <= 1:
@@ -49,7 +49,7 @@ class Canvas:
 
 
 def clip_line(start: tuple[float, float], end: tuple[float, float]) -> tuple[float, float]:
-    """Return the part of a line, as shares of its length, whose heights are between 0 and 1."""
+    """Return the part of a line, as fractions of its length, with heights from 0 to 1."""
     low, high = start[1], end[1]
     if low == high:
         return (0.0, 1.0) if 0 <= low <= 1 else (1.0, 0.0)
@@ -71,7 +71,7 @@ def ticks(low: float, high: float, count: int) -> tuple[list[float], list[str]]:
 
 
 def extent(y: np.ndarray) -> tuple[float, float]:
-    """Return the range of heights to show: all of them, or without the far ends that poles reach."""
+    """Return the range of heights to show, without the far ends of poles."""
     finite = y[abs(y) < LARGEST]
     if not finite.size:
         return -1.0, 1.0
@@ -91,17 +91,17 @@ SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
 ARROWS, ARROWS_PLAIN = "→↗↑↖←↙↓↘", ">>^<<<v>"
 LEAST, MOST = 4, 16  # rows of a panel
 FAR = 1e6
-"""Heights of a panel beyond which a point is as far away: where lines from there cross the edge keeps its digits."""
-MOST_PLACES = 6  # places that a note names
+"""Points are clipped to this many heights of a panel, so that lines from far away keep their digits at the edge."""
+MOST_PLACES = 6  # a note names no more places
 
 
 Pair = tuple[float, float]
 
 
 class Frame:
-    """What stands around a picture of so many rows, with columns up to the name at its right end.
+    """The axes around a picture. rows: of the picture; name: of the horizontal axis, at its right end.
 
-    heights: the lowest and highest of each panel, by which numbers stand on the left.
+    heights: the lowest and highest of each panel, for the numbers on the left.
     """
 
     def __init__(self, style: Style, name: str, rows: int, heights: list[Pair]):
@@ -113,14 +113,14 @@ class Frame:
         self.columns = max(style.size[0] - self.left - 4 - cell_len(name), 8)
 
     def beside(self, low: float, high: float) -> list[Text]:
-        """Return what stands beside each line of a picture: a number, if there is one, and the axis."""
+        """Return the text left of each line of a picture: a number, if any, and the axis."""
         places, texts = ticks(low, high, max(self.rows // 2, 2))
         at = {row_of(place, low, high, self.rows): text for place, text in zip(places, texts, strict=True)}
         marks = [(at.get(row, ""), self.mark if row in at else self.side) for row in range(self.rows)]
         return [Text(f" {text:>{self.left}} {mark}", "dim") for text, mark in marks]
 
     def below(self, x: np.ndarray) -> list[Text]:
-        """Return the axis below a picture, and its numbers."""
+        """Return the axis below a picture and its numbers."""
         places, texts = ticks(float(x[0]), float(x[-1]), max(self.columns // 12, 2))
         floor, numbers = [self.floor] * self.columns, [" "] * self.columns
         free = 0
@@ -156,7 +156,7 @@ def curves(result: Sampled, style: Style) -> Group:
 
 
 def with_breaks(result: Sampled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a curve's points, values and slopes with those on both sides of each break, and a gap between them."""
+    """Return a curve's points, values and slopes, with both sides of each break and a gap between them."""
     ((_, x),), value, (slope,) = result.axes.items(), result.value, result.slopes
     columns = np.array([x, value, slope])
     for each in result.breaks:
@@ -169,7 +169,7 @@ def with_breaks(result: Sampled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def notes_of(result: Sampled) -> list[str]:
-    """Return in words where a curve has kinks, jumps and poles, and where it has no value."""
+    """Describe where a curve has kinks, jumps and poles, and where it has no value."""
     ((name, x),) = result.axes.items()
     notes = []
     for kind in ("kink", "jump", "pole"):
@@ -187,14 +187,14 @@ def notes_of(result: Sampled) -> list[str]:
 
 
 def stretches(x: np.ndarray, holds: np.ndarray, digits: int) -> list[str]:
-    """Return where along an axis something holds: a text for each point alone, or first and last of neighbours."""
+    """Return where along an axis `holds` is true: points, or ranges "a to b"."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(int))).reshape(-1, 2)
     ends = [(f"{x[i]:.{digits}g}", f"{x[j - 1]:.{digits}g}") for i, j in edges.tolist()]
     return [first if first == last else f"{first} to {last}" for first, last in ends]
 
 
 def head(result: Sampled, style: Style) -> Text:
-    """Return the output's name or the first line of the program, cut where it fills half of the terminal."""
+    """Return the output's name or the program's first line, cut to half of the terminal."""
     first = (result.output or result.target).strip().split("\n")[0]
     limit = max(style.size[0] // 2, 10)
     return Text(first if len(first) <= limit else first[: limit - 3] + "...", FUNCTION)
@@ -205,7 +205,7 @@ def panel(
 ) -> list[Text]:
     """Return the lines of a curve with its vertical axis, and a mark at each kink.
 
-    slope: tells a jump from a steep part, where known. heights: the lowest and highest to show.
+    slope: distinguishes a jump from a steep part, if known. heights: the lowest and highest to show.
     """
     rows, columns, (low, high) = frame.rows, frame.columns, heights
     canvas = Canvas(columns, rows, frame.unicode)
@@ -228,7 +228,7 @@ def panel(
 
 
 def jumps(i: int, x: np.ndarray, y: np.ndarray, up: np.ndarray, slope: np.ndarray | None) -> bool:
-    """Return whether a curve is to be broken between a point and the next: at a pole, or at a step."""
+    """Return whether to break a curve between a point and the next, for a pole or a jump."""
     if min(up[i], up[i + 1]) < 0 and max(up[i], up[i + 1]) > 1:
         return True
     if slope is None or not np.isfinite(slope[i : i + 2]).all() or abs(up[i + 1] - up[i]) < 0.02:
@@ -241,7 +241,7 @@ def row_of(y: float, low: float, high: float, rows: int) -> int:
 
 
 def colour_map(result: Sampled, style: Style) -> Group:
-    """Return a map shaded by value, with arrows up the slope, axes and the meaning of the shades."""
+    """Return a map shaded by value, with arrows up the slope, axes and a legend."""
     (name, x), (other, y) = result.axes.items()
     rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)
     bottom, top = float(y[0]), float(y[-1])
@@ -254,7 +254,7 @@ def colour_map(result: Sampled, style: Style) -> Group:
     ]
     title = head(result, style).append(f"   {other} upwards, arrows along the gradient", "dim")
     legend = Text("  shades: ", "dim").append("blank", "dim")
-    for level, shade in list(enumerate(SHADES if style.unicode else SHADES_PLAIN))[1:]:  # and where they change
+    for level, shade in list(enumerate(SHADES if style.unicode else SHADES_PLAIN))[1:]:
         legend.append(f" {low + level * (high - low) / 5:.3g} ", "dim").append(shade, SHADE_LOOKS[level])
     return Group(title, *lines, *frame.below(x), legend)
 
@@ -279,7 +279,7 @@ def map_row(result: Sampled, row: int, shape: tuple[int, int], ends: tuple[float
 
 
 def arrow(result: Sampled, i: int, j: int, shape: tuple[int, int], style: Style) -> str:
-    """Return the arrow of steepest ascent in the picture, a dot where there is none."""
+    """Return the arrow of steepest ascent, or a dot."""
     rows, columns = shape
     across, along = (axis[-1] - axis[0] for axis in result.axes.values())
     right = result.slopes[0][i, j] * across / columns

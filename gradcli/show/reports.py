@@ -30,7 +30,7 @@ def annotate_check(check: CheckReport, style: Style) -> str:
     place = f"file={escape_command(os.path.normpath(file), True)}," if file else ""
     place += f"line={line}," if line else ""
     lines = [*reasons(check, style.precision), *([check.blame] if check.blame else [])]
-    lines += [*check.trace.splitlines(), *([f"found: {check.found.line}"] if check.found else [])]
+    lines += [*(check.trace or "").splitlines(), *([f"found: {check.found.line}"] if check.found else [])]
     title = escape_command("gradcheck " + check.name, True)
     return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
 
@@ -116,7 +116,7 @@ def write_junit(result: CheckSummary, style: Style) -> str:
             part = ElementTree.SubElement(case, tag, message=printable(first))
             if tag in ("failure", "error"):
                 part.set("type", check.rule)
-            part.text = printable("\n".join([*others, check.blame or "", check.trace]).strip())
+            part.text = printable("\n".join([*others, check.blame or "", check.trace or ""]).strip())
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)

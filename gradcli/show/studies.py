@@ -1,4 +1,4 @@
-"""Formulas, long numbers, locks, mutants and precision, as a terminal shows them."""
+"""Formulas, long numbers, locks, mutants and precision for a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .plot import stretches
 from .results import label, value_block
 from .study_results import Agreement, Formulas, Lock, LongNumbers, Loss, Mutation, Precision, Verification
 
-MOST_FORMULAS = 12  # elements whose formula is shown
+MOST_FORMULAS = 12  # no more formulas are shown
 
 
 def render_formulas(result: Formulas, style: Style) -> Group:
@@ -48,7 +48,7 @@ def power_text(n: int, style: Style) -> str:
 
 
 def formula_matrix(result: Formulas, style: Style) -> Group:
-    """Return a Jacobian or a Hessian of formulas with names of rows and columns; a list where that is too wide."""
+    """Return a Jacobian or a Hessian of formulas as a table, or as a list if that is too wide."""
     matrix = result.matrix
     assert matrix is not None
     head = Text(f"{matrix.kind.capitalize()} of {result.function}", style="bold")
@@ -83,14 +83,14 @@ RAISED = dict(zip("0123456789abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷�
 
 
 def space(dims: tuple[int | str, ...]) -> str:
-    """Return the exponent of ℝ: nothing for a number, raised letters where there are such."""
+    """Return the exponent of ℝ, in raised letters if possible."""
     text = shape_text(dims, "")
     letters = [RAISED.get(c, "ˣ" if c == "×" else "") for c in text]
     return "".join(letters) if all(letters) else f"^({text})"
 
 
 def write_formula(formula: Any, style: Style, look: str) -> Text:
-    """Return a formula as on paper; on one line, which can be broken, where that would be too wide."""
+    """Return a formula as on paper, or on one line if that is too wide."""
     wide = max(map(cell_len, formula.pretty.split("\n"))) > style.size[0] - 4
     return Text(formula.text if wide else formula.pretty, style=look)
 
@@ -106,7 +106,7 @@ def render_longnumbers(result: LongNumbers, style: Style) -> Table:
 
 
 def agreements(items: tuple[Agreement, ...]) -> Group:
-    """Return a table of the formulas beside a result: the formula, its value, and whether the engine agrees."""
+    """Return a table of formulas, their values, and whether the engine agrees."""
     table = plain_table(Column("by sympy", no_wrap=True), "formula", "value in 30 digits", Column("", no_wrap=True))
     for item in items:
         verdict = Text("agrees", style="green") if item.agrees else Text("DISAGREES", style="bold red")
@@ -193,8 +193,8 @@ def render_mutation(result: Mutation, style: Style) -> Group:
     return Group(*parts)
 
 
-BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"  # what stands for no digits up to all of them
-SHARE = 0.75  # of the digits of the type: with fewer, a point is called bad
+BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"  # from no digits to all of them
+SHARE = 0.75  # points with a smaller share of the type's digits are bad
 MOST_PLACES = 3
 
 
@@ -204,7 +204,7 @@ def render_precision(result: Precision, style: Style) -> Group:
     where = f"from {low} to {high}, {len(result.x)} points" if len(result.x) > 1 else f"= {low}"
     head.append(f"   {result.name} {where}, {result.full:.1f} digits are all", "dim")
     parts: list[Any] = [head, Text(""), summary(result, style)]
-    alike: dict[tuple, list[Loss]] = {}  # an operation is named once
+    alike: dict[tuple, list[Loss]] = {}  # so that each operation is reported once
     for loss in result.losses:
         alike.setdefault((loss.formula, loss.kind, loss.at), []).append(loss)
     names = [" and ".join(x.of if x.of == "value" else f"d/d{x.of}" for x in losses) for losses in alike.values()]
@@ -215,7 +215,7 @@ def render_precision(result: Precision, style: Style) -> Group:
 
 
 def summary(result: Precision, style: Style) -> Table:
-    """Return a table: of value and gradients the fewest digits, where, and bars from one end to the other."""
+    """Return a table for value and gradients: the fewest digits, where, and bars along the range."""
     bad = SHARE * result.full
     table = plain_table("digits", "least", f"at {result.name}", "median", f"below {bad:.0f} at", "from left to right")
     for name, digits in result.curves.items():
@@ -238,7 +238,7 @@ def summary(result: Precision, style: Style) -> Table:
 
 
 def bars(digits: np.ndarray, full: float, style: Style, width: int) -> str:
-    """Return a character for each point, of neighbouring ones the worst where there is no room; a blank for none."""
+    """Return a character for each point, or the worst of neighbours if there are many; a blank for no value."""
     marks = BARS if style.unicode else BARS_PLAIN
     text = ""
     for part in np.array_split(digits, min(len(digits), width)):

@@ -70,7 +70,7 @@ def render_values(result: Tabulated, style: Style) -> Any:
 
 
 def render_jacobian(result: Jacobian, style: Style) -> Group:
-    """Return the value, and one labelled matrix or heat map per input; one for all inputs that are single numbers."""
+    """Return the value and a labelled matrix or heat map per input; inputs that are numbers share one."""
     blocks = list(result.arrays)
     scalars = [block for block in blocks if not block.is_sparse and block.axes[1][1] == ()]
     items = []
@@ -101,9 +101,9 @@ def sparse_text(block: Block, result: Jacobian) -> Text:
 
 
 def render_hessian(result: Hessian, style: Style) -> Group:
-    """Return the value, and one labelled matrix or heat map per pair of inputs; for numbers, one for all.
+    """Return the value and a labelled matrix or heat map per pair of inputs, or one if all inputs are numbers.
 
-    Of ∂x∂y and ∂y∂x, which mirror each other, the first is shown.
+    If ∂x∂y and ∂y∂x mirror each other, only the first is shown.
     """
     names = list(result.inputs)
     whole = result.whole
@@ -181,7 +181,7 @@ def render_checkreport(result: CheckReport, style: Style) -> Group:
 
 
 def head_of(result: Any, style: Style) -> list[Any]:
-    """Return the value of the output, its lines under each other beside the name, and an empty line."""
+    """Return the name and value of the output, and an empty line."""
     output = result.output or "value"
     left = cell_len(output) + 1
     value = elide_to_width(result.value, style, False, style.size[0] - left)
@@ -228,7 +228,7 @@ def details_text(check: CheckReport, style: Style) -> Text:
     lines = [(visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")]
     if check.verdict == "pass" and basis(check):
         lines.append((basis(check), "dim"))
-    if check.verdict == "fail" and all(item.elements is None for item in check.inputs):  # a table has its own tally
+    if check.verdict == "fail" and all(item.elements is None for item in check.inputs):
         lines += [(visible(line), "") for line in input_lines(check)]
     lines += [(text, "yellow") for text in found]
     lines += [(line, "dim") for line in taylor_lines(check.taylor)] if check.taylor is not None else []
@@ -238,7 +238,7 @@ def details_text(check: CheckReport, style: Style) -> Text:
     lines += [("note: " + note, "dim") for note in check.notes if note not in reason]
     lines += [("found: " + visible(check.found.line), "bold")] if check.found is not None else []
     lines += [("hint: " + visible(check.hint), "cyan")] if check.hint else []
-    lines += [(text.replace("\n", indent), "") for text in (visible(check.trace), check.blame) if text]
+    lines += [(text.replace("\n", indent), "") for text in (visible(check.trace or ""), check.blame) if text]
     return Text.assemble(*((indent + text, look) for text, look in lines))
 
 
@@ -249,7 +249,7 @@ def render_explanation(result: Explanation, style: Style) -> Group:
 
 
 def explained_text(item: Explained, style: Style) -> Text:
-    """Return the state of one gradient, its cause, the line with what happened there, and the fix."""
+    """Return the state of one gradient, its cause, the line, what happened there, and the fix."""
     mark, plain, colour = MARKS["pass" if item.state == "ok" else "fail"]
     text = Text().append(f"{mark if style.unicode else plain} ", colour).append(visible(f"{item.name}.grad"), "bold")
     if item.state == "ok":
@@ -285,7 +285,7 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
 
 
 def again_text(check: CheckReport) -> list[Text]:
-    """Return the command that repeats a check that failed, in one line however long: it is to be copied."""
+    """Return the command that repeats a failed check, unbroken so that it can be copied."""
     if not check.replay or check.verdict != "fail":
         return []
     return [Text(f"    again: {visible(check.replay)}", "cyan", no_wrap=True, overflow="ignore")]
@@ -296,7 +296,7 @@ WORDS = {"pass": "ok", "fail": "FAIL", "inconclusive": "inconclusive", "hidden":
 
 
 def tally(item: InputCheck) -> str:
-    """Return an input with how many of its elements are wrong or open: pi FAIL 1/3, A ok."""
+    """Return an input's verdict, with the number of its elements that have it: pi FAIL 1/3, A ok."""
     if item.elements is None or item.verdict == "pass":
         return f"{item.name} {WORDS[item.verdict]}"
     count = int((item.elements.verdicts == item.verdict).sum())
@@ -304,7 +304,7 @@ def tally(item: InputCheck) -> str:
 
 
 def element_table(check: CheckReport, style: Style) -> Text:
-    """Return the tally of the inputs and an aligned table of all elements, as wide as the terminal at most."""
+    """Return the tally of the inputs and a table of all elements that fits the terminal."""
     text = Text("    " + ", ".join(map(tally, check.inputs)), "bold")
     rows = [(row, row.name(item.name)) for item in check.inputs for row in item.rows()]
     for digits, headings in looks(style):
@@ -324,7 +324,7 @@ HEADINGS = ("element", "claimed", "numeric", "error", "ratio", "")
 
 
 def looks(style: Style) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield digits and columns to try in turn: a table has as many digits as fit, and then fewer columns."""
+    """Yield digits and columns to try in turn, until a table fits: fewer digits first, then fewer columns."""
     for dropped in ((), ("ratio",), ("ratio", "error")):
         for digits in (style.precision,) if style.precision else range(12, 2, -1):
             yield digits, tuple(heading for heading in HEADINGS if heading not in dropped)

@@ -1,4 +1,4 @@
-"""Graphs and the steps of backward, as a terminal shows them."""
+"""Graphs and the steps of backward for a terminal."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .data import shape_text
 from .dot import cut_array, nest_values, title, value_text
 from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
 
-SHORT = 44  # the longest array, in characters, that is shown whole
-MOST_LINES = 400  # the lines that a terminal is given of a long trace
+SHORT = 44  # longer arrays are cut
+MOST_LINES = 400  # a terminal shows no more lines of a trace
 EMPHASIS = {"step": "bold", "sent": "cyan", "leaf": "bold green", "hook": "magenta", "dim": "dim", "": ""}
 
 
 class Words(NamedTuple):
-    """A piece of text, and what it is: a key of EMPHASIS."""
+    """A piece of text and its role: a key of EMPHASIS."""
 
     text: str
     what: str = ""
@@ -49,7 +49,7 @@ def pass_heading(run: Pass, number: int, several: bool) -> Line:
 
 
 def forward_lines(run: Pass, style: Style) -> list[Line]:
-    """Return the lines of the forward part: what every result is and how it came about."""
+    """Return the lines of the forward part: the formula and the value of each result."""
     left = [f"{item.label} = {item.formula}" if item.formula else item.label for item in run.forward]
     width = min(max(map(len, left), default=0), 40)
     return [
@@ -85,7 +85,7 @@ def step_lines(step: Step, style: Style) -> list[Line]:
 
 
 def flow_lines(origin: Step, flow: Flow, style: Style) -> list[Line]:
-    """Return what is sent to one operand: the rule in symbols, the numbers, and where they go."""
+    """Return the lines for one operand: the rule in symbols, the numbers, and the receiver."""
     rule = f"{flow.slope} = {flow.formula}" if flow.slope else flow.formula
     local = array_on_a_line(flow.local, style)
     if flow.slope and local and local != flow.formula:
@@ -104,7 +104,7 @@ def flow_lines(origin: Step, flow: Flow, style: Style) -> list[Line]:
     if len(rule) + len("".join(ends)) <= 70:
         return [[Words(f"     {rule}   "), Words("".join(ends), "sent")]]
     lines = [""]
-    for part in ends:  # what does not fit begins a line, so that no arrow stands apart from what it leads to
+    for part in ends:  # an arrow stays with its target
         if lines[-1] and 7 + cell_len(lines[-1] + part) > style.size[0]:
             lines.append("")
         lines[-1] += part if lines[-1] else part.lstrip()
@@ -112,7 +112,7 @@ def flow_lines(origin: Step, flow: Flow, style: Style) -> list[Line]:
 
 
 def render_trace(result: Trace, style: Style) -> Text:
-    """Return every pass of backward, its forward part first; of a bounded trace only the beginning."""
+    """Return every pass of backward after its forward part; a bounded trace is cut."""
     text, count = Text(), 0
     for i, line in enumerate(trace_lines(result, style)):
         count += line.plain.count("\n") + 1
@@ -126,7 +126,7 @@ def render_trace(result: Trace, style: Style) -> Text:
 
 
 def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
-    """Yield the lines of a trace, each step with an empty line in front of it and its lines as one text."""
+    """Yield the parts of a trace: each step is one text, after an empty line."""
 
     def joined(lines: list[Line]) -> Text:
         return Text("\n").join(Text.assemble(*[(part.text, EMPHASIS[part.what]) for part in line]) for line in lines)
@@ -138,17 +138,17 @@ def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
             yield joined([[], *step_lines(each, style)])
 
 
-MOST_CHARACTERS = 50_000_000  # a tree with more indentation than this is refused
+MOST_CHARACTERS = 50_000_000  # trees with more indentation are refused
 LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermediate": ""}
 FACTS = dict.fromkeys(("operation", "shape", "module", "line"), "dim")
 FACTS |= {"hooks": "magenta", "value": "cyan", "gradient": "bold cyan"}
-"""The columns beside a tree, and how they look."""
-SPARE = ("module", "line", "operation", "hooks", "shape")  # what is left out where there is no room, the first first
+"""The columns beside a tree, and their styles."""
+SPARE = ("module", "line", "operation", "hooks", "shape")  # dropped in this order if there is no room
 GAP = 2
 
 
 class TreeLine(NamedTuple):
-    """One line of a tree: its branches, also with what the node is, and what there is to know, by column."""
+    """One line of a tree: its branches, its text with the node's title, and facts by column."""
 
     prefix: str
     text: Text
@@ -156,7 +156,7 @@ class TreeLine(NamedTuple):
 
 
 def tree(result: Graph, style: Style) -> Iterator[TreeLine]:
-    """Yield the lines of a graph as a tree from its outputs down; a shared node is written out once.
+    """Yield the lines of a graph as a tree from its outputs down; a shared node is expanded once.
 
     Raises GradcliError for a graph so deep that its indentation would fill the memory.
     """
@@ -200,14 +200,14 @@ def facts(node: GraphNode, style: Style, values: bool) -> dict[str, str]:
 
 
 def with_values_below(line: TreeLine) -> Text:
-    """Return a line of the tree, and value and gradient below it: for a terminal too narrow for columns."""
+    """Return a line of the tree with value and gradient below it, for a narrow terminal."""
     indent = line.prefix.replace("├─", "│ ").replace("└─", "  ").replace("|-", "| ").replace("`-", "  ")
     facts = [Text(f"{name} {line.facts[name]}", FACTS[name]) for name in ("value", "gradient") if line.facts[name]]
     return line.text + Text(f"\n{indent}   ", "dim") + Text("  ").join(facts) if facts else line.text
 
 
 def render_graph(result: Graph, style: Style) -> Table | Text:
-    """Return a graph as a tree, with columns beside it as far as there is room for them."""
+    """Return a graph as a tree, with as many columns as fit."""
     lines = list(tree(result, style))
     widest = max(line.text.cell_len for line in lines)
     widths = {name: max(cell_len(line.facts[name]) for line in lines) for name in FACTS}

@@ -113,7 +113,7 @@ def gradcheck(
 def use_points(checks: Sequence[Check | CheckReport], path: str, search: int) -> SavedPoints:
     """Give checks the points that a file has for them, and return its content. Raises GradcliError."""
     if not search and not os.path.exists(path):
-        raise GradcliError(f"--save-points: there is no file {path}", hint="--search 100 finds points to save")
+        raise GradcliError(f"--save-points: no such file {path}", hint="--search 100 finds points to save")
     from ...check.search import SavedPoints
 
     saved = SavedPoints(path)
