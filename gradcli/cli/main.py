@@ -53,12 +53,12 @@ GROUPS = {
     },
     "Check": {
         "gradcheck": "A verdict on derivatives, the engine's or written by hand.",
-        "watch": "Derivatives that a command uses, judged there.",
+        "watch": "Check the derivatives a program uses while it runs.",
         "mutate": "How many wrong gradients the tests notice.",
-        "lock": "Gradients kept in a file, and compared later.",
+        "lock": "Write gradients to a file, and compare with them later.",
     },
     "Help": {
-        "run": "A Python script, run; with --torch on gradcli's own engine.",
+        "run": "Run a Python script, with --torch on gradcli's own engine.",
         "ops": "The functions of the language, with their derivatives.",
         "schema": "The form of the JSON that commands print.",
         "completion": "A completion script for bash, zsh or fish.",
@@ -196,7 +196,7 @@ def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
     if isinstance(error, MemoryError):
         return out_of_memory("this")
     if isinstance(error, OSError):
-        what = "cannot write the result" if error.errno in UNWRITABLE else "the system refused to go on"
+        what = "cannot write the result" if error.errno in UNWRITABLE else "the system reported an error"
         where = f": {error.filename}" if isinstance(error.filename, str) else ""
         return GradcliError(f"{what}: {error.strerror or error}{where}", kind="file")
     from ..program.user_code import exit_text, raised_by_user, users_trace
@@ -220,7 +220,7 @@ def usage_error(error: click.UsageError, words: list[str]) -> GradcliError:
         known = [flag for p in error.ctx.command.params for flag in p.opts]
         hint = INSTEAD.get((error.ctx.command.name or "", error.option_name)) or did_you_mean(error.option_name, known)
     elif command == "gradcli watch" and "extra arg" in message:
-        hint = "the command stands after --: gradcli watch -- python fit.py"
+        hint = "write the command after --: gradcli watch -- python fit.py"
     if typed is not None:
         name = next((word for word in words if word in COMMANDS), "grad")
         hint = f"an expression that starts with '-' needs -e: gradcli {name} -e '{typed}'"

@@ -153,7 +153,7 @@ def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dic
         if math.prod(shapes[name]) > limit:
             raise GradcliError(
                 f"--shape {text}: it would have {math.prod(shapes[name])} elements; the limit is {limit}",
-                hint="raise it with --max-elements if there is enough memory",
+                hint="raise it with --max-elements if there is memory for it",
                 kind="limit",
             )
     return shapes
@@ -332,8 +332,8 @@ OPTIONS: dict[str, Callable] = {
     "sparse": option("--sparse", "Detect the sparsity and compute only as many products as it needs."),
     "hook": option(
         "--hook NAME=ACTION",
-        "Run ACTION on NAME's gradient: print, a formula in g, or FILE.py:function. For modules: net.f1=, "
-        "net.f1.forward=, net.f1.forward_pre=. Repeatable.",
+        "Run ACTION on the gradient of NAME. ACTION is print, a formula in g, or FILE.py:function; for modules NAME is "
+        "net.f1, net.f1.forward or net.f1.forward_pre. Repeatable.",
         name="hooks",
         multiple=True,
         complete="hooks",
@@ -347,7 +347,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "retain_all": option("--retain-all", "Report the gradients of all named results."),
     "columns": file_option(
-        "--columns FILE", "Take inputs from the columns of this table, by heading; - is standard input."
+        "--columns FILE", "Take inputs from columns of this table, by heading. - is standard input."
     ),
     "strict": option("--strict", "Treat nan and infinity in the result as an error, with exit code 1."),
     "value": option(
@@ -365,8 +365,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "reference": option(
         "--reference NAME",
-        "Compare with the derivative of this function instead of with values. NAME is in the same file, or "
-        "FILE.py:NAME. For surrogate gradients, and with --dtype for kernels in few digits.",
+        "Compare with the derivative of this function instead of with values. It is in the same file, or FILE.py:NAME "
+        "gives another one. For surrogate gradients, and with --dtype for kernels in few digits.",
         complete="complete_function",
         targets="function",
         excludes="order calls taylor symbolic digits rtol atol eps show search save_points",
@@ -382,7 +382,7 @@ OPTIONS: dict[str, Callable] = {
     "torch": option("--torch", "Let `import torch` in Python files mean gradcli's own engine.", targets=PYTHON),
     "python": option(
         "--python PATH",
-        "Python, or its environment, for Python targets [VIRTUAL_ENV, .venv, CONDA_PREFIX, gradcli's own].",
+        "Python, or its environment, for Python targets. [VIRTUAL_ENV, .venv, CONDA_PREFIX, gradcli's own]",
         complete="files",
         targets=PYTHON,
     ),
@@ -441,7 +441,7 @@ OPTIONS: dict[str, Callable] = {
     "high_order": option("--order N", "Order of the derivatives [1].", type=Count(10), default=1, formats=SHOWN),
     "matrix": option(
         "--matrix",
-        "Derivatives in matrix form, for arrays of any size: --shape A=m,n --shape x=n.",
+        "Derivatives in matrix form, for arrays of any size. Lengths may be names: --shape A=m,n --shape x=n.",
         formats="table text latex json python",
         excludes="at digits simplify max_symbols gradient",
     ),
@@ -479,8 +479,8 @@ OPTIONS: dict[str, Callable] = {
     "sweep_jobs": option("-j --jobs N", "Threads or processes that share the rows [1].", type=Count(1000)),
     "dask": option(
         "--dask ADDRESS",
-        "Run on the Dask cluster of this scheduler: tcp://HOST:PORT, FILE.json, or local for a new one. The workers "
-        "need gradcli, and must see the files.",
+        "Run on the Dask cluster of this scheduler. ADDRESS is tcp://HOST:PORT, a FILE.json, or local for a new "
+        "cluster. The workers need gradcli, and must see the files.",
     ),
     "restart": option("--restart", "Start again, and discard what the output holds."),
     "sweep_output": file_option(
