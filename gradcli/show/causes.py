@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import EXIT_FAIL, EXIT_OK
-from .results import Rows
+from .results import Rows, declare
 
 
 class Cause(NamedTuple):
@@ -45,6 +45,7 @@ def causes() -> dict[str, Cause]:
     return {name: page for page in pages for name in (page.name, *page.also)}
 
 
+@declare(json="name state rule file line text fix")
 class Explained(NamedTuple):
     """Why the gradient of one tensor is as it is.
 
@@ -52,7 +53,6 @@ class Explained(NamedTuple):
     or the size of a gradient that is fine.
     """
 
-    json = "name state rule file line text fix"
     name: str
     state: str
     rule: str | None = None
@@ -64,11 +64,10 @@ class Explained(NamedTuple):
     share: str = ""
 
 
+@declare(json="gradients", columns=("name", "state", "rule", "file", "line", "text", "fix"))
 class Explanation(NamedTuple):
     """What `why` reports about a script."""
 
-    json = "gradients"
-    columns = tuple(Explained.json.split())
     target: str
     gradients: tuple[Explained, ...]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Rows, label
+from .results import Rows, declare, label
 
 SHORT = {"": "", "re": "Re ", "im": "Im "}
 PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
@@ -20,6 +20,7 @@ def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
     return PARTS[part] + label(name, index)
 
 
+@declare(json="output index=place analytic numeric numeric_error output_part? part? one_sided=sides? verdict?")
 class Element(NamedTuple):
     """An element of a Jacobian: the claimed derivative, the numeric one, and the half-width of its interval.
 
@@ -28,7 +29,6 @@ class Element(NamedTuple):
     and of a complex input. verdict: that of this element, if every element was asked for.
     """
 
-    json = "output index=place analytic numeric numeric_error output_part? part? one_sided=sides? verdict?"
     output: tuple[int | str, ...]
     place: tuple[int, ...]
     analytic: Any
@@ -189,10 +189,10 @@ class InputCheck:
         return f"{claimed}, {word} {float(worst.numeric):.{digits}g} ± {worst.numeric_error:.2g}"
 
 
+@declare(json="rule kind text input")
 class Finding(NamedTuple):
     """Part of a diagnosis. kind: a stable word such as sign, factor, transposed; text: the evidence in one line."""
 
-    json = "rule kind text input"
     kind: str
     text: str
     input: str | None = None
@@ -215,6 +215,7 @@ class Direction(NamedTuple):
     numeric_error: float
 
 
+@declare(json="elements closely points directions? calls_needed=needed?")
 class Evidence(NamedTuple):
     """What a verdict rests on.
 
@@ -223,7 +224,6 @@ class Evidence(NamedTuple):
     lack of calls.
     """
 
-    json = "elements closely points directions? calls_needed=needed?"
     elements: int
     closely: int
     points: int
@@ -247,10 +247,10 @@ class TaylorRow(NamedTuple):
     spoilt: bool
 
 
+@declare(json="rate rows")
 class Taylor(NamedTuple):
     """How a Taylor remainder falls with the step: rate 2 if the derivative is right, None if rounding hides it."""
 
-    json = "rate rows"
     rows: tuple[TaylorRow, ...]
     rate: float | None
 
@@ -435,13 +435,13 @@ COUNTED = {
 """The words of a summary, and the verdicts that they count."""
 
 
+@declare(json="checks summary")
 class CheckSummary(NamedTuple):
     """All checks of a run.
 
     seconds: of the checks; whole: with imports, if known. shown: the reports were shown one by one before.
     """
 
-    json = "checks summary"
     target: str
     checks: tuple[CheckReport, ...]
     seconds: float
@@ -483,11 +483,10 @@ class ListedCheck(NamedTuple):
     line: int | None
 
 
+@declare(json="checks", columns=("check", "file", "line"))
 class CheckList(NamedTuple):
     """The checks that a command line selects."""
 
-    json = "checks"
-    columns = ("check", "file", "line")
     target: str
     checks: tuple[ListedCheck, ...]
 

@@ -6,9 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Block, Rows, document_of, own_block, point_to_why
+from .results import Block, Rows, declare, document_of, own_block, point_to_why
+
+NODE = "id=number kind op name formula shape dtype inputs file line hooks scope operations=folded?"
 
 
+@declare(json=NODE)
 class GraphNode(NamedTuple):
     """One recorded operation, one leaf, or several operations folded into one.
 
@@ -18,7 +21,6 @@ class GraphNode(NamedTuple):
     operations: how many were folded into it.
     """
 
-    json = "id=number kind op name formula shape dtype inputs file line hooks scope operations=folded?"
     number: int
     kind: str
     op: str
@@ -41,13 +43,13 @@ class GraphNode(NamedTuple):
         return self.operations if self.operations > 1 else None
 
 
+@declare(json="outputs nodes=documents")
 class Graph(NamedTuple):
     """A recorded graph, with nodes in the order they were made.
 
     outputs: the numbers of the nodes that backward starts at. direction: of pictures, BT (upwards) or LR (rightwards).
     """
 
-    json = "outputs nodes=documents"
     target: str
     nodes: tuple[GraphNode, ...]
     outputs: tuple[int, ...]
@@ -72,7 +74,7 @@ class Graph(NamedTuple):
 
     @property
     def documents(self) -> list[dict[str, Any]]:
-        return [document_of(node, GraphNode.json + " value grad" * self.values) for node in self.nodes]
+        return [document_of(node, NODE + " value grad" * self.values) for node in self.nodes]
 
 
 def as_text(result: Any) -> str:
@@ -82,6 +84,7 @@ def as_text(result: Any) -> str:
     return render(result, "tsv", Style(6)).rstrip("\n")
 
 
+@declare(json="to derivative=slope rule=formula local grad total=received")
 class Flow(NamedTuple):
     """What one step of backward sends to one operand.
 
@@ -90,7 +93,6 @@ class Flow(NamedTuple):
     sent. total: what the operand has received so far; None if this is the first.
     """
 
-    json = "to derivative=slope rule=formula local grad total=received"
     to: str
     slope: str
     formula: str
@@ -111,6 +113,7 @@ class HookCall(NamedTuple):
     after: np.ndarray
 
 
+@declare(json="step=number op label formula line incoming hooks grad=accumulated? sends?")
 class Step(NamedTuple):
     """One step of backward: a node, the gradient that came in (after the hooks), and what it sent on.
 
@@ -118,7 +121,6 @@ class Step(NamedTuple):
     captured: autograd.grad returned the gradient instead.
     """
 
-    json = "step=number op label formula line incoming hooks grad=accumulated? sends?"
     number: int
     op: str
     label: str
@@ -168,6 +170,7 @@ class Pass(NamedTuple):
     steps: tuple[Step, ...]
 
 
+@declare(json="passes=numbered")
 class Trace(NamedTuple):
     """The runs of backward of a program, or one of them.
 
@@ -175,7 +178,6 @@ class Trace(NamedTuple):
     a hint. why: the command that explains gradients of a script.
     """
 
-    json = "passes=numbered"
     target: str
     passes: tuple[Pass, ...]
     first: int = 1
@@ -209,15 +211,16 @@ class Trace(NamedTuple):
         return [{"pass": i, **run._asdict()} for i, run in enumerate(self.passes, self.first)]
 
 
+@declare(json="kind at")
 class Break(NamedTuple):
     """A place where a curve is not smooth: a kink, a jump or a pole. sides: x, value, slope just before and after."""
 
-    json = "kind at"
     kind: str
     at: float
     sides: tuple[tuple[float, float, float], ...]
 
 
+@declare(json="over=axes value derivative? output? breaks?")
 class Sampled(NamedTuple):
     """A function along one input or over two. Value and slopes have an axis for each input.
 
@@ -225,7 +228,6 @@ class Sampled(NamedTuple):
     breaks: of a function along one input.
     """
 
-    json = "over=axes value derivative? output? breaks?"
     target: str
     axes: dict[str, np.ndarray]
     value: np.ndarray

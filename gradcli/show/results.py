@@ -16,13 +16,27 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, EXIT_TARGET, GradcliError, Span, visible
 
 SCHEMA = "gradcli/1"
+T = TypeVar("T", bound=type)
+
+
+def declare(**attributes: Any) -> Callable[[T], T]:
+    """Set class attributes of a result, such as `json`: the body of a named tuple cannot."""
+
+    def decorate(kind: T) -> T:
+        for name, value in attributes.items():
+            setattr(kind, name, value)
+        return kind
+
+    return decorate
+
+
 Rows = Iterable[Sequence[Any]]
 
 
@@ -133,8 +147,8 @@ def document_of(part: Any, declaration: str | None = None) -> dict[str, Any]:
         if splice:
             document |= document_of(value)
         elif not optional or not (value is None or value in ("", (), {})):
-            value = {item.name: item for item in value} if by_name else value
-            document[key] = round(value, int(digits)) if digits else value
+            value = round(value, int(digits)) if digits else value
+            document[key] = {item.name: item for item in value} if by_name else value
     return document
 
 
@@ -168,6 +182,7 @@ class InputGradient(NamedTuple):
         return np.zeros_like(self.value) if self.grad is None else self.grad
 
 
+@declare(json="value grad output? retained? symbolic{}? check?")
 class Gradients(NamedTuple):
     """The value of an output (None when a script ran backward itself) and its gradients.
 
@@ -177,7 +192,6 @@ class Gradients(NamedTuple):
     and its place, if that was asked for. why: the command that explains gradients of a script.
     """
 
-    json = "value grad output? retained? symbolic{}? check?"
     target: str
     value: np.ndarray | None
     inputs: tuple[InputGradient, ...]
@@ -225,10 +239,10 @@ def point_to_why(command: str, gradients: Mapping[str, np.ndarray | None]) -> tu
     return (f"'{command}' finds the cause of {which} being none, zero or nan",)
 
 
+@declare(json="value output?")
 class Value(NamedTuple):
     """The value of an output, and the output's name, if any."""
 
-    json = "value output?"
     target: str
     value: np.ndarray
     output: str | None = None
@@ -238,6 +252,7 @@ class Value(NamedTuple):
         return (value_block(self, "value"),)
 
 
+@declare(json="value jacobian products? output? unused? symbolic{}? check?", columns=("output", "input", "value"))
 class Jacobian(NamedTuple):
     """The value of an output, its inputs' values, and its Jacobian block by block. output: its name, if any.
 
@@ -246,8 +261,6 @@ class Jacobian(NamedTuple):
     formulas of each block (--symbolic). drawn: show heat maps instead of numbers. check: the report of --check.
     """
 
-    json = "value jacobian products? output? unused? symbolic{}? check?"
-    columns = ("output", "input", "value")
     target: str
     value: np.ndarray
     inputs: dict[str, np.ndarray]
@@ -275,14 +288,13 @@ class Jacobian(NamedTuple):
         return {b.key: document_of(b.array, "shape row col data") if b.is_sparse else b.array for b in self.arrays}
 
 
+@declare(json="value hessian=blocks output? unused? symbolic{}?", columns=("first", "second", "value"))
 class Hessian(NamedTuple):
     """The value of a scalar output, its inputs' values, and the second derivatives.
 
     blocks: for inputs a and b, blocks[a][b] has shape a.shape + b.shape.
     """
 
-    json = "value hessian=blocks output? unused? symbolic{}?"
-    columns = ("first", "second", "value")
     target: str
     value: np.ndarray
     inputs: dict[str, np.ndarray]
@@ -336,10 +348,10 @@ class Products(NamedTuple):
         return next(iter(self.parts.values())) if self.kind == "jvp" else self.parts
 
 
+@declare(json="target rows not_finite seconds~4 output")
 class Swept(NamedTuple):
     """How many rows were computed, how many of them are not finite, in how many seconds, and the table's file."""
 
-    json = "target rows not_finite seconds~4 output"
     target: str
     rows: int
     not_finite: int

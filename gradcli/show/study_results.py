@@ -8,18 +8,19 @@ import numpy as np
 
 from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, visible
 from .check_results import CheckReport, CheckSummary
-from .results import Block, Rows, document_of, label, own_block
+from .results import Block, Rows, declare, document_of, label, own_block
 
 
+@declare(json="text latex")
 class Formula(NamedTuple):
     """A formula, in the expression language, in LaTeX, and as a terminal shows it over several lines."""
 
-    json = "text latex"
     text: str
     latex: str
     pretty: str = ""
 
 
+@declare(json="name *formula at=value? shape? agreement?")
 class Derivative(NamedTuple):
     """One derivative: its variables (x[0,1], or x/y for a mixed one), its formula, and its value if asked for.
 
@@ -27,7 +28,6 @@ class Derivative(NamedTuple):
     which it was compared with the engine, and the largest error.
     """
 
-    json = "name *formula at=value? shape? agreement?"
     name: str
     formula: Formula
     value: str | None = None
@@ -39,13 +39,13 @@ class Derivative(NamedTuple):
         return None if self.agreement is None else [*self.dims]
 
 
+@declare(json="kind rows columns entries=texts")
 class FormulaMatrix(NamedTuple):
     """The derivatives as a matrix: the Jacobian of an output with several elements, or the Hessian of a number.
 
     rows: the elements of the output, [0] and so on; for a Hessian the elements of the inputs, like columns.
     """
 
-    json = "kind rows columns entries=texts"
     kind: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -56,6 +56,7 @@ class FormulaMatrix(NamedTuple):
         return [[d.formula.text for d in row] for row in self.entries]
 
 
+@declare(json="order kind? value derivatives shapes? output? matrix? steps?")
 class Formulas(NamedTuple):
     """The formula of an output and those of its derivatives.
 
@@ -65,7 +66,6 @@ class Formulas(NamedTuple):
     dimensions.
     """
 
-    json = "order kind? value derivatives shapes? output? matrix? steps?"
     target: str
     value: tuple[Derivative, ...]
     derivatives: tuple[Derivative, ...]
@@ -86,6 +86,7 @@ class Formulas(NamedTuple):
         return ((step.text,) for step in self.steps) if self.steps else rows
 
 
+@declare(json="text=texts latex value=values agrees decided max_abs_error=error")
 class Agreement(NamedTuple):
     """A formula for one input's gradient, compared with the engine: text and value of each element.
 
@@ -93,7 +94,6 @@ class Agreement(NamedTuple):
     if rounding hides whether an element is right; such elements count as agreeing.
     """
 
-    json = "text=texts latex value=values agrees decided max_abs_error=error"
     name: str
     texts: np.ndarray
     latex: np.ndarray
@@ -104,6 +104,7 @@ class Agreement(NamedTuple):
     decided: bool = True
 
 
+@declare(json="value=rounded_value grad=rounded_parts? output? digits=all_digits", without=("npz", "npy"))
 class LongNumbers(NamedTuple):
     """Values and derivatives in many digits, as text: only digits that are right.
 
@@ -112,8 +113,6 @@ class LongNumbers(NamedTuple):
     out.
     """
 
-    json = "value=rounded_value grad=rounded_parts? output? digits=all_digits"
-    without = ("npz", "npy")
     target: str
     digits: int
     value: np.ndarray | None
@@ -166,6 +165,7 @@ class Loss(NamedTuple):
     ways: tuple[str, ...] = ()
 
 
+@declare(json="over full value gradient=gradients losses output?")
 class Precision(NamedTuple):
     """Right digits of a value and its gradients along one input.
 
@@ -173,7 +173,6 @@ class Precision(NamedTuple):
     value.
     """
 
-    json = "over full value gradient=gradients losses output?"
     target: str
     name: str
     x: np.ndarray
@@ -228,6 +227,7 @@ def bold_symbol(name: str) -> str:
     return (rf"\boldsymbol{{{word}}}" if word.startswith("\\") else rf"\mathbf{{{word}}}") + low + rest
 
 
+@declare(json="settings libraries checks=entries", on_lines="checks")
 class Lock(NamedTuple):
     """The content of a lock file.
 
@@ -235,8 +235,6 @@ class Lock(NamedTuple):
     sorted: file, check, at, value, value_error, grad, error.
     """
 
-    json = "settings libraries checks=entries"
-    on_lines = "checks"
     target: str
     settings: Mapping[str, Any]
     libraries: Mapping[str, str]
@@ -246,10 +244,10 @@ class Lock(NamedTuple):
         return ((entry["check"], entry["file"]) for entry in self.entries)
 
 
+@declare(json="input index=place locked locked_error now now_error")
 class Difference(NamedTuple):
     """A number then and now, each with its error. input: whose gradient it is; None for the value."""
 
-    json = "input index=place locked locked_error now now_error"
     input: str | None
     place: tuple[int, ...]
     locked: Any
@@ -281,10 +279,10 @@ class Comparison(NamedTuple):
         return self.message if self.worst is None else str(self.worst)
 
 
+@declare(json="checks versions")
 class Verification(NamedTuple):
     """All checks compared with their lock. libraries: those whose version differs, with both versions."""
 
-    json = "checks versions"
     target: str
     checks: tuple[Comparison, ...]
     libraries: tuple[tuple[str, str, str], ...]
@@ -326,6 +324,7 @@ class MutantRun(NamedTuple):
     test: str | None = None
 
 
+@declare(json="mutants score smallest_noticed at_least equal calls seconds")
 class Mutation(NamedTuple):
     """All mutants of a function.
 
@@ -333,7 +332,6 @@ class Mutation(NamedTuple):
     values at random points. calls: how often the tests call the function.
     """
 
-    json = "mutants score smallest_noticed at_least equal calls seconds"
     target: str
     mutants: tuple[MutantRun, ...]
     at_least: float
@@ -370,10 +368,10 @@ class Mutation(NamedTuple):
         return tuple(m for m in self.mutants if not m.killed and (m.relative_error or 0.0) > self.at_least * (1 + 1e-9))
 
 
+@declare(json="*report role function=name points calls")
 class WatchedDerivative(NamedTuple):
     """A derivative that a command used: its role, name, number of points and calls, and the verdict."""
 
-    json = "*report role function=name points calls"
     role: str
     name: str
     points: int
@@ -386,11 +384,13 @@ class WatchedDerivative(NamedTuple):
         return f"{points} of {calls} call{'s' * (calls != 1)}"
 
 
+@declare(
+    json="checks=derivatives summary=checks.summary",
+    columns=("verdict", "role", "function", "file", "line", "points", "calls", "message"),
+)
 class WatchSummary(NamedTuple):
     """The derivatives that a command used. seconds: of checking them."""
 
-    json = "checks=derivatives summary=checks.summary"
-    columns = ("verdict", "role", "function", "file", "line", "points", "calls", "message")
     target: str
     derivatives: tuple[WatchedDerivative, ...]
     seconds: float
@@ -407,10 +407,9 @@ class WatchSummary(NamedTuple):
             yield (report.verdict, item.role, item.name, *place, report.headline())
 
 
+@declare(json="name aliases kind signature doc derivatives=rules domain subgradient twin numpy")
 class Operation(NamedTuple):
     """A function of the language, described in text. derivatives: an operand and a rule each."""
-
-    json = "name aliases kind signature doc derivatives=rules domain subgradient twin numpy"
 
     name: str
     aliases: tuple[str, ...]
@@ -428,10 +427,10 @@ class Operation(NamedTuple):
         return dict(self.derivatives)
 
 
+@declare(json="ops=entries")
 class Operations(NamedTuple):
     """Functions of the language. full: show everything about them, not one line each."""
 
-    json = "ops=entries"
     entries: tuple[Operation, ...]
     full: bool = False
 

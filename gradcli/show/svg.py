@@ -150,7 +150,7 @@ def line_plot(name: str, line: Line, worst: Element) -> str:
     point = f"M{plot.point(*line.at)}h0"
     drawn.append(tag("path", d=point, stroke="var(--ink)", stroke_width=8, stroke_linecap="round"))
     element = label_part(name, worst.place, worst.part)
-    frame = {"x": LEFT, "y": TOP, "width": RIGHT - LEFT, "height": BOTTOM - TOP}
+    frame: dict[str, Any] = {"x": LEFT, "y": TOP, "width": RIGHT - LEFT, "height": BOTTOM - TOP}
     labels = [
         (LEFT, BOTTOM + 16, "start", f"{line.x[0]:.4g}"),
         (RIGHT, BOTTOM + 16, "end", f"{line.x[-1]:.4g}"),
